@@ -36,6 +36,7 @@ CREATE TABLE plans (
     cleanup_warning_hours INT UNSIGNED NOT NULL DEFAULT 168,
     audit_days INT UNSIGNED NOT NULL DEFAULT 90,
     process_log_kib INT UNSIGNED NOT NULL DEFAULT 1024,
+    is_public TINYINT UNSIGNED NOT NULL DEFAULT 1,
     PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT INTO plans (name, position, resource_override, cpu_default, memory_mb_default, cpu_values, memory_mb_min,
@@ -271,6 +272,7 @@ CREATE TABLE hosts (
     lost_at_ms BIGINT NULL,
     network VARCHAR(18) COLLATE ascii_bin NULL,
     leaving TINYINT UNSIGNED NOT NULL DEFAULT 0,
+    processors INT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (id),
     UNIQUE KEY hosts_name (name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -675,8 +677,15 @@ CREATE TABLE egress_profiles (
     PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The profile behind allow_package_registry_access. It always exists; the operator fills it.
-INSERT INTO egress_profiles (name, entries, updated_at_ms) VALUES ('package-registries', '[]', 0);
+-- The profile behind allow_package_registry_access. It always exists; the operator changes it. The entries are those of
+-- conf/package-registries.
+INSERT INTO egress_profiles (name, entries, updated_at_ms) VALUES ('package-registries', CONCAT(
+    '["api.github.com:443", "archive.ubuntu.com:443", "archive.ubuntu.com:80", "codeload.github.com:443", ',
+    '"crates.io:443", "deb.debian.org:443", "deb.debian.org:80", "files.pythonhosted.org:443", ',
+    '"index.crates.io:443", "index.rubygems.org:443", "packagist.org:443", "proxy.golang.org:443", ',
+    '"pypi.org:443", "registry.npmjs.org:443", "registry.yarnpkg.com:443", "repo.packagist.org:443", ',
+    '"rubygems.org:443", "security.debian.org:443", "security.debian.org:80", "security.ubuntu.com:443", ',
+    '"security.ubuntu.com:80", "static.crates.io:443", "sum.golang.org:443"]'), 0);
 
 -- The sandboxes that follow a profile when it changes.
 CREATE TABLE sandbox_egress_profiles (

@@ -95,6 +95,20 @@ int host_note_lost(struct db *db, uint32_t id, struct error **err);
 int host_is_lost(struct db *db, uint32_t id, bool *lost, struct error **err);
 /* Whether the host takes new sandboxes as far as its memory goes. *changed: it was otherwise. */
 int host_set_memory_low(struct db *db, uint32_t id, bool low, bool *changed, struct error **err);
+
+/* --- the largest sandbox --- */
+
+/* Store the number of processors of the host. No sandbox on it can have more. */
+int host_set_processors(struct db *db, uint32_t id, unsigned processors, struct error **err);
+
+struct host_largest {
+    uint32_t cpu, memory_mb; /* each on the host that has most; 0: there is no host yet */
+};
+/* Return the most that any host of the deployment could give to one sandbox while it is empty. The
+ * numbers may be some seconds old. */
+int host_largest(struct db *db, struct host_largest *largest, struct error **err);
+/* Find out whether some host could give that much. *fits is true while there is no host. */
+int host_size_fits(struct db *db, uint32_t cpu, uint32_t memory_mb, bool *fits, struct error **err);
 /* Forget a host that drains, joins, or is lost, and on which nothing is left but template sources
  * and what waited for sandboxes, with the token by which it has joined; what stays on its disks is
  * nobody's. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST. */
@@ -184,4 +198,4 @@ int host_address_release(struct db *db, uint32_t host_id, const char *instance_n
                          struct error **err);
 
 extern const struct db_statement_list host_statements, host_condition_statements,
-    host_move_statements, host_pool_statements;
+    host_move_statements, host_pool_statements, host_size_statements;

@@ -12,6 +12,7 @@
 
 #define AGENT_WARM_WAIT_MS 2000  /* it answered before */
 #define CPUS_WAIT_MS       10000 /* on a busy host */
+#define START_CPUS_WAIT_MS 3000
 #define CPUS_LOOK_MS       10
 
 /* Whether a waiting instance becomes the sandbox's in another size than it was made in. */
@@ -48,6 +49,32 @@ static unsigned processors_of_host(struct work *work)
     return firewall && firewall_host(firewall, &host, &ignored) == 0 ? host.processors : UINT_MAX;
 }
 
+/* Wait while commands find from `least` to `most` processors, for wait_ms at most. */
+static int wait_while_cpus(struct work *work, unsigned least, unsigned most, unsigned wait_ms,
+                           struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct deadline until = work_agent_deadline(work, wait_ms);
+    char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
+    if (work_find_agent(work, &at, err) < 0)
+        return -1;
+    bool waits = true;
+    int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
+                              secret, err);
+    while (result == 0 && waits && !deadline_passed(until)) {
+        unsigned cpus;
+        error_auto busy = NULL; /* ask again */
+        result = lease_tick(&work->lease, err);
+        waits = result == 0 && (agent_cpus(&at, secret, until, &cpus, &busy) < 0 ||
+                                (cpus >= least && cpus <= most));
+        if (waits)
+            clock_sleep_ms(CPUS_LOOK_MS);
+    }
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
 /* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
  * them before would start too few workers. `before`: how many there were, if the host has so many;
  * it gives no more than it has. */
@@ -58,23 +85,15 @@ static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
     if (before >= most && sandbox->resources.cpu >= most)
         return 0;
     before = before < most ? before : most;
-    struct deadline until = work_agent_deadline(work, CPUS_WAIT_MS);
-    char secret[AGENT_SECRET_SIZE];
-    struct agent_place at;
-    if (work_find_agent(work, &at, err) < 0)
-        return -1;
-    unsigned cpus = before;
-    int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
-                              secret, err);
-    while (result == 0 && cpus == before && !deadline_passed(until)) {
-        result = lease_tick(&work->lease, err);
-        if (result == 0)
-            result = agent_cpus(&at, secret, until, &cpus, err);
-        if (result == 0 && cpus == before)
-            clock_sleep_ms(CPUS_LOOK_MS);
-    }
-    mem_wipe(secret, sizeof secret);
-    return result;
+    return wait_while_cpus(work, before, before, CPUS_WAIT_MS, err);
+}
+
+int hand_over_wait(struct work *work, struct error **err)
+{
+    unsigned cpu = work->sandbox.resources.cpu, most = processors_of_host(work);
+    return most == UINT_MAX || cpu >= most
+               ? 0
+               : wait_while_cpus(work, cpu + 1, UINT_MAX, START_CPUS_WAIT_MS, err);
 }
 
 /* By Incus: a host of a version before, or one that cannot do it by itself. */

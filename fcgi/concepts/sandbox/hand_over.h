@@ -18,3 +18,8 @@ void hand_over_plan(struct work *work, const struct warm_instance *warm,
 /* After work_network_begin(), and in place of the start of an instance. */
 int hand_over(struct work *work, const struct warm_instance *warm,
               const struct runtime_mount *mounts, unsigned mount_count, struct error **err);
+
+/* Wait, after a start, until commands find no more processors than the sandbox has. Incus limits
+ * them some tenths of a second after the start, and a program that counts them only once would keep
+ * the wrong number. */
+int hand_over_wait(struct work *work, struct error **err);

@@ -59,6 +59,11 @@ struct sandbox_create {
 int sandbox_create_queued(struct worker *worker, const struct sandbox_create *request,
                           struct sandbox *sandbox, struct error **err);
 
+/* Check that some host of the deployment could give a sandbox of that size. Errors:
+ * ERR_INVALID_REQUEST with the field and, as "largest", the largest size of any host. */
+int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *field,
+                       struct error **err);
+
 /* Make a sandbox and wait until it is ready. Whatever fails, nothing is left behind. Errors:
  * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
@@ -185,6 +190,7 @@ int sandbox_fork_found(struct db *db, const struct checkpoint *copy, struct sand
                        unsigned *count, struct error **err);
 
 /* Delete it, whatever runs on it. Success means that it is gone for good as far as anyone can see:
- * it is cut off from the network and its team has its quota back. Its instance goes in the
- * background, and with it the room on its host; one with volumes is waited for. */
+ * it is cut off from the network and its team has its quota back. A dispatcher removes the
+ * instance, which frees its room on the host. If the sandbox has volumes, or the team deletes
+ * faster than instances are removed (quota_may_leave()), the call itself removes it. */
 int sandbox_destroy(struct worker *worker, const char *id, struct error **err);

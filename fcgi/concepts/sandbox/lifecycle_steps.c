@@ -87,13 +87,13 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     struct sandbox *sandbox = &work->sandbox;
     bool may_leave = false;
     if (sandbox_state_next(sandbox->state, event, &sandbox->state, err) < 0 ||
-        (event == SANDBOX_EVENT_DELETE &&
+        (event == SANDBOX_EVENT_DELETE && sandbox->reserved == RESERVES_ALL &&
          quota_may_leave(db, sandbox->team_id, &may_leave, err) < 0))
         return -1;
     sandbox->incarnation++;
     if (event == SANDBOX_EVENT_RESUME)
         sandbox->reserved = RESERVES_ALL;
-    else if (may_leave && sandbox->reserved == RESERVES_ALL)
+    else if (may_leave)
         sandbox->reserved = RESERVES_ROOM;
     if (operation_begin(db, sandbox, kind, work->queued ? NULL : work->worker->lease_owner,
                         work->worker->settings->lease_s, &work->operation, err) < 0)

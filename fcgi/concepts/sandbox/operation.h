@@ -71,8 +71,15 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
                     const char *failure, struct error **err);
 
 /* Which operations: those that somebody waits for, which is all but removals; these and removals;
- * the sandboxes of forks, and moves to other hosts, which are in none of the others. */
-enum operation_class { OPERATIONS_URGENT, OPERATIONS_ANY, OPERATIONS_FORK, OPERATIONS_MOVE };
+ * removals alone; the sandboxes of forks, and moves to other hosts, which are in none of the
+ * others. */
+enum operation_class {
+    OPERATIONS_URGENT,
+    OPERATIONS_ANY,
+    OPERATIONS_REMOVAL,
+    OPERATIONS_FORK,
+    OPERATIONS_MOVE
+};
 
 /* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
  * a transaction of its own. */

@@ -35,6 +35,9 @@ static const struct lease_table due_operations[] = {
                              "state = 'running' AND kind NOT IN ('destroy', 'fork', 'move')"),
     [OPERATIONS_ANY] = LEASE_TABLE_OWNED("operations", "id", "lease_until_ms",
                                          "state = 'running' AND kind NOT IN ('fork', 'move')"),
+    [OPERATIONS_REMOVAL] =
+        LEASE_TABLE_OWNED_AS("operations.removal", "operations", "id", "lease_until_ms",
+                             "state = 'running' AND kind = 'destroy'"),
     [OPERATIONS_FORK] =
         LEASE_TABLE_OWNED_AS("operations.fork", "operations", "id", "lease_until_ms",
                              "state = 'running' AND kind = 'fork'"),
@@ -75,6 +78,8 @@ static const struct db_statement *const statements[] = {
     &due_operations[OPERATIONS_URGENT].take,
     &due_operations[OPERATIONS_ANY].due,
     &due_operations[OPERATIONS_ANY].take,
+    &due_operations[OPERATIONS_REMOVAL].due,
+    &due_operations[OPERATIONS_REMOVAL].take,
     &due_operations[OPERATIONS_FORK].due,
     &due_operations[OPERATIONS_FORK].take,
     &due_operations[OPERATIONS_MOVE].due,

@@ -42,9 +42,9 @@ int quota_reserve(struct db *db, const char *team_id, const struct runtime_resou
 int quota_reserve_new(struct db *db, const char *team_id, const struct runtime_resources *resources,
                       struct error **err);
 
-/* Whether a deleted sandbox of the team gives its quota back before its instance is gone. Not once
- * as many are on their way out as the plan has sandboxes: a team that creates and deletes without
- * end takes no more room on the hosts than that beside its quota. */
+/* Whether a sandbox of the team may leave its instance to the background when it is deleted. Not
+ * once as many instances wait for their removal as the plan has sandboxes: a team that creates and
+ * deletes without end takes at most that much of the hosts in addition to its quota. */
 int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error **err);
 
 /* For *_db.c that take quota: a condition on the rows t of teams and p of its plan, with two

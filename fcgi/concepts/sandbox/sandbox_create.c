@@ -27,6 +27,7 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_gather.h"
 #include "sandbox/sandbox_ports.h"
+#include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
 #include "template/template.h"
@@ -155,6 +156,36 @@ static void take_source(const struct sandbox_create *request, const struct plan 
         sandbox->resources.disk_gb = checkpoint->disk_gb;
 }
 
+int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *field,
+                       struct error **err)
+{
+    bool fits;
+    struct host_largest largest;
+    if (host_size_fits(db, cpu, memory_mb, &fits, err) < 0 || host_largest(db, &largest, err) < 0)
+        return -1;
+    if (fits)
+        return 0;
+    error_set_field(err, ERR_INVALID_REQUEST, field,
+                    "No host of this deployment can give a sandbox %u vCPUs with %u MiB of memory; "
+                    "the largest has %u vCPUs and %u MiB.",
+                    cpu, memory_mb, largest.cpu, largest.memory_mb);
+    return error_add_detail(err, "largest",
+                            json_pack("{s:I, s:I}", "cpu", (json_int_t)largest.cpu, "memory_mb",
+                                      (json_int_t)largest.memory_mb));
+}
+
+/* Check only a size that the request chooses. The build checked the size of a template, so most
+ * creates need no query. */
+static int check_size(const struct work *work, const struct sandbox_create *request,
+                      struct error **err)
+{
+    const struct runtime_resources *resources = &work->sandbox.resources;
+    const char *field = request->cpu ? "/cpu" : "/memory_mb";
+    if (!request->cpu && !request->memory_mb)
+        return 0;
+    return sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field, err);
+}
+
 /* Everything that can be settled before anything is locked. */
 static int plan_sandbox(struct work *work, const struct sandbox_create *request,
                         struct source *source, struct error **err)
@@ -181,6 +212,8 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     snprintf(sandbox->created_by, sizeof sandbox->created_by, "%s", request->user_id);
     route_token_new(sandbox->route);
     take_source(request, &plan, source, sandbox);
+    if (check_size(work, request, err) < 0)
+        return -1;
     work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->on_timeout = request->on_timeout;
@@ -448,7 +481,7 @@ static int start_cold(struct work *work, const struct source *from, const struct
         failed_start_forget(work->worker, sandbox->team_id, source_id(from));
     else if ((*err)->code == ERR_RUNTIME_UNAVAILABLE)
         failed_start_note(work->worker, sandbox->team_id, source_id(from));
-    return result;
+    return result < 0 ? -1 : hand_over_wait(work, err);
 }
 
 /* The kernel takes the policy in while the agent of a waiting instance gets ready, or a fresh copy
@@ -485,7 +518,6 @@ static int insert_rows(struct work *work, struct insert *insert, struct source *
     fault_point(FAULT_CREATE_PLANNED);
     if (db_transaction(work->worker->db, insert_body, insert, err) == 0)
         return 0;
-    sandbox_tell_refused(work->worker->db, request->team->id, *err);
     return error_is_transient(*err) ? work_public_error(work, err) : -1;
 }
 
@@ -527,8 +559,10 @@ int sandbox_create_queued(struct worker *worker, const struct sandbox_create *re
     work_auto work = {.worker = worker, .queued = true};
     struct source source;
     struct insert insert = {.request = request, .source = &source, .work = &work};
-    if (insert_rows(&work, &insert, &source, err) < 0)
+    if (insert_rows(&work, &insert, &source, err) < 0) {
+        sandbox_tell_refused(worker->db, request->team->id, *err);
         return -1;
+    }
     *sandbox = work.sandbox;
     work.sandbox = (struct sandbox){0};
     return 0;
@@ -625,47 +659,120 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
     return gathered;
 }
 
+/* What has been tried for one request, and until when the rest may be tried (monotonic). */
+struct tries {
+    int64_t elsewhere_by_ms, room_by_ms;
+    uint32_t avoid_host; /* one that is away; another one is tried, once */
+    unsigned gather_steps;
+    bool refused; /* the runtime has refused one */
+};
+
+/* Whether deleted sandboxes are about to give back what the create lacks, and time is left. */
+static bool room_is_coming(struct worker *worker, const struct sandbox_create *request,
+                           const struct error *refusal, const struct tries *tries)
+{
+    bool coming = false;
+    error_auto failure = NULL;
+    if (clock_monotonic_ms() < tries->room_by_ms &&
+        sandbox_room_is_coming(worker->db, request->team->id, refusal, &coming, &failure) < 0)
+        log_warning("cannot find out whether deleted sandboxes make room for a new one",
+                    LOG_ERROR(failure));
+    return coming;
+}
+
+/* A template or a checkpoint may be older than the removal of a larger host. */
+static bool no_host_is_so_large(const struct work *work, const struct sandbox_create *request,
+                                struct error **err)
+{
+    const struct runtime_resources *resources = &work->sandbox.resources;
+    const char *field = request->source_field ? request->source_field : "/template";
+    error_auto too_large = NULL;
+    if ((*err)->code != ERR_NO_CAPACITY ||
+        sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field,
+                           &too_large) == 0 ||
+        too_large->code != ERR_INVALID_REQUEST)
+        return false;
+    error_clear(err);
+    error_move(err, &too_large);
+    return true;
+}
+
+/* Copy the source to a host with room, or wait for the room of deleted sandboxes. *again: the
+ * create may succeed now. Errors: ERR_COPY_FIRST. */
+static int find_room(struct work *work, const struct sandbox_create *request, struct tries *tries,
+                     bool *again, struct error **err)
+{
+    struct worker *worker = work->worker;
+    if (no_host_is_so_large(work, request, err))
+        return -1;
+    const struct gathering gathering = {worker, request, &work->sandbox};
+    bool gathers_here = may_gather(&gathering, tries->gather_steps, *err);
+    bool waits = !gathers_here && room_is_coming(worker, request, *err, tries);
+    if ((gathers_here || waits) && request->no_copying)
+        return copy_first(err);
+    tries->gather_steps += gathers_here;
+    *again = gathers_here && gathers(&gathering, tries->elsewhere_by_ms);
+    waits = waits || (gathers_here && !*again && room_is_coming(worker, request, *err, tries));
+    if (!waits)
+        return 0;
+    *again = true;
+    error_clear(err);
+    return sandbox_room_step(worker, err);
+}
+
+/* Decide after a failed attempt. *again: try once more; if not, the error is that of the create.
+ * *warm: whether the next attempt may claim a warm instance. */
+static int plan_another(struct work *work, const struct sandbox_create *request,
+                        struct tries *tries, bool *warm, bool *again, struct error **err)
+{
+    enum error_code code = (*err)->code;
+    bool elsewhere = !tries->avoid_host && work->operation.id[0] &&
+                     clock_monotonic_ms() < tries->elsewhere_by_ms && work_lacks_host(work, *err);
+    if (elsewhere)
+        tries->avoid_host = work->sandbox.host_id;
+    /* An instance that died while it waited is no reason to fail, nor is a host that is away. */
+    *again = *warm || elsewhere;
+    *warm = false;
+    if (*again)
+        return 0;
+    if (find_room(work, request, tries, again, err) < 0)
+        return -1;
+    *warm = *again;
+    if (*again)
+        return 0;
+    /* What keeps one instance from starting may be in its address, or in the host's hands for a
+     * moment: another one is tried, once. */
+    *again = !tries->refused && (code == ERR_RUNTIME_REFUSED || code == ERR_RUNTIME_FAILED);
+    tries->refused = *again;
+    return 0;
+}
+
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err)
 {
-    bool warm = true, again = true;
-    unsigned steps = 0;
-    uint32_t avoid_host = 0;
-    int64_t give_up_ms = clock_monotonic_ms() + ELSEWHERE_MOST_MS;
-    for (;;) {
+    int64_t now_ms = clock_monotonic_ms();
+    struct tries tries = {.elsewhere_by_ms = now_ms + ELSEWHERE_MOST_MS,
+                          .room_by_ms = now_ms + SANDBOX_ROOM_WAIT_MS};
+    for (bool warm = true, again;;) {
         work_auto work = {.worker = worker};
-        bool was_warm = warm;
-        int result = attempt(&work, request, avoid_host, &was_warm, err);
+        int result = attempt(&work, request, tries.avoid_host, &warm, err);
         notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {
-            COUNT(COUNT_CREATES, was_warm ? "warm" : "cold");
+            COUNT(COUNT_CREATES, warm ? "warm" : "cold");
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;
         }
-        /* An instance that died while it waited is no reason to fail. */
         if ((*err)->code == ERR_LEASE_LOST)
             return ended_by_others(&work, err);
         if ((*err)->code == ERR_MOUNT_POINT)
             return bad_mount_point(request, err);
-        /* What keeps one instance from starting may be in its address, or in the host's hands for a
-         * moment: another one is tried, once. */
-        bool refused = (*err)->code == ERR_RUNTIME_REFUSED || (*err)->code == ERR_RUNTIME_FAILED;
-        /* Nor is a host that is away; another one is tried, once. */
-        bool elsewhere = !avoid_host && work.operation.id[0] && clock_monotonic_ms() < give_up_ms &&
-                         work_lacks_host(&work, *err);
-        if (elsewhere)
-            avoid_host = work.sandbox.host_id;
-        const struct gathering gathering = {worker, request, &work.sandbox};
-        bool may = !was_warm && !elsewhere && may_gather(&gathering, steps, *err);
-        if (may && request->no_copying)
-            return copy_first(err);
-        bool gathered = may && gathers(&gathering, give_up_ms);
-        steps += may;
-        if (!was_warm && !elsewhere && !gathered && !(refused && again))
+        if (plan_another(&work, request, &tries, &warm, &again, err) < 0)
+            return -1;
+        if (!again) {
+            sandbox_tell_refused(worker->db, request->team->id, *err);
             return work_public_error(&work, err);
-        again = again && (was_warm || elsewhere || gathered);
+        }
         error_clear(err);
-        warm = false;
     }
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/quota.h"
 #include "sandbox/sandbox_events.h"
 
 /* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
@@ -79,7 +80,10 @@ struct removal {
     const char *id;
 };
 
-/* What has volumes is waited for, so that they are free when it is said to be gone. */
+/* The team has its quota back when the delete is answered. The delete waits for the removal of the
+ * instance in two cases: the sandbox has volumes, which must be free afterwards; or so many
+ * instances of the team wait for removal that they would take more room on the hosts than its
+ * quota. */
 static int remove_body(struct db *db, void *context, struct error **err)
 {
     struct removal *removal = context;
@@ -90,7 +94,13 @@ static int remove_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    work->queued = !sandbox_has_volumes(sandbox);
+    bool may_leave = true;
+    if (sandbox->reserved == RESERVES_ALL) {
+        if (quota_may_leave(db, sandbox->team_id, &may_leave, err) < 0)
+            return -1;
+        sandbox->reserved = RESERVES_ROOM;
+    }
+    work->queued = may_leave && !sandbox_has_volumes(sandbox);
     return work_begin_locked(work, db, SANDBOX_EVENT_DELETE, OPERATION_DESTROY, err);
 }
 

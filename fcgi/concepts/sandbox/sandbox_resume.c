@@ -14,6 +14,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_row.h"
 #include "volume/volume_move.h"
 
@@ -110,6 +111,7 @@ struct admission {
     uint64_t timeout_s; /* 0: the sandbox's own */
     bool without_memory;
     bool no_copying;
+    bool waits_only; /* for room; others remove the instances that take it */
     const struct settings *settings;
     enum {
         DEADLINE_REFRESHED,
@@ -197,6 +199,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
 /* What was tried for one whose host is full; each once. */
 struct journey {
     bool volumes_asked, asked;
+    int64_t room_by_ms; /* until when to wait for the room of deleted sandboxes (monotonic) */
 };
 
 static int volumes_stay(struct error **err, const char *why)
@@ -312,6 +315,33 @@ static int waits_for_copy(struct work *work, const struct error *refusal, bool *
     }
 }
 
+/* Wait for the room of deleted sandboxes. *coming: the resume may succeed now. Errors:
+ * ERR_COPY_FIRST. */
+static int wait_for_room(struct work *work, const struct admission *admission, int64_t room_by_ms,
+                         bool *coming, struct error **err)
+{
+    struct worker *worker = work->worker;
+    error_auto refusal = NULL;
+    *coming = false;
+    if (clock_monotonic_ms() >= room_by_ms)
+        return 0;
+    error_move(&refusal, err);
+    if (sandbox_room_is_coming(worker->db, work->sandbox.team_id, refusal, coming, err) < 0)
+        return -1;
+    if (!*coming) {
+        error_move(err, &refusal);
+        return 0;
+    }
+    if (admission->no_copying)
+        return copy_first(err);
+    if (admission->waits_only)
+        clock_sleep_ms(SANDBOX_ROOM_POLL_MS);
+    else if (sandbox_room_step(worker, err) < 0)
+        return -1;
+    error_set(err, ERR_SANDBOX_BUSY, "The sandbox waits for room on its host.");
+    return 0;
+}
+
 static bool leaves_copying(struct work *work, const struct admission *admission, struct error **err)
 {
     bool waits;
@@ -323,11 +353,33 @@ static bool leaves_copying(struct work *work, const struct admission *admission,
     return true;
 }
 
+/* Decide after a resume that could not begin. Return 0, with ERR_SANDBOX_BUSY, to try again. */
+static int overcome(struct work *work, const struct admission *admission, struct journey *journey,
+                    int64_t give_up_ms, struct error **err)
+{
+    struct worker *worker = work->worker;
+    bool coming;
+    if ((*err)->code == ERR_COPY_FIRST || leaves_copying(work, admission, err))
+        return -1;
+    if ((*err)->code == ERR_SANDBOX_BUSY || goes_elsewhere(work, journey, give_up_ms, err) ||
+        leaves_lost_host(worker, work->sandbox.id, err))
+        return 0;
+    if (wait_for_room(work, admission, journey->room_by_ms, &coming, err) < 0)
+        return -1;
+    if (coming)
+        return 0;
+    sandbox_tell_refused(worker->db, work->sandbox.team_id, *err);
+    return work_public_error(work, err);
+}
+
 static int bring_up(struct worker *worker, const char *id, struct admission *admission,
                     struct sandbox *sandbox, struct error **err)
 {
-    struct journey journey = {false, false};
-    int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t give_up_ms = now_ms + (int64_t)worker->settings->resume_wait_s * 1000;
+    struct journey journey = {.room_by_ms = now_ms + SANDBOX_ROOM_WAIT_MS};
+    if (journey.room_by_ms > give_up_ms - SANDBOX_ROOM_POLL_MS)
+        journey.room_by_ms = give_up_ms - SANDBOX_ROOM_POLL_MS;
     do {
         work_auto work = {.worker = worker};
         struct refresh refresh = {id, admission, &work.sandbox, false};
@@ -339,14 +391,8 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
             return work_public_error(&work, err);
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
-            if ((*err)->code == ERR_COPY_FIRST || leaves_copying(&work, admission, err))
+            if (overcome(&work, admission, &journey, give_up_ms, err) < 0)
                 return -1;
-            if ((*err)->code != ERR_SANDBOX_BUSY &&
-                !goes_elsewhere(&work, &journey, give_up_ms, err) &&
-                !leaves_lost_host(worker, id, err)) {
-                sandbox_tell_refused(worker->db, work.sandbox.team_id, *err);
-                return work_public_error(&work, err);
-            }
             continue;
         }
         if (!refresh.runs && work_run_resume(&work, err) < 0)
@@ -375,6 +421,6 @@ int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_r
 
 int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox, struct error **err)
 {
-    struct admission admission = {.deadline = DEADLINE_KEPT};
+    struct admission admission = {.deadline = DEADLINE_KEPT, .waits_only = true};
     return bring_up(worker, id, &admission, sandbox, err);
 }

@@ -54,6 +54,7 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_size.h"
 #include "template/template.h"
 #include "template/template_move.h"
@@ -77,9 +78,13 @@ struct interfaces {
     struct router own, e2b;
 };
 
+/* However many slashes it begins with: nginx sends them on as they came. */
 static bool is_own(const struct http_request *request)
 {
-    return str_starts_with(request->path, "/v1/");
+    const char *path = request->path;
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    return str_starts_with(path, "/v1/");
 }
 
 static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)
@@ -123,26 +128,68 @@ static int run(struct api *api, struct error **err)
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
     const struct db_statement_list statements[] = {
-        access_revision_statements, account_statements,        archive_report_statements,
-        archive_statements,         api_key_statements,        attempt_statements,
-        audit_refusal_statements,   audit_statements,          checkpoint_move_statements,
-        checkpoint_statements,      credential_statements,     denied_names_statements,
-        device_statements,          egress_profile_statements, event_statements,
-        gauge_statements,           host_condition_statements, host_move_statements,
-        host_pool_statements,       host_statements,           idempotency_statements,
-        identity_statements,        invite_statements,         join_statements,
-        keeper_statements,          kept_log_statements,       login_statements,
-        member_statements,          moving_statements,         named_lease_statements,
-        operation_statements,       overview_statements,       plan_statements,
-        quota_statements,           recipe_file_statements,    recipe_statements,
-        reservation_statements,     sample_statements,         sandbox_event_statements,
-        sandbox_list_statements,    sandbox_move_statements,   sandbox_network_statements,
-        sandbox_size_statements,    sandbox_statements,        share_statements,
-        team_key_statements,        template_build_statements, template_image_statements,
-        template_move_statements,   template_statements,       template_tag_statements,
-        template_use_statements,    usage_kept_statements,     usage_part_statements,
-        usage_statements,           volume_list_statements,    volume_mount_statements,
-        volume_move_statements,     volume_statements,         warm_statements,
+        access_revision_statements,
+        account_statements,
+        archive_report_statements,
+        archive_statements,
+        api_key_statements,
+        attempt_statements,
+        audit_refusal_statements,
+        audit_statements,
+        checkpoint_move_statements,
+        checkpoint_statements,
+        credential_statements,
+        denied_names_statements,
+        device_statements,
+        egress_profile_statements,
+        event_statements,
+        gauge_statements,
+        host_condition_statements,
+        host_move_statements,
+        host_pool_statements,
+        host_size_statements,
+        host_statements,
+        idempotency_statements,
+        identity_statements,
+        invite_statements,
+        join_statements,
+        keeper_statements,
+        kept_log_statements,
+        login_statements,
+        member_statements,
+        moving_statements,
+        named_lease_statements,
+        operation_statements,
+        overview_statements,
+        plan_statements,
+        quota_statements,
+        recipe_file_statements,
+        recipe_statements,
+        reservation_statements,
+        sample_statements,
+        sandbox_event_statements,
+        sandbox_list_statements,
+        sandbox_move_statements,
+        sandbox_network_statements,
+        sandbox_room_statements,
+        sandbox_size_statements,
+        sandbox_statements,
+        share_statements,
+        team_key_statements,
+        template_build_statements,
+        template_image_statements,
+        template_move_statements,
+        template_statements,
+        template_tag_statements,
+        template_use_statements,
+        usage_kept_statements,
+        usage_part_statements,
+        usage_statements,
+        volume_list_statements,
+        volume_mount_statements,
+        volume_move_statements,
+        volume_statements,
+        warm_statements,
         webhook_statements,
     };
     return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);

@@ -110,7 +110,11 @@ int template_builds_baseline(struct api *api, const json_t *body,
     /* Sandboxes of the plan run in the size of their template, so they must be allowed to. */
     if (plan_check_cpu(&plan, wanted->cpu, "/runtime_baseline/cpu", err) < 0)
         return -1;
-    return plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err);
+    if (plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err) < 0)
+        return -1;
+    return sandbox_check_size(
+        api->worker.db, wanted->cpu, wanted->memory_mb,
+        memory_mb && !cpu ? "/runtime_baseline/memory_mb" : "/runtime_baseline/cpu", err);
 }
 
 /* What a body says of steps, beside what it is based on. */

@@ -42,6 +42,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_size.h"
 #include "template/template.h"
 #include "template/template_move.h"
@@ -87,6 +88,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         host_condition_statements,
         host_move_statements,
         host_pool_statements,
+        host_size_statements,
         host_statements,
         idempotency_statements,
         join_statements,
@@ -105,6 +107,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         sandbox_event_statements,
         sandbox_move_statements,
         sandbox_network_statements,
+        sandbox_room_statements,
         sandbox_size_statements,
         sandbox_statements,
         template_build_statements,

@@ -72,7 +72,8 @@ struct host_monitor {
     uint64_t pool_total_mb, pool_used_mb;      /* as recorded */
     int64_t pool_record_at_ms;                 /* monotonic */
     bool memory_low, memory_noted;
-    bool hears; /* nothing that ends is missed */
+    unsigned processors; /* as they are noted; 0: not yet */
+    bool hears;          /* nothing that ends is missed */
     unsigned back_off_ms;
     int64_t listen_at_ms, list_at_ms, measure_at_ms, memory_at_ms; /* monotonic */
     int64_t said_ms;                                               /* that its events come */
@@ -483,6 +484,17 @@ static int note_memory(struct host_monitor *monitor, const struct firewall_host 
     return 0;
 }
 
+static int note_processors(struct host_monitor *monitor, const struct firewall_host *host,
+                           struct error **err)
+{
+    if (monitor->processors == host->processors)
+        return 0;
+    if (host_set_processors(monitor->worker->db, monitor->host_id, host->processors, err) < 0)
+        return -1;
+    monitor->processors = host->processors;
+    return 0;
+}
+
 /* A host without a firewall, whose sandboxes reach nothing, is not measured. */
 static void measure_memory(struct host_monitor *monitor)
 {
@@ -491,7 +503,8 @@ static void measure_memory(struct host_monitor *monitor)
     struct firewall *firewall = runtimes_firewall(monitor->worker->runtimes, monitor->host_id);
     if (!firewall || clock_monotonic_ms() < monitor->memory_at_ms)
         return;
-    if (firewall_host(firewall, &host, &err) == 0 && note_memory(monitor, &host, &err) == 0)
+    if (firewall_host(firewall, &host, &err) == 0 && note_memory(monitor, &host, &err) == 0 &&
+        note_processors(monitor, &host, &err) == 0)
         return;
     log_warning("memory of a host cannot be measured", LOG_INT("host", monitor->host_id),
                 LOG_ERROR(err));

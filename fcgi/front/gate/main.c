@@ -28,6 +28,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_size.h"
 #include "volume/keeper_row.h"
 #include "volume/volume.h"
@@ -54,6 +55,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         host_condition_statements,
         host_move_statements,
         host_pool_statements,
+        host_size_statements,
         host_statements,
         keeper_statements,
         kept_log_statements,
@@ -66,6 +68,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         sandbox_event_statements,
         sandbox_move_statements,
         sandbox_network_statements,
+        sandbox_room_statements,
         sandbox_size_statements,
         sandbox_statements,
         usage_kept_statements,

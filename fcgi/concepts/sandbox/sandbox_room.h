@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Room that deleted sandboxes are about to give back. The instance of a deleted sandbox takes room
+ * on its host until a dispatcher has removed it, about a second later. A create or resume that
+ * finds no room waits for such removals, and runs them itself, before it fails.
+ */
+#pragma once
+
+#include "sandbox/lifecycle.h"
+
+#define SANDBOX_ROOM_WAIT_MS 15000 /* of one request */
+#define SANDBOX_ROOM_POLL_MS 50
+
+/* Find out whether deleted sandboxes are about to give back what a request of the team lacks: room
+ * on a host (ERR_NO_CAPACITY), or quota of the team (ERR_SANDBOX_QUOTA_EXCEEDED). */
+int sandbox_room_is_coming(struct db *db, const char *team_id, const struct error *refusal,
+                           bool *coming, struct error **err);
+
+/* Remove the instance of one deleted sandbox; if no removal is due, wait SANDBOX_ROOM_POLL_MS for
+ * the removals of others. The caller then tries again. */
+int sandbox_room_step(struct worker *worker, struct error **err);
+
+/* Remove the instance of one deleted sandbox, if a removal is due. *worked: a removal was due. */
+int sandbox_remove_next(struct worker *worker, bool *worked, struct error **err);
+
+extern const struct db_statement_list sandbox_room_statements;
