@@ -20,17 +20,14 @@ accounts_host()
         --firewall "http+unix://$RUN_DIR/firewall/http.sock"
 }
 
-# accounts_registries: what allow_package_registry_access opens: where this machine's package
-# managers fetch from, and what the operator lists.
+# accounts_registries: fill the profile that allow_package_registry_access opens: the hosts that the
+# operator lists, and those that the package managers of this machine use.
 accounts_registries()
 {
     local list=$ETC_DIR/package-registries
 
     if [[ ! -e $list ]]; then
-        write_file 644 root:root "$list" <<'END'
-# Package registries beside those that this machine's own package managers use: host names,
-# *.names or networks, with :port if wanted, one a line. The set-up reads this at each run.
-END
+        write_file 644 root:root "$list" <"$SOURCE_DIR/conf/package-registries"
     fi
     "$SCRIPTS_DIR/package-registries" "$list" | ctl profile set package-registries --file -
 }

@@ -28,6 +28,7 @@ struct plan {
     uint32_t audit_days;      /* that the log of what was done to its things goes back */
     uint32_t process_log_kib; /* of what the processes of a sandbox wrote, kept in its memory */
     char currency[4], vcpu_hour[17], memory_gb_hour[17], storage_gb_month[17];
+    bool is_public; /* teams with other plans see it in their list of plans */
 };
 
 #define PLANS_MAX 32

@@ -217,6 +217,10 @@ static int create_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!made)
         return error_set(err, ERR_NOT_FOUND, "There is no plan %s.", plan->from);
+    /* Other teams do not see a new plan until the operator makes it public. */
+    if (db_exec(db, &set_is_public_statement, DB_ARGS(db_u64(0), db_text(plan->name)), NULL, err) <
+        0)
+        return -1;
     return access_revision_bump(db, err);
 }
 

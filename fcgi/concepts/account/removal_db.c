@@ -13,7 +13,8 @@ static const struct db_statement holds_statement = {
     "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
     " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'),"
     " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state <> 'deleted'),"
-    " EXISTS (SELECT 1 FROM templates WHERE owner = ?)",
+    " EXISTS (SELECT 1 FROM templates t JOIN template_versions v ON v.template_id = t.id"
+    "  WHERE t.owner = ? AND v.state <> 'deleted')",
     true};
 static const struct db_statement personal_statement = {
     "removal.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};

@@ -12,11 +12,13 @@
 #include "base/str.h"
 #include "template/template.h"
 
-/* All plans as they are shown, while the access revision stands (account/access_revision.h). */
+/* All plans as they are shown, while the access revision stands (account/access_revision.h) and the
+ * largest host stays. */
 static struct {
     uint64_t revision; /* 0: nothing is known */
+    struct host_largest largest;
     struct plan plans[PLANS_MAX];
-    char *texts[PLANS_MAX], *prices[PLANS_MAX];
+    char *texts[PLANS_MAX], *prices[PLANS_MAX], *cpus[PLANS_MAX];
     unsigned count;
 } known;
 
@@ -25,6 +27,7 @@ static void forget(void)
     for (unsigned i = 0; i < known.count; i++) {
         free(known.texts[i]);
         free(known.prices[i]);
+        free(known.cpus[i]);
     }
     known.count = 0;
     known.revision = 0;
@@ -34,10 +37,11 @@ static char *to_text(json_t *json)
 {
     char *text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
-    return text ? text : xstrdup("{}");
+    return text;
 }
 
-static int learn(struct db *db, uint64_t revision, struct error **err)
+static int learn(struct db *db, uint64_t revision, const struct host_largest *largest,
+                 struct error **err)
 {
     struct plan plans[PLANS_MAX];
     unsigned count;
@@ -46,9 +50,11 @@ static int learn(struct db *db, uint64_t revision, struct error **err)
     forget();
     for (unsigned i = 0; i < count; i++) {
         known.plans[i] = plans[i];
-        known.texts[i] = to_text(plan_to_json(&plans[i]));
+        known.texts[i] = to_text(plan_to_json(&plans[i], largest));
         known.prices[i] = to_text(plan_prices_to_json(&plans[i]));
+        known.cpus[i] = to_text(plan_cpus_to_json(&plans[i], largest));
     }
+    known.largest = *largest;
     known.count = count;
     known.revision = revision;
     return 0;
@@ -67,8 +73,13 @@ static unsigned place_of(const char *name)
 static int find_plan(struct db *db, const struct principal *principal, const char *name,
                      unsigned *place, struct error **err)
 {
-    bool holds = known.revision && known.revision == principal->revision;
-    if ((!holds || place_of(name) == known.count) && learn(db, principal->revision, err) < 0)
+    struct host_largest largest;
+    if (host_largest(db, &largest, err) < 0)
+        return -1;
+    bool holds = known.revision && known.revision == principal->revision &&
+                 !memcmp(&known.largest, &largest, sizeof largest);
+    if ((!holds || place_of(name) == known.count) &&
+        learn(db, principal->revision, &largest, err) < 0)
         return -1;
     *place = place_of(name);
     if (*place < known.count)
@@ -151,20 +162,18 @@ static void write_quota(const struct quota *quota, struct buffer *out)
     buffer_append_char(out, '}');
 }
 
-static void write_plans(unsigned place, struct buffer *out)
+/* The list has the plans that the operator made public; operators see all of them. */
+static void write_plans(unsigned place, bool all, struct buffer *out)
 {
-    const struct plan *plan = &known.plans[place];
     json_text_object(out, "plan", known.texts[place]);
     json_text_name(out, "plans");
     buffer_append_char(out, '[');
     for (unsigned i = 0; i < known.count; i++)
-        json_text_object(out, "", known.texts[i]);
+        if (all || known.plans[i].is_public)
+            json_text_object(out, "", known.texts[i]);
     buffer_append_char(out, ']');
     json_text_name(out, "cpu_values");
-    buffer_append_char(out, '[');
-    for (unsigned i = 0; i < plan->cpu_value_count; i++)
-        json_text_number(out, "", plan->cpu_values[i]);
-    buffer_append_char(out, ']');
+    buffer_append_string(out, known.cpus[place]);
 }
 
 static void write_bounds(struct buffer *out)
@@ -205,9 +214,9 @@ int limits_show(void *context, struct http_request *request, struct http_respons
     json_text_string(out, "team", team->slug);
     json_text_number(out, "cpu", plan->cpu_default);
     json_text_number(out, "memory_mb", plan->memory_mb_default);
-    write_plans(place, out);
+    write_plans(place, principal_is_operator(&api->principal), out);
     json_text_number(out, "memory_mb_min", plan->memory_mb_min);
-    json_text_number(out, "memory_mb_max", plan->memory_mb_max);
+    json_text_number(out, "memory_mb_max", plan_memory_most(plan, &known.largest));
     json_text_number(out, "memory_mb_increment", plan->memory_mb_increment);
     json_text_number(out, "disk_gb", plan->disk_gb);
     json_text_number(out, "max_timeout", plan->max_timeout_s);

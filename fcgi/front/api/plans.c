@@ -14,11 +14,32 @@ json_t *plan_prices_to_json(const struct plan *plan)
                      plan->storage_gb_month);
 }
 
-json_t *plan_to_json(const struct plan *plan)
+json_t *plan_cpus_to_json(const struct plan *plan, const struct host_largest *largest)
+{
+    json_t *values = json_array();
+    for (unsigned i = 0; i < plan->cpu_value_count; i++)
+        if (!largest->cpu || plan->cpu_values[i] <= largest->cpu)
+            json_array_append_new(values, json_integer(plan->cpu_values[i]));
+    return values;
+}
+
+/* A multiple of the increment; never below the plan's least. */
+uint32_t plan_memory_most(const struct plan *plan, const struct host_largest *largest)
+{
+    uint32_t most = largest->memory_mb / plan->memory_mb_increment * plan->memory_mb_increment;
+    if (!largest->memory_mb || most > plan->memory_mb_max)
+        return plan->memory_mb_max;
+    return most < plan->memory_mb_min ? plan->memory_mb_min : most;
+}
+
+json_t *plan_to_json(const struct plan *plan, const struct host_largest *largest)
 {
     return json_pack(
-        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name",
-        plan->name, "resource_override", (int)plan->resource_override, "disk_gb",
+        "{s:s, s:b, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+        " s:o}",
+        "name", plan->name, "public", (int)plan->is_public, "resource_override",
+        (int)plan->resource_override, "cpu_values", plan_cpus_to_json(plan, largest),
+        "memory_mb_max", (json_int_t)plan_memory_most(plan, largest), "disk_gb",
         (json_int_t)plan->disk_gb, "max_timeout", (json_int_t)plan->max_timeout_s, "sandboxes",
         (json_int_t)plan->sandboxes, "vcpus", (json_int_t)plan->vcpus, "memory_mb",
         (json_int_t)plan->memory_mb, "stopped_sandboxes", (json_int_t)plan->stopped_sandboxes,
@@ -31,8 +52,10 @@ json_t *plan_to_json(const struct plan *plan)
 
 /* --- what an operator changes; what a value may be is the plan's to check --- */
 
-#define TEXT_MAX    16
-#define MAX_TIMEOUT "max_timeout" /* the one that the plan has under another name */
+#define TEXT_MAX 16
+/* Those that the plan has under another name. */
+#define MAX_TIMEOUT "max_timeout"
+#define PUBLIC      "public"
 
 static const struct schema_member price_members[] = {
     {.name = "currency", .type = SCHEMA_STRING, .min = 3, .max = 3},
@@ -48,6 +71,7 @@ static const struct schema_member price_members[] = {
     }
 
 const struct schema_member operator_plan_schema[] = {
+    {.name = PUBLIC, .type = SCHEMA_BOOLEAN},
     {.name = "resource_override", .type = SCHEMA_BOOLEAN},
     NUMBER("disk_gb"),
     {.name = MAX_TIMEOUT, .type = SCHEMA_INTEGER, .min = 1, .max = 31536000},
@@ -75,8 +99,10 @@ struct wanted {
 static void want(struct wanted *wanted, const char *member, const json_t *value)
 {
     struct plan_value *next = &wanted->values[wanted->count];
-    bool is_timeout = str_equal(member, MAX_TIMEOUT);
-    snprintf(next->column, sizeof next->column, "%s", is_timeout ? "max_timeout_s" : member);
+    const char *column = str_equal(member, MAX_TIMEOUT) ? "max_timeout_s"
+                         : str_equal(member, PUBLIC)    ? "is_public"
+                                                        : member;
+    snprintf(next->column, sizeof next->column, "%s", column);
     next->value = json_string_value(value);
     if (!next->value) {
         char *number = wanted->numbers[wanted->count];
@@ -115,12 +141,14 @@ int operator_plan_update(void *context, struct http_request *request,
     const char *name = request->captures[0];
     struct wanted wanted = {.count = 0};
     struct plan plan;
+    struct host_largest largest;
     error_auto refusal = NULL;
     read_wanted(request->json, &wanted);
     if (plan_set(api->worker.db, name, wanted.values, wanted.count, &refusal) < 0)
         return refusal->code == ERR_INVALID_REQUEST ? refuse(request->json, refusal, err)
                                                     : error_move(err, &refusal);
-    if (plan_get(api->worker.db, name, &plan, err) < 0)
+    if (plan_get(api->worker.db, name, &plan, err) < 0 ||
+        host_largest(api->worker.db, &largest, err) < 0)
         return -1;
-    return http_response_json(response, 200, plan_to_json(&plan));
+    return http_response_json(response, 200, plan_to_json(&plan, &largest));
 }

@@ -4,9 +4,10 @@
 import pytest
 
 from client import assert_error
+from stack import wait_until
 from tenant import Sandbox
 
-PLAN = {"name", "resource_override", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
+PLAN = {"name", "public", "resource_override", "cpu_values", "memory_mb_max", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
         "stopped_sandboxes", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
         "cleanup_warning_hours", "audit_days", "process_log_kib", "prices"}
 AMOUNT = {"sandboxes", "vcpus", "memory_mb"}
@@ -16,6 +17,47 @@ def limits(api, team=None):
     response = api.get("/v1/sandbox_limits" + (f"?team={team}" if team else ""))
     assert response.status == 200, response
     return response.json()
+
+
+def largest(stack):
+    """The largest sandbox of any host. The dispatcher counts the processors soon after its start."""
+    def look():
+        (row,) = stack.query(
+            "SELECT MIN(processors) AS counted, MAX(LEAST(vcpus, processors)) AS cpu,"
+            " MAX(memory_mb * LEAST(memory_overcommit, 100) DIV 100) AS memory_mb"
+            " FROM hosts WHERE state <> 'joining' AND lost_at_ms IS NULL")
+        return row["counted"] and {name: int(row[name]) for name in ("cpu", "memory_mb")}
+    return wait_until(look, 60, "the count of the hosts' processors", 0.5)
+
+
+def test_a_size_that_no_host_can_give(make_account, stack, set_plan):
+    """A sandbox of that size could never start, so the create is refused at once."""
+    api, host = make_account("enterprise").api, largest(stack)
+    cpu = next(value for value in (2, 4, 8, 16, 32) if value > host["cpu"])
+    set_plan("enterprise", cpu_values=f"1,{cpu}", memory_mb_max=host["memory_mb"] // 128 * 128 + 12800)
+    for body, field in (({"cpu": cpu}, "/cpu"), ({"memory_mb": host["memory_mb"] // 128 * 128 + 1280}, "/memory_mb")):
+        refused = assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", field)
+        assert refused["largest"] == host and str(host["cpu"]) in refused["message"]
+        baseline = {"slug": "too-large", "runtime_baseline": body, "image": "none"}
+        assert api.post("/v1/templates", baseline).status == 422
+    given = limits(api)
+    assert given["cpu_values"] == [1] and given["memory_mb_max"] <= host["memory_mb"]
+
+
+def test_plans_that_are_not_for_all(make_account, stack):
+    """Other teams do not see a plan that is not public."""
+    stack.ctl("plan", "create", "trial-of-one", "--from", "basic")
+    try:
+        api = make_account("trial-of-one").api
+        given = limits(api)
+        assert given["plan"]["name"] == "trial-of-one" and given["plan"]["public"] is False
+        assert "trial-of-one" not in [one["name"] for one in given["plans"]]
+        stack.ctl("plan", "set", "trial-of-one", "is_public=1")
+        assert "trial-of-one" in [one["name"] for one in limits(api)["plans"]]
+        stack.ctl("plan", "set", "trial-of-one", "is_public=0")
+    finally:
+        stack.query("UPDATE teams SET plan = 'basic' WHERE plan = 'trial-of-one'")
+        stack.ctl("plan", "remove", "trial-of-one")
 
 
 @pytest.mark.parametrize("plan, disk_gb, max_timeout", [
@@ -33,9 +75,14 @@ def test_every_member(make_account, stack, plan, disk_gb, max_timeout):
     assert all(set(one) == PLAN for one in given["plans"])
     assert given["plan"] in given["plans"] and given["plan"]["name"] == plan
     assert (given["disk_gb"], given["max_timeout"]) == (disk_gb, max_timeout)
-    assert given["cpu_values"] == [int(value) for value in row["cpu_values"].split(",")]
-    for name in ("memory_mb_min", "memory_mb_max", "memory_mb_increment"):
+    host = largest(stack)
+    allowed = [int(value) for value in row["cpu_values"].split(",")]
+    assert given["cpu_values"] == [value for value in allowed if value <= host["cpu"]]
+    for name in ("memory_mb_min", "memory_mb_increment"):
         assert given[name] == row[name]
+    step = row["memory_mb_increment"]
+    assert given["memory_mb_max"] == min(row["memory_mb_max"], host["memory_mb"] // step * step)
+    assert all(given["plan"][name] == given[name] for name in ("cpu_values", "memory_mb_max"))
     assert (given["cpu"], given["memory_mb"]) == (row["cpu_default"], row["memory_mb_default"])
     assert given["network_class"] == stack.settings.get("default_network_class", "internet")
     assert given["prices"] == given["plan"]["prices"] == {

@@ -92,6 +92,23 @@ def test_the_files_of_an_index_are_in_the_list():
     assert "files.example.test:443" in done.stdout.splitlines(), done
 
 
+def listed(path):
+    return {line for line in path.read_text().splitlines() if line and not line.startswith("#")}
+
+
+def test_the_registries_of_each_package_manager_are_in_the_profile(stack):
+    """With the hosts of the files: an index alone installs nothing."""
+    known = listed(SCRIPTS.parent / "conf" / "package-registries")
+    assert known <= set(entries(stack))
+    for host in ("deb.debian.org:80", "security.debian.org:80", "pypi.org:443", "files.pythonhosted.org:443",
+                 "registry.npmjs.org:443", "index.crates.io:443", "static.crates.io:443", "repo.packagist.org:443",
+                 "codeload.github.com:443"):
+        assert host in known
+    schema = (SCRIPTS.parent / "sql" / "0001-schema.sql").read_text()
+    seed = schema.split("VALUES ('package-registries', CONCAT(", 1)[1].split("), 0);", 1)[0]
+    assert set(json.loads("".join(re.findall(r"'([^']*)'", seed)))) == known
+
+
 def test_an_empty_profile_is_told(stack, sandbox, tmp_path):
     before = entries(stack)
     path = tmp_path / "entries"
