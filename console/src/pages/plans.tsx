@@ -11,7 +11,7 @@ import { FormDialog, say } from '../parts/dialog'
 type Plan = Schemas['Plan']
 type Wanted = Schemas['UpdatePlan']
 type Prices = NonNullable<Wanted['prices']>
-type NumberName = Exclude<keyof Wanted, 'prices' | 'resource_override'>
+type NumberName = Exclude<keyof Wanted, 'prices' | 'public' | 'resource_override'>
 
 const MIB = 1048576
 
@@ -50,6 +50,7 @@ const PRICES: [keyof Prices, string][] = [
 const ROWS: [string, (plan: Plan) => string][] = [
   ...NUMBERS.map(([name, label, , text]): [string, (plan: Plan) => string] => [label, plan => text(plan[name])]),
   ['Own sizes', plan => (plan.resource_override ? 'yes' : 'no')],
+  ['Shown to all teams', plan => (plan.public ? 'yes' : 'no')],
   ...PRICES.slice(1).map(([name, label]): [string, (plan: Plan) => string] => [
     label,
     plan => `${plan.prices[name]} ${plan.prices.currency}`,
@@ -66,12 +67,13 @@ const typedOf = (plan: Plan): Typed => ({
 })
 
 /** What differs from the plan: somebody else's change of another value stays. */
-function changesOf(plan: Plan, typed: Typed, override: boolean): Wanted {
+function changesOf(plan: Plan, typed: Typed, override: boolean, shown: boolean): Wanted {
   const before = typedOf(plan)
   const differs = ([name]: [string, ...unknown[]]): boolean => typed[name] !== before[name]
   const wanted: Wanted = Object.fromEntries(NUMBERS.filter(differs).map(([name]) => [name, Number(typed[name])]))
   const prices: Prices = Object.fromEntries(PRICES.filter(differs).map(([name]) => [name, typed[name]]))
   if (override !== plan.resource_override) wanted.resource_override = override
+  if (shown !== plan.public) wanted.public = shown
   if (Object.keys(prices).length > 0) wanted.prices = prices
   return wanted
 }
@@ -80,13 +82,14 @@ function PlanDialog(props: { plan: Plan; onClose: () => void; onDone: () => void
   const { plan } = props
   const [typed, setTyped] = useState<Typed>(() => typedOf(plan))
   const [override, setOverride] = useState(plan.resource_override)
+  const [shown, setShown] = useState(plan.public)
   const [refused, setRefused] = useState<ApiError | null>(null)
   const at = (pointer: string): string | null => (refused?.field === pointer ? messageOf(refused) : null)
   const type = (name: string) => (value: string) => setTyped({ ...typed, [name]: value })
   const submit = async (): Promise<void> => {
     setRefused(null)
     try {
-      await api.patch('/v1/operator/plans/{name}', { path: { name: plan.name }, body: changesOf(plan, typed, override) })
+      await api.patch('/v1/operator/plans/{name}', { path: { name: plan.name }, body: changesOf(plan, typed, override, shown) })
     } catch (error) {
       if (error instanceof ApiError) setRefused(error)
       throw error
@@ -123,6 +126,7 @@ function PlanDialog(props: { plan: Plan; onClose: () => void; onDone: () => void
         ))}
       </div>
       <Check label="Sandboxes may ask for a size of their own" checked={override} onChange={setOverride} />
+      <Check label="Teams with other plans see this plan" checked={shown} onChange={setShown} />
     </FormDialog>
   )
 }

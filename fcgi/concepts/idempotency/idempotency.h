@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Idempotency keys: a request that is sent again with the same key gets the answer of the first
- * one, and whatever crashes in between, one sandbox at most comes of it.
+ * one that succeeded, and whatever crashes in between, one sandbox at most comes of it. Refusals
+ * are not kept: the cause may be gone a moment later, and one that stays refuses the next try as
+ * well.
  *
  * A key is claimed by inserting its row; the unique index decides between parallel requests. The
  * claim has a lease, after which a retry may take it over. An attempt that makes a sandbox writes
@@ -70,8 +72,13 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
                        const struct idempotency *idempotency, int status, const char *made_id,
                        const char *answer, size_t size, struct error **err);
 
-/* It ended in a 5xx: the next try with the key may run at once. */
+/* Let the next attempt with the key run at once, and keep what this one made for it. For a request
+ * that failed with an unknown outcome or after it made something. */
 int idempotency_abandon(struct db *db, const struct idempotency *idempotency, struct error **err);
+
+/* Free the key, for any body, after a refusal: the request changed nothing. If this or an earlier
+ * attempt has made something, do as idempotency_abandon(). */
+int idempotency_release(struct db *db, const struct idempotency *idempotency, struct error **err);
 
 /* Drop rows older than IDEMPOTENCY_KEEP_MS. */
 int idempotency_purge(struct db *db, struct error **err);

@@ -47,6 +47,11 @@ static const struct db_statement abandon_statement = {
     "UPDATE idempotency_keys SET lease_until_ms = 0 WHERE id = ? AND attempt = ? AND"
     " state = 'running'",
     false};
+static const struct db_statement release_statement = {
+    "idempotency.release",
+    "DELETE FROM idempotency_keys WHERE id = ? AND attempt = ? AND state = 'running'"
+    " AND made_id IS NULL",
+    false};
 static const struct db_statement delete_statement = {
     "idempotency.delete", "DELETE FROM idempotency_keys WHERE id = ?", false};
 static const struct db_statement purge_statement = {
@@ -64,8 +69,9 @@ static const struct db_statement trim_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &use_statement,    &trim_statement,   &insert_statement,  &get_statement,    &take_statement,
-    &attach_statement, &finish_statement, &abandon_statement, &delete_statement, &purge_statement,
+    &use_statement,     &trim_statement,   &insert_statement, &get_statement,
+    &take_statement,    &attach_statement, &finish_statement, &abandon_statement,
+    &release_statement, &delete_statement, &purge_statement,
 };
 const struct db_statement_list idempotency_statements = DB_STATEMENT_LIST(statements);
 
@@ -268,6 +274,16 @@ int idempotency_abandon(struct db *db, const struct idempotency *idempotency, st
                 DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), NULL, err) < 0)
         return -1;
     return trim_now_and_then(db, idempotency->user_id, 0, err);
+}
+
+int idempotency_release(struct db *db, const struct idempotency *idempotency, struct error **err)
+{
+    uint64_t deleted;
+    if (db_exec(db, &release_statement,
+                DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), &deleted,
+                err) < 0)
+        return -1;
+    return deleted ? 0 : idempotency_abandon(db, idempotency, err);
 }
 
 int idempotency_purge(struct db *db, struct error **err)

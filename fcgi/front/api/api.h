@@ -56,6 +56,7 @@ struct api {
                              * copied first; NULL: this worker waits for that */
     bool has_share;         /* the request in hand has entered the pool */
     bool is_presumed;       /* its principal is the cache's, not confirmed yet */
+    char etag_lease[24];    /* held for a change with If-Match (etag.h); "": none */
 };
 
 /* A row of a table of endpoints (endpoint/) as a route. */

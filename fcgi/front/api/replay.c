@@ -5,12 +5,16 @@
 
 #include "api/access.h"
 #include "api/act.h"
+#include "api/etag.h"
+#include "api/whole_list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "endpoint/endpoint.h"
 
 #define PATH_MAX_BYTES 255
+/* A body may be twelve times as long when it is written again: 1e0 as 1.0000000000000000e+00. */
+#define BOUND_MAX (64u << 20)
 
 /* The sandbox or volume that an answer speaks of, or "". */
 static const char *subject_of(const json_t *body)
@@ -52,9 +56,8 @@ static bool reaches_teams_of(const struct principal *principal, const json_t *bo
     return true;
 }
 
-static int replay(struct api *api, const struct route *route, const struct http_request *request,
-                  const struct idempotency *idempotency, struct http_response *response,
-                  struct error **err)
+static int replay(struct api *api, const struct route *route, const struct idempotency *idempotency,
+                  struct http_response *response, struct error **err)
 {
     json_auto_t *body = NULL;
     if (idempotency->answer.size) {
@@ -68,8 +71,6 @@ static int replay(struct api *api, const struct route *route, const struct http_
     if (route->idempotency == IDEMPOTENCY_SESSION && idempotency->status < 300 &&
         add_session(api, body, err) < 0)
         return -1;
-    if (json_object_get(body, "request_id")) /* of an error: the one that this answer's head has */
-        json_object_set_new(body, "request_id", json_string(request->request_id));
     http_response_header(response, "Idempotent-Replayed", "true");
     return http_response_json(response, idempotency->status, json_incref(body));
 }
@@ -84,16 +85,16 @@ static int keep(struct api *api, const struct idempotency *idempotency,
                               subject_of(body), text, text ? strlen(text) : 0, err);
 }
 
-/* After the handler: what becomes of the claim? Failing here leaves a claim whose lease runs
- * out, and a retry that finds what was made. */
+/* Settle the claim after the handler: keep only the answer of a request that was done. If this
+ * fails, the lease of the claim runs out, and a retry finds what was made. */
 static void settle(struct api *api, const struct idempotency *idempotency,
                    const struct http_response *response)
 {
     error_auto failure = NULL;
-    /* What failed by the moment may be tried again under the same key. */
-    int result = response->status >= 500 || response->status == 408 || response->status == 429
-                     ? idempotency_abandon(api->worker.db, idempotency, &failure)
-                     : keep(api, idempotency, response, &failure);
+    struct db *db = api->worker.db;
+    int result = response->status < 400   ? keep(api, idempotency, response, &failure)
+                 : response->status < 500 ? idempotency_release(db, idempotency, &failure)
+                                          : idempotency_abandon(db, idempotency, &failure);
     if (result < 0)
         log_warning("cannot keep the answer for its Idempotency-Key", LOG_ERROR(failure));
 }
@@ -104,7 +105,15 @@ static int call_handler(struct api *api, const struct route *route, struct http_
     if (access_check_shown(api, route, err) < 0 ||
         (api->idempotency && access_load_made(api, err) < 0))
         return -1;
-    return act_do(api, route, request, response, err);
+    int result = etag_begin(api, route, request, err);
+    if (result == 0)
+        result = act_do(api, route, request, response, err);
+    etag_end(api);
+    if (result == 0)
+        result = whole_list_cut(api, route, request, response, err);
+    if (result == 0)
+        etag_add(route, response);
+    return result;
 }
 
 static int run(struct api *api, const struct route *route, struct http_request *request,
@@ -163,8 +172,8 @@ static void write_default_team(const struct api *api, const struct http_request 
         buffer_printf(bound, "%s\n", team->id);
 }
 
-/* What a key is bound to beside the path: the query, and the body, of which only the length is
- * known when it passes through; and the team that is meant without being named. */
+/* Besides the path, a key is bound to the query, the default team, and the body. Of a JSON body the
+ * value counts, not its spelling; of a body that is passed through only the length is known. */
 static void write_bound(const struct api *api, const struct http_request *request,
                         struct buffer *bound)
 {
@@ -174,7 +183,12 @@ static void write_bound(const struct api *api, const struct http_request *reques
         buffer_printf(bound, "?%s\n", query);
     if (request->read_body)
         buffer_printf(bound, "%lld\n", (long long)http_content_length(request));
-    buffer_append(bound, buffer_string(&request->body), request->body.size);
+    autowipe char *value =
+        request->json ? json_dumps(request->json, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    if (value)
+        buffer_append_string(bound, value);
+    else
+        buffer_append(bound, buffer_string(&request->body), request->body.size);
 }
 
 static int with_key(struct api *api, const char *key, const struct route *route,
@@ -182,7 +196,7 @@ static int with_key(struct api *api, const char *key, const struct route *route,
                     struct error **err)
 {
     struct idempotency idempotency;
-    struct buffer bound = BUFFER_INIT(request->body.size + HTTP_QUERY_BYTES_MAX + 64);
+    struct buffer bound = BUFFER_INIT(BOUND_MAX);
     write_bound(api, request, &bound);
     struct idempotency_scope scope = {
         .user_id = api->principal.user_id,
@@ -195,7 +209,7 @@ static int with_key(struct api *api, const char *key, const struct route *route,
     int result = idempotency_begin(api->worker.db, api->worker.ring, &scope, api->settings->lease_s,
                                    &idempotency, err);
     if (result == 0 && idempotency.verdict == IDEMPOTENCY_REPLAY) {
-        result = replay(api, route, request, &idempotency, response, err);
+        result = replay(api, route, &idempotency, response, err);
     } else if (result == 0) {
         api->idempotency = &idempotency;
         result = run(api, route, request, response, err);

@@ -70,13 +70,12 @@ def test_many_at_once_make_one_sandbox(api):
     assert len(api.list()) == 1
 
 
-def test_refusals_are_replayed_too(api):
+def test_refusals_are_checked_again(api):
     key = new_key()
-    first = api.post("/v1/sandboxes", {"template": "no-such"}, headers=key)
-    assert_error(first, 422, "template_not_found")
-    again = api.post("/v1/sandboxes", {"template": "no-such"}, headers=key)
-    assert_error(again, 422, "template_not_found")
-    assert again.headers["Idempotent-Replayed"] == "true"
+    for _ in range(2):
+        answer = api.post("/v1/sandboxes", {"template": "no-such"}, headers=key)
+        assert_error(answer, 422, "template_not_found")
+        assert answer.headers["Idempotent-Replayed"] is None
 
 
 @pytest.mark.parametrize("value", ["x" * 256, "a b\tc\x01"])

@@ -110,11 +110,51 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
     assert len([one for one in api.get("/v1/keys").json()["keys"] if one["name"] == "replayed"]) == 1
 
 
-def test_another_spelling_of_the_body_is_another_body(api):
+def test_another_spelling_of_the_body_is_the_same_body(api):
     key, headers = new_key(), {"Content-Type": "application/json"}
-    for text, code in ((b'{"timeout":60,"template":"no"}', "template_not_found"),
-                       (b'{"timeout": 60,"template":"no"}', "idempotency_key_reused")):
-        assert_error(api.post("/v1/sandboxes", text, headers={**key, **headers}), 422, code)
+    first = api.post("/v1/volumes", b'{"name":"spelled"}', headers={**key, **headers})
+    again = api.post("/v1/volumes", b' { "name" : "spell\\u0065d" }\n', headers={**key, **headers})
+    assert (first.status, again.status) == (201, 201), (first, again)
+    assert again.headers["Idempotent-Replayed"] == "true" and again.json() == first.json()
+    other = api.post("/v1/volumes", b'{"name":"spelt"}', headers={**key, **headers})
+    assert_error(other, 422, "idempotency_key_reused")
+
+
+def test_a_refusal_is_not_kept(api, account, stack):
+    """Once the cause is gone, the same key succeeds, also with another body."""
+    key = new_key()
+    assert_error(api.post("/v1/sandboxes", {"template": "no"}, headers=key), 422, "template_not_found")
+    assert_error(api.post("/v1/sandboxes", {"volume_mounts": {"/data": "kept"}}, headers=key), 422, "volume_not_found")
+    api.create_volume(name="kept")
+    mounted = api.post("/v1/sandboxes", {"volume_mounts": {"/data": "kept"}}, headers=key)
+    assert mounted.status == 201 and mounted.headers["Idempotent-Replayed"] is None, mounted
+    taken = new_key()
+    assert_error(api.post("/v1/volumes", {"name": "kept"}, headers=taken), 409, "name_taken")
+    volume = next(one for one in api.get("/v1/volumes").json()["volumes"] if one["name"] == "kept")
+    attached, path = new_key(), f"/v1/volumes/{volume['id']}"
+    assert_error(api.request("DELETE", path, headers=attached), 409, "volume_attached")
+    paused, port = new_key(), f"/v1/sandboxes/{mounted.json()['id']}/ports/4000"
+    api.pause(mounted.json()["id"])
+    assert_error(api.request("PUT", port, {}, headers=paused), 409, "sandbox_not_running")
+    api.resume(mounted.json()["id"])
+    assert api.request("PUT", port, {}, headers=paused).status == 200
+    api.destroy(mounted.json()["id"])
+    assert api.request("DELETE", path, headers=attached).status == 204
+    assert api.post("/v1/volumes", {"name": "kept"}, headers=taken).status == 201
+
+
+def test_a_refused_quota_is_not_kept(make_account, stack):
+    api, key = make_account().api, new_key()
+    before = stack.query("SELECT volumes FROM plans WHERE name = 'basic'")[0]["volumes"]
+    first = api.create_volume(name="first")
+    stack.ctl("plan", "set", "basic", "volumes=1")
+    try:
+        refused = assert_error(api.post("/v1/volumes", {"name": "second"}, headers=key), 422, "volume_quota_exceeded")
+        assert (refused["limit"], refused["used"]) == (1, 1)
+        assert api.delete(f"/v1/volumes/{first['id']}").status == 204
+        assert api.post("/v1/volumes", {"name": "second"}, headers=key).status == 201
+    finally:
+        stack.ctl("plan", "set", "basic", f"volumes={before}")
 
 
 @pytest.mark.parametrize("value", ["", " ", "a b", "x" * 256, "\u00e9", "a\x7f", "\u20ac"])
@@ -129,9 +169,8 @@ def test_keys_that_are_none(api, value):
 @pytest.mark.parametrize("value", ["!", "~", "x" * 255, "a,b;c=\"d\""])
 def test_the_edges_of_keys(api, value):
     for replayed in (None, "true"):
-        response = api.post("/v1/sandboxes", {"template": "no"}, headers={"Idempotency-Key": value})
-        assert_error(response, 422, "template_not_found")
-        assert response.headers["Idempotent-Replayed"] == replayed
+        response = api.post("/v1/keys", {"scopes": ["read"]}, headers={"Idempotency-Key": value})
+        assert (response.status, response.headers["Idempotent-Replayed"]) == (201, replayed), response
 
 
 @pytest.mark.parametrize("path", ["/v1/sandboxes/\u00e9", "/v1/sandboxes/%C3%A9", "/v1/sandboxes/" + "x" * 300])

@@ -21,7 +21,8 @@ final class CreateSandbox implements \JsonSerializable
      *   version the newest of the name.
      * @param int|null $timeout Seconds; the plan sets the maximum. Default: 300.
      * @param bool|null $autoPause Short for `lifecycle.on_timeout` = `pause`.
-     * @param array<string, mixed>|null $metadata Values that are not strings are stored as their JSON text.
+     * @param array<string, mixed>|null $metadata Values that are not strings are stored as their JSON text; numbers
+     *   keep the text that you send: 19.99 becomes "19.99".
      * @param array<string, string>|null $envs Environment variables, 64 KiB in all; encrypted at rest and never
      *   returned.
      * @param array<string, string>|null $volumeMounts Absolute guest path to volume name.

@@ -13,6 +13,8 @@ enum ErrorCode: string
     case AccessDenied = 'access_denied';
     case AuthorizationPending = 'authorization_pending';
     case BodyTooLarge = 'body_too_large';
+    case BuildQuotaExceeded = 'build_quota_exceeded';
+    case CheckpointQuotaExceeded = 'checkpoint_quota_exceeded';
     case ExpiredToken = 'expired_token';
     case IdempotencyKeyReused = 'idempotency_key_reused';
     case InsufficientScope = 'insufficient_scope';
@@ -30,6 +32,7 @@ enum ErrorCode: string
     case NotFound = 'not_found';
     case NotServed = 'not_served';
     case PlanRestrictsResources = 'plan_restricts_resources';
+    case PreconditionFailed = 'precondition_failed';
     case RateLimited = 'rate_limited';
     case RequestInProgress = 'request_in_progress';
     case RuntimeUnavailable = 'runtime_unavailable';
@@ -39,6 +42,7 @@ enum ErrorCode: string
     case SandboxQuotaExceeded = 'sandbox_quota_exceeded';
     case SecondFactorRequired = 'second_factor_required';
     case SlowDown = 'slow_down';
+    case StoppedQuotaExceeded = 'stopped_quota_exceeded';
     case TeamForbidden = 'team_forbidden';
     case TemplateInUse = 'template_in_use';
     case TemplateNotFound = 'template_not_found';
@@ -46,6 +50,7 @@ enum ErrorCode: string
     case UnsupportedMediaType = 'unsupported_media_type';
     case VolumeAttached = 'volume_attached';
     case VolumeNotFound = 'volume_not_found';
+    case VolumeQuotaExceeded = 'volume_quota_exceeded';
 
     /** A value that is newer than this package. */
     case Unknown = 'unknown';

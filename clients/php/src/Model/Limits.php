@@ -11,8 +11,11 @@ final class Limits
 {
     /**
      * @param int $cpu Fallback of new template baselines.
-     * @param list<Plan> $plans
-     * @param list<int> $cpuValues
+     * @param list<Plan> $plans The plans that the operator made public; operators get all plans.
+     * @param list<int> $cpuValues The numbers of vCPUs that the team's plan allows and a host of the deployment can
+     *   give.
+     * @param int $memoryMbMax The largest memory of one sandbox that the plan allows and a host of the deployment
+     *   can give.
      * @param int $maxTimeout Seconds.
      */
     public function __construct(

@@ -10,6 +10,10 @@ namespace Sandlot\Model;
 final class Plan
 {
     /**
+     * @param bool $public Whether teams with other plans see this plan in their limits.
+     * @param list<int> $cpuValues The numbers of vCPUs that the plan allows and a host of the deployment can give.
+     * @param int $memoryMbMax The largest memory of one sandbox that the plan allows and a host of the deployment
+     *   can give.
      * @param int $maxTimeout Seconds.
      * @param int $stoppedSandboxes Stopped sandboxes that are kept. A pause is never refused: those stopped first
      *   are removed after a warning (`cleanup_at`), and no sandbox is created while there are more.
@@ -21,7 +25,10 @@ final class Plan
      */
     public function __construct(
         public readonly string $name,
+        public readonly bool $public,
         public readonly bool $resourceOverride,
+        public readonly array $cpuValues,
+        public readonly int $memoryMbMax,
         public readonly int $diskGb,
         public readonly int $maxTimeout,
         public readonly int $sandboxes,
@@ -44,7 +51,10 @@ final class Plan
     {
         return new self(
             name: $fields->string('name'),
+            public: $fields->bool('public'),
             resourceOverride: $fields->bool('resource_override'),
+            cpuValues: $fields->ints('cpu_values'),
+            memoryMbMax: $fields->int('memory_mb_max'),
             diskGb: $fields->int('disk_gb'),
             maxTimeout: $fields->int('max_timeout'),
             sandboxes: $fields->int('sandboxes'),

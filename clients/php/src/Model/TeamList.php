@@ -12,10 +12,12 @@ final class TeamList
     /**
      * @param list<Team> $teams
      * @param string|null $defaultTeam The team of requests that name none; null: they have to.
+     * @param string|null $nextToken Absent on the last page.
      */
     public function __construct(
         public readonly array $teams,
         public readonly ?string $defaultTeam,
+        public readonly ?string $nextToken,
     ) {
     }
 
@@ -25,6 +27,7 @@ final class TeamList
         return new self(
             teams: $fields->objects('teams', Team::read(...)),
             defaultTeam: $fields->stringOrNull('default_team'),
+            nextToken: $fields->stringOrNull('next_token'),
         );
     }
 }

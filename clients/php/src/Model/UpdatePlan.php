@@ -19,6 +19,7 @@ final class UpdatePlan implements \JsonSerializable
      * @param int|null $auditDays Days that the log of what was done goes back.
      * @param int|null $processLogKib KiB of what its processes wrote that a sandbox keeps in its memory.
      * @param UpdatePlanPrices|null $prices Decimal numbers as text.
+     * @param bool|null $public Whether teams with other plans see this plan in their limits.
      */
     public function __construct(
         public readonly ?bool $resourceOverride = null,
@@ -36,6 +37,7 @@ final class UpdatePlan implements \JsonSerializable
         public readonly ?int $auditDays = null,
         public readonly ?int $processLogKib = null,
         public readonly ?UpdatePlanPrices $prices = null,
+        public readonly ?bool $public = null,
     ) {
     }
 
@@ -57,6 +59,7 @@ final class UpdatePlan implements \JsonSerializable
             'audit_days' => $this->auditDays,
             'process_log_kib' => $this->processLogKib,
             'prices' => $this->prices,
+            'public' => $this->public,
         ]);
     }
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/etag.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "db/named_lease.h"
+
+#define HASH_BYTES 16
+#define ETAG_SIZE  (2 * HASH_BYTES + 1)
+#define PLACES     64 /* leases, shared by all records */
+#define WAIT_MS    5000
+#define POLL_MS    20
+
+static void compute(struct http_response *response, char etag[ETAG_SIZE])
+{
+    unsigned char hash[HASH_BYTES];
+    if (response->json) {
+        json_text_value(&response->body, response->json, 0);
+        json_decref(response->json);
+        response->json = NULL;
+    }
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)buffer_string(&response->body),
+                       response->body.size, NULL, 0);
+    sodium_bin2hex(etag, ETAG_SIZE, hash, sizeof hash);
+}
+
+void etag_add(const struct route *route, struct http_response *response)
+{
+    char etag[ETAG_SIZE];
+    if (!route->has_etag || response->status != 200)
+        return;
+    compute(response, etag);
+    http_response_header(response, "ETag", "\"%s\"", etag);
+}
+
+/* Return the GET route of the record that the other route changes. */
+static const struct route *shown_by(const struct route *route)
+{
+    for (size_t i = 0; i < api_route_count; i++)
+        if (api_routes[i].has_etag && !strcmp(api_routes[i].pattern, route->pattern))
+            return &api_routes[i];
+    return NULL;
+}
+
+/* A list of ETags, or a star for any. nginx turns the ETag of a compressed answer into a weak one.
+ */
+static bool matches(const char *list, const char *etag)
+{
+    while (*list) {
+        list += strspn(list, " \t,");
+        if (*list == '*')
+            return true;
+        if (str_starts_with(list, "W/"))
+            list += 2;
+        if (*list == '"' && !strncmp(list + 1, etag, ETAG_SIZE - 1) && list[ETAG_SIZE] == '"')
+            return true;
+        list += strcspn(list, ",");
+    }
+    return false;
+}
+
+static int check(struct api *api, const struct route *shows, struct http_request *request,
+                 const char *list, struct error **err)
+{
+    char etag[ETAG_SIZE];
+    struct http_response shown;
+    http_response_init(&shown);
+    int result = shows->handler(api, request, &shown, err);
+    if (result == 0)
+        compute(&shown, etag);
+    http_response_deinit(&shown);
+    if (result < 0 || matches(list, etag))
+        return result;
+    return error_set_field(err, ERR_PRECONDITION_FAILED, "If-Match",
+                           "The record has changed since it was read; its ETag is \"%s\" now.",
+                           etag);
+}
+
+static int hold(struct api *api, const char *path, struct error **err)
+{
+    unsigned char hash[crypto_generichash_BYTES_MIN];
+    int64_t give_up_ms = clock_monotonic_ms() + WAIT_MS;
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)path, strlen(path), NULL, 0);
+    snprintf(api->etag_lease, sizeof api->etag_lease, "if-match.%u", hash[0] % PLACES);
+    for (bool ours = false; !ours;) {
+        if (named_lease_take(api->worker.db, api->etag_lease, api->worker.lease_owner, &ours, err) <
+            0)
+            return -1;
+        if (!ours && clock_monotonic_ms() >= give_up_ms) {
+            api->etag_lease[0] = '\0';
+            return error_set(err, ERR_SANDBOX_BUSY,
+                             "Another change of the record is under way; try again in a moment.");
+        }
+        if (!ours)
+            clock_sleep_ms(POLL_MS);
+    }
+    return 0;
+}
+
+int etag_begin(struct api *api, const struct route *route, struct http_request *request,
+               struct error **err)
+{
+    const char *list = http_header(request, "If-Match");
+    const struct route *shows = list && route->scope == ROUTE_WRITE && strcmp(route->method, "POST")
+                                    ? shown_by(route)
+                                    : NULL;
+    if (!shows)
+        return 0;
+    return hold(api, request->path, err) < 0 ? -1 : check(api, shows, request, list, err);
+}
+
+void etag_end(struct api *api)
+{
+    error_auto failure = NULL;
+    if (!api->etag_lease[0])
+        return;
+    if (named_lease_release(api->worker.db, api->etag_lease, api->worker.lease_owner, &failure) < 0)
+        log_warning("cannot release a record after a conditional change; its lease runs out",
+                    LOG_STR("lease", api->etag_lease), LOG_ERROR(failure));
+    api->etag_lease[0] = '\0';
+}

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Habits of ordinary HTTP clients: media types, ETags, CORS, compression, pages."""
+
+import gzip
+
+import pytest
+
+from client import Api, assert_error
+
+pytestmark = pytest.mark.parallel
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_checkpoint_needs_no_body(api):
+    sandbox_id = api.create()["id"]
+    made = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints")
+    assert made.status == 201 and made.json()["name"], made
+
+
+@pytest.mark.parametrize("name", ["query[state][0]", "query%5Bstate%5D%5B17%5D", "query[state][]"])
+def test_the_index_that_php_writes(api, name):
+    made = api.create()["id"]
+    assert [one["id"] for one in api.list(f"?{name}=ready")] == [made]
+    assert api.list(f"?{name}=stopped") == []
+    assert [one["id"] for one in api.list(f"?query[state][0]=stopped&query[state][1]=ready")] == [made]
+
+
+def test_a_number_may_be_a_metadata_key(api):
+    made = api.create(metadata={"0": "a"})["id"]
+    assert [one["id"] for one in api.list("?query[metadata][0]=a")] == [made]
+
+
+def test_a_change_may_be_a_merge_patch(api):
+    path = f"/v1/sandboxes/{api.create(metadata={'a': '1'})['id']}"
+    changed = api.request("PATCH", path, b'{"metadata":{"a":null,"b":"2"}}',
+                          headers={"Content-Type": "application/merge-patch+json"})
+    assert changed.status == 200 and changed.json()["metadata"] == {"b": "2"}, changed
+    refused = api.post("/v1/sandboxes", b"{}", headers={"Content-Type": "application/merge-patch+json"})
+    assert_error(refused, 415, "unsupported_media_type")
+    hint = assert_error(api.request("PATCH", path, {"auto_pause": True}), 422, "invalid_request", "/auto_pause")
+    assert "on_timeout" in hint["message"]
+
+
+@pytest.mark.parametrize("headers", [
+    {"Content-Type": "application/json; charset=iso-8859-1"}, {**JSON, "Content-Encoding": "gzip"},
+    {**JSON, "Content-Encoding": "br"}, {"Content-Type": "application/json; charset=\"utf-16\""},
+    {"Content-Type": "text/plain"}])
+def test_other_charsets_and_encodings_are_415(api, headers):
+    assert_error(api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers), 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("headers", [
+    {"Content-Type": "application/json; charset=UTF-8"}, {"Content-Type": "application/json;charset=\"utf-8\""},
+    {**JSON, "Content-Encoding": "identity"}])
+def test_utf8_and_identity_are_accepted(api, headers):
+    assert api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers).status == 201
+
+
+def tagged(api, path):
+    answer = api.get(path)
+    assert answer.status == 200, answer
+    return {"If-Match": answer.headers["ETag"]}
+
+
+def test_a_change_of_an_old_state_is_refused(api):
+    """Two clients read the same state: the change of the second is refused, that of the first stays."""
+    path = f"/v1/sandboxes/{api.create()['id']}"
+    seen = tagged(api, path)
+    assert api.request("PATCH", path, {"metadata": {"of": "first"}}, headers=seen).status == 200
+    refused = api.request("PATCH", path, {"metadata": {"of": "second"}}, headers=seen)
+    assert_error(refused, 412, "precondition_failed", "If-Match")
+    assert api.get(path).json()["metadata"] == {"of": "first"}
+    now = tagged(api, path)
+    weak = {"If-Match": f'"other", W/{now["If-Match"]}'}
+    assert api.request("PATCH", path, {"metadata": {"of": "second"}}, headers=weak).status == 200
+    assert_error(api.request("DELETE", path, headers=now), 412, "precondition_failed", "If-Match")
+    network = tagged(api, f"{path}/network")
+    body = {"allow_internet_access": False}
+    assert api.request("PUT", f"{path}/network", body, headers=network).status in (200, 202)
+    body = {"allow_internet_access": True}
+    assert_error(api.request("PUT", f"{path}/network", body, headers=network), 412, "precondition_failed")
+    assert api.request("DELETE", path, headers={"If-Match": "*"}).status == 204
+
+
+def test_webhooks_have_etags_too(api):
+    made = api.post("/v1/webhooks", {"url": "http://127.0.0.1:9/tagged"}).json()
+    path = f"/v1/webhooks/{made['id']}"
+    seen = tagged(api, path)
+    assert api.request("PATCH", path, {"kinds": ["sandbox.died"]}, headers=seen).status == 200
+    assert_error(api.request("PATCH", path, {"kinds": []}, headers=seen), 412, "precondition_failed")
+    assert_error(api.request("DELETE", path, headers=seen), 412, "precondition_failed")
+
+
+def test_pages_of_any_origin_may_call(stack, api):
+    asked = api.origin.request("OPTIONS", "/v1/sandboxes", headers={
+        "Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,content-type"})
+    assert asked.status == 204, asked
+    assert asked.headers["Access-Control-Allow-Origin"] == "*"
+    assert "POST" in asked.headers["Access-Control-Allow-Methods"]
+    assert "Authorization" in asked.headers["Access-Control-Allow-Headers"]
+    for who, status in ((api, 200), (Api(stack, None), 401)):
+        answer = who.request("GET", "/v1/sandboxes", headers={"Origin": "https://elsewhere.example"})
+        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, "*")
+        assert answer.headers["Access-Control-Allow-Credentials"] is None
+        assert answer.headers["Strict-Transport-Security"]
+
+
+def test_long_answers_are_compressed_on_request(api):
+    zipped = api.origin.request("GET", "/v1/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert zipped.headers["Content-Encoding"] == "gzip" and "Accept-Encoding" in zipped.headers["Vary"]
+    plain = api.origin.request("GET", "/v1/openapi.json")
+    assert gzip.decompress(zipped.body) == plain.body and len(zipped.body) < len(plain.body) / 4
+    headers = {"Authorization": f"Bearer {api.key}", "Accept-Encoding": "gzip"}
+    limits = api.origin.request("GET", "/v1/sandbox_limits", headers=headers)
+    assert limits.headers["Content-Encoding"] == "gzip" and b"plan" in gzip.decompress(limits.body)
+    short = api.origin.request("GET", "/v1/sandboxes", headers=headers)
+    assert short.headers["Content-Encoding"] is None and short.json()["sandboxes"] == []
+
+
+@pytest.mark.parametrize("method", ["TRACE", "CONNECT", "BREW"])
+def test_unknown_methods(api, method):
+    target = "/v1/sandboxes"
+    sock = api.origin.tls_socket()
+    sock.sendall(f"{method} {target} HTTP/1.1\r\nHost: {api.origin.host}\r\nConnection: close\r\n\r\n".encode())
+    head = b""
+    while piece := sock.recv(4096):
+        head += piece
+    sock.close()
+    lines = head.decode().split("\r\n\r\n")[0].lower().split("\r\n")
+    if " 405 " in lines[0]:
+        assert any(line.startswith("allow: ") for line in lines), lines
+    else:
+        assert " 400 " in lines[0], lines
+
+
+def test_a_path_with_more_slashes_has_errors_of_this_interface(api):
+    headers = {"Authorization": f"Bearer {api.key}"}
+    assert_error(api.origin.request("GET", "//v1/nothing", headers=headers), 404, "not_found")
+
+
+def pages(api, path, member, limit):
+    rows, token = [], ""
+    for _ in range(20):
+        answer = api.get(f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&next_token={token}" if token else ""))
+        assert answer.status == 200, answer
+        body = answer.json()
+        assert len(body[member]) <= limit
+        rows += body[member]
+        token = body.get("next_token")
+        if not token:
+            return rows
+    raise AssertionError("the list has no end")
+
+
+def test_each_list_has_pages(api, account):
+    for n in range(4):
+        assert api.post("/v1/keys", {"scopes": ["read"], "name": f"k{n}"}).status == 201
+    ports = [{"port": port} for port in (3000, 3001, 3002)]
+    sandbox = f"/v1/sandboxes/{api.create(exposed_ports=ports)['id']}"
+    account.make_team()
+    lists = [("/v1/keys", "keys", 5), ("/v1/ssh_keys", "ssh_keys", 0), ("/v1/templates", "templates", 1),
+             ("/v1/teams", "teams", 2), (f"/v1/teams/{account.team}/members", "items", 1),
+             (f"/v1/teams/{account.team}/keys", "items", 1), (f"{sandbox}/ports", "ports", 3),
+             (f"{sandbox}/network/denials", "denials", 0)]
+    for path, member, least in lists:
+        whole = api.get(path).json()[member]
+        assert len(whole) >= least, path
+        assert pages(api, path, member, 1) == pages(api, path, member, 2) == whole, path
+        for limit in ("0", "201", "x"):
+            assert_error(api.get(f"{path}?limit={limit}"), 422, "invalid_request", "limit")
+        assert_error(api.get(f"{path}?next_token=AAAA"), 422, "invalid_next_token", "next_token")
+    token = api.get("/v1/keys?limit=1").json()["next_token"]
+    assert_error(api.get(f"/v1/teams?next_token={token}"), 422, "invalid_next_token", "next_token")
+
+
+def test_the_next_page_begins_after_the_last_row(api):
+    ids = [api.post("/v1/keys", {"scopes": ["read"]}).json()["id"] for _ in range(4)]
+    whole = [one["id"] for one in api.get("/v1/keys").json()["keys"]]
+    first = api.get("/v1/keys?limit=2").json()
+    gone = next(one for one in whole[:2] if one in ids)
+    assert api.delete(f"/v1/keys/{gone}").status == 204
+    rest = api.get(f"/v1/keys?limit=200&next_token={first['next_token']}").json()["keys"]
+    assert [one["id"] for one in rest] == whole[2:]
