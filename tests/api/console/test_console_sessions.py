@@ -8,6 +8,8 @@ import pytest
 from client import altered, assert_error
 from console import Browser, Person, invite
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture
 def person(stack, account):

@@ -7,6 +7,8 @@ from client import Api, assert_error
 from console import Person
 from tenant import Account
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture(scope="module")
 def owner(stack, module_account):

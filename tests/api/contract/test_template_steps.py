@@ -9,18 +9,20 @@ import tarfile
 import pytest
 
 from client import assert_error
+from leavings import delete_recipe_files
 from stack import wait_until
 from tenant import Sandbox
 from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.parallel
 
 HASH = "cd" * 32
 
 
 @pytest.fixture(autouse=True)
-def no_recipe_is_left(stack, nothing_is_left):  # noqa: F811
+def no_recipe_file_is_left(stack, nothing_is_left):  # noqa: F811
     yield
-    wait_until(lambda: not stack.query("SELECT 1 FROM template_recipes WHERE state IN ('running', 'copying')"), 120, "the end of the builds")
-    stack.query("DELETE FROM recipe_files")
+    delete_recipe_files(stack)
 
 
 def archive(**files):

@@ -10,6 +10,8 @@ import pytest
 from client import Origin, assert_error
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 @pytest.fixture(scope="module")
 def api(module_account):

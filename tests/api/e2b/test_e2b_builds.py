@@ -7,10 +7,13 @@ import uuid
 import pytest
 
 from client import Api, altered
+from leavings import deleted_after
 from stack import wait_until
 from test_e2b_calls import Calls, assert_refused
 from tenant import Sandbox
 from test_e2b_client import environment, run
+
+pytestmark = pytest.mark.parallel
 
 HASH = "ab" * 32
 
@@ -18,15 +21,8 @@ HASH = "ab" * 32
 @pytest.fixture(autouse=True)
 def nothing_is_left(stack):
     """What a test has built is removed, rows and sources."""
-    before = {row["id"] for row in stack.query("SELECT id FROM template_versions")}
-    yield
-    wait_until(lambda: not stack.query("SELECT 1 FROM template_recipes WHERE state IN ('running', 'copying')"), 120,
-               "the end of the builds")
-    for row in stack.query("SELECT id FROM template_versions WHERE state IN ('building', 'ready', 'failed')"):
-        if row["id"] not in before:
-            stack.query("UPDATE template_recipes SET state = 'done' WHERE template_version_id = %s", row["id"])
-            stack.query("DELETE FROM template_tags WHERE template_version_id = %s", row["id"])
-            stack.query("UPDATE template_versions SET state = 'deleting', lease_until_ms = 0 WHERE id = %s", row["id"])
+    with deleted_after(stack):
+        yield
 
 
 @pytest.fixture

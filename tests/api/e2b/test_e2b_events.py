@@ -13,6 +13,8 @@ from receiver import Receiver
 from stack import wait_until
 from test_e2b_calls import Calls, assert_refused, name_of
 
+pytestmark = pytest.mark.parallel
+
 SECRET = "a-secret-of-the-client"
 ALL = [f"sandbox.lifecycle.{one}" for one in ("created", "updated", "paused", "resumed", "killed")]
 

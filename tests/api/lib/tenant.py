@@ -9,6 +9,8 @@ from dataplane import DataPlane
 from stack import wait_until
 
 GUEST = pathlib.Path(__file__).parent / "guest"
+# The slugs of all teams that this process made.
+TEAMS = set()
 
 
 class Account:
@@ -18,6 +20,7 @@ class Account:
         self.stack = stack
         self.user = "t" + secrets.token_hex(6)
         self.team = self.user
+        TEAMS.add(self.team)
         stack.ctl("user", "create", self.user)
         if plan:
             stack.ctl("team", "set-plan", self.team, plan)
@@ -31,6 +34,7 @@ class Account:
 
     def make_team(self, plan="basic"):
         slug = "t" + secrets.token_hex(6)
+        TEAMS.add(slug)
         self.stack.ctl("team", "create", slug, "--plan", plan, "--owner", self.user)
         return slug
 

@@ -12,7 +12,10 @@ from client import Api, assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
 from faults import InBackground, fault_points, instances, quota_in_use, settle  # noqa: F401
+from leavings import CHECKPOINTS, delete_checkpoints, own
 from stack import wait_until
+
+pytestmark = pytest.mark.parallel
 
 NO_CHECKPOINT = "ckp_01kamqm3d7e9r5t2y8w4q6z1xc"
 
@@ -40,16 +43,10 @@ def copy_of(document):
 
 @pytest.fixture(autouse=True)
 def no_checkpoint_is_left(stack):
-    before = {row["id"] for row in stack.query("SELECT id FROM checkpoints WHERE state <> 'deleted'")}
+    before = own(stack, CHECKPOINTS)
     yield
-    for row in stack.query("SELECT c.id, c.team_id FROM checkpoints c WHERE state = 'ready'"):
-        if row["id"] not in before:
-            stack.query("UPDATE checkpoints SET state = 'deleting', name = NULL WHERE id = %s", row["id"])
-            stack.query("UPDATE usage_intervals SET ended_at_ms = started_at_ms WHERE sandbox_id = %s", row["id"])
-    wait_until(
-        lambda: not {row["id"] for row in stack.query(
-            "SELECT id FROM checkpoints WHERE state <> 'deleted'")} - before,
-        stack.lease_s + 20, "the end of the test's checkpoints", 0.1)
+    delete_checkpoints(stack, before)
+    wait_until(lambda: own(stack, CHECKPOINTS) <= before, stack.lease_s + 20, "the end of the test's checkpoints", 0.1)
 
 
 # --- making ---
@@ -180,6 +177,7 @@ def test_checkpoints_of_one_sandbox_at_once(sandbox, stack):
     assert sandbox.show()["state"] == "ready"
 
 
+@pytest.mark.alone
 def test_the_quota_is_exact(make_account, stack):
     account = make_account()
     sandboxes = [Sandbox.create(account.api) for _ in range(3)]

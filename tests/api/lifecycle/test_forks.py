@@ -13,6 +13,8 @@ from dataplane import DataPlane
 from faults import InBackground, fault_points, quota_in_use, settle  # noqa: F401
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 COUNTER = (  # counts in its memory, a hundred times a second, and says how far it is
     "import http.server, os, threading, time\n"
     "said = os.urandom(8).hex(); count = 0\n"

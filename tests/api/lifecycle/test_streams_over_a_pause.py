@@ -13,6 +13,8 @@ from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
 from killing import TRACER
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 
 def read_to_the_end(stream):
     for _ in stream:
