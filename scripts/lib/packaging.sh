@@ -100,7 +100,8 @@ packaging_template()
 {
     local tree place=$ROOT/usr/src/sandlot-template
 
-    tree=$(with_lock template template_package_make "$1")
+    # bash clears -e in a command substitution.
+    tree=$(set -e; with_lock template template_package_make "$1")
     mkdir -p "$place"
     cp --reflink=auto "$tree" "$place/rootfs.tar"
     template_package_key "$1" >"$place/key"

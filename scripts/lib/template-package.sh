@@ -20,19 +20,20 @@ template_package_key()
 # template_package_make RELEASE: prints the path of the tree, which is kept as long as its key is the same.
 template_package_make()
 {
-    local release=$1 file mirror security
+    local release=$1 file archive updates
 
     file=$TEMPLATE_CACHE/package-$1-$(template_package_key "$1").tar
     if [[ ! -s $file ]]; then
         mkdir -p "$TEMPLATE_CACHE"
         rm -f "$TEMPLATE_CACHE/package-$1"-*
-        mirror=$(packages_base_mirror)
-        security=$(packages_mirror "$(debian_codename)-security")
+        archive=$(packages_base_mirror)
+        updates=$(packages_mirror "$(debian_codename)-security")
         (
-            # The tree is of that release, whichever this machine has.
+            # The tree is of that release, whichever this machine has. Callers of these functions have variables
+            # "mirror" and "security" of their own.
             debian_codename() { printf '%s' "$release"; }
-            packages_base_mirror() { printf '%s' "$mirror"; }
-            packages_mirror() { printf '%s' "$security"; }
+            packages_base_mirror() { printf '%s' "$archive"; }
+            packages_mirror() { printf '%s' "$updates"; }
             template_rootfs "$file"
         ) >&2
     fi
