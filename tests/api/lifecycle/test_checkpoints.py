@@ -190,8 +190,8 @@ def test_the_quota_is_exact(make_account, stack):
         assert len(made) == 4, answers
         for answer in answers:
             if answer.status != 201:
-                body = assert_error(answer, 422, "sandbox_quota_exceeded")
-                assert "checkpoint" in body["message"] and body["quota"]["limits"]
+                body = assert_error(answer, 422, "checkpoint_quota_exceeded")
+                assert "checkpoint" in body["message"] and (body["limit"], body["used"]) == (4, 4)
         assert len(listed(account.api)) == 4
         assert account.api.delete(f"/v1/checkpoints/{made[0].json()['id']}").status == 204
         checkpoint(sandboxes[0], "again")
