@@ -110,50 +110,18 @@ CREATE TABLE memberships (
     CONSTRAINT memberships_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- API keys and SSH keys. The secret is stored as a keyed hash; lookup is the public part of the key. An SSH key has
--- no secret: its fingerprint (SHA-256, base64 without padding) finds it while it is not revoked.
-CREATE TABLE api_keys (
-    id CHAR(30) COLLATE ascii_bin NOT NULL,
-    lookup CHAR(12) COLLATE ascii_bin NOT NULL,
-    user_id CHAR(30) COLLATE ascii_bin NOT NULL,
-    name VARCHAR(64) NOT NULL,
-    can_write TINYINT UNSIGNED NOT NULL,
-    all_teams TINYINT UNSIGNED NOT NULL,
-    hash_key_id SMALLINT UNSIGNED NOT NULL,
-    hash BINARY(32) NOT NULL,
-    created_at_ms BIGINT NOT NULL,
-    expires_at_ms BIGINT NULL,
-    revoked_at_ms BIGINT NULL,
-    last_used_at_ms BIGINT NULL,
-    ssh_public_key VARCHAR(6000) COLLATE ascii_bin NULL,
-    ssh_fingerprint CHAR(43) COLLATE ascii_bin NULL,
-    PRIMARY KEY (id),
-    UNIQUE KEY api_keys_lookup (lookup),
-    UNIQUE KEY api_keys_ssh_fingerprint (ssh_fingerprint),
-    KEY api_keys_user (user_id),
-    CONSTRAINT api_keys_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-
--- The teams of a key that does not reach all teams of its user.
-CREATE TABLE api_key_teams (
-    api_key_id CHAR(30) COLLATE ascii_bin NOT NULL,
+-- Invitations into teams, until the user accepts or declines.
+CREATE TABLE team_invitations (
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
-    PRIMARY KEY (api_key_id, team_id),
-    KEY api_key_teams_team (team_id),
-    CONSTRAINT api_key_teams_key FOREIGN KEY (api_key_id) REFERENCES api_keys (id) ON DELETE CASCADE,
-    CONSTRAINT api_key_teams_team FOREIGN KEY (team_id) REFERENCES teams (id) ON DELETE CASCADE
+    user_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    role VARCHAR(8) COLLATE ascii_bin NOT NULL,
+    invited_by CHAR(30) COLLATE ascii_bin NOT NULL,
+    expires_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (team_id, user_id),
+    KEY team_invitations_user (user_id),
+    CONSTRAINT team_invitations_team FOREIGN KEY (team_id) REFERENCES teams (id) ON DELETE CASCADE,
+    CONSTRAINT team_invitations_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-
--- One row: counts the changes of keys, users, members and teams. A worker's cached copy is valid while the number
--- stays the same.
-CREATE TABLE access_revision (
-    id TINYINT UNSIGNED NOT NULL,
-    revision BIGINT UNSIGNED NOT NULL,
-    PRIMARY KEY (id)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-INSERT INTO access_revision (id, revision) VALUES (1, 1);
-
--- ===== Signing in =====
 
 -- Sessions of the console. The id is the public part of the cookie; its secret is stored as a keyed hash.
 CREATE TABLE logins (
@@ -173,6 +141,66 @@ CREATE TABLE logins (
     KEY logins_idle (idle_at_ms),
     CONSTRAINT logins_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- API keys and SSH keys. The secret is stored as a keyed hash; lookup is the public part of the key. An SSH key has
+-- no secret: its fingerprint (SHA-256, base64 without padding) finds it while it is not revoked.
+-- login_id: the sign-in that made the key without the password. The key ends with it; NULL: it does not.
+CREATE TABLE api_keys (
+    id CHAR(30) COLLATE ascii_bin NOT NULL,
+    lookup CHAR(12) COLLATE ascii_bin NOT NULL,
+    user_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    name VARCHAR(64) NOT NULL,
+    can_write TINYINT UNSIGNED NOT NULL,
+    all_teams TINYINT UNSIGNED NOT NULL,
+    hash_key_id SMALLINT UNSIGNED NOT NULL,
+    hash BINARY(32) NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    expires_at_ms BIGINT NULL,
+    revoked_at_ms BIGINT NULL,
+    last_used_at_ms BIGINT NULL,
+    ssh_public_key VARCHAR(6000) COLLATE ascii_bin NULL,
+    ssh_fingerprint CHAR(43) COLLATE ascii_bin NULL,
+    login_id CHAR(30) COLLATE ascii_bin NULL,
+    PRIMARY KEY (id),
+    UNIQUE KEY api_keys_lookup (lookup),
+    UNIQUE KEY api_keys_ssh_fingerprint (ssh_fingerprint),
+    KEY api_keys_user (user_id),
+    KEY api_keys_login (login_id),
+    CONSTRAINT api_keys_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT api_keys_login FOREIGN KEY (login_id) REFERENCES logins (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Teams of a key: those that it names (all_teams = 0), or those whose owners excluded it (all_teams = 1).
+CREATE TABLE api_key_teams (
+    api_key_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    PRIMARY KEY (api_key_id, team_id),
+    KEY api_key_teams_team (team_id),
+    CONSTRAINT api_key_teams_key FOREIGN KEY (api_key_id) REFERENCES api_keys (id) ON DELETE CASCADE,
+    CONSTRAINT api_key_teams_team FOREIGN KEY (team_id) REFERENCES teams (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The teams in which a key was used, and when last.
+CREATE TABLE api_key_uses (
+    api_key_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    last_used_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (api_key_id, team_id),
+    KEY api_key_uses_team (team_id),
+    CONSTRAINT api_key_uses_key FOREIGN KEY (api_key_id) REFERENCES api_keys (id) ON DELETE CASCADE,
+    CONSTRAINT api_key_uses_team FOREIGN KEY (team_id) REFERENCES teams (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- One row: counts the changes of keys, users, members and teams. A worker's cached copy is valid while the number
+-- stays the same.
+CREATE TABLE access_revision (
+    id TINYINT UNSIGNED NOT NULL,
+    revision BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (id)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+INSERT INTO access_revision (id, revision) VALUES (1, 1);
+
+-- ===== Signing in =====
 
 -- Links with which a user sets the first password. A user has one at most.
 CREATE TABLE invites (
@@ -218,6 +246,7 @@ CREATE TABLE identities (
 -- Programs that ask to act for a user (RFC 8628). The program holds a secret, stored as a keyed hash, and shows a code
 -- that a signed-in user confirms in the console. epoch is the user's credentials_epoch at that moment: a later change
 -- voids the confirmation.
+-- network: of the address, by which places are shared. login_id: the sign-in with which the key will end; NULL: none.
 CREATE TABLE device_logins (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     hash_key_id SMALLINT UNSIGNED NOT NULL,
@@ -225,8 +254,10 @@ CREATE TABLE device_logins (
     user_code CHAR(8) COLLATE ascii_bin NOT NULL,
     client VARCHAR(40) COLLATE ascii_bin NOT NULL,
     address VARCHAR(45) COLLATE ascii_bin NOT NULL,
+    network VARCHAR(45) COLLATE ascii_bin NOT NULL,
     state VARCHAR(8) COLLATE ascii_bin NOT NULL,
     user_id CHAR(30) COLLATE ascii_bin NULL,
+    login_id CHAR(30) COLLATE ascii_bin NULL,
     epoch INT UNSIGNED NULL,
     created_at_ms BIGINT NOT NULL,
     expires_at_ms BIGINT NOT NULL,
@@ -235,7 +266,10 @@ CREATE TABLE device_logins (
     UNIQUE KEY device_logins_user_code (user_code),
     KEY device_logins_expires (expires_at_ms),
     KEY device_logins_user (user_id),
-    CONSTRAINT device_logins_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
+    KEY device_logins_login (login_id),
+    KEY device_logins_network (network, id),
+    CONSTRAINT device_logins_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT device_logins_login FOREIGN KEY (login_id) REFERENCES logins (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- ===== Hosts and fronts =====

@@ -7,7 +7,8 @@
 
 _Static_assert(CLIENT_NETWORK_SIZE == INET6_ADDRSTRLEN, "every address fits");
 
-const char *client_network(const char *address, char out[CLIENT_NETWORK_SIZE])
+static const char *network_of(const char *address, unsigned prefix_bytes,
+                              char out[CLIENT_NETWORK_SIZE])
 {
     struct in6_addr v6;
     snprintf(out, CLIENT_NETWORK_SIZE, "%s", address);
@@ -17,7 +18,17 @@ const char *client_network(const char *address, char out[CLIENT_NETWORK_SIZE])
         inet_ntop(AF_INET, v6.s6_addr + 12, out, CLIENT_NETWORK_SIZE);
         return out;
     }
-    memset(v6.s6_addr + 8, 0, 8);
+    memset(v6.s6_addr + prefix_bytes, 0, 16 - prefix_bytes);
     inet_ntop(AF_INET6, &v6, out, CLIENT_NETWORK_SIZE);
     return out;
+}
+
+const char *client_network(const char *address, char out[CLIENT_NETWORK_SIZE])
+{
+    return network_of(address, 8, out);
+}
+
+const char *client_network_wide(const char *address, char out[CLIENT_NETWORK_SIZE])
+{
+    return network_of(address, 6, out);
 }

@@ -112,19 +112,23 @@ async function create(page, secret) {
 
 async function team(page) {
   await page.goto(url('/team'))
-  await page.getByRole('button', { name: 'Add somebody' }).click()
+  await page.getByRole('button', { name: 'Invite somebody' }).click()
   await dialogOf(page).getByLabel('Name').fill(env.MEMBER)
   await dialogOf(page).getByLabel('Role').selectOption('viewer')
-  await dialogOf(page).getByRole('button', { name: 'Add', exact: true }).click()
-  const role = page.getByLabel(`Role of ${env.MEMBER}`)
+  await dialogOf(page).getByRole('button', { name: 'Invite', exact: true }).click()
+  const withdraw = page.getByRole('button', { name: `Withdraw the invitation of ${env.MEMBER}` })
+  await withdraw.click()
+  await dialogOf(page).getByRole('button', { name: 'Withdraw' }).click()
+  await withdraw.waitFor({ state: 'detached' })
+  const role = page.getByLabel(`Role of ${env.MATE}`)
   await role.selectOption('member')
-  await page.getByRole('button', { name: `Remove ${env.MEMBER}` }).click()
+  await page.getByRole('button', { name: `Remove ${env.MATE}` }).click()
   await dialogOf(page).getByRole('button', { name: 'Remove' }).click()
   await role.waitFor({ state: 'detached' })
   // What was done is told of by itself, with whom it was about and who did it.
   const activity = page.getByRole('region', { name: 'Activity' })
-  for (const action of ['add', 'update', 'remove'])
-    await activity.getByRole('row', { name: new RegExp(`member[.]${action} ${env.MEMBER} ${env.USER_NAME} in the console .* done$`) }).waitFor()
+  for (const [action, name] of [['invite', env.MEMBER], ['withdraw', env.MEMBER], ['update', env.MATE], ['remove', env.MATE]])
+    await activity.getByRole('row', { name: new RegExp(`member[.]${action} ${name} ${env.USER_NAME} in the console .* done$`) }).waitFor()
   await activity.getByRole('row', { name: /sandbox[.]create sbx_\w+ .* with a key .* done$/ }).first().waitFor()
 }
 

@@ -221,10 +221,67 @@ function Sessions() {
   )
 }
 
+/** Teams whose owners invite this user. */
+function Invitations() {
+  const polled = usePoll(async signal => (await api.get('/v1/invitations', { signal })).items, 20_000, [])
+  const { busy, error, run } = useAction()
+  const answer = (team: string, accepts: boolean): void =>
+    void run(async () => {
+      const path = { slug: team }
+      if (accepts) await api.post('/v1/invitations/{slug}/accept', { path })
+      else await api.post('/v1/invitations/{slug}/decline', { path })
+      say(accepts ? `You are a member of ${team}.` : `The invitation of ${team} is declined.`)
+      polled.refresh()
+      if (accepts) await loadMe()
+    })
+  if (!polled.data?.length) return null
+  return (
+    <section class="card" aria-label="Invitations">
+      <h2>Invitations</h2>
+      <p class="muted">Owners of a team see the keys that you use in it, and your lists show what the team has.</p>
+      <Problem error={error} />
+      <Table
+        label="Invitations"
+        head={
+          <>
+            <th scope="col">Team</th>
+            <th scope="col">Role</th>
+            <th scope="col">Invited by</th>
+            <th scope="col">Expires</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {polled.data.map(one => (
+          <tr key={one.team}>
+            <th scope="row">{one.team}</th>
+            <td>{one.role}</td>
+            <td>{one.invited_by}</td>
+            <td class="nowrap">
+              <Time at={one.expires_at} />
+            </td>
+            <td class="row-actions">
+              <Button small busy={busy} label={`Accept the invitation of ${one.team}`} onClick={() => answer(one.team, true)}>
+                Accept
+              </Button>
+              <Button small busy={busy} label={`Decline the invitation of ${one.team}`} onClick={() => answer(one.team, false)}>
+                Decline
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  )
+}
+
 export function Account() {
   const { user } = useMe()
   return (
     <Page title={user.name}>
+      <Invitations />
       <Sessions />
       <div class="columns">
         <Password />

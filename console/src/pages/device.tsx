@@ -12,9 +12,10 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
   const { user } = useMe()
   const { busy, error, run } = useAction()
   const { waiting } = props
+  const [password, setPassword] = useState('')
   const answer = (approve: boolean): void =>
     void run(async () => {
-      await api.post('/v1/devices/{code}', { path: { code: waiting.user_code }, body: { approve } })
+      await api.post('/v1/devices/{code}', { path: { code: waiting.user_code }, body: { approve, ...(password ? { password } : {}) } })
       props.onDone(approve)
     })
   return (
@@ -26,6 +27,14 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
       </p>
       <p>Refuse it if you did not just run “sandlot login” yourself.</p>
       <Problem error={error} />
+      <TextField
+        label="Your password"
+        type="password"
+        autoComplete="current-password"
+        value={password}
+        onInput={setPassword}
+        hint="Without it the program is let in until this sign-in ends."
+      />
       <div class="actions">
         <Button kind="primary" busy={busy} onClick={() => answer(true)}>
           Let it in

@@ -14,6 +14,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
   const [scope, setScope] = useState<'read' | 'write'>('write')
   const [chosen, setChosen] = useState<string[]>([])
   const [expires, setExpires] = useState('')
+  const [password, setPassword] = useState('')
   const key = useRef(crypto.randomUUID())
   return (
     <FormDialog
@@ -28,6 +29,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
               scopes: [scope],
               ...(chosen.length > 0 ? { teams: chosen } : {}),
               ...(expires ? { expires_at: new Date(expires).toISOString() } : {}),
+              ...(password ? { password } : {}),
             },
             idempotencyKey: key.current,
           }),
@@ -57,6 +59,14 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
         ))}
       </fieldset>
       <TextField label="Expires" type="datetime-local" value={expires} onInput={setExpires} hint="Empty: never." />
+      <TextField
+        label="Your password"
+        type="password"
+        autoComplete="current-password"
+        value={password}
+        onInput={setPassword}
+        hint="Without it the key ends with this sign-in."
+      />
     </FormDialog>
   )
 }
@@ -137,7 +147,7 @@ export function Keys() {
                 <Id value={key.id} />
               </td>
               <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
-              <td>{key.teams === null ? 'all' : key.teams.join(', ')}</td>
+              <td>{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
               <td class="nowrap">
                 <Time at={key.last_used_at} none="never" />
               </td>

@@ -9,6 +9,7 @@ import { Button, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, Te
 import { FormDialog, ask, say } from '../parts/dialog'
 
 type Member = Schemas['Member']
+type Invitation = Schemas['Invitation']
 type TeamKey = Schemas['TeamKey']
 
 const ROLES: Choice[] = [
@@ -17,16 +18,17 @@ const ROLES: Choice[] = [
   { value: 'viewer', text: 'Viewer: looks, and changes nothing' },
 ]
 
-function AddDialog(props: { team: string; onClose: () => void; onDone: () => void }) {
+function InviteDialog(props: { team: string; onClose: () => void; onDone: () => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Role>('member')
   return (
     <FormDialog
-      title={`Add somebody to ${props.team}`}
-      action="Add"
+      title={`Invite somebody into ${props.team}`}
+      action="Invite"
       onClose={props.onClose}
       submit={async () => {
-        await api.post('/v1/teams/{slug}/members', { path: { slug: props.team }, body: { name, role } })
+        await api.post('/v1/teams/{slug}/invitations', { path: { slug: props.team }, body: { name, role } })
+        say(`${name} sees the invitation on the page “Account” and answers it there.`)
         props.onDone()
         props.onClose()
       }}
@@ -40,7 +42,7 @@ function AddDialog(props: { team: string; onClose: () => void; onDone: () => voi
 function shutOut(team: string, key: TeamKey, refresh: () => void): void {
   ask(
     `Revoke ${key.name || key.id} of ${key.user}?`,
-    `It reaches nothing of ${team} from then on. What else ${key.user} gave it stays.`,
+    `It reaches nothing of ${team} from then on, and its other teams as before.`,
     'Revoke',
     async () => {
       await api.delete('/v1/teams/{slug}/keys/{id}', { path: { slug: team, id: key.id } })
@@ -50,7 +52,7 @@ function shutOut(team: string, key: TeamKey, refresh: () => void): void {
   )
 }
 
-/** Whoever made them: for owners. */
+/** Own keys, and keys of other members that name the team or were used in it: for owners. */
 function TeamKeys(props: { team: string }) {
   const path = { slug: props.team }
   const polled = usePoll(signal => api.get('/v1/teams/{slug}/keys', { path, signal }), 15_000, [props.team])
@@ -60,7 +62,7 @@ function TeamKeys(props: { team: string }) {
       <h2>Keys that reach this team</h2>
       <Problem error={polled.error} />
       {polled.loading && <Loading />}
-      {polled.data && keys.length === 0 && <p class="muted">No member has a key that reaches it.</p>}
+      {polled.data && keys.length === 0 && <p class="muted">There is no such key.</p>}
       {keys.length > 0 && (
         <Table
           label="Keys that reach this team"
@@ -196,22 +198,73 @@ function Members(props: { members: Member[]; team: ReturnType<typeof useTeam>; r
   )
 }
 
+/** Open invitations, which their users have not answered yet: for owners. */
+function Invitations(props: { team: string; invitations: Invitation[]; refresh: () => void }) {
+  const { team, refresh } = props
+  const withdraw = (one: Invitation): void =>
+    ask(`Withdraw the invitation of ${one.name}?`, `${one.name} can no longer accept it.`, 'Withdraw', async () => {
+      await api.delete('/v1/teams/{slug}/invitations/{name}', { path: { slug: team, name: one.name } })
+      refresh()
+    })
+  if (props.invitations.length === 0) return null
+  return (
+    <section class="card" aria-label="Invitations">
+      <h2>Invitations</h2>
+      <Table
+        label="Invitations"
+        head={
+          <>
+            <th scope="col">Name</th>
+            <th scope="col">Role</th>
+            <th scope="col">Invited by</th>
+            <th scope="col">Expires</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {props.invitations.map(one => (
+          <tr key={one.name}>
+            <th scope="row">{one.name}</th>
+            <td>{one.role}</td>
+            <td>{one.invited_by}</td>
+            <td class="nowrap">
+              <Time at={one.expires_at} />
+            </td>
+            <td class="row-actions">
+              <Button small label={`Withdraw the invitation of ${one.name}`} onClick={() => withdraw(one)}>
+                Withdraw
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  )
+}
+
 export function Team() {
   const team = useTeam()
-  const [adding, setAdding] = useState(false)
+  const [inviting, setInviting] = useState(false)
   const owner = team.role === 'owner'
   const polled = usePoll(
-    async signal => (await api.get('/v1/teams/{slug}/members', { path: { slug: team.slug }, signal })).items,
+    async signal => {
+      const path = { slug: team.slug }
+      const members = await api.get('/v1/teams/{slug}/members', { path, signal })
+      const open = owner ? await api.get('/v1/teams/{slug}/invitations', { path, signal }) : { items: [] }
+      return { members: members.items, invitations: open.items }
+    },
     15_000,
     [team.slug],
   )
-  const add = owner && (
-    <Button kind="primary" onClick={() => setAdding(true)}>
-      Add somebody
+  const invite = owner && !team.personal && (
+    <Button kind="primary" onClick={() => setInviting(true)}>
+      Invite somebody
     </Button>
   )
   return (
-    <Page title={`Team ${team.slug}`} actions={add}>
+    <Page title={`Team ${team.slug}`} actions={invite}>
       <section class="card" aria-label="Facts">
         <Facts>
           <Fact name="Name">{team.slug}</Fact>
@@ -224,11 +277,12 @@ export function Team() {
         <h2>Members</h2>
         <Problem error={polled.error} />
         {polled.loading && <Loading />}
-        {polled.data && <Members members={polled.data} team={team} refresh={polled.refresh} />}
+        {polled.data && <Members members={polled.data.members} team={team} refresh={polled.refresh} />}
       </section>
+      {polled.data && <Invitations team={team.slug} invitations={polled.data.invitations} refresh={polled.refresh} />}
       {owner && <TeamKeys team={team.slug} />}
       {owner && <Activity team={team.slug} />}
-      {adding && <AddDialog team={team.slug} onClose={() => setAdding(false)} onDone={polled.refresh} />}
+      {inviting && <InviteDialog team={team.slug} onClose={() => setInviting(false)} onDone={polled.refresh} />}
     </Page>
   )
 }

@@ -411,6 +411,7 @@ int api_key_create(struct db *db, const struct keyring *ring, const struct api_k
         .can_write = request->can_write,
         .all_teams = request->team_count == 0,
         .created_at_ms = clock_now_ms(),
+        .is_bound = request->login_id != NULL,
         .expires_at_ms = request->expires_at_ms,
     };
     id_new(request->ssh ? "ssk_" : "key_", key->id);

@@ -27,8 +27,10 @@ struct api_key {
     char name[65 * 4];
     bool can_write;
     bool all_teams;
+    bool is_bound; /* it ends with the sign-in that made it */
     int64_t created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms; /* 0: none */
-    struct team *teams; /* of a restricted key; owned */
+    /* The teams that the key names; of a key for every team, those that excluded it. Owned. */
+    struct team *teams;
     unsigned team_count;
     char ssh_fingerprint[SSH_FINGERPRINT_SIZE]; /* of an SSH key, "" when it is revoked */
     char *ssh_public_key;                       /* NULL: no SSH key; owned */
@@ -44,6 +46,7 @@ struct principal {
     char key_lookup[13];     /* of that key */
     char volume_id[ID_SIZE]; /* of a token of a volume, which opens its files alone; else "" */
     char login_id[ID_SIZE];  /* "" of a key */
+    char bound_to[ID_SIZE];  /* the sign-in with which the key ends; "": none */
     bool can_write;
     bool all_teams;        /* every team of the user, later ones too */
     int64_t expires_at_ms; /* of the key; 0: never */
@@ -114,6 +117,7 @@ struct api_key_request {
     const char *const *team_slugs; /* NULL or none: every team of the user */
     unsigned team_count;
     int64_t expires_at_ms;            /* 0: never */
+    const char *login_id;             /* a sign-in with which it ends; NULL: none */
     const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 

@@ -11,16 +11,19 @@
 
 #define LIST_ROWS_MAX 200000
 
-/* A row for each team of the user; the team is NULL where the key is not for it. A key stays one
- * when its user has left all of its teams, and is none while its user is disabled. */
+/* A row for each team of the user; the team is NULL where the key does not reach it: a key that
+ * names its teams has a row in api_key_teams for each, and a key for every team has a row for each
+ * team whose owner excluded it. A key stays valid when its user has left all of its teams, and is
+ * invalid while its user is disabled. */
 static const struct db_statement find_statement = {
     "api_key.find",
     "SELECT k.id, k.user_id, k.can_write, k.hash_key_id, k.hash, k.expires_at_ms, k.revoked_at_ms,"
-    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan, m.role, k.all_teams"
+    " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan, m.role, k.all_teams,"
+    " k.login_id"
     " FROM api_keys k JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
     " LEFT JOIN memberships m ON m.user_id = k.user_id"
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
-    " LEFT JOIN teams t ON t.id = m.team_id AND (k.all_teams = 1 OR r.team_id IS NOT NULL)"
+    " LEFT JOIN teams t ON t.id = m.team_id AND k.all_teams <> (r.team_id IS NOT NULL)"
     " WHERE k.lookup = ? LIMIT ?",
     true};
 static const struct db_statement used_statement = {
@@ -36,8 +39,8 @@ static const struct db_statement member_statement = {
 static const struct db_statement insert_statement = {
     "api_key.insert",
     "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, hash,"
-    " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 static const struct db_statement insert_team_statement = {
     "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
@@ -45,7 +48,7 @@ static const struct db_statement insert_team_statement = {
 #define LIST_COLUMNS                                                                    \
     "SELECT k.id, u.name, k.lookup, k.name, k.can_write, k.all_teams, k.created_at_ms," \
     " k.expires_at_ms, k.revoked_at_ms, k.last_used_at_ms, t.id, t.slug, t.plan,"       \
-    " k.ssh_fingerprint, k.ssh_public_key"                                              \
+    " k.ssh_fingerprint, k.ssh_public_key, k.login_id IS NOT NULL"                      \
     " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
 static const struct db_statement list_statement = {
@@ -175,6 +178,8 @@ int api_key_row_find(struct db *db, const char *lookup, struct api_key_credentia
             principal->can_write = db_get_bool(rows, 2);
             db_copy_text(principal->personal_team_id, rows, 8);
             principal->all_teams = db_get_bool(rows, 13);
+            if (!db_is_null(rows, 14))
+                db_copy_text(principal->bound_to, rows, 14);
             principal->expires_at_ms = credential->expires_at_ms;
         }
         principal_row_append_team(rows, 9, principal);
@@ -245,7 +250,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
                         db_i64(key->created_at_ms),
                         key->expires_at_ms ? db_i64(key->expires_at_ms) : db_null(),
                         ssh ? db_text(ssh->text) : db_null(),
-                        ssh ? db_text(ssh->fingerprint) : db_null()),
+                        ssh ? db_text(ssh->fingerprint) : db_null(),
+                        insert->request->login_id ? db_text(insert->request->login_id) : db_null()),
                 NULL, err) < 0)
         return -1;
     for (unsigned i = 0; i < insert->request->team_count; i++)
@@ -280,6 +286,7 @@ static void read_key(const struct db_rows *rows, struct api_key *key)
         db_copy_text(key->ssh_fingerprint, rows, 13);
     if (!db_is_null(rows, 14))
         key->ssh_public_key = xstrdup(db_get_text(rows, 14));
+    key->is_bound = db_get_bool(rows, 15);
 }
 
 /* A row for each team of each key. */

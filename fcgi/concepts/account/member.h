@@ -20,8 +20,9 @@ int member_list(struct db *db, const char *team_id, struct member **members, uns
 int member_get(struct db *db, const char *team_id, const char *user_name, struct member *member,
                struct error **err);
 
-/* Let a user in. Errors: ERR_NOT_FOUND (user), ERR_NAME_TAKEN (is in it already),
- * ERR_INVALID_REQUEST (the team is full). */
+/* Make a user a member without asking, for operators; an open invitation ends. Owners invite
+ * (invitation.h). Errors: ERR_NOT_FOUND (user), ERR_NAME_TAKEN (is a member already),
+ * ERR_INVALID_REQUEST (the team is full, or personal). */
 int member_add(struct db *db, const char *team_id, const char *user_name, enum team_role role,
                struct member *member, struct error **err);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "account/access_revision.h"
-#include "account/member.h"
+#include "account/member_row.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -22,6 +22,13 @@ static const struct db_statement count_statement = {
     "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
     " FROM memberships WHERE team_id = ?",
     true};
+static const struct db_statement personal_statement = {
+    "member.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};
+static const struct db_statement forget_statement = {
+    "member.forget_invitation",
+    "DELETE FROM team_invitations"
+    " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
+    false};
 static const struct db_statement insert_statement = {
     "member.insert",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
@@ -38,8 +45,8 @@ static const struct db_statement delete_statement = {
     false};
 
 static const struct db_statement *const statements[] = {
-    &lock_statement,   &list_statement,   &get_statement,    &count_statement,
-    &insert_statement, &update_statement, &delete_statement,
+    &lock_statement,   &list_statement,   &get_statement,    &count_statement,    &forget_statement,
+    &insert_statement, &update_statement, &delete_statement, &personal_statement,
 };
 const struct db_statement_list member_statements = DB_STATEMENT_LIST(statements);
 
@@ -107,25 +114,67 @@ struct change {
     struct member *member; /* as it is then */
 };
 
-static int add_body(struct db *db, void *context, struct error **err)
+static int check_not_personal(struct db *db, const char *team_id, struct error **err)
 {
-    struct change *change = context;
-    uint64_t all, owners, affected;
-    if (lock_and_count(db, change->team_id, &all, &owners, err) < 0)
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &personal_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    return error_set(err, ERR_INVALID_REQUEST,
+                     "This is the personal team of %s, which takes no other members.",
+                     db_get_text(rows, 0));
+}
+
+int member_row_check_room(struct db *db, const char *team_id, struct error **err)
+{
+    uint64_t all, owners;
+    if (lock_and_count(db, team_id, &all, &owners, err) < 0)
         return -1;
     if (all >= TEAM_MEMBERS_MAX)
         return error_set(err, ERR_INVALID_REQUEST, "A team has at most %d members.",
                          TEAM_MEMBERS_MAX);
+    return check_not_personal(db, team_id, err);
+}
+
+int member_row_record(struct db *db, enum event_kind kind, const char *team_id,
+                      const char *user_name, const char *role, struct error **err)
+{
+    const struct event_note note = {
+        .kind = kind,
+        .team_id = team_id,
+        .data = json_pack("{s:s, s:s*}", "user", user_name, "role", role),
+    };
+    return event_add(db, &note, err);
+}
+
+int member_row_insert(struct db *db, const char *team_id, const char *user_name,
+                      enum team_role role, struct member *member, struct error **err)
+{
+    uint64_t affected;
     if (db_exec(db, &insert_statement,
-                DB_ARGS(db_text(change->team_id), db_text(team_role_name(change->role)),
-                        db_i64(clock_now_ms()), db_text(change->user_name)),
+                DB_ARGS(db_text(team_id), db_text(team_role_name(role)), db_i64(clock_now_ms()),
+                        db_text(user_name)),
                 &affected, err) < 0)
         return -1;
     if (!affected)
         return error_set_field(err, ERR_NOT_FOUND, "/name", "There is no such user.");
-    if (member_get(db, change->team_id, change->user_name, change->member, err) < 0)
+    if (member_get(db, team_id, user_name, member, err) < 0 ||
+        member_row_record(db, EVENT_MEMBER_ADDED, team_id, user_name, team_role_name(role), err) <
+            0)
         return -1;
     return access_revision_bump(db, err);
+}
+
+static int add_body(struct db *db, void *context, struct error **err)
+{
+    struct change *change = context;
+    if (member_row_check_room(db, change->team_id, err) < 0 ||
+        db_exec(db, &forget_statement,
+                DB_ARGS(db_text(change->team_id), db_text(change->user_name)), NULL, err) < 0)
+        return -1;
+    return member_row_insert(db, change->team_id, change->user_name, change->role, change->member,
+                             err);
 }
 
 int member_add(struct db *db, const char *team_id, const char *user_name, enum team_role role,
@@ -165,7 +214,11 @@ static int change_body(struct db *db, void *context, struct error **err)
                          "%s is the only owner of the team; make somebody else an owner first.",
                          change->user_name);
     change->member->role = change->role;
-    return write_change(db, change, err) < 0 ? -1 : access_revision_bump(db, err);
+    if (write_change(db, change, err) < 0 ||
+        (change->removes && member_row_record(db, EVENT_MEMBER_REMOVED, change->team_id,
+                                              change->user_name, NULL, err) < 0))
+        return -1;
+    return access_revision_bump(db, err);
 }
 
 int member_set_role(struct db *db, const char *team_id, const char *user_name, enum team_role role,

@@ -26,6 +26,8 @@ static const struct db_statement drop_members_statement = {
     "removal.drop_members", "DELETE FROM memberships WHERE team_id = ?", false};
 static const struct db_statement drop_keys_statement = {
     "removal.drop_keys", "DELETE FROM api_key_teams WHERE team_id = ?", false};
+static const struct db_statement drop_invitations_statement = {
+    "removal.drop_invitations", "DELETE FROM team_invitations WHERE team_id = ?", false};
 static const struct db_statement lock_user_statement = {
     "removal.lock_user", "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
 /* Teams that are left without an owner, and whether others are in them. */
@@ -46,9 +48,9 @@ static const struct db_statement drop_user_statement = {"removal.drop_user",
                                                         "DELETE FROM users WHERE id = ?", false};
 
 static const struct db_statement *const statements[] = {
-    &lock_team_statement,    &holds_statement,     &personal_statement,  &end_statement,
-    &drop_members_statement, &drop_keys_statement, &lock_user_statement, &owned_statement,
-    &inherit_statement,      &drop_user_statement,
+    &lock_team_statement,    &holds_statement,     &personal_statement,         &end_statement,
+    &drop_members_statement, &drop_keys_statement, &lock_user_statement,        &owned_statement,
+    &inherit_statement,      &drop_user_statement, &drop_invitations_statement,
 };
 const struct db_statement_list removal_statements = DB_STATEMENT_LIST(statements);
 
@@ -77,7 +79,8 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
 {
     struct db_value id = db_text(team_id);
     if (db_exec(db, &drop_members_statement, DB_ARGS(id), NULL, err) < 0 ||
-        db_exec(db, &drop_keys_statement, DB_ARGS(id), NULL, err) < 0)
+        db_exec(db, &drop_keys_statement, DB_ARGS(id), NULL, err) < 0 ||
+        db_exec(db, &drop_invitations_statement, DB_ARGS(id), NULL, err) < 0)
         return -1;
     return db_exec(db, &end_statement, DB_ARGS(db_i64(clock_now_ms()), id), NULL, err);
 }

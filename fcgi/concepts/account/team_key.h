@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The keys that reach a team, whoever of its members made them: for the team's owners. */
+/* Keys that reach a team, for the team's owners. An owner sees the own keys, and a key of another
+ * member only when the key names the team or was used in it. */
 #pragma once
 
 #include "account/account.h"
@@ -11,16 +12,19 @@ struct team_key {
     char user_name[SLUG_MAX + 1];
     char name[65 * 4];
     bool is_ssh, can_write, all_teams;
-    int64_t created_at_ms, expires_at_ms, last_used_at_ms; /* 0: none */
+    /* 0: none. last_used_at_ms: in this team; of an own key, anywhere. */
+    int64_t created_at_ms, expires_at_ms, last_used_at_ms;
 };
 
-/* Those that are good, newest first; the caller frees. */
-int team_key_list(struct db *db, const char *team_id, struct team_key **keys, unsigned *count,
-                  struct error **err);
+/* List the valid keys that reach the team and that this owner may see, newest first; the caller
+ * frees. */
+int team_key_list(struct db *db, const char *team_id, const char *owner_id, struct team_key **keys,
+                  unsigned *count, struct error **err);
 
-/* From the next request on the key reaches the team no more; what else its user gave it stays. One
- * for every team of its user is one for those others that the user is in by now, and one that
- * reaches nothing more is revoked. Errors: ERR_NOT_FOUND. */
-int team_key_shut_out(struct db *db, const char *team_id, const char *key_id, struct error **err);
+/* Exclude a key from the team from the next request on, if this owner may see it. The key reaches
+ * all its other teams as before, later ones too. A key that named this team alone is revoked.
+ * Errors: ERR_NOT_FOUND. */
+int team_key_exclude(struct db *db, const char *team_id, const char *owner_id, const char *key_id,
+                     struct error **err);
 
 extern const struct db_statement_list team_key_statements;

@@ -2,8 +2,8 @@
 /*
  * Guessing is slowed: every attempt to sign in is charged before it is looked at, to the address,
  * to the account from this address, and to the account. Each may have some at once and then one at
- * a time. From one address an account cannot be closed to its user elsewhere: the address is
- * refused before the account is charged.
+ * a time. Guesses do not close an account to its user elsewhere: an address is refused before the
+ * account is charged, and when the account is used up, each network still has one attempt an hour.
  */
 #pragma once
 

@@ -35,7 +35,8 @@ struct rate {
 };
 static const struct rate address_rate = {50, 5000}, pair_rate = {10, 30000},
                          account_rate = {100, 5000}, code_rate = {10, 60000},
-                         device_rate = {20, 15000}, confirm_rate = {10, 30000};
+                         device_rate = {20, 15000}, confirm_rate = {10, 30000},
+                         spare_rate = {1, 3600000};
 
 struct charge {
     const struct rate *rate;
@@ -96,15 +97,32 @@ static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms
 
 struct charges {
     struct charge list[CHARGES_MAX];
+    struct charge spare; /* instead of the account's; its subject is "" where there is none */
     unsigned count;
 };
+
+/* An account that others have used up: the attempt of a network that has had none for an hour is
+ * looked at all the same, so the user comes in with the right password. */
+static int charge_spare(struct db *db, const struct charges *charges, int64_t now_ms,
+                        struct error **err)
+{
+    error_auto refused = NULL;
+    if (!*charges->spare.subject || (*err)->code != ERR_RATE_LIMITED)
+        return -1;
+    if (charge_one(db, &charges->spare, now_ms, &refused) < 0)
+        return refused->code == ERR_RATE_LIMITED ? -1
+                                                 : (error_clear(err), error_move(err, &refused));
+    error_clear(err);
+    return 0;
+}
 
 static int charge_body(struct db *db, void *context, struct error **err)
 {
     const struct charges *charges = context;
     int64_t now_ms = clock_now_ms();
     for (unsigned i = 0; i < charges->count; i++)
-        if (charge_one(db, &charges->list[i], now_ms, err) < 0)
+        if (charge_one(db, &charges->list[i], now_ms, err) < 0 &&
+            (charges->list[i].rate != &account_rate || charge_spare(db, charges, now_ms, err) < 0))
             return -1;
     return 0;
 }
@@ -123,28 +141,32 @@ static int refund_body(struct db *db, void *context, struct error **err)
 
 int attempt_charge(struct db *db, const struct attempt *attempt, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {.spare.rate = &spare_rate};
+    char network[CLIENT_NETWORK_SIZE];
     charges.count = list_charges(attempt, charges.list);
+    if (attempt->name)
+        snprintf(charges.spare.subject, SUBJECT_SIZE, "spare %s %s", attempt->name,
+                 client_network_wide(attempt->address, network));
     return db_transaction(db, charge_body, &charges, err);
 }
 
 int attempt_charge_code(struct db *db, const struct attempt *attempt, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {0};
     charges.count = list_code_charges(attempt, charges.list);
     return db_transaction(db, charge_body, &charges, err);
 }
 
 int attempt_refund(struct db *db, const struct attempt *attempt, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {0};
     charges.count = list_charges(attempt, charges.list);
     return db_transaction(db, refund_body, &charges, err);
 }
 
 int attempt_refund_code(struct db *db, const struct attempt *attempt, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {0};
     charges.count = list_code_charges(attempt, charges.list);
     return db_transaction(db, refund_body, &charges, err);
 }
@@ -167,21 +189,21 @@ static void charge_for_confirm(const char *user_name, struct charges *charges)
 
 int attempt_charge_device(struct db *db, const char *address, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {0};
     charge_for_device(address, &charges);
     return db_transaction(db, charge_body, &charges, err);
 }
 
 int attempt_charge_confirm(struct db *db, const char *user_name, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {0};
     charge_for_confirm(user_name, &charges);
     return db_transaction(db, charge_body, &charges, err);
 }
 
 int attempt_refund_confirm(struct db *db, const char *user_name, struct error **err)
 {
-    struct charges charges;
+    struct charges charges = {0};
     charge_for_confirm(user_name, &charges);
     return db_transaction(db, refund_body, &charges, err);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/client_network.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "login/attempt.h"
@@ -64,12 +65,20 @@ static int check_client(const char *client, struct error **err)
                            DEVICE_CLIENT_MAX);
 }
 
-static int check_crowd(struct db *db, struct error **err)
+/* When all places are taken, the network with the most of them gives one up. */
+static int check_crowd(struct db *db, const char *address, struct error **err)
 {
     uint64_t count;
+    bool made_room;
+    char network[CLIENT_NETWORK_SIZE];
     if (device_row_count(db, &count, err) < 0)
         return -1;
     if (count < DEVICES_MAX)
+        return 0;
+    client_network_wide(address, network);
+    if (device_row_crowd_out(db, network, &made_room, err) < 0)
+        return -1;
+    if (made_room)
         return 0;
     return error_set(err, ERR_RATE_LIMITED,
                      "Too many programs wait to be let in; try again in some minutes.");
@@ -81,7 +90,7 @@ int device_begin(struct db *db, const struct keyring *ring, const char *client, 
     char code[DEVICE_LETTERS + 1];
     struct secret_hash kept;
     if (check_client(client, err) < 0 || attempt_charge_device(db, address, err) < 0 ||
-        check_crowd(db, err) < 0)
+        check_crowd(db, address, err) < 0)
         return -1;
     *device =
         (struct device){.created_at_ms = clock_now_ms(), .expires_at_ms = clock_in_s(DEVICE_TTL_S)};
@@ -127,16 +136,15 @@ int device_find(struct db *db, const char *user_name, const char *text, struct d
     return attempt_refund_confirm(db, user_name, err);
 }
 
-int device_decide(struct db *db, const char *user_id, const char *user_name, const char *text,
-                  bool is_approved, struct error **err)
+int device_decide(struct db *db, const struct device_answer *answer, const char *text,
+                  struct error **err)
 {
     struct device device;
     char code[DEVICE_LETTERS + 1];
     bool decided;
-    if (device_find(db, user_name, text, &device, err) < 0)
+    if (device_find(db, answer->user_name, text, &device, err) < 0)
         return -1;
-    if (read_code(text, code) < 0 ||
-        device_row_decide(db, code, user_id, is_approved, &decided, err) < 0)
+    if (read_code(text, code) < 0 || device_row_decide(db, code, answer, &decided, err) < 0)
         return -1;
     return decided ? 0 : no_device(err);
 }
@@ -177,6 +185,7 @@ static int make_key(struct db *db, const struct keyring *ring, const struct sett
         .name = name,
         .can_write = true,
         .expires_at_ms = clock_in_s(settings->device_key_ttl_s),
+        .login_id = *row->login_id ? row->login_id : NULL,
     };
     return api_key_create(db, ring, &wanted, key, key_text, err);
 }

@@ -34,9 +34,15 @@ int device_begin(struct db *db, const struct keyring *ring, const char *client, 
 int device_find(struct db *db, const char *user_name, const char *code, struct device *device,
                 struct error **err);
 
+struct device_answer {
+    const char *user_id, *user_name;
+    bool is_approved;
+    const char *login_id; /* the sign-in with which the key ends; NULL: none */
+};
+
 /* Let it in as the user, or refuse it. Errors: as of device_find(). */
-int device_decide(struct db *db, const char *user_id, const char *user_name, const char *code,
-                  bool is_approved, struct error **err);
+int device_decide(struct db *db, const struct device_answer *answer, const char *code,
+                  struct error **err);
 
 /* The API key, once, for the secret, and whose it is; for api_key_deinit(), and key_text is wiped
  * by the caller. Errors: ERR_AUTHORIZATION_PENDING, ERR_SLOW_DOWN, ERR_ACCESS_DENIED,

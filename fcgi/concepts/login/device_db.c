@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/client_network.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -15,8 +16,8 @@ static const struct db_statement count_statement = {"device.count",
                                                     "SELECT COUNT(*) FROM device_logins", true};
 static const struct db_statement insert_statement = {
     "device.insert",
-    "INSERT INTO device_logins (id, hash_key_id, hash, user_code, client, address, state,"
-    " created_at_ms, expires_at_ms, poll_at_ms) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?, ?, 0)",
+    "INSERT INTO device_logins (id, hash_key_id, hash, user_code, client, address, network, state,"
+    " created_at_ms, expires_at_ms, poll_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, 0)",
     false};
 static const struct db_statement find_code_statement = {
     "device.find_code",
@@ -25,14 +26,14 @@ static const struct db_statement find_code_statement = {
     true};
 static const struct db_statement decide_statement = {
     "device.decide",
-    "UPDATE device_logins SET state = ?, user_id = ?,"
+    "UPDATE device_logins SET state = ?, user_id = ?, login_id = ?,"
     " epoch = (SELECT credentials_epoch FROM users WHERE id = ?)"
     " WHERE user_code = ? AND state = 'waiting' AND expires_at_ms > ?",
     false};
 static const struct db_statement find_statement = {
     "device.find",
     "SELECT d.hash_key_id, d.hash, d.state, d.user_id, d.client, d.expires_at_ms, d.poll_at_ms,"
-    " COALESCE(u.credentials_epoch = d.epoch AND u.disabled_at_ms IS NULL, 0)"
+    " COALESCE(u.credentials_epoch = d.epoch AND u.disabled_at_ms IS NULL, 0), d.login_id"
     " FROM device_logins d LEFT JOIN users u ON u.id = d.user_id WHERE d.id = ?",
     true};
 static const struct db_statement polled_statement = {
@@ -43,9 +44,18 @@ static const struct db_statement purge_statement = {
     "device.purge",
     "DELETE FROM device_logins WHERE expires_at_ms < ? ORDER BY expires_at_ms LIMIT 1000", false};
 
+static const struct db_statement crowded_statement = {
+    "device.crowded",
+    "SELECT network, COUNT(*) > (SELECT COUNT(*) FROM device_logins WHERE network = ?)"
+    " FROM device_logins GROUP BY network ORDER BY COUNT(*) DESC, MIN(id) LIMIT 1",
+    true};
+static const struct db_statement crowd_out_statement = {
+    "device.crowd_out", "DELETE FROM device_logins WHERE network = ? ORDER BY id LIMIT 1", false};
+
 static const struct db_statement *const statements[] = {
-    &count_statement, &insert_statement, &find_code_statement, &decide_statement,
-    &find_statement,  &polled_statement, &take_statement,      &purge_statement};
+    &crowded_statement,   &crowd_out_statement, &count_statement, &insert_statement,
+    &find_code_statement, &decide_statement,    &find_statement,  &polled_statement,
+    &take_statement,      &purge_statement};
 const struct db_statement_list device_statements = DB_STATEMENT_LIST(statements);
 
 int device_row_count(struct db *db, uint64_t *count, struct error **err)
@@ -57,13 +67,31 @@ int device_row_count(struct db *db, uint64_t *count, struct error **err)
     return 0;
 }
 
+int device_row_crowd_out(struct db *db, const char *network, bool *made_room, struct error **err)
+{
+    char largest[CLIENT_NETWORK_SIZE] = "";
+    {
+        db_rows_auto *rows = NULL;
+        if (db_query(db, &crowded_statement, DB_ARGS(db_text(network)), &rows, err) < 0)
+            return -1;
+        *made_room = db_rows_next(rows) && db_get_bool(rows, 1);
+        if (*made_room)
+            db_copy_text(largest, rows, 0);
+    }
+    if (!*made_room)
+        return 0;
+    return db_exec(db, &crowd_out_statement, DB_ARGS(db_text(largest)), NULL, err);
+}
+
 int device_row_insert(struct db *db, const struct device *device, const char *code,
                       const struct secret_hash *kept, struct error **err)
 {
+    char network[CLIENT_NETWORK_SIZE];
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(device->id), db_u64(kept->key_id),
                            db_blob(kept->hash, sizeof kept->hash), db_text(code),
                            db_text(device->client), db_text(device->address),
+                           db_text(client_network_wide(device->address, network)),
                            db_i64(device->created_at_ms), db_i64(device->expires_at_ms)),
                    NULL, err);
 }
@@ -86,14 +114,15 @@ int device_row_find_code(struct db *db, const char *code, bool *found, struct de
     return 0;
 }
 
-int device_row_decide(struct db *db, const char *code, const char *user_id, bool is_approved,
+int device_row_decide(struct db *db, const char *code, const struct device_answer *answer,
                       bool *decided, struct error **err)
 {
     uint64_t changed;
-    struct db_value user = db_text(user_id);
+    struct db_value user = db_text(answer->user_id);
     if (db_exec(db, &decide_statement,
-                DB_ARGS(db_text(is_approved ? "approved" : "refused"), user, user, db_text(code),
-                        db_i64(clock_now_ms())),
+                DB_ARGS(db_text(answer->is_approved ? "approved" : "refused"), user,
+                        answer->login_id ? db_text(answer->login_id) : db_null(), user,
+                        db_text(code), db_i64(clock_now_ms())),
                 &changed, err) < 0)
         return -1;
     *decided = changed > 0;
@@ -123,6 +152,8 @@ int device_row_find(struct db *db, const char *id, struct device_row *row, struc
     row->expires_at_ms = db_get_i64(rows, 5);
     row->poll_at_ms = db_get_i64(rows, 6);
     row->is_current = db_get_i64(rows, 7);
+    if (!db_is_null(rows, 8))
+        db_copy_text(row->login_id, rows, 8);
     return 0;
 }
 

@@ -12,12 +12,17 @@ enum device_state { DEVICE_ABSENT, DEVICE_WAITING, DEVICE_APPROVED, DEVICE_REFUS
 struct device_row {
     enum device_state state;
     struct secret_hash kept;
-    char user_id[ID_SIZE], client[DEVICE_CLIENT_MAX + 1];
+    char user_id[ID_SIZE], login_id[ID_SIZE] /* "": the key is of its own */,
+        client[DEVICE_CLIENT_MAX + 1];
     int64_t expires_at_ms, poll_at_ms;
     bool is_current; /* the user's credentials are what they were */
 };
 
 int device_row_count(struct db *db, uint64_t *count, struct error **err);
+
+/* Delete the oldest one that waits of the network that has the most, if those are more than the
+ * given network has; *made_room is false otherwise. */
+int device_row_crowd_out(struct db *db, const char *network, bool *made_room, struct error **err);
 
 /* Errors: ERR_DB_DUPLICATE (the code is another one's). */
 int device_row_insert(struct db *db, const struct device *device, const char *code,
@@ -26,7 +31,7 @@ int device_row_insert(struct db *db, const struct device *device, const char *co
 /* One that waits and is not too old. */
 int device_row_find_code(struct db *db, const char *code, bool *found, struct device *device,
                          struct error **err);
-int device_row_decide(struct db *db, const char *code, const char *user_id, bool is_approved,
+int device_row_decide(struct db *db, const char *code, const struct device_answer *answer,
                       bool *decided, struct error **err);
 
 int device_row_find(struct db *db, const char *id, struct device_row *row, struct error **err);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_revision.h"
 #include "account/principal_row.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -126,8 +127,11 @@ static int insert_body(struct db *db, void *context, struct error **err)
     const struct insert *insert = context;
     const struct login *login = insert->login;
     struct db_value user = db_text(login->user_id);
+    uint64_t affected;
     if (credential_row_lock(db, login->user_id, insert->epoch, err) < 0 ||
-        db_exec(db, &crowd_statement, DB_ARGS(user, user, db_u64(LOGINS_MAX - 1)), NULL, err) < 0)
+        db_exec(db, &crowd_statement, DB_ARGS(user, user, db_u64(LOGINS_MAX - 1)), &affected, err) <
+            0 ||
+        (affected && access_revision_bump(db, err) < 0))
         return -1;
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(login->id), user, db_u64(insert->kept->key_id),
@@ -146,10 +150,22 @@ int login_row_insert(struct db *db, const struct login *login, unsigned epoch,
     return db_transaction(db, insert_body, &insert, err);
 }
 
+/* Keys that are bound to a sign-in are deleted with its row, which workers have to learn of. */
+static int delete_logins(struct db *db, const struct db_statement *statement,
+                         const struct db_value *args, size_t count, uint64_t *affected,
+                         struct error **err)
+{
+    if (db_exec(db, statement, args, count, affected, err) < 0)
+        return -1;
+    return *affected ? access_revision_bump(db, err) : 0;
+}
+
 int login_row_end_all(struct db *db, const char *user_id, const char *except_id, struct error **err)
 {
-    return db_exec(db, &end_all_statement,
-                   DB_ARGS(db_text(user_id), db_text(except_id ? except_id : "")), NULL, err);
+    uint64_t affected;
+    return delete_logins(db, &end_all_statement,
+                         DB_ARGS(db_text(user_id), db_text(except_id ? except_id : "")), &affected,
+                         err);
 }
 
 int login_list(struct db *db, const char *user_id, struct login **logins, unsigned *count,
@@ -169,17 +185,31 @@ int login_list(struct db *db, const char *user_id, struct login **logins, unsign
     return 0;
 }
 
-int login_end(struct db *db, const char *user_id, const char *id, struct error **err)
+struct end {
+    const char *user_id, *id;
+};
+
+static int end_body(struct db *db, void *context, struct error **err)
 {
+    const struct end *end = context;
     uint64_t affected;
-    if (db_exec(db, &end_statement, DB_ARGS(db_text(id), db_text(user_id)), &affected, err) < 0)
+    if (delete_logins(db, &end_statement, DB_ARGS(db_text(end->id), db_text(end->user_id)),
+                      &affected, err) < 0)
         return -1;
-    if (!affected)
-        return error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
-    return 0;
+    return affected ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
 }
 
+int login_end(struct db *db, const char *user_id, const char *id, struct error **err)
+{
+    struct end end = {user_id, id};
+    return db_transaction(db, end_body, &end, err);
+}
+
+/* Keys end with these rows. The bump comes after all deletions, in a statement of its own, so that
+ * its lock is held briefly. It is made each time: a call that crashed before it is made up for. */
 int login_purge(struct db *db, struct error **err)
 {
-    return db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), 1000, err);
+    if (db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), 1000, err) < 0)
+        return -1;
+    return access_revision_bump(db, err);
 }

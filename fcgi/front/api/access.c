@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "account/key_use.h"
 #include "api/act.h"
 #include "api/console.h"
 #include "api/shown.h"
@@ -323,7 +324,10 @@ int access_settle(struct api *api, const struct route *route, struct http_reques
         return -1;
     assert(!api->is_presumed);
     const char *team_id = access_team_id(&api->access, route);
-    return team_id ? check_role(api, route, team_id, err) : 0;
+    if (!team_id)
+        return 0;
+    key_use_note(api->worker.db, &api->principal, team_id);
+    return check_role(api, route, team_id, err);
 }
 
 int access_check_shown(const struct api *api, const struct route *route, struct error **err)

@@ -141,7 +141,9 @@ route_handler keys_list, keys_create, keys_delete;
 route_handler ssh_keys_list, ssh_keys_create, ssh_keys_delete;
 route_handler me_show, teams_list;
 route_handler audit_log_list;
-route_handler members_list, members_add, members_update, members_remove;
+route_handler members_list, members_update, members_remove;
+route_handler team_invitations_list, team_invitations_create, team_invitations_delete;
+route_handler invitations_list, invitations_accept, invitations_decline;
 route_handler team_keys_list, team_keys_delete;
 route_handler operator_status, operator_doctor, operator_teams;
 route_handler operator_team_update, operator_host_update, operator_plan_update;
@@ -164,7 +166,7 @@ route_handler template_files_put;
 route_handler templates_update, template_tags_show, template_tags_put, template_tags_delete;
 
 extern const struct schema_member key_create_schema[];
-extern const struct schema_member member_add_schema[], member_update_schema[];
+extern const struct schema_member invitation_schema[], member_update_schema[];
 extern const struct schema_member operator_team_schema[], operator_host_schema[],
     operator_plan_schema[];
 extern const struct schema_member login_schema[], invite_schema[], device_schema[],

@@ -28,6 +28,7 @@ const struct schema_member device_token_schema[] = {
 
 const struct schema_member device_decide_schema[] = {
     {.name = "approve", .type = SCHEMA_BOOLEAN, .required = true},
+    {.name = "password", .type = SCHEMA_STRING, .min = 1, .max = PASSWORD_MAX},
     {.name = NULL},
 };
 
@@ -109,9 +110,13 @@ int device_answer(void *context, struct http_request *request, struct http_respo
                   struct error **err)
 {
     struct api *api = context;
-    bool is_approved = json_is_true(json_object_get(request->json, "approve"));
-    if (device_decide(api->worker.db, api->login.user_id, api->login.user_name,
-                      request->captures[0], is_approved, err) < 0)
+    struct device_answer answer = {
+        .user_id = api->login.user_id,
+        .user_name = api->login.user_name,
+        .is_approved = json_is_true(json_object_get(request->json, "approve")),
+    };
+    if ((answer.is_approved && key_read_binding(api, request, &answer.login_id, err) < 0) ||
+        device_decide(api->worker.db, &answer, request->captures[0], err) < 0)
         return -1;
     response->status = 204;
     return 0;

@@ -21,6 +21,15 @@ int key_read_teams(const struct principal *principal, const json_t *body, const 
 int key_read_expiry(const struct principal *principal, const json_t *body, int64_t *expires_at_ms,
                     struct error **err);
 
+/* A user who signed in without a password confirms by a sign-in that is younger than this. */
+#define KEY_FRESH_LOGIN_MS ((int64_t)5 * 60 * 1000)
+
+/* The sign-in with which the new key ends; NULL: none. A key made with a sign-in ends with it,
+ * unless the body has the user's `password`. A key made with such a key ends with the same sign-in.
+ * Errors: ERR_INVALID_CREDENTIALS ("/password"), ERR_RATE_LIMITED. */
+int key_read_binding(struct api *api, struct http_request *request, const char **login_id,
+                     struct error **err);
+
 /* Answer with the caller's keys of a kind that it may know of, as member of the body. */
 int key_answer_list(struct api *api, enum api_key_kind kind, const char *member,
                     json_t *(*to_json)(const struct api_key *key), struct http_response *response,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
+#include "api/console.h"
 #include "api/key_view.h"
 #include "api/sandbox_output.h"
 #include "base/clock.h"
@@ -24,21 +25,24 @@ const struct schema_member key_create_schema[] = {
      .max = API_KEY_TEAMS_MAX,
      .item = &key_team_item},
     {.name = "expires_at", .type = SCHEMA_STRING, .min = 1, .max = 40},
+    {.name = "password", .type = SCHEMA_STRING, .min = 1, .max = PASSWORD_MAX},
     {.name = NULL},
 };
 
 json_t *key_to_json(const struct api_key *key)
 {
-    json_t *teams = key->all_teams ? json_null() : json_array();
-    for (unsigned i = 0; i < key->team_count && !key->all_teams; i++)
+    json_t *teams = json_array();
+    for (unsigned i = 0; i < key->team_count; i++)
         json_array_append_new(teams, json_string(key->teams[i].slug));
     json_t *scopes = json_pack("[s]", "read");
     if (key->can_write)
         json_array_append_new(scopes, json_string("write"));
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "name", key->name, "scopes", scopes,
-        "teams", teams, "created_at", time_to_json(key->created_at_ms), "expires_at",
-        time_to_json(key->expires_at_ms), "last_used_at", time_to_json(key->last_used_at_ms));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "id", key->id, "name",
+                     key->name, "scopes", scopes, "teams", key->all_teams ? json_null() : teams,
+                     "excluded_by", key->all_teams ? teams : json_array(), "ends_with_session",
+                     (int)key->is_bound, "created_at", time_to_json(key->created_at_ms),
+                     "expires_at", time_to_json(key->expires_at_ms), "last_used_at",
+                     time_to_json(key->last_used_at_ms));
 }
 
 int key_answer_list(struct api *api, enum api_key_kind kind, const char *member,
@@ -102,6 +106,46 @@ int key_read_expiry(const struct principal *principal, const json_t *body, int64
     return 0;
 }
 
+/* Whether a user who signs in without a password has just done so. */
+static int is_fresh(struct api *api, bool *fresh, struct error **err)
+{
+    struct credential credential;
+    if (credential_get_by_id(api->worker.db, api->login.user_id, &credential, err) < 0)
+        return -1;
+    *fresh = !credential.password_hash[0] &&
+             api->login.created_at_ms > clock_now_ms() - KEY_FRESH_LOGIN_MS;
+    mem_wipe(&credential, sizeof credential);
+    return 0;
+}
+
+int key_read_binding(struct api *api, struct http_request *request, const char **login_id,
+                     struct error **err)
+{
+    const struct principal *principal = &api->principal;
+    struct sign_in by;
+    struct credential credential;
+    bool fresh;
+    const char *password = json_string_value(json_object_get(request->json, "password"));
+    *login_id = *principal->bound_to ? principal->bound_to : NULL;
+    if (!*principal->login_id)
+        return !password ? 0
+                         : error_set_field(err, ERR_INVALID_REQUEST, "/password",
+                                           "A password is for a sign-in; a key gives none.");
+    if (!password) {
+        if (is_fresh(api, &fresh, err) < 0)
+            return -1;
+        *login_id = fresh ? NULL : principal->login_id;
+        return 0;
+    }
+    by = console_sign_in(api, request);
+    if (api_take_password_share(api, request, err) < 0)
+        return -1;
+    int result =
+        sign_in_ask_password(&by, api->login.user_id, password, "/password", &credential, err);
+    mem_wipe(&credential, sizeof credential);
+    return result;
+}
+
 static int read_request(const struct principal *principal, const json_t *body,
                         struct api_key_request *wanted, const char ***slugs, struct error **err)
 {
@@ -129,6 +173,8 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     if (read_request(&api->principal, request->json, &wanted, &slugs, err) < 0)
         return -1;
     wanted.team_slugs = slugs;
+    if (key_read_binding(api, request, &wanted.login_id, err) < 0)
+        return -1;
     api->audit.resource = key.id;
     if (api_key_create(api->worker.db, api->worker.ring, &wanted, &key, text, err) < 0)
         return -1;

@@ -6,6 +6,8 @@
 #include "account/access_revision.h"
 #include "account/account.h"
 #include "account/api_key.h"
+#include "account/invitation.h"
+#include "account/key_use.h"
 #include "account/member.h"
 #include "account/principal_cache.h"
 #include "account/team_key.h"
@@ -130,9 +132,9 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
     const struct db_statement_list statements[] = {
         access_revision_statements,
         account_statements,
+        api_key_statements,
         archive_report_statements,
         archive_statements,
-        api_key_statements,
         attempt_statements,
         audit_refusal_statements,
         audit_statements,
@@ -151,10 +153,12 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         host_statements,
         idempotency_statements,
         identity_statements,
+        invitation_statements,
         invite_statements,
         join_statements,
         keeper_statements,
         kept_log_statements,
+        key_use_statements,
         login_statements,
         member_statements,
         moving_statements,

@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The members of a team: each sees them, owners change them, and everybody may leave. */
+/* The members of a team: each member lists them, owners change roles and remove members, and each
+ * member may leave. */
+#include "api/members.h"
+
 #include <string.h>
 
-#include "account/member.h"
-#include "api/api.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "login/credential.h"
 
-static const char *const role_choices[] = {"owner", "member", "viewer", NULL};
-
-const struct schema_member member_add_schema[] = {
-    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
-    {.name = "role", .type = SCHEMA_STRING, .required = true, .choices = role_choices},
-    {.name = NULL},
-};
+const char *const member_role_choices[] = {"owner", "member", "viewer", NULL};
 
 const struct schema_member member_update_schema[] = {
-    {.name = "role", .type = SCHEMA_STRING, .required = true, .choices = role_choices},
+    {.name = "role", .type = SCHEMA_STRING, .required = true, .choices = member_role_choices},
     {.name = NULL},
 };
 
-static json_t *member_to_json(const struct member *member)
+json_t *member_to_json(const struct member *member)
 {
     return json_pack("{s:s, s:s, s:o}", "name", member->user_name, "role",
                      team_role_name(member->role), "added_at", time_to_json(member->added_at_ms));
 }
 
-static int check_owner(const struct api *api, struct error **err)
+int members_check_owner(const struct api *api, struct error **err)
 {
     if (api->access.team->role == ROLE_OWNER)
         return 0;
     return error_set(err, ERR_INSUFFICIENT_SCOPE, "Only an owner of the team changes its members.");
 }
 
-static enum team_role role_of(const struct http_request *request)
+enum team_role members_read_role(const struct http_request *request)
 {
     enum team_role role = ROLE_VIEWER;
     team_role_parse(json_string_value(json_object_get(request->json, "role")), &role);
@@ -56,34 +51,14 @@ int members_list(void *context, struct http_request *request, struct http_respon
     return http_response_json(response, 200, json_pack("{s:o}", "items", rows));
 }
 
-/* A user who is none is an input that is wrong, not a path. */
-static int add(struct api *api, const struct http_request *request, struct member *member,
-               struct error **err)
-{
-    const char *name = json_string_value(json_object_get(request->json, "name"));
-    if (member_add(api->worker.db, api->access.team->id, name, role_of(request), member, err) == 0)
-        return 0;
-    return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_INVALID_REQUEST) : -1;
-}
-
-int members_add(void *context, struct http_request *request, struct http_response *response,
-                struct error **err)
-{
-    struct api *api = context;
-    struct member member;
-    if (check_owner(api, err) < 0 || add(api, request, &member, err) < 0)
-        return -1;
-    return http_response_json(response, 201, member_to_json(&member));
-}
-
 int members_update(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {
     struct api *api = context;
     struct member member;
-    if (check_owner(api, err) < 0 ||
+    if (members_check_owner(api, err) < 0 ||
         member_set_role(api->worker.db, api->access.team->id, request->captures[1],
-                        role_of(request), &member, err) < 0)
+                        members_read_role(request), &member, err) < 0)
         return -1;
     return http_response_json(response, 200, member_to_json(&member));
 }
@@ -105,7 +80,7 @@ int members_remove(void *context, struct http_request *request, struct http_resp
     struct api *api = context;
     const char *name = request->captures[1];
     bool own;
-    if (is_own_name(api, name, &own, err) < 0 || (!own && check_owner(api, err) < 0) ||
+    if (is_own_name(api, name, &own, err) < 0 || (!own && members_check_owner(api, err) < 0) ||
         member_remove(api->worker.db, api->access.team->id, name, err) < 0)
         return -1;
     response->status = 204;

@@ -2,6 +2,7 @@
 /* The public keys that sign in over SSH. They follow the rules of API keys: none reaches further
  * than the key that adds it. */
 #include "api/api.h"
+#include "api/console.h"
 #include "api/key_view.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
@@ -19,6 +20,7 @@ const struct schema_member ssh_key_create_schema[] = {
      .max = API_KEY_TEAMS_MAX,
      .item = &key_team_item},
     {.name = "expires_at", .type = SCHEMA_STRING, .min = 1, .max = 40},
+    {.name = "password", .type = SCHEMA_STRING, .min = 1, .max = PASSWORD_MAX},
     {.name = "key", .hint = "the member is called public_key."},
     {.name = NULL},
 };
@@ -40,9 +42,10 @@ int ssh_keys_list(void *context, struct http_request *request, struct http_respo
     return key_answer_list(context, SSH_KEYS, "ssh_keys", ssh_key_to_json, response, err);
 }
 
-static int add(struct api *api, const json_t *body, const struct ssh_public_key *public,
+static int add(struct api *api, struct http_request *request, const struct ssh_public_key *public,
                struct api_key *key, struct error **err)
 {
+    const json_t *body = request->json;
     const char *name = json_string_value(json_object_get(body, "name"));
     autofree const char **slugs = NULL;
     struct api_key_request wanted = {
@@ -52,7 +55,8 @@ static int add(struct api *api, const json_t *body, const struct ssh_public_key 
         .ssh = public,
     };
     if (key_read_expiry(&api->principal, body, &wanted.expires_at_ms, err) < 0 ||
-        key_read_teams(&api->principal, body, &slugs, &wanted.team_count, err) < 0)
+        key_read_teams(&api->principal, body, &slugs, &wanted.team_count, err) < 0 ||
+        key_read_binding(api, request, &wanted.login_id, err) < 0)
         return -1;
     wanted.team_slugs = slugs;
     api->audit.resource = key->id;
@@ -67,7 +71,7 @@ int ssh_keys_create(void *context, struct http_request *request, struct http_res
     const char *line = json_string_value(json_object_get(request->json, "public_key"));
     if (ssh_public_key_parse(line, "/public_key", &public, err) < 0)
         return -1;
-    int result = add(context, request->json, &public, &key, err);
+    int result = add(context, request, &public, &key, err);
     ssh_public_key_deinit(&public);
     if (result < 0)
         return -1;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The keys of a team's members, as far as they reach the team: its owners see them and shut them
- * out. */
+/* Keys of a team's members that name the team or were used in it: owners list and exclude them. */
 #include "account/team_key.h"
 #include "api/api.h"
 #include "api/sandbox_output.h"
@@ -33,8 +32,8 @@ int team_keys_list(void *context, struct http_request *request, struct http_resp
     autofree struct team_key *keys = NULL;
     unsigned count;
     (void)request;
-    if (check_owner(api, err) < 0 ||
-        team_key_list(api->worker.db, api->access.team->id, &keys, &count, err) < 0)
+    if (check_owner(api, err) < 0 || team_key_list(api->worker.db, api->access.team->id,
+                                                   api->principal.user_id, &keys, &count, err) < 0)
         return -1;
     json_t *items = json_array();
     for (unsigned i = 0; i < count; i++)
@@ -51,7 +50,7 @@ int team_keys_delete(void *context, struct http_request *request, struct http_re
         return -1;
     if (!id_is_valid("key_", id) && !id_is_valid("ssk_", id))
         return error_set(err, ERR_NOT_FOUND, "There is no such key.");
-    if (team_key_shut_out(api->worker.db, api->access.team->id, id, err) < 0)
+    if (team_key_exclude(api->worker.db, api->access.team->id, api->principal.user_id, id, err) < 0)
         return -1;
     response->status = 204;
     return 0;

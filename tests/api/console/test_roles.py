@@ -37,10 +37,14 @@ def members(team, name=None):
     return f"/v1/teams/{team}/members" + (f"/{name}" if name else "")
 
 
-def test_an_owner_lets_people_in_and_out(owner, team, guest):
+def add(stack, team, person, role):
+    """As the operator: no invitation."""
+    stack.ctl("team", "add-member", team, "--user", person.name, "--role", role)
+
+
+def test_an_owner_changes_roles_and_removes_people(stack, owner, team, guest):
     assert_error(guest.browser.get(members(team)), 404, "not_found")
-    added = owner.browser.post(members(team), {"name": guest.name, "role": "viewer"})
-    assert added.status == 201 and added.json()["role"] == "viewer" and added.json()["added_at"]
+    add(stack, team, guest, "viewer")
     assert {one["slug"]: one["role"] for one in guest.browser.get("/v1/teams").json()["teams"]}[team] == "viewer"
     listed = guest.browser.get(members(team)).json()["items"]
     assert {(one["name"], one["role"]) for one in listed} == {(owner.name, "owner"), (guest.name, "viewer")}
@@ -53,28 +57,25 @@ def test_an_owner_lets_people_in_and_out(owner, team, guest):
 
 def test_what_is_refused(owner, team, guest):
     path = members(team)
-    assert_error(owner.browser.post(path, {"name": "nobody-of-this-name", "role": "member"}),
-                 422, "invalid_request", "/name")
-    assert_error(owner.browser.post(path, {"name": "Nö", "role": "member"}), 422, "invalid_request", "/name")
-    assert_error(owner.browser.post(path, {"name": guest.name, "role": "king"}), 422, "invalid_request", "/role")
-    assert_error(owner.browser.post(path, {"name": owner.name, "role": "member"}), 409, "name_taken", "/name")
+    # An owner cannot make anybody a member: the user has to accept an invitation.
+    assert_error(owner.browser.post(path, {"name": guest.name, "role": "member"}), 405, "method_not_allowed")
     assert_error(owner.browser.request("PATCH", members(team, "nobody"), {"role": "member"}), 404, "not_found")
-    assert_error(owner.browser.post(members("no-such-team"), {"name": guest.name, "role": "member"}), 404, "not_found")
+    assert_error(owner.browser.request("PATCH", members(team, owner.name), {"role": "king"}), 422, "invalid_request", "/role")
+    assert_error(owner.browser.get(members("no-such-team")), 404, "not_found")
 
 
-def test_the_last_owner_stays(owner, team, guest):
+def test_the_last_owner_stays(stack, owner, team, guest):
     assert_error(owner.browser.delete(members(team, owner.name)), 409, "last_owner")
     assert_error(owner.browser.request("PATCH", members(team, owner.name), {"role": "member"}), 409, "last_owner")
-    assert owner.browser.post(members(team), {"name": guest.name, "role": "owner"}).status == 201
+    add(stack, team, guest, "owner")
     assert owner.browser.delete(members(team, owner.name)).status == 204
     assert_error(guest.browser.delete(members(team, guest.name)), 409, "last_owner")
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
-def test_only_owners_change_members(owner, team, guest, role):
-    owner.browser.post(members(team), {"name": guest.name, "role": role})
-    for answer in (guest.browser.post(members(team), {"name": owner.name, "role": "viewer"}),
-                   guest.browser.request("PATCH", members(team, guest.name), {"role": "owner"}),
+def test_only_owners_change_members(stack, owner, team, guest, role):
+    add(stack, team, guest, role)
+    for answer in (guest.browser.request("PATCH", members(team, guest.name), {"role": "owner"}),
                    guest.browser.delete(members(team, owner.name))):
         assert_error(answer, 403, "insufficient_scope")
     # But everybody may leave.
@@ -85,7 +86,7 @@ def test_a_viewer_reads_and_changes_nothing(stack, owner, team, guest, guest_acc
     """With a sign-in and with a key, whatever the key says."""
     volume = owner.browser.post("/v1/volumes", {"team": team, "name": "shared"}).json()
     sandbox = owner.browser.post("/v1/sandboxes", {"team": team}).json()
-    owner.browser.post(members(team), {"name": guest.name, "role": "viewer"})
+    add(stack, team, guest, "viewer")
     for viewer in (guest.browser, guest_account.api, Api(stack, guest_account.key("write", "--team", team))):
         assert viewer.get(f"/v1/volumes/{volume['id']}").status == 200
         assert viewer.get(f"/v1/sandboxes/{sandbox['id']}").status == 200
@@ -110,7 +111,7 @@ def test_a_viewer_reads_and_changes_nothing(stack, owner, team, guest, guest_acc
 
 def test_a_viewer_gets_no_token_by_the_calls_of_e2b(stack, owner, team, guest, guest_account):
     sandbox = owner.browser.post("/v1/sandboxes", {"team": team}).json()
-    owner.browser.post(members(team), {"name": guest.name, "role": "viewer"})
+    add(stack, team, guest, "viewer")
     route = sandbox["data_plane_url"].removeprefix("https://").partition(".")[0]
     shown = guest_account.api.get(f"/sandboxes/{route}")
     assert shown.status == 200 and "envdAccessToken" not in shown.json()
@@ -121,7 +122,7 @@ def test_a_viewer_gets_no_token_by_the_calls_of_e2b(stack, owner, team, guest, g
 
 def test_keys_follow_the_role(stack, owner, team, guest, guest_account):
     """A key is worth what its user is, at each request."""
-    owner.browser.post(members(team), {"name": guest.name, "role": "member"})
+    add(stack, team, guest, "member")
     key = Api(stack, guest_account.key("write", "--team", team))
     assert key.post("/v1/volumes", {"name": "x"}).status == 201
     owner.browser.request("PATCH", members(team, guest.name), {"role": "viewer"})

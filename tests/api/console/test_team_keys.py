@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Owners see the keys that reach their team, and shut them out of it."""
+"""Owners see keys of other members that name the team or were used in it, and exclude them from it."""
 
 import pytest
 
@@ -26,22 +26,40 @@ def reached(api):
     return {one["slug"] for one in api.get("/v1/teams").json()["teams"]}
 
 
-def test_an_owner_sees_keys_that_reach_the_team(stack, account, other_account, team):
-    whole = other_account.key_document("write")
+def use(stack, key, team):
+    assert Api(stack, key).get(f"/v1/usage?team={team}").status == 200
+
+
+def test_an_owner_sees_keys_that_name_the_team_or_were_used_in_it(stack, account, other_account, team):
+    unused, used = (other_account.key_document("write") for _ in range(2))
     named = other_account.key_document("read", "--team", team)
     elsewhere = other_account.key_document("write", "--team", other_account.team)
     ended = other_account.key_document("write")
+    for one in (used, ended):
+        use(stack, one["key"], team)
+    use(stack, unused["key"], other_account.team)
+    Api(stack, unused["key"]).get("/v1/sandboxes")  # of all teams: used in none
     stack.ctl("key", "revoke", ended["id"])
     listed = keys(account.api, team)
-    assert {whole["id"], named["id"]} <= listed.keys() and not {elsewhere["id"], ended["id"]} & listed.keys()
+    assert {used["id"], named["id"]} <= listed.keys()
+    assert not {unused["id"], elsewhere["id"], ended["id"]} & listed.keys()
     shown = listed[named["id"]]
     assert (shown["user"], shown["scopes"], shown["all_teams"], shown["kind"]) == (other_account.user, ["read"], False, "api")
-    assert listed[whole["id"]]["all_teams"] is True
+    assert (listed[used["id"]]["all_teams"], shown["last_used_at"]) == (True, None) and listed[used["id"]]["last_used_at"]
+    # A key that the owner cannot see cannot be excluded either.
+    assert_error(account.api.delete(f"/v1/teams/{team}/keys/{unused['id']}"), 404, "not_found")
+    assert team in reached(Api(stack, unused["key"]))
 
 
-def test_shut_out_of_this_team_and_of_no_other(account, other_account, team):
+def test_an_owner_sees_all_own_keys(account, team):
+    mine = account.key_document("write")
+    assert mine["id"] in keys(account.api, team)
+
+
+def test_excluded_from_this_team_and_from_no_other(stack, account, other_account, team):
     whole, named = (other_account.key_document("write", *more) for more in ((), ("--team", team)))
     both = other_account.key_document("write", "--team", team, "--team", other_account.team)
+    use(stack, whole["key"], team)
     for one in (whole, named, both):
         assert team in reached(Api(account.stack, one["key"]))
         assert account.api.delete(f"/v1/teams/{team}/keys/{one['id']}").status == 204
@@ -51,6 +69,12 @@ def test_shut_out_of_this_team_and_of_no_other(account, other_account, team):
     # It was for this team alone.
     assert_error(Api(account.stack, named["key"]).get("/v1/teams"), 401, "unauthorized")
     assert not {whole["id"], named["id"], both["id"]} & keys(account.api, team).keys()
+    # The key is still for every team, also for one that its user joins later, and its user sees why it stays out.
+    later = account.make_team()
+    stack.ctl("team", "add-member", later, "--user", other_account.user, "--role", "viewer")
+    assert reached(Api(stack, whole["key"])) == {other_account.team, later}
+    (shown,) = [one for one in other_account.api.get("/v1/keys").json()["keys"] if one["id"] == whole["id"]]
+    assert (shown["teams"], shown["excluded_by"]) == (None, [team])
 
 
 def test_only_owners_and_only_keys_of_the_team(account, other_account, stack, team):

@@ -150,7 +150,10 @@ def test_what_a_team_has_besides_sandboxes(stack, account, other_account, browse
     sandbox = account.api.create(team=team, timeout=600)
     program, person = Browser(stack), Person(stack, account.user)
     begun = program.post("/v1/device/authorize", {"client_name": "a laptop"}).json()
-    browse("things", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, MEMBER=other_account.user,
+    mate = "t" + secrets.token_hex(6)
+    stack.ctl("user", "create", mate)
+    stack.ctl("team", "add-member", team, "--user", mate, "--role", "viewer")
+    browse("things", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, MEMBER=other_account.user, MATE=mate,
            SANDBOX=sandbox["id"], TEMPLATE=stack.template, CODE=begun["user_code"], CA_FILE=str(stack.ca_file))
     given = program.post("/v1/device/token", {"grant_type": "urn:ietf:params:oauth:grant-type:device_code",
                                               "device_code": begun["device_code"]})

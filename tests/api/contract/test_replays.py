@@ -56,6 +56,19 @@ def dead_letter(stack, webhook_id):
     return message_id
 
 
+def teams_of(stack, account, other_account):
+    """A team of the account with another member, and two that invite the account; the member's name."""
+    slugs = {"crew": account.make_team()}
+    mate = "t" + secrets.token_hex(6)
+    stack.ctl("user", "create", mate)
+    stack.ctl("team", "add-member", slugs["crew"], "--user", mate, "--role", "viewer")
+    for operation in ("acceptInvitation", "declineInvitation"):
+        slugs[operation] = other_account.make_team()
+        invited = other_account.api.post(f"/v1/teams/{slugs[operation]}/invitations", {"name": account.user, "role": "viewer"})
+        assert invited.status == 201, invited
+    return slugs, mate
+
+
 def test_every_mutating_route_replays(stack, account, other_account, routes):
     """Each call twice with one key: the second is the first answer again and does nothing."""
     api = account.api
@@ -73,16 +86,19 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
     bodies = {**BODIES, "createTemplate": {"slug": "replayed", "checkpoint_id": kept["id"]},
               "createSshKey": {"public_key": public_key()},
               "createTemplateVersion": {"checkpoint_id": kept["id"]},
-              "addMember": {"name": other_account.user, "role": "viewer"}, "updateMember": {"role": "member"}}
+              "inviteMember": {"name": other_account.user, "role": "viewer"}, "updateMember": {"role": "member"}}
+    slugs, mate = teams_of(stack, account, other_account)
     mutating = [route for route in routes if route["idempotent"]]
     audited = {}
     mutating.sort(key=lambda route: LAST.index(route["operation"]) if route["operation"] in LAST else -1)
     for route in mutating:
-        slug = account.team if "teams/:slug/" in route["pattern"] else \
-            other_account.team if "teams/:slug" in route["pattern"] else "replayed"
+        slug = slugs.get(route["operation"]) or (
+            slugs["crew"] if "teams/:slug/" in route["pattern"] else
+            other_account.team if "teams/:slug" in route["pattern"] else "replayed")
         path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed").replace(":hash", "ab" * 32)
         path = path.replace(":message", message_id).replace(
-            ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else other_account.user)
+            ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else mate if "/members/" in path
+            else other_account.user)
         path = path.replace(":id", ids["keys of the team"] if "/keys/:id" in path and "/teams/" in path
                             else ids.get(path.split("/")[2], sandbox_id))
         path += "?path=/d" if route["operation"] == "removeVolumePath" else ""
@@ -104,7 +120,9 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
         assert other_body.status == 422, (route, other_body)
     # Each is in the log of the team or, an operator's act, of the deployment, once for what was done, and its
     # replay is not.
-    rows = [row for query in ("", "&team=deployment") for row in api.get(f"/v1/audit?limit=200{query}").json()["items"]]
+    asked = [(api, ""), (api, "&team=deployment"), *((api if name == "crew" else other_account.api, f"&team={slug}")
+                                                     for name, slug in slugs.items())]
+    rows = {row["id"]: row for one, query in asked for row in one.get(f"/v1/audit?limit=200{query}").json()["items"]}.values()
     done = [one["request_id"] for one in rows if one["result"] == "done"]
     assert [operation for request_id, operation in audited.items() if done.count(request_id) != 1] == []
     assert len([one for one in api.get("/v1/keys").json()["keys"] if one["name"] == "replayed"]) == 1

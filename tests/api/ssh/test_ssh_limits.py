@@ -21,17 +21,18 @@ def entry(stack):
 
 @pytest.fixture(scope="module")
 def team_mates(stack, module_account):
-    """The owner of a team, and another member of it."""
+    """A team, its owner and another member."""
     other = Account(stack)
-    added = module_account.api.post(f"/v1/teams/{module_account.team}/members", {"name": other.user, "role": "member"})
-    assert added.status == 201, added
-    yield module_account, other
+    team = module_account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other.user, "--role", "member")
+    yield team, module_account, other
     other.clean_up()
 
 
 @pytest.fixture(scope="module")
-def work(module_account):
-    return Sandbox.create(module_account.api, timeout=1800)
+def work(team_mates):
+    team, owner, _ = team_mates
+    return Sandbox.create(owner.api, team=team, timeout=1800)
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_a_key_has_its_sessions_and_a_user_too(entry, account, sandbox, key):
 
 
 def test_a_team_has_its_sessions(entry, team_mates, work, key):
-    owner, other = team_mates
+    _, owner, other = team_mates
     one, second, third = key(owner, "one"), key(owner, "second"), key(other, "third")
     with session(one, work.id), session(one, work.id), session(third, work.id):
         refused = third(work.id, "true")

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "account/account.h"
+#include "account/invitation.h"
 #include "account/member.h"
 #include "base/mem.h"
 #include "unit/schema.h"
@@ -12,8 +13,8 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const struct db_statement_list lists[] = {account_statements, member_statements,
-                                              plan_statements};
+    const struct db_statement_list lists[] = {account_statements, invitation_statements,
+                                              member_statements, plan_statements};
     assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
 }
 
@@ -189,6 +190,37 @@ static void plan_values_are_checked(void **state)
     assert_int_equal(plan.cpu_default, 2);
 }
 
+static void invitations_are_bounded(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct user owner, user;
+    struct team team, other;
+    struct invitation invitation, *list;
+    unsigned count;
+    char name[32];
+    assert_ok(user_create(db, "inviter", &owner, &err));
+    assert_ok(team_create(db, "crowd", "pro", "inviter", &team, &err));
+    assert_ok(team_create(db, "few", "pro", "inviter", &other, &err));
+    for (unsigned i = 0; i <= INVITATIONS_TEAM_MAX; i++) {
+        snprintf(name, sizeof name, "guest%u", i);
+        assert_ok(user_create(db, name, &user, &err));
+        if (i < INVITATIONS_TEAM_MAX)
+            assert_ok(invitation_make(db, team.id, name, ROLE_VIEWER, owner.id, &invitation, &err));
+    }
+    assert_fails_saying(
+        invitation_make(db, team.id, name, ROLE_VIEWER, owner.id, &invitation, &err),
+        ERR_INVALID_REQUEST, "at most 100");
+    /* A replacement adds no row, and another team has room of its own. */
+    assert_ok(invitation_make(db, team.id, "guest0", ROLE_OWNER, owner.id, &invitation, &err));
+    assert_ok(invitation_make(db, other.id, name, ROLE_VIEWER, owner.id, &invitation, &err));
+    assert_ok(invitation_list_of_team(db, team.id, &list, &count, &err));
+    assert_int_equal(count, INVITATIONS_TEAM_MAX);
+    assert_string_equal(list[0].user_name, "guest0");
+    assert_int_equal(list[0].role, ROLE_OWNER);
+    free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_team_changes_its_plan),
         cmocka_unit_test(members_have_roles),
         cmocka_unit_test(the_last_owner_stays),
+        cmocka_unit_test(invitations_are_bounded),
         cmocka_unit_test(plans_come_in_catalogue_order),
         cmocka_unit_test(plan_values_are_checked),
     };

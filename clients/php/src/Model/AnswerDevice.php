@@ -9,8 +9,10 @@ namespace Sandlot\Model;
 
 final class AnswerDevice implements \JsonSerializable
 {
+    /** @param string|null $password Of a sign-in: the user's password, so that the key does not end with the sign-in. */
     public function __construct(
         public readonly bool $approve,
+        public readonly ?string $password = null,
     ) {
     }
 
@@ -18,6 +20,7 @@ final class AnswerDevice implements \JsonSerializable
     {
         return Members::of([
             'approve' => $this->approve,
+            'password' => $this->password,
         ]);
     }
 }

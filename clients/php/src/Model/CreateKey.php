@@ -13,12 +13,14 @@ final class CreateKey implements \JsonSerializable
      * @param list<Scope> $scopes
      * @param string|null $name At most 64 characters.
      * @param list<string>|null $teams
+     * @param string|null $password Of a sign-in: the user's password, so that the key does not end with the sign-in.
      */
     public function __construct(
         public readonly array $scopes,
         public readonly ?string $name = null,
         public readonly ?array $teams = null,
         public readonly ?\DateTimeInterface $expiresAt = null,
+        public readonly ?string $password = null,
     ) {
     }
 
@@ -29,6 +31,7 @@ final class CreateKey implements \JsonSerializable
             'name' => $this->name,
             'teams' => $this->teams,
             'expires_at' => Members::time($this->expiresAt),
+            'password' => $this->password,
         ]);
     }
 }

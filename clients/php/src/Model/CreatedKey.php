@@ -12,6 +12,8 @@ final class CreatedKey
     /**
      * @param list<Scope> $scopes
      * @param list<string>|null $teams null: every team of the user.
+     * @param list<string> $excludedBy Of a key for every team: teams whose owners excluded it.
+     * @param bool $endsWithSession Whether the key ends with the sign-in that made it without the password.
      * @param string $key The key itself, shown this once.
      * @param string $e2bKey The same key as clients of E2B spell it: `e2b_` and hexadecimal digits.
      */
@@ -20,6 +22,8 @@ final class CreatedKey
         public readonly string $name,
         public readonly array $scopes,
         public readonly ?array $teams,
+        public readonly array $excludedBy,
+        public readonly bool $endsWithSession,
         public readonly \DateTimeImmutable $createdAt,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly ?\DateTimeImmutable $lastUsedAt,
@@ -36,6 +40,8 @@ final class CreatedKey
             name: $fields->string('name'),
             scopes: $fields->enums('scopes', Scope::class),
             teams: $fields->stringsOrNull('teams'),
+            excludedBy: $fields->strings('excluded_by'),
+            endsWithSession: $fields->bool('ends_with_session'),
             createdAt: $fields->time('created_at'),
             expiresAt: $fields->timeOrNull('expires_at'),
             lastUsedAt: $fields->timeOrNull('last_used_at'),

@@ -30,6 +30,10 @@ enum EventKind: string
     case QuotaNear = 'quota.near';
     case QuotaRefused = 'quota.refused';
     case CleanupWarning = 'cleanup.warning';
+    case MemberInvited = 'member.invited';
+    case MemberDeclined = 'member.declined';
+    case MemberAdded = 'member.added';
+    case MemberRemoved = 'member.removed';
 
     /** A value that is newer than this package. */
     case Unknown = 'unknown';

@@ -12,12 +12,16 @@ final class Key
     /**
      * @param list<Scope> $scopes
      * @param list<string>|null $teams null: every team of the user.
+     * @param list<string> $excludedBy Of a key for every team: teams whose owners excluded it.
+     * @param bool $endsWithSession Whether the key ends with the sign-in that made it without the password.
      */
     public function __construct(
         public readonly string $id,
         public readonly string $name,
         public readonly array $scopes,
         public readonly ?array $teams,
+        public readonly array $excludedBy,
+        public readonly bool $endsWithSession,
         public readonly \DateTimeImmutable $createdAt,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly ?\DateTimeImmutable $lastUsedAt,
@@ -32,6 +36,8 @@ final class Key
             name: $fields->string('name'),
             scopes: $fields->enums('scopes', Scope::class),
             teams: $fields->stringsOrNull('teams'),
+            excludedBy: $fields->strings('excluded_by'),
+            endsWithSession: $fields->bool('ends_with_session'),
             createdAt: $fields->time('created_at'),
             expiresAt: $fields->timeOrNull('expires_at'),
             lastUsedAt: $fields->timeOrNull('last_used_at'),

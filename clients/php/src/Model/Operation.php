@@ -109,14 +109,29 @@ enum Operation: string
     /** List the members of a team. */
     case ListMembers = 'GET /v1/teams/{slug}/members';
 
-    /** Let a user into a team. */
-    case AddMember = 'POST /v1/teams/{slug}/members';
-
     /** Give a member another role. */
     case UpdateMember = 'PATCH /v1/teams/{slug}/members/{name}';
 
     /** Take a member out of a team. */
     case RemoveMember = 'DELETE /v1/teams/{slug}/members/{name}';
+
+    /** List the open invitations into a team. */
+    case ListTeamInvitations = 'GET /v1/teams/{slug}/invitations';
+
+    /** Invite a user into a team. */
+    case InviteMember = 'POST /v1/teams/{slug}/invitations';
+
+    /** Withdraw an invitation. */
+    case WithdrawInvitation = 'DELETE /v1/teams/{slug}/invitations/{name}';
+
+    /** List the invitations to the own user. */
+    case ListInvitations = 'GET /v1/invitations';
+
+    /** Accept an invitation. */
+    case AcceptInvitation = 'POST /v1/invitations/{slug}/accept';
+
+    /** Decline an invitation. */
+    case DeclineInvitation = 'POST /v1/invitations/{slug}/decline';
 
     /** Show the ways to sign in. */
     case ShowLogin = 'GET /v1/login';

@@ -12,6 +12,8 @@ final class SshKey
     /**
      * @param string $publicKey Type and base64, as in a .pub file.
      * @param list<string>|null $teams null: every team of the user.
+     * @param list<string> $excludedBy Of a key for every team: teams whose owners excluded it.
+     * @param bool $endsWithSession Whether the key ends with the sign-in that made it without the password.
      */
     public function __construct(
         public readonly string $id,
@@ -19,6 +21,8 @@ final class SshKey
         public readonly string $publicKey,
         public readonly string $fingerprint,
         public readonly ?array $teams,
+        public readonly array $excludedBy,
+        public readonly bool $endsWithSession,
         public readonly \DateTimeImmutable $createdAt,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly ?\DateTimeImmutable $lastUsedAt,
@@ -34,6 +38,8 @@ final class SshKey
             publicKey: $fields->string('public_key'),
             fingerprint: $fields->string('fingerprint'),
             teams: $fields->stringsOrNull('teams'),
+            excludedBy: $fields->strings('excluded_by'),
+            endsWithSession: $fields->bool('ends_with_session'),
             createdAt: $fields->time('created_at'),
             expiresAt: $fields->timeOrNull('expires_at'),
             lastUsedAt: $fields->timeOrNull('last_used_at'),

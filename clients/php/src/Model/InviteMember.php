@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-final class AddMember implements \JsonSerializable
+final class InviteMember implements \JsonSerializable
 {
     public function __construct(
         public readonly string $name,

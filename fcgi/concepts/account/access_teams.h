@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a key or a sign-in reaches now: for what stays open after the request that began it. */
+#pragma once
+
+#include "account/api_key.h"
+
+/* Read the teams that a key or a sign-in (its id) reaches into principal->teams; none when it has
+ * ended or its user is disabled. For principal_deinit(). */
+int access_teams_read(struct db *db, const char *credential_id, struct principal *principal,
+                      struct error **err);
+
+extern const struct db_statement_list access_teams_statements;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What members.c and invitations.c share. */
+#pragma once
+
+#include "account/member.h"
+#include "api/api.h"
+
+extern const char *const member_role_choices[]; /* ends with NULL */
+
+/* Errors: ERR_INSUFFICIENT_SCOPE unless the caller owns the team of the request. */
+int members_check_owner(const struct api *api, struct error **err);
+
+/* Return the member `role` of the body, which was checked. */
+enum team_role members_read_role(const struct http_request *request);
+
+/* A new reference. */
+json_t *member_to_json(const struct member *member);
