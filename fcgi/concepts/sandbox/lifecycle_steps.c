@@ -374,7 +374,7 @@ void work_hang_up(struct work *work)
         agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      &failure) < 0 ||
         agent_hang_up(&at, secret, work_agent_deadline(work, HANG_UP_MS), &failure) < 0)
-        log_info("cannot disconnect open streams before a pause", LOG_STR("sandbox", sandbox->id),
+        log_info("cannot disconnect the open streams of a sandbox", LOG_STR("sandbox", sandbox->id),
                  LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }

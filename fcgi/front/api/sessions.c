@@ -2,7 +2,11 @@
 /* Access tokens of a sandbox by themselves: its deadline and its state stay as they are. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_ports.h"
 #include "session/session.h"
 
@@ -49,6 +53,32 @@ int sessions_create(void *context, struct http_request *request, struct http_res
     return http_response_json(response, 201, json_incref(made));
 }
 
+/* nginx caches answers of the gate for that long: until then it may still open a stream. */
+#define KEPT_ANSWER_MS 1100
+#define RECONNECT_MS   2000
+
+/* Open streams of the data plane are connections to the agent: it disconnects all of them, and then
+ * takes new ones again. A sandbox that does not run has none. */
+static void disconnect(struct api *api)
+{
+    work_auto work = {.worker = &api->worker};
+    const struct sandbox *sandbox = &api->access.sandbox;
+    error_auto err = NULL;
+    if (sandbox->state != SANDBOX_READY)
+        return;
+    clock_sleep_ms(KEPT_ANSWER_MS);
+    if (sandbox_get(api->worker.db, sandbox->id, &work.sandbox, &err) < 0) {
+        log_warning("cannot disconnect open streams after the end of all sessions",
+                    LOG_STR("sandbox", sandbox->id), LOG_ERROR(err));
+        return;
+    }
+    if (work.sandbox.state != SANDBOX_READY)
+        return;
+    work.agent_until = deadline_in_ms(RECONNECT_MS);
+    work_hang_up(&work);
+    work_greet_agent(&work);
+}
+
 int sessions_delete(void *context, struct http_request *request, struct http_response *response,
                     struct error **err)
 {
@@ -56,6 +86,7 @@ int sessions_delete(void *context, struct http_request *request, struct http_res
     (void)request;
     if (sandbox_end_sessions(api->worker.db, api->access.sandbox.id, err) < 0)
         return -1;
+    disconnect(api);
     response->status = 204;
     return 0;
 }

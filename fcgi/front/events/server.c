@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "account/access_revision.h"
+#include "account/access_teams.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,7 +21,9 @@
 #define BATCH_MAX     1000
 #define PAGE          200
 #define CATCH_UP_MOST 32 /* followers that are read for by themselves in a turn */
-#define SPARE         64 /* connections beside those that wait */
+#define ACCESS_MS     1000
+#define CHECK_MOST    128 /* followers whose access is checked in a turn */
+#define SPARE         64  /* connections in addition to those that wait */
 #define REST_MS       200
 #define STOP_WAIT_MS  3000
 
@@ -133,13 +137,56 @@ static int catch_up_all(struct server *server, bool *more, struct error **err)
     return 0;
 }
 
+/* --- end of access --- */
+
+static int may_read(struct follower *one, bool *may, struct error **err)
+{
+    struct principal principal;
+    const struct event_filter *filter = &one->wanted.filter;
+    if (access_teams_read(one->server->worker.db, one->wanted.credential, &principal, err) < 0)
+        return -1;
+    *may = true;
+    for (unsigned i = 0; i < filter->team_count; i++)
+        *may &= principal_reaches(&principal, filter->team_ids[i]);
+    principal_deinit(&principal);
+    return 0;
+}
+
+/* A key was revoked, a sign-in ended or a member was removed: requests that wait end with what they
+ * reached, within seconds. */
+static int check_access(struct server *server, struct error **err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    struct follower *one, *next;
+    unsigned checked = 0;
+    bool may;
+    if (now_ms >= server->access_at_ms + ACCESS_MS) {
+        if (access_revision_get(server->worker.db, &server->access_revision, err) < 0)
+            return -1;
+        server->access_at_ms = now_ms;
+    }
+    for (one = TAILQ_FIRST(&server->followers); one && checked < CHECK_MOST; one = next) {
+        next = TAILQ_NEXT(one, entry);
+        if (!one->following || one->ending || one->checked == server->access_revision)
+            continue;
+        checked++;
+        if (may_read(one, &may, err) < 0)
+            return -1;
+        one->checked = server->access_revision;
+        if (!may)
+            follower_end(one);
+    }
+    return 0;
+}
+
 static void on_look(struct loop_timer *timer)
 {
     struct server *server = container_of(timer, struct server, look);
     error_auto err = NULL;
     bool more = false;
     int64_t wait_ms = LOOK_MS;
-    if (read_new(server, &more, &err) < 0 || catch_up_all(server, &more, &err) < 0) {
+    if (check_access(server, &err) < 0 || read_new(server, &more, &err) < 0 ||
+        catch_up_all(server, &more, &err) < 0) {
         if (!server->troubled)
             log_warning("events cannot be read now", LOG_ERROR(err));
         wait_ms = TROUBLE_MS;
@@ -235,7 +282,8 @@ static void raise_limits(void)
 
 int server_open(struct server *server, const struct settings *settings, struct error **err)
 {
-    const struct db_statement_list statements[] = {event_statements};
+    const struct db_statement_list statements[] = {access_revision_statements,
+                                                   access_teams_statements, event_statements};
     *server = (struct server){.listener.fd = -1, .signals.fd = -1};
     TAILQ_INIT(&server->followers);
     raise_limits();

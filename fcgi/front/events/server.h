@@ -24,7 +24,8 @@
 
 /* What a worker asks for a client. Text without need of escapes. */
 struct wanted {
-    char tenant[ID_SIZE]; /* the team whose share it takes */
+    char tenant[ID_SIZE];     /* the team whose share it takes */
+    char credential[ID_SIZE]; /* the key or the sign-in of the request */
     char request_id[65];
     bool stream; /* server-sent events; else one page, as soon as there is any */
     uint64_t wait_ms;
@@ -48,7 +49,8 @@ struct follower {
     struct loop_timer timer; /* its next sign of life, or its end */
     struct buffer in, out;
     struct wanted wanted;
-    uint64_t cursor; /* everything up to there is sent, or does not concern it */
+    uint64_t cursor;  /* everything up to there is sent, or does not concern it */
+    uint64_t checked; /* the access revision at which it might still read this */
     int64_t end_at_ms;
     bool following, ending;
 };
@@ -68,6 +70,8 @@ struct server {
     struct followers followers;
     unsigned count;
     uint64_t known; /* up to which number events were read for everybody */
+    uint64_t access_revision;
+    int64_t access_at_ms; /* when that was read */
     bool stopping, troubled;
 };
 

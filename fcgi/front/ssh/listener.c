@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "account/access_revision.h"
+#include "account/access_teams.h"
 #include "base/client_network.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,8 +24,8 @@
 #include "ssh/wire.h"
 
 #define BACKLOG      256
-#define CHECK_MS     10000 /* between two looks whether the keys of sessions still hold */
-#define REST_MS      200   /* after running out of descriptors */
+#define CHECK_MS     3000 /* between two checks of the keys of sessions */
+#define REST_MS      200  /* after running out of descriptors */
 #define END_WAIT_MS  8000
 #define HOST_KEY_MAX (16 * 1024)
 #define IDLE_S       60 /* before the first probe of a silent peer */
@@ -167,19 +169,45 @@ static void on_signal(struct loop_source *source, uint32_t events)
     }
 }
 
-/* Whoever's key was removed goes. */
+/* Whether the key still reaches the team whose sandbox the connection is in. */
+static bool reaches_team(const struct connection *one)
+{
+    struct principal principal;
+    error_auto err = NULL;
+    bool reaches = !*one->team;
+    if (access_teams_read(one->listener->worker.db, one->login.key_id, &principal, &err) < 0)
+        return true; /* the next check decides */
+    for (unsigned i = 0; i < principal.team_count && !reaches; i++)
+        reaches = str_equal(principal.teams[i].slug, one->team);
+    principal_deinit(&principal);
+    return reaches;
+}
+
+static void check(struct connection *one)
+{
+    struct ssh_login login;
+    error_auto err = NULL;
+    if (ssh_login_find(one->listener->worker.db, one->fingerprint, &login, &err) < 0) {
+        if (err->code == ERR_UNAUTHORIZED)
+            connection_end(one, "the SSH key was removed");
+    } else if (!reaches_team(one)) {
+        connection_end(one, "the SSH key no longer reaches the team of the sandbox");
+    }
+}
+
+/* Keys expire without a change of the access revision: all are checked at every tenth look. */
 static void on_check(struct loop_timer *timer)
 {
     struct listener *listener = container_of(timer, struct listener, check);
     struct connection *one;
-    LIST_FOREACH(one, &listener->connections, entry)
-    {
-        struct ssh_login login;
-        error_auto err = NULL;
-        if (*one->login.user_id &&
-            ssh_login_find(listener->worker.db, one->fingerprint, &login, &err) < 0 &&
-            err->code == ERR_UNAUTHORIZED)
-            connection_end(one, "the SSH key was removed");
+    uint64_t revision = 0;
+    error_auto err = NULL;
+    if (access_revision_get(listener->worker.db, &revision, &err) == 0 &&
+        (revision != listener->checked || ++listener->looks % 10 == 0)) {
+        listener->checked = revision;
+        LIST_FOREACH(one, &listener->connections, entry)
+        if (*one->login.user_id && !one->told_to_end)
+            check(one);
     }
     loop_timer_arm(&listener->loop, timer, clock_monotonic_ms() + CHECK_MS, on_check);
 }
@@ -218,8 +246,10 @@ static int watch_socket(struct listener *listener, struct listening *listening, 
 static int open_worker(struct listener *listener, const struct settings *settings,
                        struct error **err)
 {
-    const struct db_statement_list statements[] = {ssh_login_statements, account_statements,
-                                                   api_key_statements};
+    const struct db_statement_list statements[] = {
+        access_revision_statements, access_teams_statements, account_statements,
+        api_key_statements,         ssh_login_statements,
+    };
     return worker_open(settings, "sandlot-ssh", statements, ARRAY_SIZE(statements),
                        &listener->worker, err);
 }

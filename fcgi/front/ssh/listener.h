@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The SSH entry point's keeper of keys. It accepts connections, starts a process of another user
- * for each (sandlot-ssh-session), and answers what that asks. Of a client it reads nothing but a
- * certificate, if authorities are configured: what it reads else are the messages of those
- * processes, and it believes them no more than it has to.
+ * for each (sandlot-ssh-session), and answers what that asks. Of a client it reads the certificate
+ * alone, and only where ssh_user_ca_file is set. What else it reads are the messages of those
+ * processes, which it checks like bytes from outside.
  */
 #pragma once
 
@@ -47,6 +47,8 @@ struct listener {
     struct listening sockets[LISTENERS_MAX];
     struct loop_source signals;
     struct loop_timer check, rest;
+    uint64_t checked; /* the access revision at which connections were checked last */
+    unsigned looks;
     LIST_HEAD(, connection) connections;
     size_t connection_count;
     struct throttle tries;

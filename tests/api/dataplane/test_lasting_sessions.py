@@ -6,7 +6,8 @@ import secrets
 import pytest
 
 from client import assert_error
-from dataplane import DataPlane
+from dataplane import DataPlane, collect, is_cut_off
+from faults import InBackground
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -43,6 +44,21 @@ def test_a_lasting_token_lives_over_pauses_until_all_are_ended(sandbox):
     wait_until(lambda: reads(sandbox, made["access_token"]) == 401, 10, "the end of the token")
     assert reads(sandbox, short) == 200
     assert reads(sandbox, session(sandbox, lifetime="sandbox")["access_token"]) == 200
+
+
+def test_open_streams_end_with_the_sessions(sandbox):
+    """Their processes stay, and new streams are taken when the answer is there."""
+    plane = DataPlane(sandbox.stack, session(sandbox, lifetime="sandbox"))
+    stream, pid = plane.echoing()
+    waiting = InBackground(is_cut_off, stream)
+    assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
+    assert waiting.result(10)
+    assert plane.request("GET", "/files?path=/etc/hostname").status == 401
+    again = sandbox.data.follow(pid)
+    sandbox.data.type(pid, b"still there\n")
+    assert again.output() == b"still there\n"
+    sandbox.data.close_stdin(pid)
+    assert collect(again).exit_code == 0
 
 
 def test_a_replay_has_a_session_of_the_same_life(sandbox):

@@ -7,7 +7,8 @@ import time
 import pytest
 
 import events
-from client import assert_error
+from client import Api, assert_error
+from faults import InBackground
 
 pytestmark = pytest.mark.parallel
 
@@ -88,6 +89,28 @@ def test_one_team_waits_only_so_many_times(account, other_account):
     finally:
         for stream in streams:
             stream.connection.close()
+
+
+@pytest.mark.parametrize("end", ["key", "member", "user"])
+def test_a_stream_ends_with_the_access(stack, account, other_account, end):
+    team = account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    key = other_account.key_document("read")
+    with events.Stream(Api(stack, key["key"]), f"team={team}") as stream, events.Stream(account.api, f"team={team}") as other:
+        assert (stream.response.status, other.response.status) == (200, 200)
+        rest = InBackground(lambda: list(iter(stream.event, None)))
+        if end == "key":
+            stack.ctl("key", "revoke", key["id"])
+        elif end == "member":
+            assert account.api.delete(f"/v1/teams/{team}/members/{other_account.user}").status == 204
+        else:
+            stack.ctl("user", "disable", other_account.user)
+        told = rest.result(30)
+        sandbox = account.api.create(team=team)
+        while (event := other.event())["kind"] != "sandbox.created":
+            assert event["data"]["user"] == other_account.user
+        assert event["sandbox_id"] == sandbox["id"] and sandbox["id"] not in [one["sandbox_id"] for one in told]
+    stack.ctl("user", "enable", other_account.user)
 
 
 def test_no_key_no_events(api):

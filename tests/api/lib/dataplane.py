@@ -3,6 +3,7 @@
 
 import base64
 import dataclasses
+import http.client
 import json
 import struct
 import subprocess
@@ -253,6 +254,16 @@ class DataPlane:
         response = self.download(path)
         assert response.status == 200, response
         return response.body
+
+
+def is_cut_off(stream):
+    """Read to the end. A clean end without an end envelope would be an EOFError."""
+    try:
+        for _ in stream:
+            pass
+    except (http.client.IncompleteRead, ConnectionError):
+        return True
+    return False
 
 
 def collect(stream):

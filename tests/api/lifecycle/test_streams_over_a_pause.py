@@ -8,17 +8,12 @@ import http.client
 import pytest
 
 from client import assert_error
-from dataplane import Stream, StreamError, collect, envelope
+from dataplane import Stream, StreamError, collect, envelope, is_cut_off
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
 from killing import TRACER
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
-
-
-def read_to_the_end(stream):
-    for _ in stream:
-        pass
 
 
 def test_open_streams_are_cut_by_a_pause(sandbox):
@@ -27,7 +22,7 @@ def test_open_streams_are_cut_by_a_pause(sandbox):
     stream, pid = data.echoing()
     data.call("filesystem.Filesystem/MakeDir", {"path": "watched"})
     watching = data.watch("watched")
-    waiting = [InBackground(cut, one) for one in (stream, watching)]
+    waiting = [InBackground(is_cut_off, one) for one in (stream, watching)]
     sandbox.pause()
     assert [one.result(10) for one in waiting] == [True, True]
     sandbox.resume()
@@ -37,15 +32,6 @@ def test_open_streams_are_cut_by_a_pause(sandbox):
     assert again.output() == b"still there\n"
     data.close_stdin(pid)
     assert collect(again).exit_code == 0
-
-
-def cut(stream):
-    """Whether it was cut off; a clean end without an end envelope would be an EOFError."""
-    try:
-        read_to_the_end(stream)
-    except (http.client.IncompleteRead, ConnectionError):
-        return True
-    return False
 
 
 # curl's names of an answer that broke off: transfer closed with data outstanding, HTTP/2 stream
@@ -207,7 +193,7 @@ def test_a_memory_that_cannot_be_kept(sandbox):
         next(tracing)
         assert tracing.output() == b"0"
         stream, _ = data.echoing()
-        waiting = [InBackground(cut, one) for one in (stream, tracing)]
+        waiting = [InBackground(is_cut_off, one) for one in (stream, tracing)]
         assert sandbox.pause()["state"] == "stopped"
         assert [one.result(10) for one in waiting] == [True, True]
     assert sandbox.resume()["resumed_from"] == "disk"
@@ -225,7 +211,7 @@ def test_a_memory_that_cannot_be_kept(sandbox):
 def test_a_runtime_that_is_gone_when_the_streams_are_cut(sandbox, stack, fault_points):
     """The answer says so, nothing is half: the pause is brought to its end when it is back."""
     stream, pid = sandbox.data.echoing()
-    waiting = InBackground(cut, stream)
+    waiting = InBackground(is_cut_off, stream)
     fault_points.arm("pause.hung_up", "wait", "sandlot-api")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")
     fault_points.reached("pause.hung_up")

@@ -110,6 +110,19 @@ def test_a_removed_key_ends_its_session(stack, account, sandbox, tmp_path):
     assert ssh(sandbox.id, "true").returncode == 255
 
 
+def test_a_member_who_was_removed_loses_the_session(stack, account, other_account, tmp_path):
+    team = account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    sandbox = account.api.create(team=team)
+    ssh = Ssh(stack, tmp_path, other_account)
+    open_one = ssh.start(sandbox["id"], "echo in; sleep 600")
+    assert open_one.stdout.readline() == b"in\n"
+    assert account.api.delete(f"/v1/teams/{team}/members/{other_account.user}").status == 204
+    assert open_one.wait(60) == 255
+    assert b"no longer reaches the team" in open_one.stderr.read()
+    assert ssh(sandbox["id"], "true").returncode == 255
+
+
 def test_a_disabled_user_signs_in_no_more(stack, account, sandbox, tmp_path):
     ssh = Ssh(stack, tmp_path, account)
     assert ssh(sandbox.id, "true").returncode == 0
