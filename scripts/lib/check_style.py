@@ -417,13 +417,15 @@ def check_names(sources):
 
 
 def check_packed(sources):
-    """each header of the programs is named in a Makefile, or the tarball lacks it"""
+    """each header of the programs and each page is named in a Makefile, or the tarball lacks it"""
     makefiles = [source for source in sources if source.path.endswith(("Makefile.am", "Makefile.inc"))]
     named = {word for source in makefiles for word in source.text.split()}
     for source in sources:
         if makefiles and source.path.startswith("fcgi/") and source.path.endswith((".h", ".def")) \
                 and source.path not in named:
             yield source.path, 1, "no Makefile.inc names it"
+        elif makefiles and source.path.startswith("doc/") and source.path not in named:
+            yield source.path, 1, "Makefile.am does not name it"
 
 
 def check_prose(sources):
