@@ -57,11 +57,13 @@ accounts_demo()
     if [[ ! -e $MARKS_DIR/demo-team ]]; then
         ctl user create demo-owner
         ctl team create demo --plan pro --owner demo-owner
+        # An operator: the console shows it the page of the deployment.
+        ctl team add-member deployment --user demo-owner --role owner
         touch "$MARKS_DIR/demo-team"
     fi
     write_key=$(ctl key create --user demo-owner --team demo --scope write --name quickstart)
     read_key=$(ctl key create --user demo-owner --team demo --scope read --name quickstart-read)
-    printf 'SANDLOT_API_KEY=%q\nSANDLOT_READ_KEY=%q\n' "$write_key" "$read_key" |
+    printf 'export SANDLOT_KEY=%q\nSANDLOT_READ_KEY=%q\n' "$write_key" "$read_key" |
         write_file 600 root:root "$ETC_DIR/demo-keys"
     touch "$MARKS_DIR/demo"
 }

@@ -60,17 +60,20 @@ ctl()
     "$CTL" --config "$CONFIG_FILE" "$@"
 }
 
-# config_env FILE [EXTRA]: shell assignments for clients, tests and benchmarks.
+# config_env FILE [EXTRA]: shell assignments for clients, tests and benchmarks. The clients read SANDLOT_URL,
+# SANDLOT_KEY and SANDLOT_CA, sandlotctl reads SANDLOT_CONFIG, and both are found in PATH.
 config_env()
 {
     {
-        printf 'SANDLOT_BASE_URL=%q\n' "$BASE_URL"
+        printf 'export SANDLOT_URL=%q\n' "$BASE_URL"
         printf 'SANDLOT_CONSOLE_URL=%q\n' "$CONSOLE_URL"
         if [[ -r $ETC_DIR/demo-keys ]]; then
             cat "$ETC_DIR/demo-keys"
         fi
         printf 'SANDLOT_DATA_PLANE_HOST=%q\n' "$DATA_PLANE_HOST"
-        printf 'SANDLOT_CA_FILE=%q\n' "$TLS_DIR/ca.pem"
+        printf 'export SANDLOT_CA=%q\n' "$TLS_DIR/ca.pem"
+        printf 'export SANDLOT_CONFIG=%q\n' "$CONFIG_FILE"
+        printf "export PATH=%q:%q:\$PATH\n" "$PREFIX/bin" "$PREFIX/sbin"
         printf 'SANDLOT_TEMPLATE=%q\n' "$TEMPLATE"
         printf 'SANDLOT_SSH_HOST=%q\n' "ssh.$DOMAIN"
         printf 'SANDLOT_SSH_PORT=%q\n' "$SSH_PORT"

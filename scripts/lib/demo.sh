@@ -8,7 +8,7 @@ demo_api()
     local answer status
 
     answer=$(curl -sS --max-time 120 --cacert "$TLS_DIR/ca.pem" -X "$1" \
-        -H "Authorization: Bearer $SANDLOT_API_KEY" -H 'Content-Type: application/json' \
+        -H "Authorization: Bearer $SANDLOT_KEY" -H 'Content-Type: application/json' \
         ${3:+--data "$3"} -w '\n%{http_code}' "$BASE_URL$2") || die "$1 $2: no answer from the API"
     status=${answer##*$'\n'}
     answer=${answer%$'\n'*}

@@ -10,8 +10,8 @@ ssh_host_key()
     fi
     chown "root:$WORKER_GROUP-sshd" "$SSH_HOST_KEY"
     chmod 640 "$SSH_HOST_KEY"
-    # What clients put into known_hosts.
-    printf '[ssh.%s]:%s %s\n' "$DOMAIN" "$SSH_PORT" "$(cut -d ' ' -f 1,2 "$SSH_HOST_KEY.pub")" |
+    # For known_hosts of clients: by address, and for a client that names the host by HostKeyAlias.
+    printf '[ssh.%s]:%s,ssh.%s %s\n' "$DOMAIN" "$SSH_PORT" "$DOMAIN" "$(cut -d ' ' -f 1,2 "$SSH_HOST_KEY.pub")" |
         write_file 644 root:root "$STATE_ROOT/ssh_known_hosts"
 }
 

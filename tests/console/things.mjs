@@ -97,7 +97,7 @@ async function create(page, secret) {
   await page.getByLabel('Deny', { exact: true }).fill('10.0.0.0/8')
   const line = await page.locator('aside pre').innerText()
   const { stdout } = await promisify(execFile)('sh', ['-c', line], {
-    env: { PATH: env.PATH, SANDLOT_API_KEY: secret, CURL_CA_BUNDLE: env.CA_FILE },
+    env: { PATH: env.PATH, SANDLOT_KEY: secret, CURL_CA_BUNDLE: env.CA_FILE },
   })
   const made = JSON.parse(stdout)
   assert.equal(made.team, env.TEAM, stdout)

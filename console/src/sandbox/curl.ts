@@ -13,7 +13,7 @@ function apiOrigin(): string {
 export function curlOf(method: string, path: string, body: object): string {
   return [
     `curl -X ${method} ${quoted(apiOrigin() + path)} \\`,
-    `  -H "Authorization: Bearer $SANDLOT_API_KEY" \\`,
+    `  -H "Authorization: Bearer $SANDLOT_KEY" \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d ${quoted(JSON.stringify(body, null, 2))}`,
   ].join('\n')

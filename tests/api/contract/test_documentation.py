@@ -29,8 +29,8 @@ def requests_of(page):
 
 
 def run(stack, account, script):
-    variables = {"SANDLOT_BASE_URL": stack.base_url, "SANDLOT_CA_FILE": stack.ca_file,
-                 "SANDLOT_API_KEY": account.api.key}
+    variables = {"SANDLOT_URL": stack.base_url, "SANDLOT_CA": stack.ca_file,
+                 "SANDLOT_KEY": account.api.key}
     known = "\n".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
     for old, new in ((". run/quickstart.env", known), ("--silent", "--fail-with-body --silent"),
                      ('"demo"', f'"{account.team}"'), ("team=demo", f"team={account.team}"),

@@ -15,10 +15,10 @@ import time
 import pymysql
 
 REQUIRED = (
-    "SANDLOT_BASE_URL",
+    "SANDLOT_URL",
     "SANDLOT_CONSOLE_URL",
     "SANDLOT_DATA_PLANE_HOST",
-    "SANDLOT_CA_FILE",
+    "SANDLOT_CA",
     "SANDLOT_TEMPLATE",
     "SANDLOT_CTL",
     "SANDLOT_STATE_ROOT",
@@ -158,10 +158,10 @@ class Stack:
         missing = [name for name in REQUIRED if not env.get(name)]
         if missing:
             raise StackMissing(f"{env_file} does not set {', '.join(missing)}")
-        self.base_url = env["SANDLOT_BASE_URL"]
+        self.base_url = env["SANDLOT_URL"]
         self.console_url = env["SANDLOT_CONSOLE_URL"]
         self.data_plane_host = env["SANDLOT_DATA_PLANE_HOST"]
-        self.ca_file = env["SANDLOT_CA_FILE"]
+        self.ca_file = env["SANDLOT_CA"]
         self.template = env["SANDLOT_TEMPLATE"]
         self.ctl_command = shlex.split(env["SANDLOT_CTL"])
         self.root = pathlib.Path(env["SANDLOT_STATE_ROOT"])
