@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/common/environment.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
 
-static size_t find(const struct environment *environment, const char *name, size_t length)
+/* Compare the name of an entry with a name: the order of "NAME=" as strings. */
+static int compare(const char *entry, const char *name, size_t length)
 {
-    size_t i = 0;
-    for (; i < environment->count; i++)
-        if (!strncmp(environment->entries[i], name, length) &&
-            environment->entries[i][length] == '=')
-            break;
-    return i;
+    int difference = strncmp(entry, name, length);
+    return difference ? difference : (unsigned char)entry[length] - '=';
+}
+
+/* Find a name by halves, because an environment may have thousands of variables and each process
+   gets one. The place where it is, or where it belongs. */
+static size_t find(const struct environment *environment, const char *name, size_t length,
+                   bool *is_there)
+{
+    size_t begin = 0, end = environment->count;
+    *is_there = false;
+    while (begin < end && !*is_there) {
+        size_t middle = begin + (end - begin) / 2;
+        int difference = compare(environment->entries[middle], name, length);
+        if (difference < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+        *is_there = !difference;
+    }
+    return end;
+}
+
+static void insert(struct environment *environment, size_t at, char *entry)
+{
+    size_t behind = environment->count - at;
+    environment->entries =
+        xreallocarray(environment->entries, environment->count + 2, sizeof(char *));
+    memmove(environment->entries + at + 1, environment->entries + at, behind * sizeof(char *));
+    environment->entries[at] = entry;
+    environment->entries[++environment->count] = NULL;
 }
 
 int environment_set(struct environment *environment, const char *name, const char *value,
@@ -22,8 +49,9 @@ int environment_set(struct environment *environment, const char *name, const cha
     if (!length || strchr(name, '='))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                              "'%s' cannot be the name of an environment variable", name);
-    size_t at = find(environment, name, length);
-    size_t old_size = at < environment->count ? strlen(environment->entries[at]) + 1 : 0;
+    bool is_there;
+    size_t at = find(environment, name, length, &is_there);
+    size_t old_size = is_there ? strlen(environment->entries[at]) + 1 : 0;
     size_t size = length + strlen(value) + 2;
     if (size - 1 > GUEST_ARGUMENT_BYTES_MAX)
         return rpc_error_set(
@@ -37,14 +65,13 @@ int environment_set(struct environment *environment, const char *name, const cha
                              "the environment is larger than %d variables or %d KiB: write large "
                              "values to files and pass their paths",
                              ENVIRONMENT_COUNT_MAX, ENVIRONMENT_BYTES_MAX / 1024);
-    if (old_size) {
+    char *entry = xasprintf("%s=%s", name, value);
+    if (is_there) {
         mem_wipe_free(environment->entries[at]);
+        environment->entries[at] = entry;
     } else {
-        environment->entries =
-            xreallocarray(environment->entries, environment->count + 2, sizeof(char *));
-        environment->entries[++environment->count] = NULL;
+        insert(environment, at, entry);
     }
-    environment->entries[at] = xasprintf("%s=%s", name, value);
     environment->bytes += size - old_size;
     return 0;
 }
@@ -83,8 +110,9 @@ int environment_merge(struct environment *environment, const struct environment 
 const char *environment_get(const struct environment *environment, const char *name)
 {
     size_t length = strlen(name);
-    size_t at = find(environment, name, length);
-    return at < environment->count ? environment->entries[at] + length + 1 : NULL;
+    bool is_there;
+    size_t at = find(environment, name, length, &is_there);
+    return is_there ? environment->entries[at] + length + 1 : NULL;
 }
 
 void environment_wipe(struct environment *environment)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of environment variables in the order of their first appearance; later values win. */
+/* A set of environment variables, sorted by name; later values win. */
 #pragma once
 
 #include <jansson.h>
