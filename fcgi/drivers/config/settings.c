@@ -176,6 +176,14 @@ char *settings_get(const struct settings *settings, const char *name)
     return NULL;
 }
 
+const char *settings_unit(const char *name)
+{
+    for (size_t i = 0; i < setting_count; i++)
+        if (!strcmp(setting_table[i].name, name) && setting_table[i].unit)
+            return setting_table[i].unit;
+    return "";
+}
+
 static char *host_of(const char *url)
 {
     const char *host = strstr(url, "://") + 3;

@@ -35,6 +35,10 @@ static inline void settings_autofree_(struct settings **settings)
 /* The value of a setting as the file would spell it; the caller frees it. NULL: no such name. */
 char *settings_get(const struct settings *settings, const char *name);
 
+/* Return the unit of a number such as "ms"; "" for other settings, for counts and for no setting.
+ */
+const char *settings_unit(const char *name);
+
 /* A commented sample file with every setting at its default. */
 void settings_print_sample(FILE *out);
 
