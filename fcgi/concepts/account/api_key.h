@@ -121,9 +121,12 @@ struct api_key_request {
     const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 
+/* Keys of a user that are not revoked, API keys and SSH keys together. */
+#define API_KEYS_MAX 1000
+
 /* Make a key; text receives the whole key, shown once and then wiped by the caller. Errors, with
  * the field ("/name", "/teams/0", "/expires_at"): ERR_TEAM_FORBIDDEN (a team that the user is no
- * member of), ERR_INVALID_REQUEST. */
+ * member of), ERR_INVALID_REQUEST (also when the user has API_KEYS_MAX keys). */
 int api_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
                    struct api_key *key, char text[API_KEY_TEXT_SIZE], struct error **err);
 

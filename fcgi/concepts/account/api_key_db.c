@@ -42,6 +42,12 @@ static const struct db_statement insert_statement = {
     " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
+/* The user's row is locked, so that keys made at the same time cannot pass the bound together. */
+static const struct db_statement lock_user_statement = {
+    "api_key.lock_user", "SELECT id FROM users WHERE id = ? FOR UPDATE", false};
+static const struct db_statement count_statement = {
+    "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
+    true};
 static const struct db_statement insert_team_statement = {
     "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
 
@@ -96,6 +102,8 @@ static const struct db_statement *const statements[] = {
     &member_statement,
     &insert_statement,
     &insert_team_statement,
+    &lock_user_statement,
+    &count_statement,
     &list_statement,
     &list_all_statement,
     &get_statement,
@@ -233,12 +241,28 @@ static int insert_team(struct db *db, struct insert *insert, unsigned index, str
                    err);
 }
 
+static int check_room(struct db *db, const char *user_id, struct error **err)
+{
+    db_rows_auto *locked = NULL, *rows = NULL;
+    if (db_query(db, &lock_user_statement, DB_ARGS(db_text(user_id)), &locked, err) < 0 ||
+        db_query(db, &count_statement, DB_ARGS(db_text(user_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    if (db_get_u64(rows, 0) < API_KEYS_MAX)
+        return 0;
+    return error_set(err, ERR_INVALID_REQUEST,
+                     "A user has at most %d API keys and SSH keys; revoke one first.",
+                     API_KEYS_MAX);
+}
+
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
     struct api_key *key = insert->key;
     const struct ssh_public_key *ssh = insert->request->ssh;
     api_key_deinit(key);
+    if (check_room(db, insert->request->user_id, err) < 0)
+        return -1;
     if (ssh &&
         db_exec(db, &free_fingerprint_statement,
                 DB_ARGS(db_text(ssh->fingerprint), db_i64(key->created_at_ms)), NULL, err) < 0)
