@@ -65,6 +65,9 @@ int template_version_add(struct db *db, const char *owner, const char *slug, con
                          uint32_t cpu, uint32_t memory_mb, bool net_admin,
                          struct template_version *version, struct error **err);
 
+/* Versions of a team's templates that are not deleted, in all of its templates together. */
+#define TEMPLATE_VERSIONS_MAX 1000
+
 /* What the API asks to be built; the first dispatcher builds it. Strings are borrowed. */
 struct template_request {
     const char *owner; /* team id */
@@ -80,7 +83,8 @@ struct template_request {
 };
 
 /* Errors: ERR_NAME_TAKEN (a new template of a slug that has versions), ERR_NOT_FOUND (no template
- * of this slug), ERR_INVALID_REQUEST (the checkpoint is gone). */
+ * of this slug), ERR_INVALID_REQUEST (the checkpoint is gone), ERR_BUILD_QUOTA_EXCEEDED (the team
+ * has TEMPLATE_VERSIONS_MAX). */
 int template_request_build(struct db *db, const struct template_request *request,
                            struct template_version *version, struct error **err);
 

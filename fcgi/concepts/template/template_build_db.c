@@ -29,6 +29,11 @@ static const struct db_statement has_versions_statement = {
     "template.has_versions",
     "SELECT 1 FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN " LIMIT 1",
     false};
+static const struct db_statement count_statement = {
+    "template.count_versions",
+    "SELECT COUNT(*) FROM templates t JOIN template_versions v ON v.template_id = t.id"
+    " WHERE t.owner = ? AND v.state <> 'deleted'",
+    true};
 static const struct db_statement log_of_statement = {
     "template.log_of", "SELECT COALESCE(build_log, '') FROM template_versions WHERE id = ?", true};
 static const struct db_statement log_statement = {
@@ -104,6 +109,7 @@ static const struct db_statement uses_source_statement = {
 static const struct db_statement *const statements[] = {
     &insert_statement,
     &has_versions_statement,
+    &count_statement,
     &log_of_statement,
     &log_statement,
     &builds.due,
@@ -164,13 +170,30 @@ static int check_checkpoint(struct db *db, const char *id, struct error **err)
                            "The team has no checkpoint of this id.");
 }
 
+/* The team's row is locked, so that requests at the same time cannot pass the bound together. */
+static int check_room(struct db *db, const char *team_id, struct error **err)
+{
+    struct plan plan;
+    db_rows_auto *rows = NULL;
+    if (team_lock(db, team_id, &plan, err) < 0 ||
+        db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    unsigned count = (unsigned)db_get_u64(rows, 0);
+    if (count < TEMPLATE_VERSIONS_MAX)
+        return 0;
+    error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
+              "A team has at most %d template versions; delete one first.", TEMPLATE_VERSIONS_MAX);
+    return error_add_limit(err, TEMPLATE_VERSIONS_MAX, count);
+}
+
 static int ask_body(struct db *db, void *context, struct error **err)
 {
     struct asking *asking = context;
     const struct template_request *request = asking->request;
     struct template_version *version = asking->version;
-    if (template_row_lock(db, version, err) < 0 || check_template(db, asking, err) < 0 ||
-        template_row_number(db, version, err) < 0 ||
+    if (check_room(db, request->owner, err) < 0 || template_row_lock(db, version, err) < 0 ||
+        check_template(db, asking, err) < 0 || template_row_number(db, version, err) < 0 ||
         (request->checkpoint_id && check_checkpoint(db, request->checkpoint_id, err) < 0) ||
         db_exec(db, &insert_statement,
                 DB_ARGS(db_text(version->id), db_text(version->template_id),
