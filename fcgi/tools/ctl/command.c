@@ -81,6 +81,7 @@ OPTIONS sandbox_resume_options[] = {{"timeout", CTL_NUMBER, false, "SECONDS", 1,
 OPTIONS sandbox_log_options[] = {
     {"dir", CTL_TEXT, false, "DIR", 0, 0}, {"file", CTL_LIST, false, "FILE", 0, 0}, END};
 OPTIONS audit_verify_options[] = {{"anchor", CTL_TEXT, false, "LINK:HASH", 0, 0}, END};
+OPTIONS limits_options[] = {{"markdown", CTL_FLAG, false, NULL, 0, 0}, END};
 OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0},
                                   {"watch", CTL_FLAG, false, NULL, 0, 0},
                                   {"pid-file", CTL_TEXT, false, "FILE", 0, 0},
@@ -165,6 +166,8 @@ const struct ctl_command ctl_commands[] = {
      "append a fresh key, which new data uses from then on"},
     {"keyring use", "FILE", NULL, CTL_NOTHING, ctl_keyring_use,
      "let new data use the key that was added, when all fronts have it"},
+    {"limits", "", limits_options, CTL_SETTINGS, ctl_limits,
+     "list what tenants share, its bounds, and what happens there; --markdown: as a page"},
     {"migrate", "", NULL, CTL_CONNECTION, ctl_migrate,
      "bring the database to the schema of this version"},
     {"nginx-config", "", nginx_config_options, CTL_SETTINGS, ctl_nginx_config,

@@ -111,6 +111,7 @@ CTL_HANDLER(ctl_team_list_members);
 CTL_HANDLER(ctl_key_create);
 CTL_HANDLER(ctl_key_list);
 CTL_HANDLER(ctl_key_revoke);
+CTL_HANDLER(ctl_limits);
 CTL_HANDLER(ctl_ssh_key_add);
 CTL_HANDLER(ctl_ssh_key_list);
 CTL_HANDLER(ctl_ssh_key_remove);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "bound/bound.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "account/api_key.h"
+#include "account/invitation.h"
+#include "account/member.h"
+#include "account/principal_row.h"
+#include "base/guest_limits.h"
+#include "base/json_read.h"
+#include "base/mem.h"
+#include "idempotency/idempotency.h"
+#include "login/credential.h"
+#include "login/device.h"
+#include "login/login.h"
+#include "network/egress_profile.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
+#include "sandbox/metadata.h"
+#include "template/template.h"
+#include "template/template_tag.h"
+#include "volume/volume_mount.h"
+#include "webhook/webhook.h"
+
+#define CELL_MAX        4096
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+/* The number of a macro as text, so that the table follows it. */
+#define TEXT_OF(number) #number
+#define N(number)       TEXT_OF(number)
+
+const struct bound bounds[] = {
+#define BOUND(kind, name, covers, per_user, per_team, in_all, at_bound, test) \
+    {kind, name, covers, per_user, per_team, in_all, at_bound, test},
+#include "bound/bounds.def"
+};
+const size_t bound_count = ARRAY_SIZE(bounds);
+
+const char *const bound_kind_names[BOUND_KIND_COUNT] = {
+    [BOUND_TABLE] = "table", [BOUND_POOL] = "pool",   [BOUND_FRONT] = "front",
+    [BOUND_HOST] = "host",   [BOUND_GUEST] = "guest",
+};
+
+static const struct {
+    const char *title;
+    const char *covers; /* title of the column; NULL: the kind covers nothing that has a name */
+} sections[BOUND_KIND_COUNT] = {
+    [BOUND_TABLE] = {"Tables of the database", "tables"},
+    [BOUND_POOL] = {"Worker pools", "worker pools"},
+    [BOUND_FRONT] = {"Front nodes", NULL},
+    [BOUND_HOST] = {"Host nodes", NULL},
+    [BOUND_GUEST] = {"One sandbox", NULL},
+};
+
+void bound_append(const char *text, const struct settings *settings, const char *quote,
+                  struct buffer *out)
+{
+    for (const char *dollar; (dollar = strchr(text, '$'));) {
+        size_t length = strspn(dollar + 1, NAME_CHARACTERS);
+        autofree char *name = xstrndup(dollar + 1, length);
+        autofree char *value = settings_get(settings, name);
+        assert(value); /* the table is ours, and a test reads all of it */
+        const char *unit = settings_unit(name);
+        buffer_printf(out, "%.*s%s%s%s (%s%s%s)", (int)(dollar - text), text, value,
+                      *unit ? " " : "", unit, quote, name, quote);
+        text = dollar + 1 + length;
+    }
+    buffer_append_string(out, text);
+}
+
+static void print_cell(const char *text, const struct settings *settings, FILE *out)
+{
+    buffer_auto cell = BUFFER_INIT(CELL_MAX);
+    bound_append(*text ? text : "–", settings, "`", &cell);
+    fprintf(out, " %s |", buffer_string(&cell));
+}
+
+static void print_names(const char *names, FILE *out)
+{
+    autofree char *copy = xstrdup(names);
+    char *rest = NULL;
+    const char *between = " ";
+    for (char *name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        fprintf(out, "%s`%s`", between, name);
+        between = ", ";
+    }
+    fputs(" |", out);
+}
+
+static void print_row(const struct bound *bound, const struct settings *settings, FILE *out)
+{
+    fputs("|", out);
+    print_cell(bound->name, settings, out);
+    if (sections[bound->kind].covers)
+        print_names(bound->covers, out);
+    print_cell(bound->per_user, settings, out);
+    print_cell(bound->per_team, settings, out);
+    print_cell(bound->in_all, settings, out);
+    print_cell(bound->at_bound, settings, out);
+    if (*bound->test)
+        print_names(bound->test, out);
+    else
+        print_cell("", settings, out);
+    fputs("\n", out);
+}
+
+static void print_section(enum bound_kind kind, const struct settings *settings, FILE *out)
+{
+    const char *covers = sections[kind].covers;
+    fprintf(out, "\n## %s\n\n| shared |", sections[kind].title);
+    if (covers)
+        fprintf(out, " %s |", covers);
+    fputs(" for a user | for a team | in all | at the bound | test |\n|---|---|---|---|---|---|",
+          out);
+    fputs(covers ? "---|\n" : "\n", out);
+    for (size_t i = 0; i < bound_count; i++)
+        if (bounds[i].kind == kind)
+            print_row(&bounds[i], settings, out);
+}
+
+void bound_print_page(const struct settings *settings, FILE *out)
+{
+    fputs("# Bounds of everything that tenants share\n\n"
+          "`sandlotctl limits --markdown` prints this page, here with the default settings. Names "
+          "in\n"
+          "brackets behind a number are settings. A dash means: it is not counted that way, or no "
+          "test\n"
+          "proves the bound. \"no bound\" marks a thing that a tenant can use without an end. "
+          "Paths of\n"
+          "tests are below `tests/`.\n",
+          out);
+    for (unsigned kind = 0; kind < BOUND_KIND_COUNT; kind++)
+        print_section((enum bound_kind)kind, settings, out);
+}
