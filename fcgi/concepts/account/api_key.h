@@ -123,6 +123,8 @@ struct api_key_request {
 
 /* Keys of a user that are not revoked, API keys and SSH keys together. */
 #define API_KEYS_MAX 1000
+/* Revoked API keys of a user whose rows are kept; the oldest go when a key is made. */
+#define API_KEYS_REVOKED_MAX 1000
 
 /* Make a key; text receives the whole key, shown once and then wiped by the caller. Errors, with
  * the field ("/name", "/teams/0", "/expires_at"): ERR_TEAM_FORBIDDEN (a team that the user is no

@@ -48,6 +48,17 @@ static const struct db_statement lock_user_statement = {
 static const struct db_statement count_statement = {
     "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
     true};
+/* Revoked SSH keys (ssk_) stay: a certificate is refused by the revoked row that stands for it. */
+static const struct db_statement old_statement = {
+    "api_key.old",
+    "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE 'key\\_%'"
+    " ORDER BY id DESC LIMIT 1 OFFSET ?",
+    true};
+static const struct db_statement trim_statement = {
+    "api_key.trim",
+    "DELETE FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE 'key\\_%'"
+    " AND id <= ?",
+    false};
 static const struct db_statement insert_team_statement = {
     "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
 
@@ -97,19 +108,11 @@ static const struct db_statement login_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &find_statement,
-    &used_statement,
-    &member_statement,
-    &insert_statement,
-    &insert_team_statement,
-    &lock_user_statement,
-    &count_statement,
-    &list_statement,
-    &list_all_statement,
-    &get_statement,
-    &revoke_statement,
-    &revoke_any_statement,
-    &free_fingerprint_statement,
+    &find_statement,      &used_statement,        &member_statement,
+    &insert_statement,    &insert_team_statement, &lock_user_statement,
+    &count_statement,     &old_statement,         &trim_statement,
+    &list_statement,      &list_all_statement,    &get_statement,
+    &revoke_statement,    &revoke_any_statement,  &free_fingerprint_statement,
     &look_used_statement,
 };
 const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
@@ -255,13 +258,27 @@ static int check_room(struct db *db, const char *user_id, struct error **err)
                      API_KEYS_MAX);
 }
 
+/* A user who creates and revokes keys in turn does not fill the table. */
+static int trim_revoked(struct db *db, const char *user_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &old_statement, DB_ARGS(db_text(user_id), db_u64(API_KEYS_REVOKED_MAX)), &rows,
+                 err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    return db_exec(db, &trim_statement, DB_ARGS(db_text(user_id), db_text(db_get_text(rows, 0))),
+                   NULL, err);
+}
+
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
     struct api_key *key = insert->key;
     const struct ssh_public_key *ssh = insert->request->ssh;
     api_key_deinit(key);
-    if (check_room(db, insert->request->user_id, err) < 0)
+    if (check_room(db, insert->request->user_id, err) < 0 ||
+        trim_revoked(db, insert->request->user_id, err) < 0)
         return -1;
     if (ssh &&
         db_exec(db, &free_fingerprint_statement,

@@ -100,6 +100,26 @@ static void a_user_has_so_many_keys(void **state)
     assert_fails_saying(make_key(&alice, &err), ERR_INVALID_REQUEST, "at most 1000");
 }
 
+static void the_oldest_revoked_keys_of_a_user_go(void **state)
+{
+    struct error *err = NULL;
+    autofree char *values = xasprintf(
+        "(CONCAT('key_', LPAD('#', 6, '0')), 'gone#', '%s', 'k', 0, 1, 1, '', 1, 1)", bob.id);
+    (void)state;
+    put_rows("INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id,"
+             " hash, created_at_ms, revoked_at_ms)",
+             values, API_KEYS_REVOKED_MAX + 3);
+    server_say(raw, "UPDATE api_keys SET id = 'ssk_000000' WHERE id = 'key_000000'");
+    assert_ok(make_key(&bob, &err));
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE user_id = '%s' AND lookup LIKE"
+                         " 'gone%%' AND id LIKE 'key%%'",
+                         bob.id),
+                     API_KEYS_REVOKED_MAX);
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE id IN ('key_000001', 'key_000002')"),
+                     0);
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE id = 'ssk_000000'"), 1);
+}
+
 static void a_team_has_so_many_members(void **state)
 {
     struct error *err = NULL;
@@ -283,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_has_so_many_keys),
+        cmocka_unit_test(the_oldest_revoked_keys_of_a_user_go),
         cmocka_unit_test(a_team_has_so_many_members),
         cmocka_unit_test(invitations_are_few_for_a_user_and_a_team),
         cmocka_unit_test(a_team_has_so_many_template_versions),
