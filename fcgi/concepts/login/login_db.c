@@ -10,6 +10,9 @@
 #include "login/credential_row.h"
 #include "login/login_row.h"
 
+#define PURGE_BATCH   1000
+#define PURGE_MOST_MS 10000
+
 #define LOGIN_COLUMNS                                                                     \
     "SELECT l.id, l.user_id, u.name, l.method, l.address, l.user_agent, l.created_at_ms," \
     " l.last_seen_at_ms, l.idle_at_ms, l.expires_at_ms"
@@ -45,7 +48,7 @@ static const struct db_statement end_statement = {
 static const struct db_statement end_all_statement = {
     "login.end_all", "DELETE FROM logins WHERE user_id = ? AND id <> ?", false};
 static const struct db_statement purge_statement = {
-    "login.purge", "DELETE FROM logins WHERE idle_at_ms < ? ORDER BY idle_at_ms LIMIT 1000", false};
+    "login.purge", "DELETE FROM logins WHERE idle_at_ms < ? ORDER BY idle_at_ms LIMIT ?", false};
 
 static const struct db_statement *const statements[] = {
     &find_statement,  &list_statement, &seen_statement,    &insert_statement,
@@ -205,11 +208,20 @@ int login_end(struct db *db, const char *user_id, const char *id, struct error *
     return db_transaction(db, end_body, &end, err);
 }
 
-/* Keys end with these rows. The bump comes after all deletions, in a statement of its own, so that
- * its lock is held briefly. It is made each time: a call that crashed before it is made up for. */
+static int purge_body(struct db *db, void *context, struct error **err)
+{
+    return delete_logins(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms()), db_u64(PURGE_BATCH)),
+                         context, err);
+}
+
+/* Keys end with these rows, so each batch ends in one transaction with the bump. */
 int login_purge(struct db *db, struct error **err)
 {
-    if (db_exec_all(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms())), 1000, err) < 0)
-        return -1;
-    return access_revision_bump(db, err);
+    int64_t until_ms = clock_monotonic_ms() + PURGE_MOST_MS;
+    uint64_t affected;
+    do {
+        if (db_transaction(db, purge_body, &affected, err) < 0)
+            return -1;
+    } while (affected == PURGE_BATCH && clock_monotonic_ms() < until_ms);
+    return 0;
 }

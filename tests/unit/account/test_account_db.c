@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 
+#include "account/access_revision.h"
 #include "account/account.h"
 #include "account/invitation.h"
 #include "account/member.h"
 #include "base/mem.h"
+#include "login/login.h"
 #include "unit/schema.h"
 
 static void every_statement_can_be_prepared(void **state)
@@ -221,6 +223,17 @@ static void invitations_are_bounded(void **state)
     free(list);
 }
 
+static void a_purge_of_sign_ins_ends_what_is_known_of_keys(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    uint64_t before, after;
+    assert_ok(access_revision_get(db, &before, &err));
+    assert_ok(login_purge(db, &err));
+    assert_ok(access_revision_get(db, &after, &err));
+    assert_true(after > before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +245,7 @@ int main(void)
         cmocka_unit_test(members_have_roles),
         cmocka_unit_test(the_last_owner_stays),
         cmocka_unit_test(invitations_are_bounded),
+        cmocka_unit_test(a_purge_of_sign_ins_ends_what_is_known_of_keys),
         cmocka_unit_test(plans_come_in_catalogue_order),
         cmocka_unit_test(plan_values_are_checked),
     };
