@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# One sandbox through its life: create, exec, files, preview, pause with memory, resume, checkpoint and fork
+# One sandbox through its life: create, exec, files, preview, volume, pause with memory, resume, checkpoint and fork
 # after the resume, network policy, delete.
 # short
 # shellcheck shell=bash disable=SC2016
 
-begin work
+sandlot volume create data
+begin work --volume data:/mnt/data
 [[ $(sandlot exec -n work sh -c 'echo $((6 * 7))') == 42 ]]
 
 # Files.
@@ -20,6 +21,10 @@ address=$(sandlot open --public --print work 8000)
 host=${address#https://}
 wait_until 120 curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address"
 [[ $(curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address") == hello ]]
+
+# A volume, from inside and by the API.
+sandlot exec -n work sh -c 'echo kept >/mnt/data/file'
+[[ $(sandlot volume cat data:/file) == kept ]]
 
 # Twice, because the second pause is of a restored container.
 pause_and_resume work
@@ -43,10 +48,19 @@ for sandbox in "$id" "$fork"; do
     [[ $label == *"$instance"* && $label == *enforce* ]] || fail "$sandbox has the label $label"
 done
 
-# Network policy: the names of the allowed hosts only.
+# Network policy: the name of the package mirror is allowed, and then nothing. Each change ends before the next
+# connection.
+mirror=$(grep -rhoE 'https?://[^/ ]+' /etc/apt/sources.list /etc/apt/sources.list.d | head -n 1 | sed 's,.*//,,')
+port=80
+[[ $mirror != *:* ]] || port=${mirror##*:}
+connects="timeout 60 bash -c '</dev/tcp/${mirror%:*}/$port'"
+sandlot network set work --no-internet --allow "${mirror%:*}"
+sandlot exec -n work sh -c "$connects"
 sandlot network set work --no-internet
-! sandlot exec -n work timeout 5 bash -c '</dev/tcp/10.0.2.2/22' || fail "a denied address can be reached"
+! sandlot exec -n work sh -c "$connects" || fail "a denied name can be reached"
 
 sandlot rm work
 sandlot rm "$fork"
+[[ $(sandlot volume cat data:/file) == kept ]]
+sandlot volume delete data
 ! sandlot show work

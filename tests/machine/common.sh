@@ -36,10 +36,10 @@ api()
         ${3:+-H 'Content-Type: application/json' -d "$3"} -w '\n%{http_code}\n' "$SANDLOT_URL/v1$2"
 }
 
-# begin NAME: a sandbox with a process whose end would show.
+# begin NAME [OPTION…]: a sandbox with a process whose end would show.
 begin()
 {
-    sandlot create --name "$1" --timeout 12h
+    sandlot create --name "$1" --timeout 12h "${@:2}"
     sandlot exec -n "$1" sh -c 'setsid sleep 86400 >/dev/null 2>&1 </dev/null & echo $! >/home/user/pid'
 }
 
