@@ -227,10 +227,17 @@ static int begin_step(struct running *running, struct recipe_place *place, bool 
     return start == RECIPE_NOTHING_TO_RUN || goes_on ? step_over(running, err) : 0;
 }
 
-static int step_failed(struct running *running, const struct recipe_place *place, int status,
-                       const struct buffer *output, struct error **err)
+/* The reason ends with the last output, also with output that an earlier look has read. */
+static int step_failed(struct running *running, struct recipe_place *place, int status,
+                       struct error **err)
 {
-    const char *tail = buffer_string(output);
+    uint64_t end = running->row.output_at;
+    uint64_t from = end > RECIPE_TAIL_SIZE ? end - RECIPE_TAIL_SIZE : 0;
+    buffer_auto output = BUFFER_INIT(65536);
+    struct recipe_poll poll;
+    if (recipe_step_poll(place, running->row.step, from, &poll, &output, err) < 0)
+        return -1;
+    const char *tail = buffer_string(&output);
     size_t length = strlen(tail);
     /* Not in the middle of a character. */
     if (length > RECIPE_TAIL_SIZE)
@@ -260,12 +267,12 @@ static int look(struct running *running, struct recipe_place *place, bool *idle,
                                                buffer_string(&output), err) < 0)
         return -1;
     *idle = !poll.is_over && !poll.read;
+    /* The last output may be more than is read at once. */
+    if (poll.read)
+        return progress(running, err);
     if (!poll.is_over)
-        return poll.read ? progress(running, err) : 0;
-    if (poll.status)
-        return step_failed(running, place, poll.status, &output, err);
-    /* What it wrote last may be more than is read at once. */
-    return poll.read ? progress(running, err) : step_over(running, err);
+        return 0;
+    return poll.status ? step_failed(running, place, poll.status, err) : step_over(running, err);
 }
 
 static bool is_over(const struct running *running, const struct recipe_place *place)

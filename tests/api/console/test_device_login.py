@@ -89,7 +89,7 @@ def test_a_confirmation_ends_with_the_credentials_it_was_made_with(stack, progra
     begun = begin(program)
     assert owner.browser.post(f"/v1/devices/{begun['user_code']}", {"approve": True}).status == 204
     stack.ctl("user", "reset", owner.name)
-    assert_error(ask(program, begun), 400, "access_denied")
+    assert_error(ask(program, begun), 400, "expired_token")
 
 
 def test_only_people_confirm(stack, program, person, module_account):

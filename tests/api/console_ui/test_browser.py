@@ -77,10 +77,11 @@ def test_life_of_a_sandbox(stack, account, browse):
 
 
 def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, browse):
-    sandbox = account.api.create(timeout=600)
-    stack.ctl("team", "add-member", account.team, "--user", other_account.user, "--role", "viewer")
+    team = account.make_team()
+    sandbox = account.api.create(team=team, timeout=600)
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "viewer")
     person = Person(stack, other_account.user)
-    browse("viewer", USER_NAME=person.name, PASSWORD=person.password, TEAM=account.team, SANDBOX=sandbox["id"])
+    browse("viewer", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, SANDBOX=sandbox["id"])
 
 
 def test_axe_finds_nothing_on_any_page(stack, account, browse):

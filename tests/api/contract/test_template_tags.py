@@ -16,7 +16,8 @@ class Template:
     """A team's own, with two versions that are ready."""
 
     def __init__(self, account):
-        self.account, self.api, self.team = account, account.api, account.team
+        self.account, self.team = account, account.make_team()
+        self.api = Api(account.stack, account.key("write", "--team", self.team))
         self.slug = "t" + secrets.token_hex(5)
         self.path = f"/v1/templates/{self.slug}"
         sandbox = Sandbox.create(self.api)
@@ -178,16 +179,16 @@ def test_a_public_template_is_named_with_its_team(template, other_account, stack
     stranger.destroy(used["id"])
 
 
-def test_the_deployments_beside_an_own_one_of_that_slug(stack, owner, template):
+def test_the_deployments_beside_an_own_one_of_that_slug(stack, template):
     stack.query("UPDATE templates SET slug = %s WHERE slug = %s AND owner = (SELECT id FROM teams WHERE slug = %s)",
                 stack.template, template.slug, template.team)
     try:
-        assert version_of(owner.api, stack.template) == template.ids[1]
-        theirs = version_of(owner.api, f"deployment/{stack.template}")
+        assert version_of(template.api, stack.template) == template.ids[1]
+        theirs = version_of(template.api, f"deployment/{stack.template}")
         assert theirs not in template.ids
-        shown = owner.api.get(f"/v1/templates/deployment%2F{stack.template}").json()
+        shown = template.api.get(f"/v1/templates/deployment%2F{stack.template}").json()
         assert (shown["team"], shown["public"], shown["name"]) == ("deployment", True, f"deployment/{stack.template}")
-        assert owner.api.get(f"/v1/templates/{stack.template}").json()["team"] == template.team
+        assert template.api.get(f"/v1/templates/{stack.template}").json()["team"] == template.team
     finally:
         stack.query("UPDATE templates SET slug = %s WHERE slug = %s AND owner = (SELECT id FROM teams WHERE slug = %s)",
                     template.slug, stack.template, template.team)

@@ -23,7 +23,8 @@ class EntryPoint:
         self.port = free_port()
         self.log_file = folder / "log"
         self.known_hosts = folder / "known_hosts"
-        (user,) = {entry.owner() for entry in stack.run_dir.glob("api.sock")}
+        user = pathlib.Path(stack.settings["ssh_host_key_file"]).group()
+        group = pathlib.Path(stack.settings["key_file"]).group()
         config = folder / "sandlot.conf"
         config.write_text("".join(f"{name} = {value}\n" for name, value in
                                   (stack.settings | settings | {"ssh_port": self.port}).items()), encoding="utf-8")
@@ -32,7 +33,7 @@ class EntryPoint:
         # As scripts/quickstart starts the stack's, under another name, by which no test knows that one.
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
-                ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps", RIGHTS,
+                ["setpriv", "--reuid", user, "--regid", group, "--groups", user, "--inh-caps", RIGHTS,
                  "--ambient-caps", RIGHTS, "--bounding-set", RIGHTS, "bash", "-c", 'exec -a "$0" "$@"', "of-a-test",
                  stack.root / "prefix" / "sbin" / "sandlot-ssh", "--config", config], stdout=log, stderr=log, preexec_fn=prepare)
 
