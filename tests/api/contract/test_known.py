@@ -100,6 +100,8 @@ def test_plans_come_and_go(stack, account):
     (before,) = names()
     name = account.team[:20]
     stack.ctl("plan", "create", name, "--from", "basic")
+    assert names() == {before}
+    stack.ctl("plan", "set", name, "is_public=1")
     assert names() == {(*before, name)}
     stack.ctl("team", "set-plan", account.team, name)
     assert account.api.get("/v1/sandbox_limits").json()["plan"]["name"] == name
