@@ -18,8 +18,9 @@
 #include "base/str.h"
 #include "objects/objects_internal.h"
 
-#define FILE_MODE   0600
-#define FOLDER_MODE 0700
+/* The dispatcher writes, and the workers of the API read: other users, of the same group. */
+#define FILE_MODE   0640
+#define FOLDER_MODE 0750
 #define PARTIAL     "partial"
 #define STEP_BYTES  ((size_t)1 << 20) /* between two ticks */
 
