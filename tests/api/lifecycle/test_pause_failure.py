@@ -86,6 +86,7 @@ def test_a_host_without_room_keeps_it_running(holding, pool):
     assert "keeps running" in refused.json()["message"] and int(refused.headers["Retry-After"]) > 0
     pool.empty()
     assert sandbox.show()["state"] == "ready" and sandbox.boot_id() == boot
+    wait_until(pool.admits, 90, "the host to take sandboxes again")
     sandbox.pause()
     assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
 
