@@ -73,6 +73,11 @@ static const struct db_statement deleted_statement = {
 /* One that is still being made when its lease ends was given up, and is to be removed as well. */
 static const struct lease_table unfinished =
     LEASE_TABLE("volumes", "id", "lease_until_ms", "state IN ('creating', 'deleting')");
+/* A worker that makes a volume keeps its lease until another one deletes the volume. */
+static const struct lease_table making = {
+    .renew = {"volume.keep",
+              "UPDATE volumes SET lease_until_ms = ? WHERE id = ? AND state = 'creating'", false},
+};
 
 /* --- the sweep --- */
 
@@ -87,10 +92,11 @@ static const struct db_statement on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,   &get_any_statement, &lock_statement,    &lock_team_statement,
-    &name_statement,  &count_statement,   &host_statement,    &insert_statement,
-    &ready_statement, &delete_statement,  &deleted_statement, &unfinished.due,
-    &unfinished.take, &unfinished.renew,  &kept_statement,    &on_host_statement,
+    &get_statement,     &get_any_statement, &lock_statement,    &lock_team_statement,
+    &name_statement,    &count_statement,   &host_statement,    &insert_statement,
+    &ready_statement,   &delete_statement,  &deleted_statement, &unfinished.due,
+    &unfinished.take,   &unfinished.renew,  &making.renew,      &kept_statement,
+    &on_host_statement,
 };
 const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
 
@@ -237,6 +243,11 @@ int volume_row_delete(struct db *db, const char *id, uint64_t lease_s, struct er
 int volume_row_deleted(struct db *db, const char *id, struct error **err)
 {
     return db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err);
+}
+
+void volume_row_keep(struct db *db, const char *id, uint64_t lease_s, struct lease *lease)
+{
+    lease_keep(lease, db, &making, id, "", lease_s * 1000);
 }
 
 int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err)

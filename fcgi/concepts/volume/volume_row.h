@@ -2,6 +2,7 @@
 /* Writing volume rows; for this folder and the jobs of the dispatcher. */
 #pragma once
 
+#include "db/lease.h"
 #include "volume/volume.h"
 
 /* Inside a transaction: lock the team and check that the name is free and that one more volume fits
@@ -22,6 +23,9 @@ int volume_row_delete(struct db *db, const char *id, uint64_t lease_s, struct er
 
 /* Nothing is left of it on its host. */
 int volume_row_deleted(struct db *db, const char *id, struct error **err);
+
+/* Start to keep the lease of a volume that is being made; lease_tick() renews it. */
+void volume_row_keep(struct db *db, const char *id, uint64_t lease_s, struct lease *lease);
 
 /* Let the next try to remove it begin after delay_ms. */
 int volume_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err);

@@ -70,15 +70,33 @@ static int ready_body(struct db *db, void *context, struct error **err)
     return usage_volume_begin(db, volume->id, volume->team_id, volume->size_gb, err);
 }
 
-/* The row is there; the volume may be. */
-static int make(struct worker *worker, struct volume *volume, struct error **err)
+static int tick(void *context, struct error **err)
+{
+    return lease_tick(context, err);
+}
+
+/* Make it on its host, and keep the lease of its row while Incus works. */
+static int make_on_host(struct worker *worker, const struct volume *volume, struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
     struct runtime *runtime;
+    struct lease lease;
     volume_instance_name(volume->id, name);
+    if (runtime_of(worker, volume, &runtime, err) < 0)
+        return -1;
+    volume_row_keep(worker->db, volume->id, worker->settings->lease_s, &lease);
+    runtime->tick = tick;
+    runtime->tick_context = &lease;
+    int result = runtime->ops->volume_create(runtime, name, volume->size_gb, err);
+    runtime->tick = NULL;
+    return result;
+}
+
+/* The row is there; the volume may be. */
+static int make(struct worker *worker, struct volume *volume, struct error **err)
+{
     fault_point(FAULT_VOLUME_INSERTED);
-    if (runtime_of(worker, volume, &runtime, err) == 0 &&
-        runtime->ops->volume_create(runtime, name, volume->size_gb, err) == 0) {
+    if (make_on_host(worker, volume, err) == 0) {
         fault_point(FAULT_VOLUME_MADE);
         if (db_transaction(worker->db, ready_body, volume, err) == 0) {
             volume->state = VOLUME_READY;
