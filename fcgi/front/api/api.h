@@ -5,6 +5,7 @@
 
 #include "account/api_key.h"
 #include "audit/audit.h"
+#include "db/named_lease.h"
 #include "http/router.h"
 #include "idempotency/idempotency.h"
 #include "login/login.h"
@@ -56,7 +57,7 @@ struct api {
                              * copied first; NULL: this worker waits for that */
     bool has_share;         /* the request in hand has entered the pool */
     bool is_presumed;       /* its principal is the cache's, not confirmed yet */
-    char etag_lease[24];    /* held for a change with If-Match (etag.h); "": none */
+    char etag_lease[NAMED_LEASE_SIZE]; /* held for a change with If-Match (etag.h); "": none */
 };
 
 /* A row of a table of endpoints (endpoint/) as a route. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -13,7 +14,7 @@
 
 #define HASH_BYTES 16
 #define ETAG_SIZE  (2 * HASH_BYTES + 1)
-#define PLACES     64 /* leases, shared by all records */
+#define PLACES     8 /* leases of a team, shared by its records */
 #define WAIT_MS    5000
 #define POLL_MS    20
 
@@ -82,12 +83,15 @@ static int check(struct api *api, const struct route *shows, struct http_request
                            etag);
 }
 
-static int hold(struct api *api, const char *path, struct error **err)
+/* The lease is of the team, so that no team waits for changes of another one. */
+static int hold(struct api *api, const struct route *route, const char *path, struct error **err)
 {
+    const char *team_id = access_team_id(&api->access, route);
     unsigned char hash[crypto_generichash_BYTES_MIN];
     int64_t give_up_ms = clock_monotonic_ms() + WAIT_MS;
     crypto_generichash(hash, sizeof hash, (const unsigned char *)path, strlen(path), NULL, 0);
-    snprintf(api->etag_lease, sizeof api->etag_lease, "if-match.%u", hash[0] % PLACES);
+    snprintf(api->etag_lease, sizeof api->etag_lease, "if-match.%s.%u",
+             team_id ? team_id : api->principal.user_id, hash[0] % PLACES);
     for (bool ours = false; !ours;) {
         if (named_lease_take(api->worker.db, api->etag_lease, api->worker.lease_owner, &ours, err) <
             0)
@@ -112,7 +116,7 @@ int etag_begin(struct api *api, const struct route *route, struct http_request *
                                     : NULL;
     if (!shows)
         return 0;
-    return hold(api, request->path, err) < 0 ? -1 : check(api, shows, request, list, err);
+    return hold(api, route, request->path, err) < 0 ? -1 : check(api, shows, request, list, err);
 }
 
 void etag_end(struct api *api)
