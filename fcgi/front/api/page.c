@@ -7,17 +7,8 @@
 #include "api/query.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "crypto/mac.h"
 
 #define FILTERS_BYTES_MAX (2 * HTTP_QUERY_BYTES_MAX)
-
-struct wire {
-    unsigned char key_id[2];
-    char last_id[ID_SIZE - 1];
-    unsigned char mac[MAC_BYTES];
-};
-_Static_assert(sizeof(struct wire) == 2 + ID_SIZE - 1 + MAC_BYTES, "wire is packed");
-_Static_assert(BASE64_SIZE(sizeof(struct wire)) <= PAGE_TOKEN_SIZE, "token fits");
 
 void page_deinit(struct page *page)
 {
@@ -26,28 +17,12 @@ void page_deinit(struct page *page)
     *page = (struct page){0};
 }
 
-static int compute_mac(const struct page *page, const struct keyring *ring, const struct wire *wire,
-                       unsigned char mac[MAC_BYTES], struct error **err)
-{
-    buffer_auto text = BUFFER_INIT(sizeof wire->last_id + FILTERS_BYTES_MAX);
-    uint16_t key_id = (uint16_t)(wire->key_id[0] << 8 | wire->key_id[1]);
-    buffer_append(&text, wire->last_id, sizeof wire->last_id);
-    buffer_append(&text, page->filters.data, page->filters.size);
-    if (buffer_overflowed(&text) || buffer_overflowed(&page->filters))
-        return error_set(err, ERR_INTERNAL, "the filters of a list are too large");
-    return mac_compute(ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text.data, text.size, mac, err);
-}
-
+/* The token names the last row of the page before by its id. */
 static bool read_token(struct page *page, const struct keyring *ring, const char *token)
 {
-    struct wire wire;
-    unsigned char mac[MAC_BYTES];
-    error_auto ignored = NULL;
-    if (base64url_decode(token, &wire, sizeof wire) != sizeof wire ||
-        compute_mac(page, ring, &wire, mac, &ignored) < 0 || !mac_equal(mac, wire.mac))
+    if (!page_token_read(ring, token, &page->filters, page->before, ID_SIZE - 1))
         return false;
-    memcpy(page->before, wire.last_id, sizeof wire.last_id);
-    page->before[sizeof wire.last_id] = '\0';
+    page->before[ID_SIZE - 1] = '\0';
     return true;
 }
 
@@ -250,13 +225,5 @@ int page_read(const struct principal *principal, const struct team *team,
 int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
               char token[PAGE_TOKEN_SIZE], struct error **err)
 {
-    struct wire wire;
-    uint16_t key_id = keyring_newest(ring);
-    wire.key_id[0] = (unsigned char)(key_id >> 8);
-    wire.key_id[1] = (unsigned char)key_id;
-    memcpy(wire.last_id, last_id, sizeof wire.last_id);
-    if (compute_mac(page, ring, &wire, wire.mac, err) < 0)
-        return -1;
-    base64url_encode(&wire, sizeof wire, token);
-    return 0;
+    return page_token_write(ring, last_id, ID_SIZE - 1, &page->filters, token, err);
 }

@@ -6,13 +6,13 @@
 #pragma once
 
 #include "account/api_key.h"
+#include "api/page_token.h"
 #include "audit/audit.h"
 #include "http/http.h"
 #include "sandbox/sandbox_list.h"
 
 #define PAGE_LIMIT_DEFAULT 50
 #define PAGE_LIMIT_MAX     200
-#define PAGE_TOKEN_SIZE    128
 
 struct page {
     unsigned limit;

@@ -2,14 +2,14 @@
 /* Directories of volumes, and what is done to whatever a path names. */
 #include <string.h>
 
-#include "api/page.h"
+#include "api/page_token.h"
 #include "api/volume_path.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "crypto/mac.h"
 
 #define LIST_LIMIT_MAX 1000
 #define DEPTH_MAX      64
+#define SCOPE_MAX      (VOLUME_PATH_MAX + 1024)
 
 const struct schema_member volume_directory_schema[] = {
     {.name = "path", .type = SCHEMA_STRING, .required = true, .check = volume_path_member_check},
@@ -33,59 +33,46 @@ const struct schema_member volume_move_schema[] = {
 
 /* --- pages of a directory --- */
 
-/* A token is a position of the file system in one directory, and a MAC over both. */
-struct wire {
-    unsigned char key_id[2];
-    unsigned char position[8];
-    unsigned char mac[MAC_BYTES];
-};
-_Static_assert(BASE64_SIZE(sizeof(struct wire)) <= PAGE_TOKEN_SIZE, "token fits");
+#define POSITION_BYTES 8
 
-static int compute_mac(const struct api *api, const struct http_request *request, const char *path,
-                       const struct wire *wire, unsigned char mac[MAC_BYTES], struct error **err)
+/* A token is a position of the file system, and belongs to one directory. */
+static void write_scope(const struct api *api, const struct http_request *request, const char *path,
+                        struct buffer *scope)
 {
-    buffer_auto text = BUFFER_INIT(VOLUME_PATH_MAX + 1024);
-    uint16_t key_id = (uint16_t)(wire->key_id[0] << 8 | wire->key_id[1]);
-    buffer_append(&text, wire->position, sizeof wire->position);
-    buffer_printf(&text, "\n%s %s %s ", request->operation, api->principal.user_id,
+    buffer_printf(scope, "\n%s %s %s ", request->operation, api->principal.user_id,
                   request->captures[0]);
-    buffer_append_string(&text, path);
-    return mac_compute(api->worker.ring, key_id, KEY_PURPOSE_PAGE_TOKEN, text.data, text.size, mac,
-                       err);
+    buffer_append_string(scope, path);
 }
 
 static int read_token(const struct api *api, const struct http_request *request, const char *path,
                       uint64_t *position, struct error **err)
 {
     const char *token = http_query(request, "next_token");
-    struct wire wire;
-    unsigned char mac[MAC_BYTES];
-    error_auto ignored = NULL;
+    buffer_auto scope = BUFFER_INIT(SCOPE_MAX);
+    unsigned char bytes[POSITION_BYTES];
     *position = 0;
     if (!token)
         return 0;
-    if (base64url_decode(token, &wire, sizeof wire) != sizeof wire ||
-        compute_mac(api, request, path, &wire, mac, &ignored) < 0 || !mac_equal(mac, wire.mac))
+    write_scope(api, request, path, &scope);
+    if (!page_token_read(api->worker.ring, token, &scope, bytes, sizeof bytes))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to a list of this directory.");
-    for (size_t i = 0; i < sizeof wire.position; i++)
-        *position = *position << 8 | wire.position[i];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        *position = *position << 8 | bytes[i];
     return 0;
 }
 
 static int write_token(const struct api *api, const struct http_request *request, const char *path,
                        uint64_t position, json_t *body, struct error **err)
 {
-    struct wire wire;
+    buffer_auto scope = BUFFER_INIT(SCOPE_MAX);
+    unsigned char bytes[POSITION_BYTES];
     char token[PAGE_TOKEN_SIZE];
-    uint16_t key_id = keyring_newest(api->worker.ring);
-    wire.key_id[0] = (unsigned char)(key_id >> 8);
-    wire.key_id[1] = (unsigned char)key_id;
-    for (size_t i = sizeof wire.position; i-- > 0; position >>= 8)
-        wire.position[i] = (unsigned char)position;
-    if (compute_mac(api, request, path, &wire, wire.mac, err) < 0)
+    write_scope(api, request, path, &scope);
+    for (size_t i = sizeof bytes; i-- > 0; position >>= 8)
+        bytes[i] = (unsigned char)position;
+    if (page_token_write(api->worker.ring, bytes, sizeof bytes, &scope, token, err) < 0)
         return -1;
-    base64url_encode(&wire, sizeof wire, token);
     json_object_set_new(body, "next_token", json_string(token));
     return 0;
 }
