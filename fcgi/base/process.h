@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process asks of the kernel for itself. */
+/* Settings of the kernel for the calling process. */
 #pragma once
 
 /* Make the memory of this process unreadable for other processes of the same user: no ptrace, no

@@ -115,7 +115,7 @@ def declarative(text):
 
 
 def page_findings(prose):
-    """What is wrong with one page alone: (line, sentence)."""
+    """The faults of one page alone: (line, sentence)."""
     for line, text in prose.all():
         for found in NEVER.finditer(text):
             yield line, f'"{found.group()}": name the actor and the act'

@@ -34,7 +34,7 @@ qemu_newer()
         printf '%s/bookworm-backports\n' incus-base incus-client btrfs-progs
 }
 
-# qemu_later RELEASE: what the set-up will ask for. It is downloaded here, and installed in the machine.
+# qemu_later RELEASE: packages that the set-up will ask for. They are downloaded here, and installed in the machine.
 qemu_later()
 {
     [[ $1 != bookworm ]] || echo linux-image-cloud-amd64/bookworm-backports
@@ -99,7 +99,7 @@ qemu_settle()
     install -m 600 "$QEMU_CACHE/key.pub" "$root/root/.ssh/authorized_keys"
     printf '[Match]\nName=e*\n[Network]\nDHCP=yes\n' >"$root/etc/systemd/network/lan.network"
     ln -sf /lib/systemd/system/systemd-networkd.service "$root/etc/systemd/system/multi-user.target.wants/"
-    # An emulated machine is slower than what systemd waits for a service or a device.
+    # An emulated machine is slower than systemd's time-outs for services and devices.
     install -d -m 755 "$root/etc/systemd/system.conf.d"
     printf '[Manager]\nDefaultTimeoutStartSec=900\nDefaultDeviceTimeoutSec=900\n' >"$root/etc/systemd/system.conf.d/slow.conf"
     echo nameserver 10.0.2.3 >"$root/etc/resolv.conf"
@@ -174,7 +174,7 @@ qemu_halt()
     QEMU_PID=
 }
 
-# qemu_stop: at the end, however that came. QEMU writes down what it holds of the disk when it is asked to end.
+# qemu_stop: also after a failure. QEMU writes its cached disk blocks when it gets SIGTERM.
 qemu_stop()
 {
     [[ -n ${QEMU_PID:-} ]] || return 0
@@ -197,8 +197,8 @@ apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-
 END_OF_TEXT
 }
 
-# qemu_newer_kernel FOLDER: follows what the set-up has printed about the kernel, and boots the new one,
-# which FOLDER then has.
+# qemu_newer_kernel FOLDER: runs the command that the set-up has printed about the kernel, and boots the new
+# kernel. FOLDER has it afterwards.
 qemu_newer_kernel()
 {
     local command

@@ -17,7 +17,7 @@ SETTING = re.compile(
     r'SETTING_(?P<kind>STRING|NUMBER|CHOICE|SECTION)\(\s*(?P<name>\w+)\s*,\s*(?P<rest>(?:"(?:\\.|[^"])*"|[^()"])*)\)')
 
 
-# What a string is checked for, in a reader's words.
+# The checks of strings, in a reader's words.
 CHECKED = {"any": "text", "url": "address", "origin": "https address", "host_name": "host name",
            "host_names": "host names", "slug": "name"}
 

@@ -29,7 +29,7 @@ template_package_make()
         archive=$(packages_base_mirror)
         updates=$(packages_mirror "$(debian_codename)-security")
         (
-            # The tree is of that release, whichever this machine has. Callers of these functions have variables
+            # The tree is of the named release, also on a machine of another release. Callers of these functions have variables
             # "mirror" and "security" of their own.
             debian_codename() { printf '%s' "$release"; }
             packages_base_mirror() { printf '%s' "$archive"; }

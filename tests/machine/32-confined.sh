@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a sandbox asks of this kernel: its namespaces, its mounts and its settings are closed to root in a sandbox.
+# The kernel refuses namespaces, mounts and its own settings to root in a sandbox.
 # short
 # shellcheck shell=bash
 

@@ -238,7 +238,7 @@ function Invitations() {
   return (
     <section class="card" aria-label="Invitations">
       <h2>Invitations</h2>
-      <p class="muted">Owners of a team see the keys that you use in it, and your lists show what the team has.</p>
+      <p class="muted">Owners of a team see the keys that you use in it, and your lists show the team’s sandboxes, volumes and templates.</p>
       <Problem error={error} />
       <Table
         label="Invitations"

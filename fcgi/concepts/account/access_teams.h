@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a key or a sign-in reaches now: for what stays open after the request that began it. */
+/* The teams that a key or a sign-in reaches now. For streams, which stay open after their request.
+ */
 #pragma once
 
 #include "account/api_key.h"

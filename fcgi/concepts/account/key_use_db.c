@@ -19,8 +19,8 @@ static const struct db_statement note_statement = {
 static const struct db_statement *const statements[] = {&note_statement};
 const struct db_statement_list key_use_statements = DB_STATEMENT_LIST(statements);
 
-/* What this process wrote last. Two pairs that share a place write more often, which is harmless.
- */
+/* The rows that this process wrote last. Two pairs that share a place write more often, which is
+ * harmless. */
 static struct {
     char key_id[ID_SIZE], team_id[ID_SIZE];
     int64_t at_ms;

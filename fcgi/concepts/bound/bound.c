@@ -61,7 +61,7 @@ void bound_append(const char *text, const struct settings *settings, const char 
         size_t length = strspn(dollar + 1, NAME_CHARACTERS);
         autofree char *name = xstrndup(dollar + 1, length);
         autofree char *value = settings_get(settings, name);
-        assert(value); /* the table is ours, and a test reads all of it */
+        assert(value); /* a test reads the whole table */
         const char *unit = settings_unit(name);
         buffer_printf(out, "%.*s%s%s%s (%s%s%s)", (int)(dollar - text), text, value,
                       *unit ? " " : "", unit, quote, name, quote);

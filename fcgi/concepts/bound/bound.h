@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What tenants share, and how much of it each may have: the table of bounds.def. It is for people:
- * the bounds themselves are where they are enforced. A unit test compares it with the tables of the
- * schema, the worker pools and the tests.
+ * The table of bounds.def: each thing that tenants share, and how much each tenant may have. People
+ * read the table; the code that enforces a bound has it too. A unit test compares the table with
+ * the tables of the schema, the worker pools and the tests.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct bound {
     const char *name;
     const char *covers;                       /* names, separated by blanks; "": none */
     const char *per_user, *per_team, *in_all; /* "": it is not counted that way */
-    const char *at_bound;                     /* what happens there */
+    const char *at_bound;                     /* the consequence */
     const char *test;                         /* "path below tests/::name"; "": none */
 };
 extern const struct bound bounds[];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Idempotency keys: a request that is sent again with the same key gets the answer of the first
- * one that succeeded, and whatever crashes in between, one sandbox at most comes of it. Refusals
- * are not kept: the cause may be gone a moment later, and one that stays refuses the next try as
- * well.
+ * one that succeeded. The request makes at most one sandbox, also when workers crash. Refusals are
+ * not kept: the cause may be gone a moment later, and a cause that stays refuses the next attempt
+ * as well.
  *
  * A key is claimed by inserting its row; the unique index decides between parallel requests. The
  * claim has a lease, after which a retry may take it over. An attempt that makes a sandbox writes
@@ -72,8 +72,8 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
                        const struct idempotency *idempotency, int status, const char *made_id,
                        const char *answer, size_t size, struct error **err);
 
-/* Let the next attempt with the key run at once, and keep what this one made for it. For a request
- * that failed with an unknown outcome or after it made something. */
+/* Let the next attempt with the key run at once, and keep the object that this attempt made for it.
+ * For a request that failed with an unknown outcome, or after it made an object. */
 int idempotency_abandon(struct db *db, const struct idempotency *idempotency, struct error **err);
 
 /* Free the key, for any body, after a refusal: the request changed nothing. If this or an earlier

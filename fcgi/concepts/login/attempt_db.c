@@ -97,7 +97,7 @@ static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms
 
 struct charges {
     struct charge list[CHARGES_MAX];
-    struct charge spare; /* instead of the account's; its subject is "" where there is none */
+    struct charge spare; /* instead of the account's; without one, its subject is "" */
     unsigned count;
 };
 

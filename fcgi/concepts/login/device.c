@@ -65,7 +65,7 @@ static int check_client(const char *client, struct error **err)
                            DEVICE_CLIENT_MAX);
 }
 
-/* When all places are taken, the network with the most of them gives one up. */
+/* When all places are taken, the network with the most places gives one up. */
 static int check_crowd(struct db *db, const char *address, struct error **err)
 {
     uint64_t count;

@@ -59,7 +59,7 @@ struct sandbox_create {
 int sandbox_create_queued(struct worker *worker, const struct sandbox_create *request,
                           struct sandbox *sandbox, struct error **err);
 
-/* Check that some host of the deployment could give a sandbox of that size. Errors:
+/* Check that some host of the deployment could give a sandbox of this size. Errors:
  * ERR_INVALID_REQUEST with the field and, as "largest", the largest size of any host. */
 int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *field,
                        struct error **err);

@@ -659,7 +659,7 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
     return gathered;
 }
 
-/* What has been tried for one request, and until when the rest may be tried (monotonic). */
+/* The attempts of one request, and until when it may try the rest (monotonic). */
 struct tries {
     int64_t elsewhere_by_ms, room_by_ms;
     uint32_t avoid_host; /* one that is away; another one is tried, once */
@@ -667,7 +667,8 @@ struct tries {
     bool refused; /* the runtime has refused one */
 };
 
-/* Whether deleted sandboxes are about to give back what the create lacks, and time is left. */
+/* Whether deleted sandboxes are about to give back the room or quota that the create lacks, and
+ * time is left. */
 static bool room_is_coming(struct worker *worker, const struct sandbox_create *request,
                            const struct error *refusal, const struct tries *tries)
 {
@@ -740,8 +741,8 @@ static int plan_another(struct work *work, const struct sandbox_create *request,
     *warm = *again;
     if (*again)
         return 0;
-    /* What keeps one instance from starting may be in its address, or in the host's hands for a
-     * moment: another one is tried, once. */
+    /* The cause may be the address of the instance, or a short trouble of the host: try another
+     * instance, once. */
     *again = !tries->refused && (code == ERR_RUNTIME_REFUSED || code == ERR_RUNTIME_FAILED);
     tries->refused = *again;
     return 0;

@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 
-/* Copy the text of a document to out, and turn the numbers in its top-level member of that name
- * into marked strings. Text that is not JSON is copied unchanged. out must have room for ten times
+/* Copy the text of a document to out, and turn the numbers in one top-level member into
+ * marked strings. Text that is not JSON is copied unchanged. out must have room for ten times
  * the size. Return whether the copy differs from the text. */
 bool kept_numbers(const char *text, size_t size, const char *member, struct buffer *out);

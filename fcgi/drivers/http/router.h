@@ -34,8 +34,8 @@ struct route {
     const struct route_query *query; /* NULL: no query parameter is accepted */
     enum route_idempotency idempotency;
     bool has_etag;          /* of a GET: it shows a record that other methods of the path change */
-    const char *whole_list; /* of a GET whose handler answers all rows: their member. Pages of it
-                             * are made of the answer. */
+    const char *whole_list; /* of a GET whose handler answers all rows: the member with the rows,
+                             * which is cut into pages */
 };
 
 struct router {

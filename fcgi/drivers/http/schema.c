@@ -46,7 +46,7 @@ static json_t *load(const char *text, size_t size, json_error_t *problem)
     return json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, problem);
 }
 
-/* Parse the document with the numbers of that member kept. Return NULL when the member has no
+/* Parse the document, and keep the numbers of the member. Return NULL when the member has no
  * numbers and when the text is not JSON. */
 static json_t *load_kept(const char *member, const char *text, size_t size)
 {

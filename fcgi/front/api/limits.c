@@ -162,7 +162,7 @@ static void write_quota(const struct quota *quota, struct buffer *out)
     buffer_append_char(out, '}');
 }
 
-/* The list has the plans that the operator made public; operators see all of them. */
+/* The list has the plans that the operator made public; operators see all plans. */
 static void write_plans(unsigned place, bool all, struct buffer *out)
 {
     json_text_object(out, "plan", known.texts[place]);

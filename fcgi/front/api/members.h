@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What members.c and invitations.c share. */
+/* Shared by members.c and invitations.c. */
 #pragma once
 
 #include "account/member.h"

@@ -86,7 +86,7 @@ static int keep(struct api *api, const struct idempotency *idempotency,
 }
 
 /* Settle the claim after the handler: keep only the answer of a request that was done. If this
- * fails, the lease of the claim runs out, and a retry finds what was made. */
+ * fails, the lease of the claim runs out, and a retry finds the object that was made. */
 static void settle(struct api *api, const struct idempotency *idempotency,
                    const struct http_response *response)
 {

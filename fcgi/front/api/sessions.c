@@ -57,8 +57,8 @@ int sessions_create(void *context, struct http_request *request, struct http_res
 #define KEPT_ANSWER_MS 1100
 #define RECONNECT_MS   2000
 
-/* Open streams of the data plane are connections to the agent: it disconnects all of them, and then
- * takes new ones again. A sandbox that does not run has none. */
+/* Open streams of the data plane are connections to the agent. The agent disconnects them all, and
+ * then takes new ones again. A sandbox that does not run has no streams. */
 static void disconnect(struct api *api)
 {
     work_auto work = {.worker = &api->worker};

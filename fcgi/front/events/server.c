@@ -152,8 +152,8 @@ static int may_read(struct follower *one, bool *may, struct error **err)
     return 0;
 }
 
-/* A key was revoked, a sign-in ended or a member was removed: requests that wait end with what they
- * reached, within seconds. */
+/* End waiting requests within seconds after their key was revoked, their sign-in ended, or their
+ * user was removed from the team. */
 static int check_access(struct server *server, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();

@@ -167,7 +167,7 @@ const struct ctl_command ctl_commands[] = {
     {"keyring use", "FILE", NULL, CTL_NOTHING, ctl_keyring_use,
      "let new data use the key that was added, when all fronts have it"},
     {"limits", "", limits_options, CTL_SETTINGS, ctl_limits,
-     "list what tenants share, its bounds, and what happens there; --markdown: as a page"},
+     "list the things that tenants share, with their bounds; --markdown: as a page"},
     {"migrate", "", NULL, CTL_CONNECTION, ctl_migrate,
      "bring the database to the schema of this version"},
     {"nginx-config", "", nginx_config_options, CTL_SETTINGS, ctl_nginx_config,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tenants share, and how much of it each may have. */
+/* Print the table of bounds (bound/bound.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a sign-in makes without the password ends with it; with the password, it stays."""
+"""A key that a sign-in makes without the password ends with the sign-in; with the password, it stays."""
 
 import pytest
 

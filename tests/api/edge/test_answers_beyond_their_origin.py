@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a preview's answer does beyond its own origin: the table of doc/explanation/security-model.md, header by header."""
+"""Effects of a preview's answer beyond its own origin: the table of doc/explanation/security-model.md, header by header."""
 
 import base64
 import re

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = [pytest.mark.parallel, pytest.mark.one_host]
 
-# What a program may open; everything else is refused to its user.
+# The files that a program may open; its user is refused all others.
 CALLS_HOSTS = {"key_ring", "database_password", "incus_socket"}
 MAY = {
     "sandlot-api": CALLS_HOSTS, "sandlot-files": CALLS_HOSTS, "sandlot-pauses": CALLS_HOSTS, "sandlot-copies": CALLS_HOSTS,
@@ -87,7 +87,7 @@ def test_each_program_has_its_user(users):
 @pytest.mark.parametrize("user", sorted(MAY))
 def test_a_user_reads_its_own_secrets_alone(stack, users, user):
     targets = secrets_of(stack)
-    # As root each of them is there, so that a refusal is one.
+    # Root opens each file, so a refusal of another user is not a missing file.
     assert attempt((0, 0, ()), targets.items()) == set(targets)
     allowed = set(MAY[user])
     if "client_key" in targets and "incus_socket" in allowed:
@@ -105,7 +105,7 @@ def test_no_user_writes_the_memory_of_a_worker(users, user):
 
 
 def test_a_secret_has_no_other_readers(stack):
-    """By the files themselves: no bit for others, and the group of those that need it."""
+    """By the files themselves: no bit for others, and the group of the programs that need it."""
     groups = {"key_ring": "sandlot", "database_password": "sandlot", "ssh_host_key": "sandlot-sshd", "client_key": "sandlot-runtime"}
     for name, path in secrets_of(stack).items():
         status = os.stat(path)

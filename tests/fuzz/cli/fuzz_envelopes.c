@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sandbox sends to the command line: messages of the Connect protocol, in the pieces in
- * which they come. */
+/* Bytes from a sandbox to the command line: messages of the Connect protocol, in pieces of any
+ * size. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdint.h>

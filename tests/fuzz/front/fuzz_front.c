@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What programs of a front read from clients and providers besides HTTP. The first byte chooses
- * which parser gets the rest. What only a key of ours can have made must never be accepted. */
+/* Bytes that programs of a front read from clients and providers besides HTTP. The first byte
+ * chooses the parser of the rest. A parser must never accept a token that no key of the deployment
+ * made. */
 #include <assert.h>
 #include <jansson.h>
 #include <sodium.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What programs of a host read. The first byte chooses which parser gets the rest: an archive that
- * is unpacked, the configuration of a container, an order to sandlot-limits. */
+/* Bytes that programs of a host read. The first byte chooses the parser of the rest: an archive
+ * that is unpacked, the configuration of a container, an order to sandlot-limits. */
 #include <assert.h>
 #include <fcntl.h>
 #include <ftw.h>

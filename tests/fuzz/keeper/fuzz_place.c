@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Paths into a volume that holds links out of it: whatever the path, nothing outside is reached. */
+/* Paths into a volume that has links to the outside: no path may reach a file outside. */
 #include <assert.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Consent to memberships, what owners see of keys, and what ends with a sign-in. */
+/* Consent to memberships, the keys that owners see, and the keys that end with a sign-in. */
 #include "unit/unit.h"
 
 #include <stdio.h>

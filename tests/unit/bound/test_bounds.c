@@ -99,7 +99,7 @@ static void names_free(struct names *names)
     names->count = 0;
 }
 
-/* What rows of a kind cover; none twice. */
+/* The names that rows of a kind cover; no name twice. */
 static void read_covered(enum bound_kind kind, struct names *names)
 {
     for (size_t i = 0; i < bound_count; i++) {
@@ -198,7 +198,7 @@ static void every_worker_pool_has_a_row(void **state)
     names_free(&pools);
 }
 
-/* --- what rows say --- */
+/* --- texts of rows --- */
 
 static void check_text(const struct bound *bound, const char *text)
 {
@@ -230,7 +230,7 @@ static void rows_name_settings_and_bounds(void **state)
     }
 }
 
-/* A function of that name is defined in the text: in C at the beginning of its parameters, in
+/* Whether the text defines a function of this name: in C at the beginning of its parameters, in
  * Python behind "def". */
 static bool defines(const char *text, const char *name)
 {
