@@ -38,8 +38,8 @@ settings_defaults()
     IMAGE_ALIAS=sandlot-default
     POOL=sandlot
     PROJECT=sandlot
-    # Each program has a user of its own, WORKER_GROUP-NAME. The group reads the key ring and the database
-    # password; members of RUNTIME_GROUP may call hosts and the firewall.
+    # Each program has a user of its own, WORKER_GROUP-NAME. The group reads the key ring, the database
+    # password and the key for relays; members of RUNTIME_GROUP may call hosts and the firewall.
     WORKER_GROUP=sandlot
     RUNTIME_GROUP=sandlot-runtime
     # Whose members may use Incus' socket, and with it are root on this machine.

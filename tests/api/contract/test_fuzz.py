@@ -199,6 +199,11 @@ def accept_sandbox(method, _target, answer):
 
 
 def accept_nothing(method, _target, answer):
+    if answer.status == 502:  # damage has made an address of E2B's clients, and their answer for a sandbox that is not there
+        if method != "HEAD":
+            body = json.loads(answer.body)
+            assert body == {"sandboxId": body["sandboxId"], "message": "The sandbox was not found", "code": 502}, answer
+        return
     assert 400 <= answer.status < 500, answer
     if method != "HEAD":
         contract.check_error(Described(answer))

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import subprocess
 
 import pytest
 
@@ -45,4 +46,6 @@ class FullPool:
             file.truncate(max(size - self.left, 0))
 
     def empty(self):
+        """The file system keeps emptied block groups for data until its next commit, and has none for its own trees before."""
         self.filler.unlink(missing_ok=True)
+        subprocess.run(["btrfs", "balance", "start", "-dusage=0", self.filler.parent], check=True, capture_output=True)
