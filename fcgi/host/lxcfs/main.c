@@ -62,6 +62,13 @@ static int lay_over(int lxcfs, int root, const char *path)
     return 0;
 }
 
+/* lxcfs counts the uptime from the container's start, but the kernel counts the start times of
+ * processes from the host's boot. With both, ps shows ages of more than a century. */
+static bool is_left_to_the_kernel(const char *name)
+{
+    return strcmp(name, "uptime") == 0;
+}
+
 /* Each entry of a folder of lxcfs. */
 static int lay_each_over(int lxcfs, int root, const char *folder)
 {
@@ -76,7 +83,7 @@ static int lay_each_over(int lxcfs, int root, const char *folder)
         return fail("cannot list", folder);
     }
     for (const struct dirent *entry; result == 0 && (entry = readdir(entries));) {
-        if (entry->d_name[0] == '.')
+        if (entry->d_name[0] == '.' || is_left_to_the_kernel(entry->d_name))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         result = lay_over(lxcfs, root, path);

@@ -118,3 +118,22 @@ def test_timers_go_off_after_a_resume(make_sandbox):
             wait_until(lambda: not silent(), 30, "each goes off again")
         except AssertionError:
             raise AssertionError(f"never went off again: {silent()}") from None
+
+
+# One after the other: none of them is later than the next. /proc/uptime leaves out what is below 10 ms.
+TIMES = """python3 -c 'import time; print(time.clock_gettime(time.CLOCK_BOOTTIME) - 0.01)'; cut -d ' ' -f 1 /proc/uptime
+python3 -c 'import time; print(time.clock_gettime(time.CLOCK_BOOTTIME))'"""
+
+
+def test_ages_of_processes_are_right(make_sandbox):
+    """The kernel's uptime and the start times that ps subtracts from it have one beginning, also after a resume."""
+    sandbox = make_sandbox()
+    last = 0
+    for _ in range(2):
+        ages = sandbox.data.check("ps -eo etimes=").split()
+        assert ages and all(int(age) < 86400 for age in ages), ages
+        times = [last, *map(float, sandbox.data.check(TIMES).split())]
+        assert len(times) == 4 and times == sorted(times), times
+        last = times[-1] - 0.01
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
