@@ -52,6 +52,7 @@ def assert_refused(answer, status, said=""):
     body = answer.json()
     assert (answer.status, body["code"]) == (status, status), answer
     assert said in body["message"], answer
+    assert status not in (429, 503) or int(answer.headers["Retry-After"]) > 0, answer.headers.items()
 
 
 def test_a_key_that_reads_gets_no_token(stack, account, sandbox):

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define RETRY_AFTER_S 2
+
 /* Where the status of /v1 would mislead: these clients know no 422, take 429 for a limit of the
  * team, 503 for "later", 404 for what a request names, and a pause's 409 for one that is paused
  * already. */
@@ -75,6 +77,14 @@ int e2b_status_of(const struct error *error)
     return status_of(error_api_code(error->code), error_http_status(error->code));
 }
 
+/* /v1 sends the header with its own status, which may be another one. */
+static void add_retry_after(struct http_response *response)
+{
+    if ((response->status == 429 || response->status == 503) &&
+        !strstr(buffer_string(&response->headers), "Retry-After: "))
+        http_response_header(response, "Retry-After", "%d", RETRY_AFTER_S);
+}
+
 void e2b_answer_error(struct http_response *response)
 {
     const char *error = json_string_value(json_object_get(response->json, "error"));
@@ -82,6 +92,7 @@ void e2b_answer_error(struct http_response *response)
     if (response->status < 400 || !error)
         return;
     response->status = status_of(error, response->status);
+    add_retry_after(response);
     json_t *message = json_incref(json_object_get(response->json, "message"));
     if (field && *field) {
         autofree char *theirs = field_of(field);
