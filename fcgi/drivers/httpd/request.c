@@ -126,6 +126,11 @@ int httpd_reply_failure(struct httpd_request *request)
     MHD_add_response_header(response, "Content-Type", failure.type);
     if (failure.allow.size)
         MHD_add_response_header(response, "Allow", buffer_string(&failure.allow));
+    if (failure.retry_after_s) {
+        char seconds[16];
+        snprintf(seconds, sizeof seconds, "%u", failure.retry_after_s);
+        MHD_add_response_header(response, "Retry-After", seconds);
+    }
     failure_deinit(&failure);
     return httpd_reply(request, failure.status, response);
 }
@@ -140,9 +145,12 @@ static void answer_early(struct httpd_request *request)
     request->answered_early = true;
     buffer_printf(&answer,
                   "HTTP/1.1 %u %s\r\nContent-Type: %s\r\n"
-                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                  "Content-Length: %zu\r\nConnection: close\r\n",
                   failure.status, MHD_get_reason_phrase_for(failure.status), failure.type,
                   failure.body.size);
+    if (failure.retry_after_s)
+        buffer_printf(&answer, "Retry-After: %u\r\n", failure.retry_after_s);
+    buffer_append_string(&answer, "\r\n");
     buffer_append(&answer, failure.body.data, failure.body.size);
     failure_deinit(&failure);
     int fd = httpd_fd(request);

@@ -41,7 +41,8 @@ struct httpd_failure {
     unsigned status;
     const char *type; /* literal */
     struct buffer body;
-    struct buffer allow; /* the header; empty: none */
+    struct buffer allow;    /* the header; empty: none */
+    unsigned retry_after_s; /* the header; 0: none */
 };
 
 void httpd_request_deinit(struct httpd_request *request);

@@ -148,6 +148,28 @@ static void add_quota(struct gate *gate, const struct http_request *request, jso
         log_warning("cannot read the quota for a refusal", LOG_ERROR(failure));
 }
 
+/* The member `code` of the agent's errors at this address: a word of the Connect protocol for its
+ * calls, otherwise the status. */
+static json_t *agent_code(const struct http_request *request, int status)
+{
+    static const struct {
+        int status;
+        const char *word;
+    } words[] = {
+        {401, "unauthenticated"},     {403, "permission_denied"},  {404, "not_found"},
+        {409, "failed_precondition"}, {429, "resource_exhausted"}, {502, "unavailable"},
+        {503, "unavailable"},         {504, "deadline_exceeded"},
+    };
+    const char *path = http_parameter(request, "SANDLOT_URI");
+    if (!path || (!str_starts_with(path, "/process.Process/") &&
+                  !str_starts_with(path, "/filesystem.Filesystem/")))
+        return json_integer(status);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].status == status)
+            return json_string(words[i].word);
+    return json_string("unknown");
+}
+
 void gate_serve_refusal(struct gate *gate, struct http_request *request,
                         struct http_response *response)
 {
@@ -177,19 +199,11 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         e2b_refusal_answer(request, reason, status, response);
         return;
     }
-    if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {
-        /* In the form of the agent's own answers under /files. */
-        http_response_json(
-            response, status,
-            json_pack("{s:i, s:s}", "code", status, "message", refusal_reason_sentence(reason)));
-        return;
-    }
     json_t *body = json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
                              refusal_reason_sentence(reason), "request_id", request->request_id);
     if (reason == REFUSAL_QUOTA)
         add_quota(gate, request, body);
-    /* Clients of the agent's protocol look for a number under this name. */
     if (!is_preview)
-        json_object_set_new(body, "code", json_integer(status));
+        json_object_set_new(body, "code", agent_code(request, status));
     http_response_json(response, status, body);
 }

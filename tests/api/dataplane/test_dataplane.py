@@ -87,12 +87,13 @@ def test_signed_links_that_are_refused(data, directory, account):
 
     def refused(target, method="GET"):
         response = origin.request(method, target, b"x" if method == "POST" else None)
-        assert response.status == 401, (target, response)
-        return response.json()
+        body = assert_error(response, 401, "unauthorized")
+        assert body.pop("request_id")
+        return body
 
     expired = refused(signed(data, path, "read", int(time.time()) - 5))
-    assert expired == {"code": 401, "message": "signature is already expired"}
-    invalid = {"code": 401, "message": "invalid signature"}
+    assert expired == {"error": "unauthorized", "code": 401, "message": "signature is already expired"}
+    invalid = {"error": "unauthorized", "code": 401, "message": "invalid signature"}
     good = signed(data, path, "read")
     assert refused(good + "&username=root") == invalid
     assert refused(good + "&path=/etc/shadow") == invalid
@@ -104,11 +105,18 @@ def test_signed_links_that_are_refused(data, directory, account):
     assert refused(signed(other, path, "read")) == invalid
 
 
-def test_refusals_of_the_edge_speak_to_clients_of_the_protocol_too(sandbox):
-    """The error shape of the interface, and the number that the agent's own errors have."""
-    data = sandbox.data
+def test_errors_have_one_shape_at_one_address(sandbox):
+    """The gate's and the agent's: the members of the API, and the code of the agent's protocol."""
+    data, members = sandbox.data, {"error", "message", "request_id", "code"}
     body = assert_error(data.origin.request("GET", "/files?path=/etc/passwd"), 401, "unauthorized")
-    assert body["code"] == 401
+    assert body["code"] == 401 and set(body) == members
+    body = assert_error(data.request("GET", "/files?path=/none"), 404, "not_found")
+    assert body["code"] == 404 and set(body) == members
+    stat = "filesystem.Filesystem/Stat"
+    body = assert_error(data.origin.request("POST", f"/{stat}", b"{}"), 401, "unauthorized")
+    assert body["code"] == "unauthenticated" and set(body) == members
+    body = assert_error(data.call(stat, {"path": "/none"}), 404, "not_found")
+    assert body["code"] == "not_found" and set(body) == members
     sandbox.pause()
     body = assert_error(data.request("GET", "/files?path=/etc/passwd"), 409, "sandbox_not_running")
     assert body["code"] == 409

@@ -215,6 +215,7 @@ def test_a_full_disk_is_said(make_sandbox):
                      data.upload_octets("h", gzip.compress(bytes(8 << 20)),
                                         headers={"Content-Encoding": "gzip"})):
         assert (response.status, response.json()["code"]) == (507, 507), response
+        assert int(response.headers["Retry-After"]) > 0
     assert data.upload_octets("kept", bytes(8 << 20)).status == 507
     assert data.read("kept") == b"old content"
     made = data.call("filesystem.Filesystem/MakeDir", {"path": "new/" + "deep/" * 500})

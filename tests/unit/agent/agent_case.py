@@ -41,6 +41,8 @@ class AgentTest(unittest.TestCase):
 
     def error(self, reply, status, code=None):
         self.assertEqual(reply.status, status)
+        if status != 429:  # also for messages that are too large, which no time makes smaller
+            self.assertEqual("retry-after" in reply.headers, status in (503, 507))
         body = reply.json()
         self.assertEqual(body["code"], code or status)
         self.assertTrue(body["message"])

@@ -57,6 +57,15 @@ class Files(AgentTest):
                 self.assertEqual(int(reply.headers["content-length"]), size)
                 self.assertEqual(reply.read(), data)
 
+    def test_errors_have_the_shape_of_the_api(self):
+        """For requests that nginx has given an id; E2B's clients see two members."""
+        message = "cannot open '/none': No such file or directory"
+        self.assertEqual(self.get("/none").json(), {"code": 404, "message": message})
+        reply = self.get("/none", X_Request_Id="abc")
+        self.assertEqual(reply.json(), {"error": "not_found", "message": message, "request_id": "abc", "code": 404})
+        self.assertNotIn("retry-after", reply.headers)
+        self.assertEqual(set(self.get("/none", X_Request_Id="a" * 129).json()), {"code", "message"})
+
     def test_overwrite_truncates(self):
         path = self.folder + "/twice"
         self.put(path, b"a long first text").json()

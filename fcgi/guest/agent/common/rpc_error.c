@@ -12,9 +12,11 @@ static const struct {
     unsigned grpc_number;
     unsigned connect_status;
     unsigned rest_status;
+    const char *api_code;
+    enum { NO_RETRY, RETRY } retry;
 } codes[RPC_CODE_COUNT] = {
-#define X(symbol, connect_code, grpc_number, connect_status, rest_status) \
-    [symbol] = {connect_code, grpc_number, connect_status, rest_status},
+#define X(symbol, connect_code, grpc_number, connect_status, rest_status, api_code, retry) \
+    [symbol] = {connect_code, grpc_number, connect_status, rest_status, api_code, retry},
 #include "agent/common/rpc_errors.def"
 #undef X
 };
@@ -120,4 +122,14 @@ unsigned rpc_connect_status(enum rpc_code code)
 unsigned rpc_rest_status(enum rpc_code code)
 {
     return codes[code].rest_status;
+}
+
+const char *rpc_api_code(enum rpc_code code)
+{
+    return codes[code].api_code;
+}
+
+bool rpc_may_retry(enum rpc_code code)
+{
+    return codes[code].retry == RETRY;
 }

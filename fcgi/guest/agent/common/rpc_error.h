@@ -7,9 +7,10 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 enum rpc_code {
-#define X(symbol, connect_code, grpc_number, connect_status, rest_status) symbol,
+#define X(symbol, connect_code, grpc_number, connect_status, rest_status, api_code, retry) symbol,
 #include "agent/common/rpc_errors.def"
 #undef X
     RPC_CODE_COUNT
@@ -37,3 +38,7 @@ const char *rpc_connect_code(enum rpc_code code); /* "not_found" */
 unsigned rpc_grpc_number(enum rpc_code code);
 unsigned rpc_connect_status(enum rpc_code code);
 unsigned rpc_rest_status(enum rpc_code code);
+const char *rpc_api_code(enum rpc_code code); /* as in the errors of the API: "not_found" */
+
+/* Whether the same request can succeed later: its answer gets Retry-After. */
+bool rpc_may_retry(enum rpc_code code);

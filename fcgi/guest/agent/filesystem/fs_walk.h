@@ -15,7 +15,7 @@ struct fs_walk {
 };
 
 /* ListDir: an fs_message_listed, each directory before what is in it, names in byte order.
- * RPC_RESOURCE_EXHAUSTED: there are more than GUEST_LISTED_MAX; found out before they are read. */
+ * RPC_TOO_LARGE: there are more than GUEST_LISTED_MAX; found out before they are read. */
 int fs_walk_list(const void *walk, struct buffer *answer, struct rpc_error *error);
 
 /* Remove: everything at path; what is already gone is fine. */

@@ -141,7 +141,7 @@ int rpc_reply(struct request *request, json_t *answer)
     rpc_encode(request, answer, &message);
     json_decref(answer);
     if (buffer_overflowed(&message)) {
-        rpc_error_set(&error, RPC_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
+        rpc_error_set(&error, RPC_TOO_LARGE, "the answer is larger than %d MiB",
                       WORKER_ANSWER_MAX / 1024 / 1024);
         return request_reply_error(request, &error);
     }

@@ -17,11 +17,15 @@
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/trace.h"
 #include "httpd/server.h"
 
 #define CONNECTION_MEMORY (256 * 1024)
 #define IDLE_TIMEOUT_S    300
+
+#define REQUEST_ID_MAX    128
+#define RETRY_AFTER_S     2
 
 /* Of a body that is refused. */
 #define SWALLOW_ANSWER_AT (1024 * 1024)
@@ -153,16 +157,28 @@ static void on_closed(struct httpd_request *http)
     request_free(request_of(http));
 }
 
+/* The service's own refusals at this address have these members too. The header comes from nginx,
+ * but not at the addresses of E2B's clients. */
+static void add_api_members(const struct request *request, json_t *json)
+{
+    const char *id = httpd_header(&request->http, "X-Request-Id");
+    if (!id || strlen(id) > REQUEST_ID_MAX || !str_is_utf8(id, strlen(id)))
+        return;
+    json_object_set_new(json, "error", json_string(rpc_api_code(request->error.code)));
+    json_object_set_new(json, "request_id", json_string(id));
+}
+
 static json_t *error_json(const struct request *request, unsigned *status)
 {
     const struct rpc_error *error = &request->error;
-    if (rpc_is_service_path(request->http.path)) {
-        *status = rpc_connect_status(error->code);
-        return json_pack("{s:s, s:s}", "code", rpc_connect_code(error->code), "message",
-                         error->message);
-    }
-    *status = rpc_rest_status(error->code);
-    return json_pack("{s:i, s:s}", "code", (int)*status, "message", error->message);
+    bool is_rpc = rpc_is_service_path(request->http.path);
+    *status = is_rpc ? rpc_connect_status(error->code) : rpc_rest_status(error->code);
+    json_t *json = json_pack("{s:s}", "message", error->message);
+    json_object_set_new(json, "code",
+                        is_rpc ? json_string(rpc_connect_code(error->code))
+                               : json_integer((json_int_t)*status));
+    add_api_members(request, json);
+    return json;
 }
 
 /* The error in the protocol that the path speaks. */
@@ -180,6 +196,8 @@ static void describe_failure(const struct httpd_request *http, struct httpd_fail
     autofree char *text = json_dumps(json, JSON_COMPACT);
     failure->type = "application/json";
     buffer_append_string(&failure->body, text);
+    if (rpc_may_retry(request->error.code))
+        failure->retry_after_s = RETRY_AFTER_S;
     if (request->error.code == RPC_METHOD_NOT_ALLOWED)
         route_allow(request->agent->routes, http->path, &failure->allow);
 }

@@ -74,7 +74,7 @@ run_in_copy(const struct request *request, worker_function *work, const void *co
     fd = STDERR_FILENO + 1;
     int rc = work(context, &answer, &error);
     if (rc == 0 && buffer_overflowed(&answer))
-        rc = rpc_error_set(&error, RPC_RESOURCE_EXHAUSTED, "the answer is larger than %d MiB",
+        rc = rpc_error_set(&error, RPC_TOO_LARGE, "the answer is larger than %d MiB",
                            WORKER_ANSWER_MAX / 1024 / 1024);
     if (rc < 0)
         send_error(&error, fd);
