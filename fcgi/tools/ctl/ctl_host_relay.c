@@ -127,7 +127,8 @@ static int read_authority(const char *dir, struct certificate_pair *authority, s
     return 0;
 }
 
-/* The group that reads the key ring: the gate calls agents through relays too, and is in no other. */
+/* The group that reads the key ring: the gate calls agents through relays too, and is in no other.
+ */
 static gid_t callers_group(const struct settings *settings)
 {
     struct stat info;
