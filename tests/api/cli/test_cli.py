@@ -202,6 +202,13 @@ def test_pause_resume_and_rm(cli):
 # --- commands ---
 
 
+def test_a_background_program_keeps_no_command(cli, sandbox):
+    """The command ends, and the program that holds its output runs on."""
+    for options in ([], ["-n"]):
+        pid = cli.say("exec", *options, "work", "sh", "-c", "sleep 600 & echo $!").strip()
+        sandbox.data.check(f"kill -0 {pid} && kill {pid}")
+
+
 def test_exec_has_the_programs_output_and_exit_code(cli, sandbox):
     done = cli("exec", "work", "sh", "-c", "echo $GREETING; echo err >&2; exit 42")
     assert (done.returncode, done.stdout, done.stderr) == (42, b"hello\n", b"err\n")

@@ -52,6 +52,12 @@ def test_a_signal_that_ends_the_command_is_in_its_exit_code(ssh, work):
         assert command.status() == 128 + 10
 
 
+def test_a_background_program_keeps_no_command(ssh, work):
+    """The command ends, and the program that holds its output runs on."""
+    pid = ssh.say(work.id, "sleep 600 & echo $!").strip()
+    work.data.check(f"kill -0 {pid} && kill {pid}")
+
+
 def test_a_client_that_asks_whether_somebody_is_there_is_answered(ssh, work):
     process = ssh.start(work.id, "echo in; cat", options=["-vvv", "-o", "ServerAliveInterval=1",
                                                            "-o", "ServerAliveCountMax=90"])
