@@ -43,10 +43,10 @@ static const struct db_statement *const everywhere[] = {
 };
 const struct db_statement_list archive_statements = DB_STATEMENT_LIST(everywhere);
 
-const struct lease_table archive_storing = LEASE_TABLE_OWNED_AS(
-    "archives.storing", "archives", "id", "lease_until_ms", "state = 'storing'");
-const struct lease_table archive_removing = LEASE_TABLE_OWNED_AS(
-    "archives.removing", "archives", "id", "lease_until_ms", "state = 'removing'");
+const struct lease_table archive_storing = LEASE_TEAMS_OWNED(
+    "archives.storing", "archives", "id", "lease_until_ms", "state = 'storing'", "team_id");
+const struct lease_table archive_removing = LEASE_TEAMS_OWNED(
+    "archives.removing", "archives", "id", "lease_until_ms", "state = 'removing'", "team_id");
 
 static const struct db_statement get_statement = {"archive.get", COLUMNS " WHERE id = ?", false};
 static const struct db_statement insert_statement = {
@@ -121,11 +121,11 @@ static const struct db_statement failure_statement = {
     true};
 
 static const struct db_statement *const work[] = {
-    &archive_storing.due,   &archive_storing.take,   &archive_storing.renew, &archive_removing.due,
-    &archive_removing.take, &archive_removing.renew, &get_statement,         &insert_statement,
-    &begun_statement,       &whole_statement,        &failed_statement,      &drop_statement,
-    &again_statement,       &forget_statement,       &failing_statement,     &knows_statement,
-    &list_statement,
+    &archive_storing.line,  &archive_storing.due,  &archive_storing.take,  &archive_storing.renew,
+    &archive_removing.line, &archive_removing.due, &archive_removing.take, &archive_removing.renew,
+    &get_statement,         &insert_statement,     &begun_statement,       &whole_statement,
+    &failed_statement,      &drop_statement,       &again_statement,       &forget_statement,
+    &failing_statement,     &knows_statement,      &list_statement,
 };
 const struct db_statement_list archive_work_statements = DB_STATEMENT_LIST(work);
 

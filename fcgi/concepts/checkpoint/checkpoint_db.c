@@ -96,8 +96,8 @@ static const struct db_statement abandoned_statement = {
     " UNION ALL"
     " SELECT id FROM checkpoints WHERE state = 'forking' AND lease_until_ms < ? LIMIT 100",
     true};
-static const struct lease_table removals =
-    LEASE_TABLE("checkpoints", "id", "lease_until_ms", "state = 'deleting'");
+static const struct lease_table removals = LEASE_TEAMS(
+    "checkpoints", "checkpoints", "id", "lease_until_ms", "state = 'deleting'", "team_id");
 static const struct db_statement in_use_statement = {
     "checkpoint.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
@@ -148,6 +148,7 @@ static const struct db_statement *const statements[] = {
     &made_in_statement,
     &deleting_statement,
     &abandoned_statement,
+    &removals.line,
     &removals.due,
     &removals.take,
     &removals.renew,

@@ -72,8 +72,9 @@ static const struct lease_table held =
     "   AND o.kind <> 'template' AND o.id <> moves.id AND o.lease_owner <> ''"   \
     "   AND o.lease_until_ms > UNIX_TIMESTAMP(NOW(3)) * 1000))"
 static const struct lease_table due[] = {
-    LEASE_TABLE_OWNED_AS("moving.others", "moves", "id", "lease_until_ms", DUE " AND asked = 0"),
-    LEASE_TABLE_OWNED_AS("moving.asked", "moves", "id", "lease_until_ms", DUE TURN),
+    LEASE_TEAMS_OWNED("moving.others", "moves", "id", "lease_until_ms", DUE " AND asked = 0",
+                      "team_id"),
+    LEASE_TEAMS_OWNED("moving.asked", "moves", "id", "lease_until_ms", DUE TURN, "team_id"),
 };
 
 static const struct db_statement *const statements[] = {
@@ -81,7 +82,8 @@ static const struct db_statement *const statements[] = {
     &insert_statement, &owner_statement,  &clear_statement,   &copied_statement,
     &left_statement,   &failed_statement, &failure_statement, &delete_statement,
     &note_statement,   &counts_statement, &purge_statement,   &held.renew,
-    &due[0].due,       &due[0].take,      &due[1].due,        &due[1].take,
+    &due[0].line,      &due[1].line,      &due[0].due,        &due[0].take,
+    &due[1].due,       &due[1].take,
 };
 const struct db_statement_list moving_statements = DB_STATEMENT_LIST(statements);
 

@@ -32,8 +32,9 @@ static const struct db_statement status_statement = {
     "recipe.status",
     "SELECT state, failed_step, failure FROM template_recipes WHERE template_version_id = ?", true};
 
-static const struct lease_table recipes = LEASE_TABLE_OWNED_AS(
-    "recipe", "template_recipes", "template_version_id", "lease_until_ms", "state <> 'done'");
+static const struct lease_table recipes =
+    LEASE_TEAMS_OWNED("recipe", "template_recipes", "template_version_id", "lease_until_ms",
+                      "state <> 'done'", "team_id");
 static const struct db_statement get_statement = {
     "recipe.get",
     "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure"
@@ -57,10 +58,10 @@ static const struct db_statement fail_statement = {
     "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?" OURS, false};
 
 static const struct db_statement *const statements[] = {
-    &count_statement,   &insert_statement,   &begin_statement,   &status_statement,
-    &recipes.due,       &recipes.take,       &recipes.renew,     &get_statement,
-    &sandbox_statement, &progress_statement, &copying_statement, &done_statement,
-    &fail_statement,    &give_up_statement,
+    &count_statement, &insert_statement,  &begin_statement,    &status_statement,
+    &recipes.line,    &recipes.due,       &recipes.take,       &recipes.renew,
+    &get_statement,   &sandbox_statement, &progress_statement, &copying_statement,
+    &done_statement,  &fail_statement,    &give_up_statement,
 };
 const struct db_statement_list recipe_statements = DB_STATEMENT_LIST(statements);
 

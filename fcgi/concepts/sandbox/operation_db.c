@@ -29,21 +29,17 @@ static const struct db_statement turn_statement = {
     false};
 static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
     "operations.held", "operations", "id", "lease_until_ms", "state = 'running'");
+#define DUE(name, kinds)                                          \
+    LEASE_TEAMS_OWNED(name, "operations", "id", "lease_until_ms", \
+                      "state = 'running' AND kind " kinds,        \
+                      "(SELECT s.team_id FROM sandboxes s"        \
+                      " WHERE s.id = operations.sandbox_id)")
 static const struct lease_table due_operations[] = {
-    [OPERATIONS_URGENT] =
-        LEASE_TABLE_OWNED_AS("operations.urgent", "operations", "id", "lease_until_ms",
-                             "state = 'running' AND kind NOT IN ('destroy', 'fork', 'move')"),
-    [OPERATIONS_ANY] = LEASE_TABLE_OWNED("operations", "id", "lease_until_ms",
-                                         "state = 'running' AND kind NOT IN ('fork', 'move')"),
-    [OPERATIONS_REMOVAL] =
-        LEASE_TABLE_OWNED_AS("operations.removal", "operations", "id", "lease_until_ms",
-                             "state = 'running' AND kind = 'destroy'"),
-    [OPERATIONS_FORK] =
-        LEASE_TABLE_OWNED_AS("operations.fork", "operations", "id", "lease_until_ms",
-                             "state = 'running' AND kind = 'fork'"),
-    [OPERATIONS_MOVE] =
-        LEASE_TABLE_OWNED_AS("operations.move", "operations", "id", "lease_until_ms",
-                             "state = 'running' AND kind = 'move'"),
+    [OPERATIONS_URGENT] = DUE("operations.urgent", "NOT IN ('destroy', 'fork', 'move')"),
+    [OPERATIONS_ANY] = DUE("operations", "NOT IN ('fork', 'move')"),
+    [OPERATIONS_REMOVAL] = DUE("operations.removal", "= 'destroy'"),
+    [OPERATIONS_FORK] = DUE("operations.fork", "= 'fork'"),
+    [OPERATIONS_MOVE] = DUE("operations.move", "= 'move'"),
 };
 static const struct db_statement answers_statement = {
     "operation.answers_wait",
@@ -74,14 +70,19 @@ static const struct db_statement *const statements[] = {
     &end_statement,
     &held_operations.renew,
     &defer_statement,
+    &due_operations[OPERATIONS_URGENT].line,
     &due_operations[OPERATIONS_URGENT].due,
     &due_operations[OPERATIONS_URGENT].take,
+    &due_operations[OPERATIONS_ANY].line,
     &due_operations[OPERATIONS_ANY].due,
     &due_operations[OPERATIONS_ANY].take,
+    &due_operations[OPERATIONS_REMOVAL].line,
     &due_operations[OPERATIONS_REMOVAL].due,
     &due_operations[OPERATIONS_REMOVAL].take,
+    &due_operations[OPERATIONS_FORK].line,
     &due_operations[OPERATIONS_FORK].due,
     &due_operations[OPERATIONS_FORK].take,
+    &due_operations[OPERATIONS_MOVE].line,
     &due_operations[OPERATIONS_MOVE].due,
     &due_operations[OPERATIONS_MOVE].take,
     &get_statement,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "db/lease.h"
 #include "host/host.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_columns.h"
@@ -33,11 +34,8 @@ static const struct db_statement look_version_statement = {
 static const struct db_statement lock_statement = {
     "sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS " FROM sandboxes s WHERE s.id = ? FOR UPDATE",
     false};
-static const struct db_statement lock_due_statement = {
-    "sandbox.lock_due",
-    "SELECT id FROM sandboxes WHERE state = 'ready' AND deadline_at_ms <= ?"
-    " ORDER BY deadline_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
-    false};
+static const struct lease_table deadlines = LEASE_TEAMS(
+    "sandbox.deadline", "sandboxes", "id", "deadline_at_ms", "state = 'ready'", "team_id");
 
 /* Of the columns of the table: their names, a place for each, and their values. */
 #define NOTHING_2(expression, read)
@@ -107,13 +105,27 @@ static const struct db_statement kept_on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,           &get_any_statement,        &look_statement,
-    &look_version_statement,  &lock_statement,           &lock_due_statement,
-    &insert_statement,        &update_statement,         &update_policy_statement,
-    &update_ports_statement,  &clear_metadata_statement, &index_metadata_statement,
-    &destroyed_statement,     &agent_statement,          &of_instance_statement,
-    &rehost_statement,        &of_route_statement,       &end_sessions_statement,
-    &ready_on_host_statement, &kept_on_host_statement,
+    &get_statement,
+    &get_any_statement,
+    &look_statement,
+    &look_version_statement,
+    &lock_statement,
+    &deadlines.line,
+    &deadlines.due,
+    &insert_statement,
+    &update_statement,
+    &update_policy_statement,
+    &update_ports_statement,
+    &clear_metadata_statement,
+    &index_metadata_statement,
+    &destroyed_statement,
+    &agent_statement,
+    &of_instance_statement,
+    &rehost_statement,
+    &of_route_statement,
+    &end_sessions_statement,
+    &ready_on_host_statement,
+    &kept_on_host_statement,
 };
 const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
 
@@ -251,12 +263,12 @@ int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32
     return 0;
 }
 
-int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err)
+int sandbox_row_lock_due(struct db *db, char id[ID_SIZE], struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_due_statement, DB_ARGS(db_i64(now_ms)), &rows, err) < 0)
+    char key[LEASE_KEY_SIZE];
+    if (lease_lock(db, &deadlines, key, err) < 0)
         return -1;
-    snprintf(id, ID_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
+    snprintf(id, ID_SIZE, "%.*s", ID_SIZE - 1, key);
     return 0;
 }
 

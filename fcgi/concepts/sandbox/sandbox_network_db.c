@@ -32,8 +32,8 @@ static const struct db_statement any_due_statement = {
     "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
     " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)",
     true};
-static const struct lease_table policies =
-    LEASE_TABLE("sandboxes", "id", "network_due_at_ms", "network_due_at_ms IS NOT NULL");
+static const struct lease_table policies = LEASE_TEAMS(
+    "policies", "sandboxes", "id", "network_due_at_ms", "network_due_at_ms IS NOT NULL", "team_id");
 static const struct db_statement forget_statement = {
     "network.forget", "UPDATE sandboxes SET network_due_at_ms = NULL WHERE id = ? AND visible = 0",
     false};
@@ -49,9 +49,13 @@ static const struct db_statement quarantine_statement = {
     false};
 static const struct db_statement orphan_statement = {
     "network.orphan",
-    "SELECT host_id, address, policy_of FROM host_addresses WHERE policy_due_at_ms <= ?"
-    " ORDER BY policy_due_at_ms LIMIT 1 FOR UPDATE SKIP LOCKED",
+    "SELECT host_id, address, policy_of FROM host_addresses WHERE address = ? AND policy_of IS NOT"
+    " NULL",
     false};
+/* The row of a sandbox that has ended stays for longer than its policy. */
+static const struct lease_table orphans =
+    LEASE_TEAMS("orphans", "host_addresses", "address", "policy_due_at_ms", "policy_of IS NOT NULL",
+                "(SELECT s.team_id FROM sandboxes s WHERE s.id = policy_of)");
 static const struct db_statement orphan_again_statement = {
     "network.orphan_again",
     "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?", false};
@@ -81,11 +85,11 @@ static const struct db_statement ranges_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &update_statement,     &any_due_statement, &applied_statement,      &policies.due,
-    &policies.take,        &policies.renew,    &forget_statement,       &defer_host_statement,
-    &quarantine_statement, &orphan_statement,  &orphan_again_statement, &orphan_gone_statement,
-    &desired_statement,    &failed_statement,  &lost_statement,         &holds_statement,
-    &ranges_statement,
+    &update_statement, &any_due_statement,      &applied_statement,     &policies.due,
+    &policies.line,    &orphans.line,           &orphans.due,           &policies.take,
+    &policies.renew,   &forget_statement,       &defer_host_statement,  &quarantine_statement,
+    &orphan_statement, &orphan_again_statement, &orphan_gone_statement, &desired_statement,
+    &failed_statement, &lost_statement,         &holds_statement,       &ranges_statement,
 };
 const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
 
@@ -168,8 +172,13 @@ int network_row_take_orphan(struct db *db, int64_t again_at_ms, struct orphan *o
                             struct error **err)
 {
     db_rows_auto *rows = NULL;
+    char address[LEASE_KEY_SIZE];
     *orphan = (struct orphan){0};
-    if (db_query(db, &orphan_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lease_lock(db, &orphans, address, err) < 0)
+        return -1;
+    if (!*address)
+        return 0;
+    if (db_query(db, &orphan_statement, DB_ARGS(db_text(address)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;

@@ -46,7 +46,7 @@ int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32
                       struct error **err);
 
 /* The next sandbox whose deadline has passed, locked; id is "" when there is none. */
-int sandbox_row_lock_due(struct db *db, int64_t now_ms, char id[ID_SIZE], struct error **err);
+int sandbox_row_lock_due(struct db *db, char id[ID_SIZE], struct error **err);
 
 /* The sandboxes that should be running on a host, with their instances. The caller frees. */
 struct sandbox_ready {

@@ -28,13 +28,14 @@ static const struct db_statement overdue_statement = {
     "SELECT COUNT(*) FROM sandbox_sizes z JOIN sandboxes s ON s.id = z.sandbox_id"
     " WHERE s.state = 'ready' AND (z.attempts >= 5 OR z.due_at_ms <= ?)",
     true};
-const struct lease_table sandbox_sizes =
-    LEASE_TABLE_OWNED("sandbox_sizes", "sandbox_id", "due_at_ms", "due_at_ms IS NOT NULL");
+const struct lease_table sandbox_sizes = LEASE_TEAMS_OWNED(
+    "sandbox_sizes", "sandbox_sizes", "sandbox_id", "due_at_ms", "due_at_ms IS NOT NULL",
+    "(SELECT s.team_id FROM sandboxes s WHERE s.id = sandbox_sizes.sandbox_id)");
 
 static const struct db_statement *const statements[] = {
-    &owe_statement,      &forget_statement,    &known_statement,   &hold_statement,
-    &defer_statement,    &told_statement,      &overdue_statement, &sandbox_sizes.due,
-    &sandbox_sizes.take, &sandbox_sizes.renew,
+    &owe_statement,     &forget_statement,   &known_statement,     &hold_statement,
+    &defer_statement,   &told_statement,     &overdue_statement,   &sandbox_sizes.line,
+    &sandbox_sizes.due, &sandbox_sizes.take, &sandbox_sizes.renew,
 };
 const struct db_statement_list sandbox_size_statements = DB_STATEMENT_LIST(statements);
 

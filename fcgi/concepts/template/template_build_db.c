@@ -41,8 +41,9 @@ static const struct db_statement log_statement = {
     "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
     " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
     false};
-static const struct lease_table builds =
-    LEASE_TABLE_OWNED("template_versions", "id", "lease_until_ms", "state = 'building'");
+#define OWNER "(SELECT t.owner FROM templates t WHERE t.id = template_versions.template_id)"
+static const struct lease_table builds = LEASE_TEAMS_OWNED(
+    "template.building", "template_versions", "id", "lease_until_ms", "state = 'building'", OWNER);
 static const struct db_statement get_statement = {"template.get_building",
                                                   TEMPLATE_COLUMNS " WHERE v.id = ?", true};
 static const struct db_statement built_statement = {
@@ -92,8 +93,8 @@ static const struct db_statement free_slug_statement = {
 static const struct db_statement hold_statement = {
     "template.hold", "SELECT 1 FROM template_versions WHERE id = ? AND state = 'ready'", false};
 
-static const struct lease_table removals =
-    LEASE_TABLE_OWNED("template_versions", "id", "lease_until_ms", "state = 'deleting'");
+static const struct lease_table removals = LEASE_TEAMS_OWNED(
+    "template.deleting", "template_versions", "id", "lease_until_ms", "state = 'deleting'", OWNER);
 static const struct db_statement no_sources_statement = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
 static const struct db_statement deleted_statement = {
@@ -112,6 +113,7 @@ static const struct db_statement *const statements[] = {
     &count_statement,
     &log_of_statement,
     &log_statement,
+    &builds.line,
     &builds.due,
     &builds.take,
     &get_statement,
@@ -126,6 +128,7 @@ static const struct db_statement *const statements[] = {
     &delete_version_statement,
     &free_slug_statement,
     &hold_statement,
+    &removals.line,
     &removals.due,
     &removals.take,
     &removals.renew,

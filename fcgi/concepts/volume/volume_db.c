@@ -71,8 +71,8 @@ static const struct db_statement deleted_statement = {
     "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'",
     false};
 /* One that is still being made when its lease ends was given up, and is to be removed as well. */
-static const struct lease_table unfinished =
-    LEASE_TABLE("volumes", "id", "lease_until_ms", "state IN ('creating', 'deleting')");
+static const struct lease_table unfinished = LEASE_TEAMS(
+    "volumes", "volumes", "id", "lease_until_ms", "state IN ('creating', 'deleting')", "team_id");
 /* A worker that makes a volume keeps its lease until another one deletes the volume. */
 static const struct lease_table making = {
     .renew = {"volume.keep",
@@ -92,11 +92,11 @@ static const struct db_statement on_host_statement = {
     true};
 
 static const struct db_statement *const statements[] = {
-    &get_statement,     &get_any_statement, &lock_statement,    &lock_team_statement,
-    &name_statement,    &count_statement,   &host_statement,    &insert_statement,
-    &ready_statement,   &delete_statement,  &deleted_statement, &unfinished.due,
-    &unfinished.take,   &unfinished.renew,  &making.renew,      &kept_statement,
-    &on_host_statement,
+    &get_statement,   &get_any_statement, &lock_statement,    &lock_team_statement,
+    &name_statement,  &count_statement,   &host_statement,    &insert_statement,
+    &ready_statement, &delete_statement,  &deleted_statement, &unfinished.line,
+    &unfinished.due,  &unfinished.take,   &unfinished.renew,  &making.renew,
+    &kept_statement,  &on_host_statement,
 };
 const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
 

@@ -2,16 +2,145 @@
 #include "db/lease.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
+
+/* --- whose turn it is --- */
+
+enum {
+    /* A team whose turn is forgotten comes before all that are known, so that a team with many rows
+     * gets at most one turn in so many while others have rows. */
+    TURNS_KNOWN = 256,
+    /* Other processes hold as many rows at most, in the moment between their look and their take.
+     */
+    TRIES_MOST = 64,
+};
+
+/* The last turns that this process gave, in any order. */
+struct turn {
+    uint64_t of; /* a team's, of one kind of work */
+    uint64_t number;
+};
+static struct turn turns[TURNS_KNOWN];
+static uint64_t turns_given;
+
+struct candidate {
+    char key[LEASE_KEY_SIZE];
+    uint64_t of, last_turn; /* 0: none that is known */
+    size_t place;           /* in the line */
+    uint64_t of_team;       /* which one of its team's rows it is; 1: the first */
+};
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u; /* FNV-1a: the ids are ours */
+    return hash;
+}
+
+static uint64_t last_turn(uint64_t of)
+{
+    for (size_t i = 0; i < TURNS_KNOWN; i++)
+        if (turns[i].of == of)
+            return turns[i].number;
+    return 0;
+}
+
+static void note_turn(uint64_t of)
+{
+    struct turn *oldest = turns;
+    for (size_t i = 0; i < TURNS_KNOWN; i++) {
+        if (turns[i].of == of) {
+            oldest = &turns[i];
+            break;
+        }
+        if (turns[i].number < oldest->number)
+            oldest = &turns[i];
+    }
+    *oldest = (struct turn){of, ++turns_given};
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct candidate *left = a, *right = b;
+    if (left->of_team != right->of_team)
+        return left->of_team < right->of_team ? -1 : 1;
+    if (left->last_turn != right->last_turn)
+        return left->last_turn < right->last_turn ? -1 : 1;
+    return left->place < right->place ? -1 : left->place > right->place;
+}
+
+/* The first rows of each team: those of teams whose turn is longest ago come first. */
+static int read_line(struct db *db, const struct lease_table *table, struct candidate **line,
+                     size_t *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    uint64_t work = hash_text(0xcbf29ce484222325u, table->line.name);
+    *count = 0;
+    if (db_query(db, &table->line, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+        return -1;
+    while (*count < LEASE_LINE_MAX && db_rows_next(rows)) {
+        *line = xreallocarray(*line, *count + 1, sizeof **line);
+        struct candidate *one = &(*line)[*count];
+        db_copy_text(one->key, rows, 0);
+        one->of = hash_text(work, db_get_text(rows, 1));
+        one->last_turn = last_turn(one->of);
+        one->of_team = db_get_u64(rows, 2);
+        one->place = (*count)++;
+    }
+    if (*count)
+        qsort(*line, *count, sizeof **line, compare);
+    return 0;
+}
+
+/* --- one row --- */
+
+/* Lock the next row of a table without teams, or of the team that has its turn. No key: none. */
+static int lock_next(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
+                     struct db_rows **rows, struct error **err)
+{
+    autofree struct candidate *line = NULL;
+    size_t count;
+    *key = '\0';
+    if (!table->line.sql) {
+        if (db_query(db, &table->due, DB_ARGS(db_i64(clock_now_ms())), rows, err) < 0)
+            return -1;
+        snprintf(key, LEASE_KEY_SIZE, "%s", db_rows_next(*rows) ? db_get_text(*rows, 0) : "");
+        return 0;
+    }
+    if (read_line(db, table, &line, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count && i < TRIES_MOST; i++) {
+        db_rows_free(*rows);
+        *rows = NULL;
+        if (db_query(db, &table->due, DB_ARGS(db_text(line[i].key), db_i64(clock_now_ms())), rows,
+                     err) < 0)
+            return -1;
+        if (!db_rows_next(*rows))
+            continue; /* another process has it by now */
+        snprintf(key, LEASE_KEY_SIZE, "%s", line[i].key);
+        note_turn(line[i].of);
+        return 0;
+    }
+    return 0;
+}
+
+int lease_lock(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
+               struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    return lock_next(db, table, key, &rows, err);
+}
 
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &table->due, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
+    if (lock_next(db, table, key, &rows, err) < 0)
         return -1;
-    snprintf(key, LEASE_KEY_SIZE, "%s", db_rows_next(rows) ? db_get_text(rows, 0) : "");
     if (!*key)
         return 0;
     struct db_value until = db_i64(clock_in_ms(lease_ms));

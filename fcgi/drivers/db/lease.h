@@ -12,6 +12,10 @@
  * The last argument says which rows can be leased. With a column `lease_owner`, and `attempts` that
  * counts how many took the row, it is LEASE_TABLE_OWNED(): an owner learns from lease_renew() that
  * it is the owner no more. The statements belong into the list of statements of the concept.
+ *
+ * Rows that belong to tenants are LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as
+ * one more argument: then teams take turns in each process, and a team with a thousand rows delays
+ * another team by one row.
  */
 #pragma once
 
@@ -25,6 +29,7 @@
 
 struct lease_table {
     struct db_statement due, take, renew;
+    struct db_statement line; /* the first rows of each team; no text: teams take no turns */
     bool has_owner;
 };
 
@@ -58,11 +63,58 @@ struct lease_table {
         .has_owner = true,                                                             \
     }
 
-/* Inside a transaction: take the row that has been free for longest, for lease_ms. key is "" when
- * there is none. owner and attempts (how many took it, this one included) may be NULL for a table
- * without them. */
+/* Rows of tenants. team: an expression over a row; a row may have lost its team (NULL).
+ *
+ * The first statement locks nothing, so that processes do not hide rows from each other; the second
+ * one locks the chosen row. Several rows of a team: other processes may have its first ones. */
+#define LEASE_TEAM_ROWS 8 /* of each team, in the line */
+#define LEASE_LINE_MAX  1000
+#define LEASE_TEXT_(x)  #x
+#define LEASE_TEXT(x)   LEASE_TEXT_(x)
+#define LEASE_LINE_(table, key, until, rows, team)                                                \
+    "SELECT l.due_key, l.team, l.place FROM (SELECT CONCAT(" key ", '') AS due_key,"              \
+    " COALESCE(" team ", '') AS team, " until " AS due_ms, ROW_NUMBER() OVER (PARTITION BY " team \
+    " ORDER BY " until ") AS place"                                                               \
+    " FROM " table " WHERE " rows " AND " until " <= ?) l WHERE l.place <= " LEASE_TEXT(          \
+        LEASE_TEAM_ROWS) " ORDER BY l.place, l.due_ms LIMIT " LEASE_TEXT(LEASE_LINE_MAX)
+#define LEASE_ONE_(columns, table, key, until, rows)                              \
+    "SELECT " columns " FROM " table " WHERE " key " = ? AND " rows " AND " until \
+    " <= ? FOR UPDATE SKIP LOCKED"
+
+#define LEASE_TEAMS(name, table, key, until, rows, team)                                           \
+    {                                                                                              \
+        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team), false},                 \
+        .due = {name ".due", LEASE_ONE_(key, table, key, until, rows), false},                     \
+        .take = {name ".take", "UPDATE " table " SET " until " = ? WHERE " key " = ?", false},     \
+        .renew = {name ".renew", "UPDATE " table " SET " until " = ? WHERE " key " = ? AND " rows, \
+                  false},                                                                          \
+    }
+
+#define LEASE_TEAMS_OWNED(name, table, key, until, rows, team)                              \
+    {                                                                                       \
+        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team), false},          \
+        .due = {name ".due", LEASE_ONE_(key ", attempts", table, key, until, rows), false}, \
+        .take = {name ".take",                                                              \
+                 "UPDATE " table " SET " until                                              \
+                 " = ?, lease_owner = ?, attempts = attempts + 1 WHERE " key " = ?",        \
+                 false},                                                                    \
+        .renew = {name ".renew",                                                            \
+                  "UPDATE " table " SET " until " = ? WHERE " key                           \
+                  " = ? AND lease_owner = ? AND " rows,                                     \
+                  false},                                                                   \
+        .has_owner = true,                                                                  \
+    }
+
+/* Inside a transaction: take a row that is free, for lease_ms: the one that has been free for
+ * longest, of the team whose last turn in this process is longest ago. key is "" when there is
+ * none. owner and attempts (how many took it, this one included) may be NULL for a table without
+ * them. */
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
+
+/* The same, but only lock the row: the caller changes it so that it is due no more. */
+int lease_lock(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
+               struct error **err);
 
 /* Have it for lease_ms from now. Errors: ERR_LEASE_LOST when it is not ours any more, or is none of
  * the rows that can be leased. */

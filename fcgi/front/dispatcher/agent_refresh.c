@@ -38,6 +38,12 @@ struct restarted {
     int64_t again_at_ms; /* not asked before */
 };
 
+/* One of the round. */
+struct asked {
+    char id[ID_SIZE];
+    uint64_t team;
+};
+
 /* How long the agents of a team have kept this process waiting, since a while. */
 struct team_time {
     uint64_t team;
@@ -49,8 +55,8 @@ struct agent_refresh {
     struct restarted restarted[RESTARTED_MAX];
     size_t restarted_count;
     struct team_time times[TEAMS_MAX];
-    int64_t forget_at_ms;        /* monotonic */
-    struct sandbox_ready *round; /* still to be asked */
+    int64_t forget_at_ms; /* monotonic */
+    struct asked *round;  /* still to be asked */
     size_t round_count;
 };
 
@@ -92,10 +98,32 @@ static int reinitialise(struct worker *worker, const char *id, bool *answered, s
 
 /* --- after a reboot --- */
 
+static size_t count_of_team(const struct agent_refresh *refresh, uint64_t team)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < refresh->restarted_count; i++)
+        count += refresh->restarted[i].team == team;
+    return count;
+}
+
+/* One of the team with the most; the next round asks it. */
+static void drop_one(struct agent_refresh *refresh)
+{
+    size_t most = 0, at = 0;
+    for (size_t i = 0; i < refresh->restarted_count; i++) {
+        size_t count = count_of_team(refresh, refresh->restarted[i].team);
+        if (count <= most)
+            continue;
+        most = count;
+        at = i;
+    }
+    refresh->restarted[at] = refresh->restarted[--refresh->restarted_count];
+}
+
 void agent_refresh_restarted(struct agent_refresh *refresh, const char *instance_name)
 {
     if (refresh->restarted_count == RESTARTED_MAX)
-        return;
+        drop_one(refresh);
     struct restarted *one = &refresh->restarted[refresh->restarted_count++];
     *one = (struct restarted){.give_up_ms = clock_monotonic_ms() + START_MOST_MS};
     snprintf(one->instance_name, sizeof one->instance_name, "%s", instance_name);
@@ -206,10 +234,34 @@ static int add_to_round(void *context, const struct host *host, struct error **e
         return -1;
     refresh->round =
         xreallocarray(refresh->round, refresh->round_count + count + 1, sizeof *refresh->round);
-    if (count)
-        memcpy(&refresh->round[refresh->round_count], ready, count * sizeof *ready);
-    refresh->round_count += count;
+    for (size_t i = 0; i < count; i++) {
+        struct asked *one = &refresh->round[refresh->round_count++];
+        memcpy(one->id, ready[i].id, sizeof one->id);
+        one->team = pool_tenant(ready[i].team_id);
+    }
     return 0;
+}
+
+/* Ask one of the team whose agents have kept this process waiting for the shortest time. */
+static void ask_next(struct agent_refresh *refresh)
+{
+    size_t next = 0;
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = refresh->round_count; i-- > 0;) {
+        int64_t ms = waited_ms(refresh, refresh->round[i].team);
+        if (ms >= least_ms)
+            continue;
+        least_ms = ms;
+        next = i;
+    }
+    const struct asked one = refresh->round[next];
+    refresh->round[next] = refresh->round[--refresh->round_count];
+    /* One that does not answer, or is gone by now, is of no interest here. */
+    error_auto ignored = NULL;
+    bool answered;
+    int64_t started_ms = clock_monotonic_ms();
+    reinitialise(refresh->worker, one.id, &answered, &ignored);
+    time_of(refresh, one.team)->waited_ms += clock_monotonic_ms() - started_ms;
 }
 
 int agent_refresh_begin_round(struct agent_refresh *refresh, struct error **err)
@@ -230,13 +282,8 @@ unsigned agent_refresh_work(struct agent_refresh *refresh)
             drop_restarted(refresh, one);
         return 0;
     }
-    if (refresh->round_count) {
-        /* One that does not answer, or is gone by now, is none of this. */
-        error_auto ignored = NULL;
-        bool answered;
-        reinitialise(refresh->worker, refresh->round[--refresh->round_count].id, &answered,
-                     &ignored);
-    }
+    if (refresh->round_count)
+        ask_next(refresh);
     if (refresh->round_count)
         return 0;
     return refresh->restarted_count ? START_AGAIN_MS : IDLE_MS;

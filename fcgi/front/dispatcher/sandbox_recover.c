@@ -73,7 +73,7 @@ static int expire_body(struct db *db, void *context, struct error **err)
     struct sandbox *sandbox = &expire->work.sandbox;
     char id[ID_SIZE];
     sandbox_deinit(sandbox);
-    if (sandbox_row_lock_due(db, clock_now_ms(), id, err) < 0)
+    if (sandbox_row_lock_due(db, id, err) < 0)
         return -1;
     if (!id[0])
         return 0;
