@@ -4,8 +4,10 @@
  * it: the control plane names them in a header of its call to the host's firewall, which passes it
  * on to sandlot-limits over a socket of the host.
  *
- *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB [VOLUME:PATH]...      DISK_GB 0: as it is
+ *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB [tenant:NUMBER] [VOLUME:PATH]...
  *
+ * DISK_GB 0: as it is. NUMBER: pool_tenant() of the team, of which sandlot-limits serves a part of
+ * its orders at once only.
  * A path is percent-encoded where it has other bytes than printable ASCII, and '%' and blanks.
  * The line, with a line feed behind, is what sandlot-limits reads; it answers SIZING_DONE, or a
  * line that says why not. A header, as firewalls of versions before leave unknown ones alone.
@@ -15,6 +17,7 @@
 
 #define SIZING_HEADER "X-Sandlot-Size"
 #define SIZING_MAX    2048 /* bytes of the line; for more volumes Incus is asked */
+#define SIZING_TENANT "tenant:"
 #define SIZING_CHECK  "check"
 #define SIZING_DONE   "done\n"
 

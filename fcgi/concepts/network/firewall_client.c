@@ -62,11 +62,14 @@ static void append_path(struct buffer *line, const char *path)
 }
 
 /* What does not fit is not asked for. */
-static struct curl_slist *append_size(struct curl_slist *headers, const struct firewall_size *size)
+static struct curl_slist *append_size(struct curl_slist *headers, uint64_t tenant,
+                                      const struct firewall_size *size)
 {
     buffer_auto line = BUFFER_INIT(sizeof SIZING_HEADER + SIZING_MAX - 2);
     buffer_printf(&line, SIZING_HEADER ": %s %u %u %u", size->instance, size->cpu, size->memory_mb,
                   size->disk_gb);
+    if (tenant)
+        buffer_printf(&line, " " SIZING_TENANT "%llu", (unsigned long long)tenant);
     for (unsigned i = 0; i < size->mount_count; i++) {
         buffer_printf(&line, " %s:", size->mounts[i].volume);
         append_path(&line, size->mounts[i].path);
@@ -81,7 +84,7 @@ static struct curl_slist *json_headers(uint64_t tenant, const struct firewall_si
     if (tenant)
         headers = curl_slist_append(headers, whose);
     if (size)
-        headers = append_size(headers, size);
+        headers = append_size(headers, tenant, size);
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
     return curl_slist_append(headers, "Expect:");

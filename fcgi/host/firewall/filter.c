@@ -40,6 +40,8 @@ static int open_parts(struct filter *filter, struct error **err)
 int filter_open(const struct settings *settings, struct filter **filter, struct error **err)
 {
     struct filter *fresh = xcalloc(1, sizeof *fresh);
+    fresh->pending =
+        (struct places){.most = FILTER_PENDING_MAX, .most_of_tenant = FILTER_PENDING_TEAM_MAX};
     fresh->settings = settings;
     fresh->started_at_ms = clock_now_ms();
     fresh->wake_fd = -1;

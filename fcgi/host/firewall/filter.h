@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "base/deadline.h"
+#include "common/places.h"
 #include "config/settings.h"
 #include "firewall/denials.h"
 #include "firewall/flows.h"
@@ -19,7 +20,10 @@
 #include "firewall/rate.h"
 #include "network/protected.h"
 
-#define FILTER_RESOLVER 0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
+#define FILTER_PENDING_MAX      256 /* requests that wait at the same time */
+#define FILTER_PENDING_TEAM_MAX 64  /* of one team */
+
+#define FILTER_RESOLVER         0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
 
 struct filter_sandbox {
     uint32_t address; /* host byte order */
@@ -55,6 +59,8 @@ struct filter {
     struct flows *flows;
     struct protected_networks protected_networks;
     struct lookup_list lookups;
+    struct places pending; /* requests that wait, by the numbers of routes.c */
+    uint64_t last_pending;
     struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;

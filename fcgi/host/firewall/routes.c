@@ -32,9 +32,13 @@ static int read_address(const struct http_request *request, uint32_t *address, s
 /* --- requests that wait --- */
 
 /* For sandlot-limits, or for the addresses of denied names. Both may take a second, and a tenant
- * decides how often: so the one thread here serves others meanwhile (http_request.pending). */
+ * decides how often: so the one thread here serves others meanwhile (http_request.pending). Beyond
+ * the places of a team a request waits for neither: Incus gives the size, and the policy waits for
+ * its names without its caller. */
 struct pending {
-    int sizing; /* a connection of sizing_begin(); -1: none, or over */
+    struct filter *filter;
+    uint64_t number; /* of its place; 0: it has none */
+    int sizing;      /* a connection of sizing_begin(); -1: none, or over */
     char answer[SIZING_ANSWER_SIZE];
     struct deadline sizing_until;
     bool is_put; /* else only sandlot-limits is asked */
@@ -44,14 +48,19 @@ struct pending {
 static void pending_free(void *context)
 {
     struct pending *pending = context;
+    if (pending->number)
+        places_leave(&pending->filter->pending, pending->number);
     cleanup_close_(&pending->sizing);
     free(pending);
 }
 
-static struct pending *pend_begin(const struct filter *filter, const char *size)
+static struct pending *pend_begin(struct filter *filter, uint64_t tenant, const char *size)
 {
     struct pending *pending = xcalloc(1, sizeof *pending);
-    pending->sizing = sizing_begin(filter->settings->limits_socket, size);
+    pending->filter = filter;
+    if (places_take(&filter->pending, tenant, filter->last_pending + 1))
+        pending->number = ++filter->last_pending;
+    pending->sizing = pending->number ? sizing_begin(filter->settings->limits_socket, size) : -1;
     pending->sizing_until = deadline_in_ms(SIZING_WAIT_MS);
     return pending;
 }
@@ -88,7 +97,7 @@ static int pend_end(struct filter *filter, struct http_request *request,
     struct pending *pending = request->pending;
     bool over = sizing_is_over(pending), named = true;
     int result = pending->is_put ? filter_put_end(filter, &pending->put, &named, err) : 0;
-    if (result == 0 && !(over && named) && request->may_pend)
+    if (result == 0 && !(over && named) && pending->number && request->may_pend)
         return 0;
     request->pending = NULL;
     if (result == 0)
@@ -122,7 +131,7 @@ static int put_policy(void *context, struct http_request *request, struct http_r
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
                                "the path names another address");
     read_tenant(request, &wire);
-    struct pending *pending = pend_begin(context, http_header(request, SIZING_HEADER));
+    struct pending *pending = pend_begin(context, wire.tenant, http_header(request, SIZING_HEADER));
     pending->is_put = true;
     pending->put = (struct filter_put){.address = address, .revision = wire.revision};
     snprintf(pending->put.sandbox_id, sizeof pending->put.sandbox_id, "%s", wire.sandbox_id);
@@ -219,7 +228,7 @@ static int get_host(void *context, struct http_request *request, struct http_res
 static int get_sizing(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
-    pend(request, pend_begin(context, SIZING_CHECK));
+    pend(request, pend_begin(context, 0, SIZING_CHECK));
     return pend_end(context, request, response, err);
 }
 

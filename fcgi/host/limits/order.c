@@ -75,6 +75,16 @@ static int read_mount(char *word, struct order *order, struct error **err)
     return 0;
 }
 
+static int read_word(char *word, struct order *order, struct error **err)
+{
+    if (!str_starts_with(word, SIZING_TENANT))
+        return read_mount(word, order, err);
+    if (order->tenant || order->mount_count ||
+        str_parse_u64(word + strlen(SIZING_TENANT), 1, UINT64_MAX, &order->tenant) < 0)
+        return error_set(err, ERR_INVALID_REQUEST, "the line names no tenant's number");
+    return 0;
+}
+
 int order_read(const char *line, struct order *order, struct error **err)
 {
     char text[SIZING_MAX];
@@ -91,7 +101,7 @@ int order_read(const char *line, struct order *order, struct error **err)
         read_number(&left, "disk_gb", 0, DISK_GB_MAX, &order->disk_gb, err) < 0)
         return -1;
     while (left)
-        if (read_mount(strsep(&left, " "), order, err) < 0)
+        if (read_word(strsep(&left, " "), order, err) < 0)
             return -1;
     return 0;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -20,6 +21,7 @@ struct order {
     char instance[ORDER_NAME_SIZE]; /* a sandbox's or a waiting one's: sbx-…, warm-… */
     unsigned cpu, memory_mb;
     unsigned disk_gb; /* 0: as it is */
+    uint64_t tenant;  /* 0: not known */
     struct order_mount mounts[ORDER_MOUNTS_MAX];
     unsigned mount_count;
 };

@@ -18,8 +18,9 @@
 #define CALLER_MS   200 /* for the line of one who is connected */
 #define SWEEP_MS    2000
 #define ANSWER_SIZE 512
-/* Processes that mount volumes. A team has less of them: each is a create that holds a worker. */
-#define MOUNTING_MAX 32
+/* Processes that mount volumes; beyond them Incus mounts the volumes. */
+#define MOUNTING_MAX      32
+#define MOUNTING_TEAM_MAX 8
 
 /* Whether a whole line came in time. */
 static bool receive(int fd, char line[SIZING_MAX])
@@ -71,14 +72,15 @@ static void reply(int fd, const struct order *order, int64_t begun_us, const str
 static void mount_apart(struct limits *limits, int fd, const struct order *order, int64_t begun_us)
 {
     error_auto err = NULL;
-    pid_t pid = limits->mounting < MOUNTING_MAX ? fork() : -1;
+    pid_t pid = places_has_room(&limits->mounting, order->tenant) ? fork() : -1;
     if (pid > 0) {
-        limits->mounting++;
+        places_take(&limits->mounting, order->tenant, (uint64_t)pid);
         return;
     }
     if (pid < 0)
-        error_set(&err, ERR_RUNTIME_REFUSED, "%u instances get volumes at the moment",
-                  limits->mounting);
+        error_set(&err, ERR_RUNTIME_REFUSED,
+                  "%u instances get volumes at the moment, or %u of this team",
+                  limits->mounting.count, limits->mounting.most_of_tenant);
     else if (volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
         error_context(&err, "instance %s", order->instance);
     reply(fd, order, begun_us, err);
@@ -88,8 +90,9 @@ static void mount_apart(struct limits *limits, int fd, const struct order *order
 
 static void reap(struct limits *limits)
 {
-    while (limits->mounting && waitpid(-1, NULL, WNOHANG) > 0)
-        limits->mounting--;
+    pid_t pid;
+    while (limits->mounting.count && (pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        places_leave(&limits->mounting, (uint64_t)pid);
 }
 
 static int check(const struct limits *limits, struct error **err)
@@ -126,10 +129,11 @@ static void answer(struct limits *limits, int fd)
 int limits_serve(struct limits *limits, struct error **err)
 {
     struct hold *hold = limits->groups.hold;
+    limits->mounting = (struct places){.most = MOUNTING_MAX, .most_of_tenant = MOUNTING_TEAM_MAX};
     struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                             {.fd = hold_fd(hold), .events = POLLIN}};
     for (;;) {
-        bool again = hold_count(hold) || limits->mounting;
+        bool again = hold_count(hold) || limits->mounting.count;
         int ready = poll(wait, ARRAY_SIZE(wait), again ? SWEEP_MS : -1);
         reap(limits);
         if (ready == 0)

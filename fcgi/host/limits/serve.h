@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include "common/places.h"
 #include "limits/disk.h"
 #include "limits/group.h"
 #include "limits/volumes.h"
@@ -9,7 +10,7 @@ struct limits {
     struct groups groups;
     struct disks disks;
     struct volumes volumes;
-    unsigned mounting; /* processes that mount */
+    struct places mounting; /* processes that mount, by their ids */
 };
 
 /* Accept on file descriptor 0, one order a connection, one after the other: each takes a

@@ -110,6 +110,10 @@ static void an_order_names_volumes_and_places(void **state)
     assert_string_equal(order.mounts[0].volume, VOLUME);
     assert_string_equal(order.mounts[0].path, "/data");
     assert_string_equal(order.mounts[1].path, "/mnt/a b%/\xc3\xa9:x");
+    assert_int_equal(order.tenant, 0);
+    assert_int_equal(order_read(NAME " 2 1024 0 tenant:17 " VOLUME ":/data", &order, &err), 0);
+    assert_int_equal(order.tenant, 17);
+    assert_int_equal(order.mount_count, 1);
 }
 
 static void what_is_no_volume_and_place_is_refused(void **state)
@@ -134,6 +138,11 @@ static void what_is_no_volume_and_place_is_refused(void **state)
         VOLUME ":/a  " VOLUME ":/b",
         "vol-../../../../../../../../x:/a",
         NAME ":/a",
+        "tenant:",
+        "tenant:0",
+        "tenant:x",
+        "tenant:1 tenant:2",
+        VOLUME ":/a tenant:1",
     };
     struct order order;
     (void)state;
