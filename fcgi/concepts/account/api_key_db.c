@@ -48,15 +48,15 @@ static const struct db_statement lock_user_statement = {
 static const struct db_statement count_statement = {
     "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
     true};
-/* Revoked SSH keys (ssk_) stay: a certificate is refused by the revoked row that stands for it. */
+/* API keys (key_) and SSH keys (ssk_) each for themselves: identifiers order one kind by time. */
 static const struct db_statement old_statement = {
     "api_key.old",
-    "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE 'key\\_%'"
+    "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
     " ORDER BY id DESC LIMIT 1 OFFSET ?",
     true};
 static const struct db_statement trim_statement = {
     "api_key.trim",
-    "DELETE FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE 'key\\_%'"
+    "DELETE FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
     " AND id <= ?",
     false};
 static const struct db_statement insert_team_statement = {
@@ -259,16 +259,18 @@ static int check_room(struct db *db, const char *user_id, struct error **err)
 }
 
 /* A user who creates and revokes keys in turn does not fill the table. */
-static int trim_revoked(struct db *db, const char *user_id, struct error **err)
+static int trim_revoked(struct db *db, const char *user_id, const char *ids, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &old_statement, DB_ARGS(db_text(user_id), db_u64(API_KEYS_REVOKED_MAX)), &rows,
+    if (db_query(db, &old_statement,
+                 DB_ARGS(db_text(user_id), db_text(ids), db_u64(API_KEYS_REVOKED_MAX)), &rows,
                  err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;
-    return db_exec(db, &trim_statement, DB_ARGS(db_text(user_id), db_text(db_get_text(rows, 0))),
-                   NULL, err);
+    return db_exec(db, &trim_statement,
+                   DB_ARGS(db_text(user_id), db_text(ids), db_text(db_get_text(rows, 0))), NULL,
+                   err);
 }
 
 static int insert_body(struct db *db, void *context, struct error **err)
@@ -278,7 +280,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     const struct ssh_public_key *ssh = insert->request->ssh;
     api_key_deinit(key);
     if (check_room(db, insert->request->user_id, err) < 0 ||
-        trim_revoked(db, insert->request->user_id, err) < 0)
+        trim_revoked(db, insert->request->user_id, ssh ? "ssk\\_%" : "key\\_%", err) < 0)
         return -1;
     if (ssh &&
         db_exec(db, &free_fingerprint_statement,

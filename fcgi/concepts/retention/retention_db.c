@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "retention/retention.h"
+#include "retention/retention_row.h"
 
 #include "base/mem.h"
 #include "base/ulid.h"
@@ -21,6 +21,25 @@ static const struct db_statement sandboxes_statement = {
     true};
 static const struct db_statement sandbox_statement = {
     "retention.sandbox", "DELETE FROM sandboxes WHERE id = ? AND state = 'destroyed'", false};
+static const struct db_statement sandbox_operations_statement = {
+    "retention.sandbox_operations",
+    "DELETE FROM operations WHERE sandbox_id = ? AND state <> 'running'", false};
+static const struct db_statement versions_statement = {
+    "retention.versions",
+    "SELECT v.id, t.id FROM template_versions v JOIN templates t ON t.id = v.template_id"
+    " WHERE v.state = 'deleted' AND v.id < ? AND COALESCE(v.finished_at_ms, 0) < "
+    "?" RETENTION_FREE_VERSION " ORDER BY v.id LIMIT ?",
+    true};
+static const struct db_statement version_recipe_statement = {
+    "retention.version_recipe",
+    "DELETE FROM template_recipes WHERE template_version_id = ? AND state = 'done'", false};
+static const struct db_statement version_statement = {
+    "retention.version", "DELETE FROM template_versions WHERE id = ? AND state = 'deleted'", false};
+static const struct db_statement template_statement = {
+    "retention.template",
+    "DELETE FROM templates WHERE id = ? AND slug = id"
+    " AND NOT EXISTS (SELECT 1 FROM template_versions v WHERE v.template_id = templates.id)",
+    false};
 static const struct db_statement checkpoints_statement = {
     "retention.checkpoints",
     "DELETE FROM checkpoints WHERE state = 'deleted' AND created_at_ms < ? AND deleted_at_ms < ?"
@@ -32,14 +51,19 @@ static const struct db_statement volumes_statement = {
     " AND NOT EXISTS (SELECT 1 FROM sandbox_volumes m WHERE m.team_id = volumes.team_id"
     "  AND m.volume_id = volumes.id) ORDER BY id LIMIT ?",
     false};
-/* Those of SSH (ssk_) stay: a certificate is refused by the revoked row that stands for it. */
+/* id >= ?: the first identifier of the kind. */
 static const struct db_statement keys_statement = {
-    "retention.keys", "DELETE FROM api_keys WHERE id < ? AND revoked_at_ms < ? ORDER BY id LIMIT ?",
+    "retention.keys",
+    "DELETE FROM api_keys WHERE id >= ? AND id < ? AND revoked_at_ms < ? ORDER BY id LIMIT ?",
     false};
 
 static const struct db_statement *const statements[] = {
-    &operations_statement,  &sandboxes_statement, &sandbox_statement,
-    &checkpoints_statement, &volumes_statement,   &keys_statement,
+    &operations_statement,  &sandboxes_statement,
+    &sandbox_statement,     &sandbox_operations_statement,
+    &versions_statement,    &version_recipe_statement,
+    &version_statement,     &template_statement,
+    &checkpoints_statement, &volumes_statement,
+    &keys_statement,
 };
 const struct db_statement_list retention_statements = DB_STATEMENT_LIST(statements);
 
@@ -55,37 +79,81 @@ static int remove_rows(struct db *db, const struct db_statement *statement, stru
     return 0;
 }
 
-/* Each by its key: rows beside them are not locked. */
-static int remove_sandboxes(struct db *db, int64_t ended_before_ms, bool *more, struct error **err)
+int retention_remove_sandboxes(struct db *db, struct db_rows *rows, uint64_t *gone,
+                               struct error **err)
+{
+    for (*gone = 0; db_rows_next(rows); ++*gone) {
+        struct db_value id = db_text(db_get_text(rows, 0));
+        if (db_exec(db, &sandbox_operations_statement, DB_ARGS(id), NULL, err) < 0 ||
+            db_exec(db, &sandbox_statement, DB_ARGS(id), NULL, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int retention_remove_versions(struct db *db, struct db_rows *rows, uint64_t *gone,
+                              struct error **err)
+{
+    for (*gone = 0; db_rows_next(rows); ++*gone) {
+        struct db_value id = db_text(db_get_text(rows, 0));
+        if (db_exec(db, &version_recipe_statement, DB_ARGS(id), NULL, err) < 0 ||
+            db_exec(db, &version_statement, DB_ARGS(id), NULL, err) < 0 ||
+            db_exec(db, &template_statement, DB_ARGS(db_text(db_get_text(rows, 1))), NULL, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int remove_listed(struct db *db, const struct db_statement *statement, const char *prefix,
+                         retention_remove_listed *remove, int64_t ended_before_ms, bool *more,
+                         struct error **err)
 {
     db_rows_auto *rows = NULL;
     char floor[ID_SIZE];
-    unsigned count = 0;
-    if (db_query(db, &sandboxes_statement,
-                 DB_ARGS(db_text(id_floor("sbx_", ended_before_ms, floor)), db_i64(ended_before_ms),
-                         db_u64(RETENTION_BATCH)),
-                 &rows, err) < 0)
+    uint64_t gone;
+    id_floor(prefix, ended_before_ms, floor);
+    if (db_query(db, statement,
+                 DB_ARGS(db_text(floor), db_i64(ended_before_ms), db_u64(RETENTION_BATCH)), &rows,
+                 err) < 0 ||
+        remove(db, rows, &gone, err) < 0)
         return -1;
-    for (; db_rows_next(rows); count++)
-        if (db_exec(db, &sandbox_statement, DB_ARGS(db_text(db_get_text(rows, 0))), NULL, err) < 0)
-            return -1;
-    *more |= count == RETENTION_BATCH;
+    *more |= gone == RETENTION_BATCH;
+    return 0;
+}
+
+/* Revoked keys of one kind: API keys or SSH keys. */
+static int remove_keys(struct db *db, const char *prefix, int64_t ended_before_ms, bool *more,
+                       struct error **err)
+{
+    char floor[ID_SIZE];
+    uint64_t gone;
+    id_floor(prefix, ended_before_ms, floor);
+    if (db_exec(db, &keys_statement,
+                DB_ARGS(db_text(prefix), db_text(floor), db_i64(ended_before_ms),
+                        db_u64(RETENTION_BATCH)),
+                &gone, err) < 0)
+        return -1;
+    *more |= gone == RETENTION_BATCH;
     return 0;
 }
 
 int retention_remove(struct db *db, int64_t ended_before_ms, bool *more, struct error **err)
 {
-    char operations[ID_SIZE], volumes[ID_SIZE], keys[ID_SIZE];
+    char operations[ID_SIZE], volumes[ID_SIZE];
     id_floor("opr_", ended_before_ms, operations);
     id_floor("vol_", ended_before_ms, volumes);
-    id_floor("key_", ended_before_ms, keys);
     *more = false;
     if (remove_rows(db, &operations_statement, db_text(operations), ended_before_ms, more, err) <
             0 ||
-        remove_sandboxes(db, ended_before_ms, more, err) < 0 ||
+        remove_listed(db, &sandboxes_statement, "sbx_", retention_remove_sandboxes, ended_before_ms,
+                      more, err) < 0 ||
+        remove_listed(db, &versions_statement, "tpv_", retention_remove_versions, ended_before_ms,
+                      more, err) < 0 ||
         remove_rows(db, &checkpoints_statement, db_i64(ended_before_ms), ended_before_ms, more,
                     err) < 0 ||
-        remove_rows(db, &volumes_statement, db_text(volumes), ended_before_ms, more, err) < 0)
+        remove_rows(db, &volumes_statement, db_text(volumes), ended_before_ms, more, err) < 0 ||
+        remove_keys(db, "key_", ended_before_ms, more, err) < 0 ||
+        remove_keys(db, "ssk_", ended_before_ms, more, err) < 0)
         return -1;
-    return remove_rows(db, &keys_statement, db_text(keys), ended_before_ms, more, err);
+    return retention_team_remove(db, more, err);
 }

@@ -102,6 +102,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         quota_statements,
         reservation_statements,
         retention_statements,
+        retention_team_statements,
         sample_statements,
         sandbox_archive_statements,
         sandbox_event_statements,

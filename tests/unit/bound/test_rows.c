@@ -100,24 +100,49 @@ static void a_user_has_so_many_keys(void **state)
     assert_fails_saying(make_key(&alice, &err), ERR_INVALID_REQUEST, "at most 1000");
 }
 
-static void the_oldest_revoked_keys_of_a_user_go(void **state)
+static int make_ssh_key(const struct user *user, struct error **err)
+{
+    struct api_key key = {.team_count = 0};
+    char text[] = "ssh-ed25519 AAAA";
+    struct ssh_public_key public = {.text = text, .fingerprint = "one more"};
+    const struct api_key_request request = {.user_id = user->id, .name = "k", .ssh = &public};
+    int result = ssh_key_create(db, ring, &request, &key, err);
+    if (result == 0)
+        api_key_deinit(&key);
+    return result;
+}
+
+/* Three more than are kept, of which the oldest is of the other kind. */
+static void assert_oldest_go(const char *prefix, const char *sister,
+                             int (*make)(const struct user *user, struct error **err))
 {
     struct error *err = NULL;
-    autofree char *values = xasprintf(
-        "(CONCAT('key_', LPAD('#', 6, '0')), 'gone#', '%s', 'k', 0, 1, 1, '', 1, 1)", bob.id);
-    (void)state;
+    autofree char *values =
+        xasprintf("(CONCAT('%s', LPAD('#', 6, '0')), '%sgone#', '%s', 'k', 0, 1, 1, '', 1, 1)",
+                  prefix, prefix, bob.id);
+    autofree char *change =
+        xasprintf("UPDATE api_keys SET id = '%s000000' WHERE id = '%s000000'", sister, prefix);
     put_rows("INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id,"
              " hash, created_at_ms, revoked_at_ms)",
              values, API_KEYS_REVOKED_MAX + 3);
-    server_say(raw, "UPDATE api_keys SET id = 'ssk_000000' WHERE id = 'key_000000'");
-    assert_ok(make_key(&bob, &err));
-    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE user_id = '%s' AND lookup LIKE"
-                         " 'gone%%' AND id LIKE 'key%%'",
-                         bob.id),
+    server_say(raw, change);
+    assert_ok(make(&bob, &err));
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE lookup LIKE '%sgone%%' AND id LIKE"
+                         " '%s%%'",
+                         prefix, prefix),
                      API_KEYS_REVOKED_MAX);
-    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE id IN ('key_000001', 'key_000002')"),
-                     0);
-    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE id = 'ssk_000000'"), 1);
+    assert_int_equal(
+        ask("SELECT COUNT(*) FROM api_keys WHERE id IN ('%s000001', '%s000002')", prefix, prefix),
+        0);
+    assert_int_equal(ask("SELECT COUNT(*) FROM api_keys WHERE id = '%s000000'", sister), 1);
+    server_say(raw, "DELETE FROM api_keys WHERE lookup LIKE '%gone%'");
+}
+
+static void the_oldest_revoked_keys_of_a_user_go(void **state)
+{
+    (void)state;
+    assert_oldest_go("key_", "ssk_", make_key);
+    assert_oldest_go("ssk_", "key_", make_ssh_key);
 }
 
 static void a_team_has_so_many_members(void **state)

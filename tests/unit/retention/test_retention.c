@@ -97,6 +97,7 @@ static void every_statement_can_be_prepared(void **state)
     (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &retention_statements, 1, &err));
+    assert_ok(db_check_statements(db, &retention_team_statements, 1, &err));
 }
 
 static void only_what_ended_long_ago_is_removed(void **state)
@@ -159,18 +160,107 @@ static void revoked_keys_go_and_others_stay(void **state)
 {
     (void)state;
     char id[ID_SIZE];
-    const char *const prefixes[] = {"key_", "ssk_", "key_"};
-    for (unsigned i = 0; i < 3; i++) {
+    const char *const prefixes[] = {"key_", "ssk_", "key_", "ssk_"};
+    for (unsigned i = 0; i < 4; i++) {
         id_floor(prefixes[i], now_ms - (200 + i) * DAY_MS, id);
         say("INSERT INTO api_keys (id, user_id, lookup, hash_key_id, hash, can_write,"
             " created_at_ms, revoked_at_ms) VALUES ('%s', '%s', '%u', 1, '', 0, 1, %s)",
-            id, user.id, i, i == 2 ? "NULL" : "1");
+            id, user.id, i, i >= 2 ? "NULL" : "1");
     }
     remove_ended();
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM api_keys"), 2);
-    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM api_keys WHERE id LIKE 'ssk%' OR"
-                                     " revoked_at_ms IS NULL"),
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM api_keys WHERE revoked_at_ms IS NULL"),
                      2);
+}
+
+/* Remove all that a purge removes, in as many turns as it takes. */
+static void remove_all(void)
+{
+    while (remove_ended())
+        ;
+}
+
+#define MANY_ROWS                                                                     \
+    "WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 100)" \
+    ", rows_ AS (SELECT LPAD(a.i * 101 + b.i, 6, '0') AS i FROM n a JOIN n b)"
+
+/* Many young rows of the team "crowd"; a row of another team stays. */
+static void put_many(const char *into, const char *values)
+{
+    say("INSERT INTO %s " MANY_ROWS " SELECT %s FROM rows_", into, values);
+}
+
+static void a_team_keeps_so_many_rows_of_what_has_ended(void **state)
+{
+    static const char *const tables[] = {"sandboxes", "checkpoints", "volumes"};
+    (void)state;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    put_many("sandboxes (id, route, instance_name, team_id, state, updated_at_ms)",
+             "CONCAT('sbx_8', i), i, i, 'crowd', 'destroyed', 9e12");
+    put_many("checkpoints (id, instance_name, team_id, name, version, state, created_at_ms,"
+             " deleted_at_ms)",
+             "CONCAT('chk_8', i), i, 'crowd', NULL, NULL, 'deleted', 9e12, 9e12");
+    put_many("volumes (id, team_id, name, state, visible, deleted_at_ms)",
+             "CONCAT('vol_8', i), 'crowd', i, 'deleted', 0, 9e12");
+    server_say(raw, "UPDATE sandboxes SET team_id = 'calm' WHERE id = 'sbx_8000000'");
+    server_say(raw, "UPDATE checkpoints SET team_id = 'calm' WHERE id = 'chk_8000000'");
+    server_say(raw, "UPDATE volumes SET team_id = 'calm' WHERE id = 'vol_8000000'");
+    server_say(raw, "INSERT INTO operations (id, sandbox_id, state) VALUES"
+                    " ('opr_8', 'sbx_8000001', 'done'), ('opr_9', 'sbx_8000000', 'done')");
+    remove_all();
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+        autofree char *kept =
+            xasprintf("SELECT COUNT(*) FROM %s WHERE team_id = 'crowd'", tables[i]);
+        autofree char *calm =
+            xasprintf("SELECT COUNT(*) FROM %s WHERE team_id = 'calm'", tables[i]);
+        autofree char *oldest =
+            xasprintf("SELECT COUNT(*) FROM %s WHERE id LIKE '%%\\_8000001'", tables[i]);
+        assert_int_equal(server_ask(raw, kept), RETENTION_TEAM_MAX);
+        assert_int_equal(server_ask(raw, calm), 1);
+        assert_int_equal(server_ask(raw, oldest), 0);
+    }
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_8'"), 0);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_9'"), 1);
+}
+
+static void a_sandbox_keeps_its_newest_operations(void **state)
+{
+    (void)state;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    put_many("operations (id, sandbox_id, state, finished_at_ms)",
+             "CONCAT('opr_8', i), 'sbx_crowd', 'done', 9e12");
+    server_say(raw, "INSERT INTO operations (id, sandbox_id, state) VALUES"
+                    " ('opr_80', 'sbx_crowd', 'running')");
+    remove_all();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations"
+                                     " WHERE sandbox_id = 'sbx_crowd' AND state = 'done'"),
+                     RETENTION_OPERATIONS_MAX);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_8010200'"),
+                     1);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_80'"), 1);
+}
+
+static void versions_go_that_no_row_names(void **state)
+{
+    (void)state;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    server_say(raw, "INSERT INTO templates (id, owner, slug) VALUES ('tpl_gone', 'crowd',"
+                    " 'tpl_gone'), ('tpl_lives', 'crowd', 'lives')");
+    server_say(raw,
+               "INSERT INTO template_versions (id, template_id, version, state) VALUES"
+               " ('tpv_00', 'tpl_gone', 1, 'deleted'), ('tpv_01', 'tpl_lives', 1, 'deleted'),"
+               " ('tpv_02', 'tpl_lives', 2, 'deleted'), ('tpv_03', 'tpl_lives', 3, 'deleted')");
+    server_say(raw, "INSERT INTO template_recipes (template_version_id, state) VALUES"
+                    " ('tpv_00', 'done')");
+    put_sandbox("named", "stopped", 0, 1, 1);
+    server_say(raw, "UPDATE sandboxes SET template_version_id = 'tpv_02' WHERE id LIKE '%named%'");
+    remove_all();
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM templates WHERE id = 'tpl_gone'"), 0);
+    assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM template_recipes"), 0);
+    /* A row names the second one, and the third one gives the next version its number. */
+    assert_int_equal(server_ask(raw, "SELECT SUM(version) FROM template_versions"
+                                     " WHERE template_id = 'tpl_lives'"),
+                     5);
 }
 
 static struct template_use use_of_it(void)
@@ -214,6 +304,9 @@ int main(void)
         cmocka_unit_test(many_take_several_turns),
         cmocka_unit_test(a_volume_goes_when_no_row_names_it),
         cmocka_unit_test(revoked_keys_go_and_others_stay),
+        cmocka_unit_test(a_team_keeps_so_many_rows_of_what_has_ended),
+        cmocka_unit_test(a_sandbox_keeps_its_newest_operations),
+        cmocka_unit_test(versions_go_that_no_row_names),
         cmocka_unit_test(what_a_template_was_used_for_outlives_the_rows),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
