@@ -18,6 +18,7 @@
 #include "network/egress_profile.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
+#include "retention/retention.h"
 #include "sandbox/metadata.h"
 #include "template/template.h"
 #include "template/template_tag.h"
