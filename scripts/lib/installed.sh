@@ -7,6 +7,9 @@
 SETUP_FILE=/etc/sandlot/setup.conf
 SETUP_WORDS=(DOMAIN CERTIFICATE_DIR DATABASE RANGE NIC_PREFIX POOL_SIZE POOL_SOURCE TEMPLATE)
 
+# The status of a set-up that ends because this kernel is too old; debian/sandlot.postinst knows it.
+SETUP_NEEDS_KERNEL=3
+
 # installed_recall: what the command line left open is as it was, or usual.
 installed_recall()
 {
@@ -76,7 +79,6 @@ installed_directories()
     systemd-sysusers
     systemd-tmpfiles --create sandlot.conf
     install -d -m 755 "$STATE_ROOT" "$MARKS_DIR"
-    installed_remember
 }
 
 # installed_database: the server of this machine, or passwords for another one's.
@@ -260,21 +262,23 @@ installed_doctor()
     die "sandlotctl doctor finds something wrong"
 }
 
-# installed_kernel: one on which disks have bounds and creating sandboxes stays quick.
+# installed_kernel: one on which disks have bounds and creating sandboxes stays quick. The package counts a refusal
+# as configured, because apt could not install the kernel otherwise.
 installed_kernel()
 {
     local kernel flavour
 
     incus_has_simple_quotas && return 0
     kernel=$(uname -r)
-    flavour=$(sed -E 's/^[0-9.]+(-[0-9]+)?-?//' <<<"$kernel")
-    die "the kernel $kernel has no simple quotas of btrfs (Linux 6.7 has), without which sandboxes' disks have no" \
-        "bounds: run \"apt-get install -t $(debian_codename)-backports linux-image-${flavour:-amd64}\", reboot, and run" \
-        "\"dpkg --configure -a\""
+    flavour=${kernel##*[0-9]-}
+    die_as "$SETUP_NEEDS_KERNEL" "the kernel $kernel has no simple quotas of btrfs (Linux 6.7 has), without which" \
+        "sandboxes' disks have no bounds: run \"apt-get install -t $(debian_codename)-backports linux-image-$flavour\"," \
+        "reboot, and run \"sandlot-setup\""
 }
 
 installed_up()
 {
+    step "answers" installed_remember
     step "kernel" installed_kernel
     step "users and directories" installed_directories
     step "database" installed_database

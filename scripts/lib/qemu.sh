@@ -58,7 +58,8 @@ qemu_base_key()
         qemu_newer "$1"
         qemu_later "$1"
         qemu_needs "$2"
-        cat "$SCRIPTS_DIR/lib/qemu.sh"
+        declare -p QEMU_PACKAGES QEMU_DISK_SIZE
+        declare -f qemu_tree qemu_settle qemu_base
     } | sha256sum | cut -c 1-16
 }
 
@@ -197,17 +198,19 @@ apt-get -y -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-
 END_OF_TEXT
 }
 
-# qemu_newer_kernel FOLDER: runs the command that the set-up has printed about the kernel, and boots the new
-# kernel. FOLDER has it afterwards.
+# qemu_printed_kernel: prints the command that the set-up has printed about the kernel, if it has.
+qemu_printed_kernel()
+{
+    grep -o 'run "apt-get install -t [a-z]*-backports linux-image-[a-z0-9-]*", reboot, and run "sandlot-setup"' "$STEP_LOG" |
+        tail -n 1 | cut -d '"' -f 2 || true
+}
+
+# qemu_newer_kernel FOLDER COMMAND: runs the command that the set-up has printed, boots the kernel that it has
+# installed, and runs the set-up. FOLDER has the kernel afterwards.
 qemu_newer_kernel()
 {
-    local command
-
-    command=$(grep -o 'run "apt-get install -t [a-z]*-backports linux-image-[a-z0-9-]*", reboot' "$STEP_LOG" |
-        tail -n 1 | cut -d '"' -f 2)
-    [[ -n $command ]] || die "the packages could not be installed"
-    # It fails with the packages that are not configured yet, and the kernel is there all the same.
-    within_qemu "DEBIAN_FRONTEND=noninteractive ${command/install/install -y -o Dpkg::Use-Pty=0}" </dev/null || true
+    within_qemu "DEBIAN_FRONTEND=noninteractive ${2/install/install -y -o Dpkg::Use-Pty=0}" </dev/null ||
+        die "this command of the set-up fails: $2"
     # This machine has no boot loader.
     # shellcheck disable=SC2016 # the machine's
     {
@@ -216,13 +219,14 @@ qemu_newer_kernel()
     }
     qemu_halt
     qemu_boot "$1/disk.qcow2" "$1"
+    within_qemu sandlot-setup </dev/null || die "the set-up fails with the newer kernel"
 }
 
 # qemu_installed RELEASE DIRECTORY DOMAIN: sets INSTALLED, a folder with a disk that has the packages, set up and
 # switched off, and with its kernel.
 qemu_installed()
 {
-    local key new
+    local key new command
 
     key=$({
         printf '%s\n' "$BASE" "$3"
@@ -239,11 +243,9 @@ qemu_installed()
     cp "$BASE/vmlinuz" "$BASE/initrd" "$new"
     qemu-img create -q -f qcow2 -b "$BASE/disk.raw" -F raw "$new/disk.qcow2"
     qemu_boot "$new/disk.qcow2" "$new"
-    if ! qemu_install "$2" "$3"; then
-        qemu_newer_kernel "$new"
-        within_qemu 'DEBIAN_FRONTEND=noninteractive dpkg --configure -a' </dev/null ||
-            die "the packages could not be configured"
-    fi
+    qemu_install "$2" "$3" || die "the packages could not be installed"
+    command=$(qemu_printed_kernel)
+    [[ -z $command ]] || qemu_newer_kernel "$new" "$command"
     qemu_halt
     mv "$new" "$INSTALLED"
 }

@@ -45,9 +45,18 @@ note()
 # die SENTENCE: ends the program; within a step the log is named too.
 die()
 {
+    die_as 1 "$@"
+}
+
+# die_as STATUS SENTENCE: the same, with a status that the caller of the program knows.
+die_as()
+{
+    local status=$1
+
+    shift
     FAILURE=$*
     printf 'failed: %s\n' "$*" >&2
-    exit 1
+    exit "$status"
 }
 
 # at_exit COMMAND…: runs when the program ends, last registered first.
