@@ -428,6 +428,17 @@ def check_packed(sources):
             yield source.path, 1, "Makefile.am does not name it"
 
 
+def check_read_by_setup(sources):
+    """each file that installed scripts read is installed with them"""
+    listed = {word for source in sources if source.path == "scripts/Makefile.inc" for word in source.text.split()}
+    for source in sources:
+        # The programs of conf/incus are installed as programs, and only stacks of a source tree read them here.
+        if listed and source.path in listed:
+            for found in re.finditer(r"\$SOURCE_DIR/((?:conf|sql)/(?!incus/)[\w./-]+)", source.text):
+                if found.group(1) not in listed:
+                    yield source.path, source.line_of(found.start()), f"scripts/Makefile.inc does not install {found.group(1)}"
+
+
 def check_prose(sources):
     """the documentation says who does what, in short sentences"""
     texts = {source.path: source.text for source in sources if check_words.is_page(source.path)}
@@ -448,8 +459,8 @@ def check_reference(_sources):
 
 
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
-          check_hand, check_text, check_names, check_packed, check_prose, check_prose_examples,
-          check_reference]
+          check_hand, check_text, check_names, check_packed, check_read_by_setup, check_prose,
+          check_prose_examples, check_reference]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")
