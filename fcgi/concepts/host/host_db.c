@@ -78,9 +78,12 @@ static const struct db_statement delete_addresses_statement = {
 
 /* The numbers 0 to 4095 as three hexadecimal digits. Recursive queries would do as well, but both
  * servers stop them at a thousand rows unless told otherwise. A range is inserted in several
- * statements, since one for 65,533 rows takes minutes on a slow machine and the client would give
- * up. An address that has gone to another host with its sandbox stays there. */
-#define ADDRESSES_AT_ONCE 4096
+ * statements, since the client gives up one that takes longer than its timeout: a slow machine
+ * inserts some hundred rows a second. An address that has gone to another host with its sandbox
+ * stays there. */
+#define ADDRESSES_AT_ONCE  4096
+#define ADDRESSES_AT_FIRST 128
+#define STATEMENT_MS       1000
 #define DIGIT                                                                                    \
     "(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4" \
     " UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8"               \
@@ -364,26 +367,43 @@ static int put_row(struct db *db, struct put *put, struct error **err)
     return 0;
 }
 
+/* How many rows the next statement has, after one of `rows` rows that started at started_ms. */
+static uint64_t rows_at_once(uint64_t rows, int64_t started_ms)
+{
+    int64_t took_ms = clock_monotonic_ms() - started_ms;
+    if (took_ms < STATEMENT_MS / 2 && rows < ADDRESSES_AT_ONCE)
+        return 2 * rows;
+    return took_ms > STATEMENT_MS && rows > 1 ? rows / 2 : rows;
+}
+
 int host_addresses_delete(struct db *db, uint32_t host_id, struct error **err)
 {
-    uint64_t deleted;
+    uint64_t deleted, asked, rows = ADDRESSES_AT_FIRST;
     do {
-        if (db_exec(db, &delete_addresses_statement,
-                    DB_ARGS(db_u64(host_id), db_u64(ADDRESSES_AT_ONCE)), &deleted, err) < 0)
+        int64_t started_ms = clock_monotonic_ms();
+        asked = rows;
+        if (db_exec(db, &delete_addresses_statement, DB_ARGS(db_u64(host_id), db_u64(asked)),
+                    &deleted, err) < 0)
             return -1;
-    } while (deleted == ADDRESSES_AT_ONCE);
+        rows = rows_at_once(rows, started_ms);
+    } while (deleted == asked);
     return 0;
 }
 
 static int insert_addresses(struct db *db, uint32_t host_id, struct address_range usable,
                             struct error **err)
 {
-    uint64_t count = (uint64_t)usable.last - usable.first + 1;
-    for (uint64_t from = 0; from < count; from += ADDRESSES_AT_ONCE)
+    uint64_t rows = ADDRESSES_AT_FIRST;
+    for (uint64_t from = usable.first; from <= usable.last;) {
+        int64_t started_ms = clock_monotonic_ms();
+        uint64_t left = usable.last - from + 1;
+        uint64_t count = left < rows ? left : rows;
         if (db_exec(db, &insert_addresses_statement,
-                    DB_ARGS(db_u64(host_id), db_u64(usable.first + from), db_u64(count - from)),
-                    NULL, err) < 0)
+                    DB_ARGS(db_u64(host_id), db_u64(from), db_u64(count)), NULL, err) < 0)
             return -1;
+        from += count;
+        rows = rows_at_once(rows, started_ms);
+    }
     return 0;
 }
 
