@@ -28,11 +28,11 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
     return incus_idle(runtime->incus, TURN_WAIT_MS, err);
 }
 
-int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config,
+int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config, json_t *devices,
                   struct error **err)
 {
     struct runtime_turns turns = runtime_turns_begin();
-    while (incus_instance_patch(runtime->incus, name, config, NULL, err) < 0)
+    while (incus_instance_patch(runtime->incus, name, config, devices, err) < 0)
         if (incus_last_error(runtime->incus) != INCUS_ERROR_BUSY ||
             runtime_turn(runtime, &turns, err) < 0)
             return -1;

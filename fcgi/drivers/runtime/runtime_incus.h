@@ -139,8 +139,9 @@ struct runtime_turns runtime_turns_begin(void);
  * over (the last refusal stays) or tick() said so. */
 int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err);
 
-/* Change the configuration, also where an operation on the instance is just about to end. */
-int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config,
+/* Change configuration and devices (NULL: neither), also where an operation on the instance is just
+ * about to end: Incus shows an instance as stopped before its stop has ended. */
+int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config, json_t *devices,
                   struct error **err);
 
 /* What is there, and the status of it. instance (may be NULL) is filled unless absent. */

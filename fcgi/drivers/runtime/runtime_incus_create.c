@@ -127,7 +127,7 @@ int runtime_incus_adapt(struct runtime *base, const char *name,
                                                resources, found.virtual_machine));
     }
     runtime_add_mounts(devices, runtime->pool, mounts, mount_count);
-    return incus_instance_patch(runtime->incus, name, config, devices, err);
+    return runtime_patch(runtime, name, config, devices, err);
 }
 
 /* --- destroy --- */

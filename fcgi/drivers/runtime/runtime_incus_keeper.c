@@ -39,7 +39,7 @@ int runtime_incus_keeper_mount(struct runtime *base, const char *name, const cha
     json_auto_t *devices =
         json_pack("{s:{s:s, s:s, s:s, s:o}}", volume, "type", "disk", "pool", runtime->pool,
                   "source", volume, "path", json_sprintf("/volumes/%s", volume_id));
-    return incus_instance_patch(runtime->incus, name, NULL, devices, err);
+    return runtime_patch(runtime, name, NULL, devices, err);
 }
 
 int runtime_incus_keeper_unmount(struct runtime *base, const char *name, const char *volume,

@@ -156,7 +156,7 @@ static int tell_parent(struct receiving *receiving, json_t *original, struct err
     json_auto_t *change = json_pack("{s:s}", KEY_PARENT, parent);
     json_object_update(config, change);
     /* What could not be received is still being sent for a moment. */
-    return runtime_patch(receiving->from, receiving->name, change, err);
+    return runtime_patch(receiving->from, receiving->name, change, NULL, err);
 }
 
 static int fetch(struct receiving *receiving, struct error **err)

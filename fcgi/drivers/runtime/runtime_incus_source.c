@@ -63,7 +63,7 @@ static int finish(struct runtime_incus *runtime, const char *source, struct erro
 {
     json_auto_t *config = json_pack("{s:s, s:s}", "raw.lxc", "", RUNTIME_KEY_ROLE, "source");
     /* The instance counts as stopped a moment before its stop operation has ended. */
-    return runtime_patch(runtime, source, config, err);
+    return runtime_patch(runtime, source, config, NULL, err);
 }
 
 /* Whether the source is there and finished; its fingerprint is that of the image it was made of. */
