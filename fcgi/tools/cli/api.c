@@ -166,8 +166,8 @@ static int only_id(const json_t *rows, const char *what, const char *word, char 
 {
     size_t count = json_array_size(rows);
     if (count > 1)
-        return error_set(err, ERR_INVALID_REQUEST, "%zu %ss are called '%s'; name one by its id",
-                         count, what, word);
+        return error_set(err, ERR_INVALID_REQUEST, "%zu %s%s are called '%s'; name one by its id",
+                         count, what, str_ends_with(what, "x") ? "es" : "s", word);
     if (!count)
         return error_set(err, ERR_NOT_FOUND, "there is no %s '%s'", what, word);
     *id = xstrdup(json_string_value(json_object_get(json_array_get(rows, 0), "id")));
