@@ -4,8 +4,7 @@
 # short
 # shellcheck shell=bash disable=SC2016
 
-sandlot volume create data
-begin work --volume data:/mnt/data
+begin work
 [[ $(sandlot exec -n work sh -c 'echo $((6 * 7))') == 42 ]]
 
 # Files.
@@ -22,15 +21,23 @@ host=${address#https://}
 wait_until 120 curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address"
 [[ $(curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address") == hello ]]
 
-# A volume, from inside and by the API.
-sandlot exec -n work sh -c 'echo kept >/mnt/data/file'
+# A volume, from inside and by the API. A sandbox with volumes pauses without its memory.
+sandlot volume create data
+begin stores --volume data:/mnt/data
+sandlot exec -n stores sh -c 'echo kept >/mnt/data/file'
 [[ $(sandlot volume cat data:/file) == kept ]]
+sandlot pause stores
+[[ $(sandlot resume stores) == disk ]]
+[[ $(sandlot exec -n stores cat /mnt/data/file) == kept ]]
+sandlot rm stores
+[[ $(sandlot volume cat data:/file) == kept ]]
+sandlot volume delete data
 
 # Twice, because the second pause is of a restored container.
 pause_and_resume work
 pause_and_resume work
 
-# Of a sandbox that was resumed: a checkpoint with memory, and a fork.
+# Of a sandbox that was resumed: a checkpoint with memory, and a fork. The fork has the same name.
 id=$(id_of work)
 api POST "/sandboxes/$id/checkpoints" '{"memory": true, "name": "kept"}' | tee /tmp/answer
 [[ $(tail -n 1 /tmp/answer) == 201 ]]
@@ -38,7 +45,7 @@ api POST "/sandboxes/$id/fork" '{}' | tee /tmp/answer
 [[ $(tail -n 1 /tmp/answer) == 201 ]]
 fork=$(head -n 1 /tmp/answer | jq -er '.forks[0].sandbox.id // .forks[0].id')
 wait_until 300 sandlot exec -n "$fork" sh -c 'kill -0 $(cat /home/user/pid)'
-still_runs work
+still_runs "$id"
 
 # Each container has its own profile, also the ones that were restored.
 for sandbox in "$id" "$fork"; do
@@ -50,17 +57,15 @@ done
 
 # Network policy: the name of the package mirror is allowed, and then nothing. Each change ends before the next
 # connection.
-mirror=$(grep -rhoE 'https?://[^/ ]+' /etc/apt/sources.list /etc/apt/sources.list.d | head -n 1 | sed 's,.*//,,')
+mirror=$(grep -rhoE 'https?://[^/ ]+' /etc/apt/sources.list* | head -n 1 | sed 's,.*//,,')
 port=80
 [[ $mirror != *:* ]] || port=${mirror##*:}
 connects="timeout 60 bash -c '</dev/tcp/${mirror%:*}/$port'"
-sandlot network set work --no-internet --allow "${mirror%:*}"
-sandlot exec -n work sh -c "$connects"
-sandlot network set work --no-internet
-! sandlot exec -n work sh -c "$connects" || fail "a denied name can be reached"
+sandlot network set "$id" --no-internet --allow "${mirror%:*}"
+sandlot exec -n "$id" sh -c "$connects"
+sandlot network set "$id" --no-internet
+! sandlot exec -n "$id" sh -c "$connects" || fail "a denied name can be reached"
 
-sandlot rm work
+sandlot rm "$id"
 sandlot rm "$fork"
-[[ $(sandlot volume cat data:/file) == kept ]]
-sandlot volume delete data
-! sandlot show work
+! sandlot show "$id"

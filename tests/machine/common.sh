@@ -61,7 +61,7 @@ pause_and_resume()
 # id_of NAME
 id_of()
 {
-    sandlot ls --json | jq -er --arg name "$1" '.sandboxes[] | select(.name == $name) | .id'
+    sandlot show --json "$1" | jq -er .id
 }
 
 # label_of INSTANCE: the AppArmor label of its first process.
