@@ -84,6 +84,7 @@ def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, brows
     browse("viewer", USER_NAME=person.name, PASSWORD=person.password, TEAM=team, SANDBOX=sandbox["id"])
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_on_any_page(stack, account, browse):
     script = '<img src=x onerror="window.hacked=1">'
     sandbox = account.api.create(

@@ -71,6 +71,7 @@ def test_steps_make_a_version(account, stack):
     assert other.data.check("echo $WORD") == "mine\n"
 
 
+@pytest.mark.long
 def test_what_a_step_writes_is_in_the_log_within_bounds(account, stack):
     name = slug()
     create(account.api, name, template=stack.template, steps=[
@@ -83,6 +84,7 @@ def test_what_a_step_writes_is_in_the_log_within_bounds(account, stack):
     wait_until(lambda: account.api.list() == [], 60, "the end of the build's sandbox")
 
 
+@pytest.mark.long
 def test_a_build_ends_with_its_sandbox_or_its_version(account, stack):
     for way in ("sandbox", "version"):
         name = slug()

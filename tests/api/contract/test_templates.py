@@ -32,6 +32,7 @@ def version_ids(stack, slug):
     return [row["id"] for row in rows], rows[0]["template_id"]
 
 
+@pytest.mark.long
 def test_a_bare_slug_is_the_newest_version(api, stack, slug):
     ids, _ = version_ids(stack, slug)
     document = api.create(template=slug)

@@ -326,6 +326,7 @@ def test_who_guesses_is_not_looked_at_for_a_while(stack, exposing):
     wait_until(lambda: exposing.preview(3000).request("GET", "/").status == 200, 5, "the gate")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", ["handshake_timeout_s", "header_timeout_s"])
 def test_a_slow_header_is_cut_off(stack, shared_sandbox, setting):
     """Bytes that go on coming do not help, in the first request of a connection and in the next one."""

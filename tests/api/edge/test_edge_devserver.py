@@ -94,6 +94,7 @@ def edited(sandbox, browser):
     return browser.shows(word, 1) and browser.value("window.mark") == word
 
 
+@pytest.mark.long
 def test_hot_reload(make_sandbox, packages, stack, tmp_path):
     sandbox = make_sandbox(
         timeout=600, exposed_ports=[{"port": PORT, "protocol": "http", "public": True}]

@@ -107,6 +107,7 @@ def test_what_is_deleted_leaves_nothing_there(archive, sandbox, stack):
     assert archive.keys() == []
 
 
+@pytest.mark.long
 def test_a_damaged_copy_is_refused(archive, sandbox, stack):
     sandbox.pause()
     key = until_archived(stack, sandbox)["object_key"]
@@ -125,6 +126,7 @@ def test_a_damaged_copy_is_refused(archive, sandbox, stack):
     is_as_it_was(sandbox)
 
 
+@pytest.mark.long
 def test_the_storage_is_away(archive, sandbox, api, stack):
     other = Sandbox.create(api)
     sandbox.pause()
@@ -150,6 +152,7 @@ def settled(stack, sandbox):
     return stack.row(sandbox.id)["operation_id"]
 
 
+@pytest.mark.long
 def test_a_resume_goes_before_its_copy(storage, api, stack):
     """Whatever is on its way into the archive: the sandbox goes on at once, and nothing of it stays there."""
     with archive_settings(stack, archive_after_s=1, archive_kib_s=2048, **storage.settings):
@@ -291,6 +294,7 @@ def full(storage, stack):
         yield storage
 
 
+@pytest.mark.long
 def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
     boot_id, room = sandbox.boot_id(), "SELECT promised_gb FROM host_pools"
     sandbox.pause()

@@ -54,6 +54,7 @@ def restored(api, checkpoint):
     return Sandbox.create(api, snapshot_id=checkpoint["id"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", [False, True])
 def test_its_host_fetches_what_it_has_lost(archive, api, stack, memory):
     sandbox = Sandbox.create(api)
@@ -92,6 +93,7 @@ def test_a_dispatcher_is_killed_at_each_step(archive, api, stack, fault_points, 
     assert not (fault_points.directory / point).exists(), "a dispatcher has come by there"
 
 
+@pytest.mark.long
 def test_nothing_waits_for_its_copy(storage, api, stack):
     """A sandbox is made from it meanwhile, and a delete ends it."""
     with archive_settings(stack, archive_after_s=1, archive_kib_s=2048, **storage.settings):

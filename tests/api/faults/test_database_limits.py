@@ -60,6 +60,7 @@ def test_no_connection_is_left(account, make_sandbox, stack):
     wait_until(lambda: not wrong(stack), 60, "nothing being wrong", 0.5)
 
 
+@pytest.mark.long
 def test_a_locked_table_is_not_waited_for(make_sandbox, stack):
     """As a backup that locks tables does; requests are refused before their connections break."""
     sandbox = make_sandbox()

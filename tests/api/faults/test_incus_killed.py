@@ -73,6 +73,7 @@ def test_incus_killed_in_a_pause(sandbox, stack, after_s):
     assert sandbox.resume()["resumed_from"] == "memory"
 
 
+@pytest.mark.long
 @pytest.mark.one_host
 def test_incus_killed_in_a_start(sandbox, stack):
     """The link is made first, and the container that should have it is not there yet."""

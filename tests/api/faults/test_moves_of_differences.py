@@ -13,7 +13,7 @@ from archive import Folder, archive_settings
 from stack import wait_until
 from test_moves import hosts, is_there_once  # noqa: F401
 
-pytestmark = [pytest.mark.hosts, pytest.mark.short]
+pytestmark = pytest.mark.hosts
 
 CHANGES = """
 set -e

@@ -169,6 +169,7 @@ def test_a_whole_life_over_the_unix_socket(unix, instance):
     whole_life(unix, instance)
 
 
+@pytest.mark.long
 @pytest.mark.one_host
 def test_a_whole_life_over_https(https, instance):
     whole_life(https, instance)

@@ -92,6 +92,7 @@ def test_limits_hold(waiting, pro):
     assert ended.exit_code != 0, "more memory than there is"
 
 
+@pytest.mark.long
 def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
     """A host of a version before has none."""
     path = stack.host_dir / "run" / "limits.sock"
@@ -175,6 +176,7 @@ def test_a_guest_that_goes_down_before_incus_was_told(stack, waiting, pro, size,
     assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
 
 
+@pytest.mark.long
 def test_a_burst(stack, waiting, pro, size):
     """Each has its size at once, though Incus is told of the others one by one."""
     calls = [InBackground(Sandbox.create, pro, **size) for _ in range(4)]

@@ -26,6 +26,7 @@ def is_known(stack, name):
     return stack.query("SELECT 1 FROM warm_instances WHERE instance_name = %s AND state = 'ready'", name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("removed", [False, True], ids=["stopped", "removed"])
 def test_what_has_ended_waits_for_no_create(stack, waiting, account, removed):
     """As all of them after a reboot of the host; one that is not even there any more is in no listing of it."""

@@ -85,6 +85,7 @@ def test_a_worker_killed_in_a_pause(sandbox, stack, fault_points, point):
     assert sandbox.boot_id() == boot_id
 
 
+@pytest.mark.long
 def test_a_worker_killed_while_the_runtime_writes_the_memory(sandbox, stack):
     sandbox.data.upload("/home/user/kept", b"kept")
     pausing = InBackground(sandbox.api.post, f"{sandbox.path}/pause")

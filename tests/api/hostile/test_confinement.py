@@ -352,6 +352,7 @@ def larger(stack, module_account, tmp_path_factory):
     return sandbox
 
 
+@pytest.mark.long
 def test_node_serves_a_page_that_chromium_shows(larger):
     larger.data.background("/bin/bash", "-c", f"{LIBRARIES} exec /opt/p/bin/node /tmp/serve.js 2>/tmp/serve.log")
     larger.data.check("for i in $(seq 300); do curl -sf http://127.0.0.1:3000/ >/dev/null && exit; sleep 0.1; done;"

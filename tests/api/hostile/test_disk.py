@@ -98,6 +98,7 @@ def test_a_volumes_size_bites_whatever_it_is_filled_with(make_account, stack):
     assert state["usage"]["used"] >= 2 * 64 << 20, "the volume pays for what is in it"
 
 
+@pytest.mark.long
 def test_a_full_pool_stops_nobody_else(hostile, bystander, stack):
     before = Sandbox.create(bystander.api)
     before.data.check("head -c 4M /dev/urandom >~/mine")

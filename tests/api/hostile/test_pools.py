@@ -93,6 +93,7 @@ def is_asked_to_wait(answer):
 
 # --- the gate ---
 
+@pytest.mark.long
 def test_a_mute_agent_does_not_hold_the_gate(hostile, bystander):
     sandbox = mute_sandbox(hostile)
     origin = sandbox.preview(PORT)

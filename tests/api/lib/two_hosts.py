@@ -81,13 +81,13 @@ class TwoHosts:
 
     @contextlib.contextmanager
     def full(self, name):
-        """It has no room for anything new."""
-        (row,) = self.stack.query("SELECT memory_mb FROM hosts WHERE name = %s", name)
-        self.stack.query("UPDATE hosts SET memory_mb = 1 WHERE name = %s", name)
+        """All its memory is promised; its size stays, so that a request is refused for now and not for good."""
+        (row,) = self.stack.query("SELECT memory_mb * memory_overcommit AS promised FROM hosts WHERE name = %s", name)
+        self.stack.query("UPDATE hosts SET used_memory_mb = used_memory_mb + %s WHERE name = %s", row["promised"], name)
         try:
             yield
         finally:
-            self.stack.query("UPDATE hosts SET memory_mb = %s WHERE name = %s", row["memory_mb"], name)
+            self.stack.query("UPDATE hosts SET used_memory_mb = used_memory_mb - %s WHERE name = %s", row["promised"], name)
 
     def incus(self, name):
         folder = "" if name == "local" else name

@@ -64,6 +64,7 @@ def test_a_stopped_sandbox_is_warned_of_and_then_removed(sandbox, stack, warning
     assert instance not in instances(stack)
 
 
+@pytest.mark.long
 def test_a_resume_takes_the_warning_back(sandbox, stack, warning):
     sandbox.data.upload("/home/user/kept", b"kept")
     sandbox.pause()

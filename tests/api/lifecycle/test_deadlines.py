@@ -78,6 +78,7 @@ def test_many_deadlines_at_once(api):
     assert all(-0.05 <= late_s <= LATE_S for late_s, _ in seen), seen
 
 
+@pytest.mark.long
 def test_an_extension_wins(make_sandbox):
     sandbox = make_sandbox(timeout=5)
     for _ in range(2):

@@ -59,6 +59,7 @@ def test_it_is_known_whether_events_come(stack):
     assert hears(stack) is True
 
 
+@pytest.mark.long
 def test_a_death_is_known_by_its_event_alone(sandbox, stack, between):
     streams = between.streams
 
@@ -211,6 +212,7 @@ def test_a_reboot_without_its_event(make_sandbox, stack, between):
     wait_until(lambda: answers(sandbox, "echo $KEPT") == b"value\n", interval_s + 10, "the agent's round")
 
 
+@pytest.mark.long
 def test_an_instance_that_runs_beside_its_record_is_stopped(make_sandbox, stack):
     """Started by hand, or up again after it was taken for dead."""
     sandbox = make_sandbox()
@@ -223,6 +225,7 @@ def test_an_instance_that_runs_beside_its_record_is_stopped(make_sandbox, stack)
     assert sandbox.resume()["resumed_from"] == "disk"
 
 
+@pytest.mark.long
 def test_our_own_orders_are_no_deaths(make_sandbox, stack):
     """Each pause, resume and checkpoint makes events; none of them says that something went wrong."""
     sandbox = make_sandbox()

@@ -42,6 +42,7 @@ def pauses(sandbox):
                                sandbox.id)
 
 
+@pytest.mark.long
 def test_the_default_stops_with_the_disk(make_sandbox):
     sandbox = make_sandbox()
     assert sandbox.show()["lifecycle"]["on_pause_failure"] == "disk"
@@ -77,6 +78,7 @@ def test_a_patch_decides_for_the_next_pause(make_sandbox):
     assert sandbox.show()["lifecycle"]["on_pause_failure"] == "disk"
 
 
+@pytest.mark.long
 def test_a_host_without_room_keeps_it_running(holding, pool):
     sandbox = holding(**KEEP)
     boot = sandbox.boot_id()

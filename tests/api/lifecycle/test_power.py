@@ -37,6 +37,7 @@ def stopped(sandbox):
     return sandbox.show()["state"] == "stopped"
 
 
+@pytest.mark.long
 def test_init_killed_for_want_of_memory(make_sandbox, stack):
     """The kernel takes who has most, children of the agent before others; unless root inside
     offers it init."""
@@ -129,6 +130,7 @@ class SilentHost:
         self.path.parent.rmdir()
 
 
+@pytest.mark.long
 def test_a_host_that_hangs_does_not_keep_the_others_unwatched(account, stack):
     sandboxes = [Sandbox.create(account.api) for _ in range(3)]
     silent = SilentHost(stack)

@@ -96,6 +96,7 @@ def test_none_is_given_to_two(stack, account, source):
     assert [sandbox.data.check("echo there") for sandbox, _ in made] == ["there\n"] * 4
 
 
+@pytest.mark.long
 def test_they_go_with_the_source(stack):
     source = Source(stack)
     source.wait()

@@ -184,6 +184,7 @@ def test_an_agent_that_was_killed_comes_back(make_sandbox, victim):
     assert (back[0] == guard) == (victim == "sandlot-agent")
 
 
+@pytest.mark.long
 def test_a_memory_that_cannot_be_kept(sandbox):
     """A traced process cannot be dumped: after the streams are cut the pause goes on with the disk
     alone, says so at the resume, and everything can be opened anew."""

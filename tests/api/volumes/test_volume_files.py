@@ -259,6 +259,7 @@ def test_several_levels(volume):
     assert_error(volume.list("/no-such", depth="2"), 404, "not_found")
 
 
+@pytest.mark.long
 def test_a_tree_too_large_for_an_answer(make_sandbox, api, volume):
     sandbox = make_sandbox(volume_mounts=volume.mounts())
     sandbox.data.check("mkdir /data/many /data/long; cd /data/many; seq 4990 | xargs touch; "
