@@ -200,7 +200,9 @@ static void a_large_range_is_filled_in_pieces(void **state)
     forget_all_hosts();
     long before = inserts();
     assert_ok(host_put(db, &host, &err));
-    assert_int_equal(inserts() - before, 5); /* the host, and its addresses by 4,096 */
+    /* The host, and its addresses by 128, 256, … 4,096. A slow machine has more and smaller pieces.
+     */
+    assert_true(inserts() - before >= 10);
     assert_int_equal(count("SELECT COUNT(*) FROM host_addresses"), 16381);
     assert_int_equal(count("SELECT MAX(address) - MIN(address) FROM host_addresses"), 16380);
 }
