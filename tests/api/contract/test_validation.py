@@ -407,6 +407,7 @@ def test_nginx_s_own_errors_have_the_shape_too(stack, api):
     assert long_path.json()["request_id"] == long_path.headers["X-Request-Id"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("pool, method", [("records", "GET"), ("api", "POST")])
 def test_a_pool_that_is_gone(stack, api, pool, method):
     """The socket of a pool is away for a moment: the answer keeps the shape, then all is well."""
@@ -427,6 +428,7 @@ def test_a_pool_that_is_gone(stack, api, pool, method):
     )
 
 
+@pytest.mark.alone
 def test_the_gate_s_pool_being_gone(stack, shared_sandbox):
     path = stack.settings["gate_socket"]
     os.rename(path, path + ".away")

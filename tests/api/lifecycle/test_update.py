@@ -119,6 +119,7 @@ def test_lists_by_state_and_metadata(api, make_sandbox):
     assert_error(api.get("/v1/sandboxes?query%5Bstte%5D%5B%5D=ready"), 422, "invalid_request")
 
 
+@pytest.mark.alone
 def test_a_patch_does_not_wait_for_slow_calls(sandbox, stack):
     """All workers that may wait for the runtime are stopped: a deadline can be moved all the same."""
     note = stack.run_dir / "api.pid"
