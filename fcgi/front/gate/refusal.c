@@ -199,6 +199,13 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         e2b_refusal_answer(request, reason, status, response);
         return;
     }
+    if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {
+        /* E2B's clients sign links to any address, and expect these two members alone. */
+        http_response_json(
+            response, status,
+            json_pack("{s:i, s:s}", "code", status, "message", refusal_reason_sentence(reason)));
+        return;
+    }
     json_t *body = json_pack("{s:s, s:s, s:s}", "error", refusal_reason_code(reason), "message",
                              refusal_reason_sentence(reason), "request_id", request->request_id);
     if (reason == REFUSAL_QUOTA)

@@ -87,13 +87,12 @@ def test_signed_links_that_are_refused(data, directory, account):
 
     def refused(target, method="GET"):
         response = origin.request(method, target, b"x" if method == "POST" else None)
-        body = assert_error(response, 401, "unauthorized")
-        assert body.pop("request_id")
-        return body
+        assert response.status == 401, (target, response)
+        return response.json()
 
     expired = refused(signed(data, path, "read", int(time.time()) - 5))
-    assert expired == {"error": "unauthorized", "code": 401, "message": "signature is already expired"}
-    invalid = {"error": "unauthorized", "code": 401, "message": "invalid signature"}
+    assert expired == {"code": 401, "message": "signature is already expired"}
+    invalid = {"code": 401, "message": "invalid signature"}
     good = signed(data, path, "read")
     assert refused(good + "&username=root") == invalid
     assert refused(good + "&path=/etc/shadow") == invalid
