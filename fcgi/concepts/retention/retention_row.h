@@ -7,8 +7,8 @@
 #define RETENTION_HOLDERS 100 /* teams or sandboxes that are looked at in one turn */
 
 /* Of template_versions v and templates t: a version that no row names. The last version stays
- * while its template can get more of them, which are numbered from it; a deleted template has its
- * id for a slug. */
+ * as long as its template is not deleted, because the next version gets the number after it. The
+ * slug of a deleted template is its id. */
 #define RETENTION_FREE_VERSION                                                              \
     " AND (t.slug = t.id OR EXISTS (SELECT 1 FROM template_versions n"                      \
     "  WHERE n.template_id = v.template_id AND n.version > v.version))"                     \

@@ -120,7 +120,7 @@ def test_timers_go_off_after_a_resume(make_sandbox):
             raise AssertionError(f"never went off again: {silent()}") from None
 
 
-# One after the other: none of them is later than the next. /proc/uptime leaves out what is below 10 ms.
+# The three times are read in this order, so each is at most the next one. /proc/uptime cuts off below 10 ms.
 TIMES = """python3 -c 'import time; print(time.clock_gettime(time.CLOCK_BOOTTIME) - 0.01)'; cut -d ' ' -f 1 /proc/uptime
 python3 -c 'import time; print(time.clock_gettime(time.CLOCK_BOOTTIME))'"""
 
