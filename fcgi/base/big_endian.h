@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Integers of any size as bytes, the most significant first: what tokens carry. */
+/* Integers of any size as bytes, the most significant first, as in tokens. */
 #pragma once
 
 #include <stddef.h>

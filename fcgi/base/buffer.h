@@ -43,7 +43,7 @@ int buffer_vprintf(struct buffer *buffer, const char *format, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
 /* Make room for size more bytes and return where they go, or NULL past the maximum. The caller
- * fills them and calls buffer_commit() with what it used. */
+ * fills them and calls buffer_commit() with the number of bytes used. */
 char *buffer_reserve(struct buffer *buffer, size_t size);
 void buffer_commit(struct buffer *buffer, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Scoped ownership: variables that free themselves, and the explicit steal that lets go. */
+/* Scoped ownership: variables that free themselves, and an explicit steal. */
 #pragma once
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time. Wall-clock times are milliseconds since 1970-01-01 UTC in an int64_t, named …_at_ms;
- * durations are named …_ms or …_s. */
+/* Wall-clock times are milliseconds since 1970-01-01 UTC in an int64_t, named …_at_ms; durations
+ * are named …_ms or …_s. */
 #pragma once
 
 #include <stddef.h>
@@ -19,5 +19,5 @@ void clock_sleep_ms(unsigned ms);
 /* RFC 3339 in UTC with milliseconds and a Z. Returns out. */
 const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE]);
 
-/* Parses an RFC 3339 timestamp with "Z" or a numeric offset. Returns 0, or -1 when it is none. */
+/* Parse an RFC 3339 timestamp with "Z" or a numeric offset. Returns 0, or -1 for any other text. */
 int clock_parse_iso8601(const char *text, int64_t *at_ms);

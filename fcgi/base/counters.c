@@ -108,8 +108,8 @@ static bool make(struct series *series, enum counter counter, const char *labels
     return true;
 }
 
-/* NULL: there is no room. One that another process makes at this moment is passed by; there are two
- * of it then, which are added when they are told. */
+/* NULL: there is no room. A series that another process creates at this moment is not found; there
+ * are two then, and counters_write() adds them. */
 static struct series *find(enum counter counter, const char *const values[COUNTER_LABELS])
 {
     char labels[LABELS_SIZE];
@@ -165,7 +165,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->labels, y->labels);
 }
 
-/* Sorted, with those that are there twice added. */
+/* Sorted, with duplicates added. */
 static size_t read_totals(struct total *totals)
 {
     size_t count = 0, kept = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers of what the programs of this machine do, in memory that they share through a file on a
- * tmpfs: counting is an atomic addition, and any of them can tell all numbers. They begin at zero
- * with the file. A series is made when it is first counted; there is room for SERIES_MAX, and what
- * does not fit is not counted. A process that has not opened the file counts nothing.
+ * Counters of the programs of this machine, in memory that they share through a file on a tmpfs:
+ * counting is an atomic addition, and each program can write all numbers. A new file starts at
+ * zero. The first count creates a series; there is room for SERIES_MAX, and further series are not
+ * counted. A process that has not opened the file counts nothing.
  */
 #pragma once
 
@@ -37,6 +37,6 @@ void counter_observe(enum counter counter, int64_t duration_us,
 #define OBSERVE(counter, duration_us, ...) \
     counter_observe(counter, duration_us, (const char *const[COUNTER_LABELS]){__VA_ARGS__})
 
-/* Append all of them. The format is OpenMetrics 1.0
- * (https://github.com/prometheus/OpenMetrics, "Text format"), without its last line. */
+/* Append all series. The format is OpenMetrics 1.0 (https://github.com/prometheus/OpenMetrics,
+ * "Text format"), without its last line. */
 void counters_format(struct buffer *out);

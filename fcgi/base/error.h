@@ -22,7 +22,7 @@ struct error {
     char *message;          /* never NULL */
     char *field;            /* JSON pointer or parameter name of the bad input, or NULL */
     unsigned retry_after_s; /* 0: say nothing about it */
-    json_t *details;        /* what an answer carries beside the message, by its names; or NULL */
+    json_t *details;        /* further members of the answer, by name; or NULL */
 };
 
 /* Set *err (which must be NULL) to a new error. Always returns -1, so that callers can
@@ -43,7 +43,7 @@ int error_set_errno(struct error **err, enum error_code code, int errnum, const 
 int error_context(struct error **err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Give *err another code (an inner code becomes what it means one level up). Returns -1. */
+/* Give *err another code: the meaning of an inner error one level up. Returns -1. */
 int error_recode(struct error **err, enum error_code code);
 
 /* Add to the details of *err; takes the reference of value. Returns -1. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Named places in the lifecycle where a test can stop or kill the worker that comes by, so that
- * crashes and races are made and not waited for. Only with configure --enable-fault-points; without
- * it fault_point() is nothing at all.
+ * Named places in the lifecycle where a test can stop or kill a worker. A test can so cause a crash
+ * or a race at once. Only with configure --enable-fault-points; without it fault_point() is nothing
+ * at all.
  *
  * A test makes the directory `faults` beside the API socket, writable for the workers, and arms a
  * point with a file of its name there. Its content is an action and, if only one program should be
@@ -23,7 +23,7 @@ enum fault_point {
 #undef FAULT_POINT
 };
 
-/* Where the files are: beside this socket. */
+/* Look for the files in the folder of this socket. */
 void fault_point_open(const char *api_socket);
 void fault_point(enum fault_point point);
 

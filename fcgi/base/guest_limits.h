@@ -6,11 +6,11 @@
 /* Processes and threads together. */
 #define GUEST_PROCESSES_MAX 500
 
-/* File descriptors of one process: what the kernel lets a process raise its own limit to. */
+/* File descriptors of one process: the highest limit that the kernel lets a process set. */
 #define GUEST_OPEN_FILES_MAX 1048576
 
-/* One argument or variable of a program: MAX_ARG_STRLEN of the kernel without the NUL. A longer
- * line for a shell is handed over by a file descriptor. */
+/* One argument or variable of a program: MAX_ARG_STRLEN of the kernel without the NUL. A shell gets
+ * a longer line through a file descriptor. */
 #define GUEST_ARGUMENT_BYTES_MAX 131071
 
 /* A request of the data plane as JSON, and so a command line. */

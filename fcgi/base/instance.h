@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What both ends of a call into an instance agree on: the edge and the control plane on one side,
- * the agent of a sandbox and the keeper of volumes on the other.
+ * The protocol of calls into an instance: the edge and the control plane call the agent of a
+ * sandbox and the volume server.
  */
 #pragma once
 
 /* The agent: its HTTP server, and the relay to the sandbox's own servers. */
-#define AGENT_PORT           49983
-#define AGENT_RELAY_PORT     49984
-#define AGENT_SECRET_HEADER  "X-Sandlot-Agent-Secret"
-#define AGENT_PORT_HEADER    "X-Sandlot-Port" /* which server the relay is to reach */
+#define AGENT_PORT          49983
+#define AGENT_RELAY_PORT    49984
+#define AGENT_SECRET_HEADER "X-Sandlot-Agent-Secret"
+#define AGENT_PORT_HEADER                                              \
+    "X-Sandlot-Port" /* the port of the server that the relay connects \
+                      * to */
 
 #define KEEPER_PORT          49985
 #define KEEPER_SECRET_HEADER "X-Sandlot-Keeper-Secret"
-/* What a template that was built by steps says to the agents of its sandboxes: an object of JSON,
- * {"user", "workdir", "envs", "start_command"}. */
+/* The defaults of a template that was built by steps, for the agents of its sandboxes: an object of
+ * JSON, {"user", "workdir", "envs", "start_command"}. */
 #define TEMPLATE_DEFAULTS_DIR  "/etc/sandlot"
 #define TEMPLATE_DEFAULTS_FILE TEMPLATE_DEFAULTS_DIR "/template.json"
-/* Of a file that is read. */
+/* Headers of an answer with a file. */
 #define KEEPER_MODE_HEADER        "X-Mode"
 #define KEEPER_MODIFIED_AT_HEADER "X-Modified-At"
 
-/* What a request to the keeper can fail with: X(symbol, "code" of its answer, HTTP status). */
+/* The errors of the volume server: X(symbol, "code" of its answer, HTTP status). */
 #define KEEPER_CODES(X)                         \
     X(KEEPER_UNAUTHORIZED, "unauthorized", 401) \
     X(KEEPER_NOT_FOUND, "not_found", 404)       \
@@ -44,5 +46,5 @@ enum keeper_code {
 const char *keeper_code_word(enum keeper_code code);
 unsigned keeper_code_status(enum keeper_code code);
 
-/* The code of a word; KEEPER_CODE_COUNT: it is none (NULL is none). */
+/* Return the code for a word; KEEPER_CODE_COUNT for any other text and for NULL. */
 enum keeper_code keeper_code_find(const char *word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON written straight into a buffer, for what is shown often: members one after the other, with
- * the commas between them. Text must be UTF-8; names are literals without characters to escape.
+ * JSON written directly into a buffer, for frequent answers: one member after the other, with
+ * commas. Text must be UTF-8; names are literals without characters to escape.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 
-/* The name of the next member, or "" for the next element of an array; what follows is its value.
+/* Write the name of the next member, or "" for the next element of an array; its value follows.
  */
 void json_text_name(struct buffer *out, const char *name);
 

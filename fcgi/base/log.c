@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A line takes what fits of its fields; each value is cut by itself, so that one endless value
- * leaves room for the others. */
+/* A line takes as many fields as fit; each value is cut by itself, so that one endless value leaves
+ * room for the others. */
 #define LINE_MAX_BYTES   16384
 #define VALUE_MAX_BYTES  4096
 #define LINE_USUAL_BYTES 511
@@ -94,8 +94,8 @@ void log_context_clear(void)
         context[i].key = NULL;
 }
 
-/* The text in double quotes with JSON escapes. Bytes above ASCII are escaped one by one, whatever
- * they are, so that a line is always valid JSON. Too long a text is cut and still closed. */
+/* The text in double quotes with JSON escapes. Every byte above ASCII is escaped, so that a line is
+ * always valid JSON. Too long a text is cut and still closed. */
 static void append_quoted(struct buffer *line, const char *text)
 {
     size_t most = line->size + VALUE_MAX_BYTES;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Structured logs: one line an event, as text (`time level program message key=value …`) or JSON.
- * Control characters are escaped. Never pass a secret. One event a request or job is the rule;
- * what belongs to the unit of work (ids, durations, outcome) goes into fields.
+ * Control characters are escaped. Never pass a secret. Log one event for each request or job, with
+ * its ids, durations and outcome as fields.
  *
  *   log_info("sandbox created", LOG_STR("sandbox", id), LOG_INT("duration_ms", ms));
  */

@@ -2,10 +2,10 @@
 /*
  * The event loop: file descriptors through one epoll set, and timers as its time-outs. There is no
  * timerfd on purpose: a periodic one that had expired unread comes out of a memory checkpoint dead,
- * while the monotonic clock of an epoll time-out goes on without a gap.
+ * while the monotonic clock of an epoll time-out continues without a gap.
  *
  * Sources and timers are embedded in their owners' structures; the loop owns neither. A callback
- * may end and free any of them, its own too.
+ * may remove and free any source and any timer, its own too.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 struct loop_source {
     void (*ready)(struct loop_source *source, uint32_t events);
     int fd;          /* -1: not watched; the owner closes it, after loop_remove() */
-    uint32_t events; /* what is watched now; 0: not in the epoll set */
+    uint32_t events; /* the watched events; 0: not in the epoll set */
 };
 
 struct loop_timer {
@@ -54,8 +54,9 @@ void loop_remove(struct loop *loop, struct loop_source *source);
 /* The same, and close the descriptor. Nothing happens when the source is not watched. */
 void loop_close(struct loop *loop, struct loop_source *source);
 
-/* Call before() and after() around each callback, not around the wait: they take and leave the lock
- * of what callbacks share with another thread. The loop itself belongs to one thread. */
+/* Call before() and after() around each callback, not around the wait: they take and release the
+ * lock of the data that callbacks share with another thread. The loop itself belongs to one
+ * thread. */
 void loop_enclose(struct loop *loop, void (*before)(void *context), void (*after)(void *context),
                   void *context);
 
@@ -64,6 +65,6 @@ void loop_timer_arm(struct loop *loop, struct loop_timer *timer, int64_t at_ms,
                     void (*expired)(struct loop_timer *timer));
 void loop_timer_disarm(struct loop *loop, struct loop_timer *timer);
 
-/* Wait at most limit_ms (-1: as long as it takes), dispatch what is ready and what has expired.
- * Returns 0, or -1 with errno when epoll itself fails. */
+/* Wait at most limit_ms (-1: without a limit), dispatch ready sources and expired timers. Returns
+ * 0, or -1 with errno when epoll itself fails. */
 int loop_run_once(struct loop *loop, int64_t limit_ms);

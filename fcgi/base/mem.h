@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Allocation. A process that runs out of memory aborts and its supervisor starts it again; what
- * outside input can make us allocate is capped before it gets here. The caller owns what is
- * returned and releases it with free().
+ * Allocate memory. A process that runs out of memory aborts, and its supervisor starts it again.
+ * Every size that depends on outside input is capped before. The caller owns the result and
+ * releases it with free().
  */
 #pragma once
 
@@ -21,7 +21,7 @@ void *xcalloc(size_t count, size_t size);
 /* Room for count elements; aborts when count * size overflows. */
 void *xreallocarray(void *pointer, size_t count, size_t size);
 char *xstrdup(const char *string);
-/* NULL stays NULL. */
+/* Return a copy; NULL for NULL. */
 char *xstrdup_or_null(const char *string);
 char *xstrndup(const char *string, size_t length);
 void *xmemdup(const void *data, size_t size);

@@ -11,11 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Abstract names of datagram sockets: nothing is left behind by who ends, and there is no folder to
- * be allowed into. Sandboxes have network namespaces of their own and do not see them. */
+/* Abstract names of datagram sockets: a process that ends leaves nothing behind, and no folder
+ * needs rights. Sandboxes have network namespaces of their own and do not see them. */
 #define WAITING_MAX 32
-/* Who comes takes the lowest number that is free, so behind so many free ones there is hardly
- * anybody; whoever is there looks by itself a little later. */
+/* A new receiver takes the lowest free number. After so many free numbers there is hardly a
+ * receiver left; one that is there checks by itself a little later. */
 #define FREE_MOST 6
 
 static uint64_t hash(const char *text)
@@ -76,7 +76,7 @@ void notify_send(const char *scope, enum notify_kind kind)
         from = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     for (unsigned i = 0, nobody = 0; i < WAITING_MAX && nobody < FREE_MOST; i++) {
         socklen_t size = name(scope, kind, i, &address);
-        /* A full one is awake; where nobody waits nothing is lost. */
+        /* A receiver with a full queue is awake; without a receiver nothing is lost. */
         bool sent = sendto(from, "", 1, 0, (struct sockaddr *)&address, size) >= 0;
         if (!sent && errno == EBADF)
             return;

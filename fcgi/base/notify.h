@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who makes work notifies who waits for it, between processes of one deployment on one machine. A
- * notice says nothing but "look": whoever waits looks by itself from time to time, so that one
- * which is lost, or was sent on another machine, costs nothing but that time.
+ * Notices between processes of one deployment on one machine: a process that adds work wakes the
+ * process that does it. A notice carries no data. The receiver also checks by itself from time to
+ * time, so a lost notice, or one on another machine, only costs time.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* NOTIFY_NONE: nobody sends any. */
+/* NOTIFY_NONE: there are no notices. */
 enum notify_kind {
     NOTIFY_NONE,
     NOTIFY_OPERATIONS,
-    NOTIFY_POOL, /* instances were taken out of it */
+    NOTIFY_POOL, /* instances were taken from the warm pool */
     NOTIFY_WORK, /* volumes, checkpoints, sizes */
     NOTIFY_BUILDS,
     NOTIFY_POLICIES,
@@ -23,15 +23,15 @@ enum notify_kind {
     NOTIFY_MOVES,      /* sandboxes are to move to other hosts */
 };
 
-/* A socket on which notices of that kind arrive; scope: the same text on both sides, such as a path
- * of the deployment. -1: there is none, because too many wait already, or there are
- * no notices of that kind; notify_wait() then sleeps. */
+/* Open a socket for notices of one kind. scope: the same text on both sides, such as a path of the
+ * deployment. Returns -1 when too many receivers wait already, or for NOTIFY_NONE; notify_wait()
+ * then sleeps. */
 int notify_open(const char *scope, enum notify_kind kind);
 void notify_close(int fd); /* -1 is allowed */
 
-/* Wait until one comes, or that long; signals end it too. Those that came meanwhile are one.
- * Returns whether any came. */
+/* Wait for a notice, or that long; a signal also ends the wait. Several notices count as one.
+ * Returns whether one came. */
 bool notify_wait(int fd, unsigned ms);
 
-/* Notify all who wait for that kind. */
+/* Notify all receivers of that kind. */
 void notify_send(const char *scope, enum notify_kind kind);

@@ -7,6 +7,6 @@
 
 void panic(const char *why)
 {
-    log_error("cannot go on", LOG_STR("reason", why));
+    log_error("cannot continue", LOG_STR("reason", why));
     abort();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The end of a process that cannot go on: its own state or a table is wrong, or a library has no
- * memory left. Its supervisor starts it again. What input can bring about is an error instead.
+ * End a process that cannot continue: its own state or a table is wrong, or a library has no memory
+ * left. Its supervisor starts it again. A fault of input is an error instead.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Read one character of UTF-8. Returns its length in bytes, or 0 where there is none. */
+/* Read one character of UTF-8. Returns its length in bytes, or 0 for other bytes. */
 static size_t read_character(const char *text, unsigned *character)
 {
     static const struct {

@@ -24,6 +24,6 @@ void ready_tell(void)
     autoclose int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 ||
         sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to, size) < 0)
-        log_warning("who started this program is not told that it serves",
+        log_warning("cannot notify systemd that the service is ready",
                     LOG_STR("reason", strerror(errno)));
 }

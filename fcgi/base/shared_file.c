@@ -20,7 +20,7 @@ static int lengthen(int fd, size_t size)
 
 int shared_file_map(const char *path, size_t size, int *fd, void **map, struct error **err)
 {
-    /* The pools have users of their own and share the group of the folder. */
+    /* The worker pools have users of their own and share the group of the folder. */
     mode_t mask = umask(0007);
     autoclose int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0660);
     umask(mask);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* Map size bytes of the file, which is made, or made longer, when need be. It is never cut: others
- * may have more of it mapped. fd: stays open, for locks, and is the caller's to close;
- * NULL: closed. The map holds to the end of the process. Errors: ERR_CONFIG. */
+/* Map size bytes of the file, and create or lengthen it when needed. The file is never cut: other
+ * processes may have mapped more. fd: stays open, for locks, and the caller closes it; NULL:
+ * closed. The map stays to the end of the process. Errors: ERR_CONFIG. */
 int shared_file_map(const char *path, size_t size, int *fd, void **map, struct error **err);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a running instance is given its size and its volumes on its host, by those who have a part in
- * it: the control plane names them in a header of its call to the host's firewall, which passes it
- * on to sandlot-limits over a socket of the host.
+ * The header by which a running instance gets its size and its volumes on its host. The control
+ * plane sends it with its call to the host's firewall, which passes it to sandlot-limits over a
+ * socket of the host.
  *
  *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB [tenant:NUMBER] [VOLUME:PATH]...
  *
- * DISK_GB 0: as it is. NUMBER: pool_tenant() of the team, of which sandlot-limits serves a part of
- * its orders at once only.
- * A path is percent-encoded where it has other bytes than printable ASCII, and '%' and blanks.
- * The line, with a line feed behind, is what sandlot-limits reads; it answers SIZING_DONE, or a
- * line that says why not. A header, as firewalls of versions before leave unknown ones alone.
- * SIZING_CHECK in its place changes nothing and asks whether it could do so.
+ * DISK_GB 0: unchanged. NUMBER: pool_tenant() of the team; sandlot-limits serves only a part of a
+ * team's orders at once. A path is percent-encoded where it has other bytes than printable ASCII,
+ * and '%' and blanks. sandlot-limits reads the line, with a line feed at its end, and answers
+ * SIZING_DONE, or a line with the reason of a refusal. It is a header because firewalls of previous
+ * versions ignore unknown headers. SIZING_CHECK instead changes nothing and asks whether the order
+ * is possible.
  */
 #pragma once
 
 #define SIZING_HEADER "X-Sandlot-Size"
-#define SIZING_MAX    2048 /* bytes of the line; for more volumes Incus is asked */
+#define SIZING_MAX    2048 /* bytes of the line; more volumes go through Incus */
 #define SIZING_TENANT "tenant:"
 #define SIZING_CHECK  "check"
 #define SIZING_DONE   "done\n"

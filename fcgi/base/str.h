@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Strings: comparison, strict numbers, nearest names. */
+/* Compare strings, read strict numbers, find the nearest name. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,10 +11,11 @@ bool str_starts_with(const char *text, const char *prefix);
 bool str_ends_with(const char *text, const char *suffix);
 
 /* The whole text as a decimal number without sign, blanks or leading zeros ("0" itself is fine).
- * Returns 0, or -1 when it is none or lies outside [min, max]. */
+ * Returns 0, or -1 for any other text and for numbers outside [min, max]. */
 int str_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
-/* The entry of names (count entries) that a person most likely meant, or NULL when none is near. */
+/* Return the entry of names (count entries) that a person most likely meant, or NULL when none is
+ * near. */
 const char *str_nearest(const char *text, const char *const names[], size_t count);
 
 /* Whether text is well-formed UTF-8 (RFC 3629). */

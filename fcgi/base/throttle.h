@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often an address, or whoever else has a name, has been refused lately: what guesses tokens
- * and host names is not looked at for a while, so that it costs no query and no signature. One
- * table a worker, of a fixed size; addresses that fall on the same place of it share an allowance.
+ * Count the recent refusals of an address or another name. A client that guesses tokens and host
+ * names is refused for a while without a check, so that it costs no query and no signature. Each
+ * worker has one table of a fixed size; addresses that fall on the same place share an allowance.
  */
 #pragma once
 
@@ -12,7 +12,8 @@
 #define THROTTLE_PLACES 4096
 
 struct throttle {
-    unsigned char key[16]; /* nobody outside can tell which of them share a place */
+    unsigned char key[16]; /* random, so that clients cannot find out which addresses share a
+                            * place */
     bool has_key;
     struct throttle_place {
         int64_t at_ms;   /* of the last refusal; monotonic */

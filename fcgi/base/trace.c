@@ -23,7 +23,8 @@ static _Thread_local struct {
 
 static const char digits[] = "0123456789abcdef";
 
-/* The next part, of hexadecimal digits in lower case; moves *at behind it. NULL: it is none. */
+/* The next part, of hexadecimal digits in lower case; moves *at behind it. NULL for any other
+ * text. */
 static const char *take(const char **at, size_t length, bool may_be_zero)
 {
     const char *part = *at;
@@ -38,7 +39,7 @@ static bool take_dash(const char **at)
     return *(*at)++ == '-';
 }
 
-/* Later versions may have more behind the flags, after another dash; ff is none. */
+/* Later versions may have more behind the flags, after another dash; ff is not a version. */
 static bool may_end(const char *version, const char *at)
 {
     bool first = strncmp(version, "00", VERSION_LENGTH) == 0;
@@ -64,7 +65,7 @@ void trace_begin(const char *traceparent)
     trace_end();
     if (!trace_id_read(traceparent, current.id))
         return;
-    /* Of a later version the part that is known goes on, as the standard has it. */
+    /* Pass on only the known part of a later version, as the standard says. */
     snprintf(current.header, sizeof current.header, HEADER "%.*s", REST_LENGTH,
              traceparent + VERSION_LENGTH + 1);
     log_context_set("trace_id", current.id);

@@ -6,16 +6,16 @@
 
 #define TRACE_ID_SIZE 33
 
-/* The trace's id out of a header's value. False: there is none in it (NULL, another form, an id of
- * zeros); such a header is nobody's error and counts as absent. */
+/* Read the trace's id from a header's value. False: the value has no id (NULL, another form, an id
+ * of zeros); such a header counts as absent, without an error. */
 bool trace_id_read(const char *traceparent, char id[TRACE_ID_SIZE]);
 
-/* From now on this thread works for a request with that value of the header, which may be none: its
- * lines of the log have the field trace_id. */
+/* Start the trace of a request: from now on the log lines of this thread have the field trace_id.
+ * The header's value may be NULL. */
 void trace_begin(const char *traceparent);
 void trace_end(void);
 
-/* What this thread works for: the trace's id, and the line of a head in whose words others are
- * asked in its name. NULL: no trace. Both hold until trace_end(). */
+/* Return this thread's trace: its id, and the header line for requests to other services. NULL: no
+ * trace. Both are valid until trace_end(). */
 const char *trace_id(void);
 const char *trace_header(void);

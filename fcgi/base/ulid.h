@@ -4,9 +4,9 @@
  * milliseconds before 80 random bits, so that they sort by creation.
  * Format: https://github.com/ulid/spec
  *
- * Their first character is set aside for the deployment of several (the cell) that has the row, and
- * so is that of API keys: what stands in front of cells can route by an id or a key without asking
- * anybody. The milliseconds leave it '0' until the year 3084.
+ * The first character of the ULID, and of an API key, names the cell: the one deployment of several
+ * that has the row. A router in front of several cells can therefore route by an id or a key alone.
+ * The milliseconds leave it '0' until the year 3084.
  */
 #pragma once
 
@@ -17,13 +17,13 @@
 #define ID_SIZE     (4 + ULID_LENGTH + 1) /* "sbx_" + ULID + NUL */
 #define ID_CELL     '0'                   /* the first character of the ULID */
 
-/* A new identifier of the type; prefix is three letters and '_'. Returns out. */
+/* Write a new identifier of the type; prefix is three letters and '_'. Returns out. */
 const char *id_new(const char *prefix, char out[ID_SIZE]);
 
-/* What comes before all identifiers of the type that are made from then on. Returns out. */
+/* Write a lower bound for all identifiers of the type that are made from now on. Returns out. */
 const char *id_floor(const char *prefix, int64_t at_ms, char out[ID_SIZE]);
 
-/* Whether text has the exact form of an identifier of that type, and of this cell. */
+/* Return whether text is an identifier of this type and of this cell. */
 bool id_is_valid(const char *prefix, const char *text);
 
 #define UUID_SIZE (36 + 1)
