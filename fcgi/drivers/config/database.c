@@ -86,7 +86,7 @@ int database_open_admin(const struct settings *settings, struct db **db, struct 
     return result;
 }
 
-/* Who migrates, and the password of that login. */
+/* The database user of migrations, and its password. */
 static int migrating_login(const struct settings *settings, const char **user,
                            char password[PASSWORD_SIZE], struct error **err)
 {
@@ -110,7 +110,7 @@ int database_open_other(const struct settings *settings, const char *name, struc
     return result;
 }
 
-/* An option's value, in which a quote or a backslash is none of the file's syntax. */
+/* An option's value, with quotes and backslashes escaped. */
 static void print_option(FILE *out, const char *name, const char *value)
 {
     fprintf(out, "%s=\"", name);
@@ -159,7 +159,7 @@ static int write_options(const struct settings *settings, const char *user, cons
     if (open_as(settings, user, password, &db, err) < 0)
         return -1;
     *fd = memfd_create("options", 0);
-    /* What others could write is not read by the clients. */
+    /* The clients do not read a file that others can write. */
     int copy = *fd >= 0 && fchmod(*fd, 0600) == 0 ? fcntl(*fd, F_DUPFD_CLOEXEC, 0) : -1;
     autofclose FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
     if (out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one place that knows both the settings and the database: opens what the settings name. */
+/* Open the database that the settings name. No other file knows both. */
 #pragma once
 
 #include "config/settings.h"

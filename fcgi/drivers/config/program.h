@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What all programs of the control plane have in common on their command line: --config FILE
- * (default: the environment's SANDLOT_CONFIG, then the installed place), --check-config,
- * --version, --help; and the set-up of the log from the settings.
+ * The common command line of all programs of the control plane: --config FILE (default: the
+ * environment's SANDLOT_CONFIG, then the installed place), --check-config, --version, --help; and
+ * the set-up of the log from the settings.
  *
  *   struct program_call call;
  *   int status = program_start(argc, argv, &program, &call);
@@ -22,8 +22,8 @@ struct program {
     const char *summary;   /* one line for --help */
     const char *arguments; /* "COMMAND…"; NULL: it takes none */
     const char *help;      /* further text for --help, or NULL */
-    /* A program for people: takes --json, logs to standard error whatever log_file says, and
-     * loads its settings itself (program_settings()), since some commands need none. */
+    /* A program for people: takes --json, always logs to standard error, and loads its settings
+     * itself (program_settings()), since some commands need none. */
     bool interactive;
 };
 
@@ -31,7 +31,7 @@ struct program_call {
     struct settings *settings; /* loaded unless the program is interactive; the caller frees it */
     const char *config_path;
     bool json;
-    char **arguments; /* what follows the options, NULL-terminated; borrowed from argv */
+    char **arguments; /* the words after the options, NULL-terminated; borrowed from argv */
 };
 
 /* Returns PROGRAM_RUN, or the exit status of a call that is already done: 0 after --help,

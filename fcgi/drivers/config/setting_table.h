@@ -13,23 +13,23 @@ struct setting {
     enum setting_kind kind;
     size_t offset;                           /* in struct settings */
     const char *fallback;                    /* as the file would spell it; NULL: must be set */
-    const char *(*check)(const char *value); /* string: NULL, or what the value must be */
+    const char *(*check)(const char *value); /* string: NULL, or a description of allowed values */
     const char *choices;                     /* choice: "a|b" */
     uint64_t min, max;                       /* number */
     const char *unit;                        /* number; "" when it has none */
     const char *prose;
 };
 
-/* The title under which the setting of that name begins a section; NULL for one that begins none.
+/* Return the title of the section that begins with this setting, or NULL.
  */
 const char *setting_section_title(const char *name);
 
 extern const struct setting setting_table[];
 extern const size_t setting_count;
 
-/* NULL when the value may stand for the setting, else what it must be ("a number from 1 to 5");
- * the caller frees that. */
+/* Check a value. Returns NULL for an allowed value, else a description ("a number from 1 to 5"),
+ * which the caller frees. */
 char *setting_problem(const struct setting *setting, const char *value);
 
-/* Store a checked value, replacing what is there. */
+/* Store a checked value in place of the present one. */
 void setting_store(const struct setting *setting, struct settings *settings, const char *value);

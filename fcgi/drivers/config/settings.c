@@ -26,7 +26,7 @@ struct parser {
 static int fail(struct parser *parser, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Returns 0: what the callback of inih returns for an error. */
+/* Returns 0: the callback's value of inih for an error. */
 static int fail(struct parser *parser, const char *format, ...)
 {
     va_list ap;

@@ -13,8 +13,8 @@
 _Static_assert(KEYRING_SUBKEY_BYTES == crypto_aead_xchacha20poly1305_ietf_KEYBYTES,
                "a subkey is a key of the cipher");
 
-/* What is authenticated beside the data: the first three bytes (version and key id, so that they
- * cannot be changed either) and the name of the row. */
+/* The authenticated data: the first three bytes (version and key id, so that they cannot be changed
+ * either) and the name of the row. */
 static void associate(struct buffer *out, const unsigned char *head, const char *associated)
 {
     buffer_append(out, head, 3);

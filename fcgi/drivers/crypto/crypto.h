@@ -2,5 +2,5 @@
 #pragma once
 
 /* Ready libsodium; the other functions of crypto/ call it themselves. Aborts when the machine has
- * no source of randomness: nothing could go on. */
+ * no source of randomness. */
 void crypto_init(void);

@@ -27,7 +27,7 @@ static const char *member(const json_t *key, const char *name)
     return json_string_value(json_object_get(key, name));
 }
 
-/* The bytes of a number in base64url; -1: it is none. */
+/* The bytes of a number in base64url; -1 for other text. */
 static int number_of(const json_t *key, const char *name, unsigned char out[NUMBER_MAX])
 {
     const char *text = member(key, name);

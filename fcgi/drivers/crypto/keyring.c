@@ -23,7 +23,7 @@
 /* crypto_kdf's context: eight bytes that say whose subkeys these are. */
 static const char kdf_context[crypto_kdf_CONTEXTBYTES] = {'s', 'a', 'n', 'd', 'l', 'o', 't', '1'};
 
-/* Behind a key that the fronts are to know before any of them uses it. */
+/* The mark of a key that all fronts must have before one uses it. */
 #define NEXT " next"
 
 struct master {
@@ -104,7 +104,7 @@ static int parse_key(const char *at, const char *end, unsigned char key[MASTER_B
     return size == MASTER_BYTES && behind == last ? 0 : -1;
 }
 
-/* One line without its end. Says which line is wrong, never what it holds. */
+/* Read one line without its end. An error names the line, never its contents. */
 static int parse_line(struct keyring *ring, const char *at, const char *end, unsigned line,
                       struct error **err)
 {
@@ -245,7 +245,7 @@ static void sync_directory_of(const char *path)
         fsync(fd);
 }
 
-/* A file of that name must not be there. */
+/* Create the file; fail if it exists. */
 static int write_new(const char *path, const struct buffer *text, struct error **err)
 {
     autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -262,10 +262,9 @@ static int write_new(const char *path, const struct buffer *text, struct error *
 int keyring_create(const char *path, struct error **err)
 {
     struct buffer text = BUFFER_INIT(FILE_MAX_BYTES);
-    buffer_append_string(&text,
-                         "# sandlot key ring: id and master key, newest last. Without this "
-                         "file what the\n# database holds sealed is lost: keep a copy of it, "
-                         "apart from the database's.\n");
+    buffer_append_string(
+        &text, "# sandlot key ring: id and master key, newest last. Without this file the\n# "
+               "sealed data of the database is lost: keep a copy, apart from the database's.\n");
     append_key(&text, 1, "");
     int result = write_new(path, &text, err);
     buffer_wipe(&text);
@@ -291,7 +290,7 @@ static int replace_file(const char *path, const struct buffer *text, struct erro
     return 0;
 }
 
-/* The id of one more key; 0: there is no room. *waiting: one is there that nobody uses yet. */
+/* The id of the next key; 0: no room. *waiting: a key is not in use yet. */
 static unsigned next_id(const struct keyring *ring, bool *waiting)
 {
     unsigned next = 0;

@@ -50,17 +50,17 @@ int keyring_rotate(const char *path, struct error **err);
 int keyring_add(const char *path, struct error **err);
 int keyring_use(const char *path, struct error **err);
 
-/* The text of the file, which is a whole key ring, for a backup of it, into an empty buffer that
- * may hold 64 KiB or more; the caller wipes it. */
+/* Read the text of the file, which must be a complete key ring, for a backup, into an empty buffer
+ * that may hold 64 KiB or more; the caller wipes it. */
 int keyring_read_text(const char *path, struct buffer *text, struct error **err);
 
-/* Make such a text the key file at path, with owner and mode of the one that is there, which stays
- * beside it as PATH.before; without one it is root's or whoever's we are. The same text: nothing is
- * done. *replaced: there was another one. Errors: ERR_CONFIG. */
+/* Make such a text the key file at path, with owner and mode of the present file, which stays as
+ * PATH.before; without one, our user is the owner. The same text changes nothing. *replaced: there
+ * was another file. Errors: ERR_CONFIG. */
 int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
                      struct error **err);
 
-/* Of those in use. */
+/* Of the keys in use. */
 uint16_t keyring_newest(const struct keyring *ring);
 
 struct keyring_key {

@@ -7,7 +7,7 @@
 #include "base/panic.h"
 #include "crypto/crypto.h"
 
-/* What such bytes begin with, and by what they are opened. */
+/* The prefix of locked bytes, and the kind of key that opens them. */
 #define MAGIC_SIZE 16
 static const char by_passphrase[MAGIC_SIZE + 1] = "sandlot-locked-p";
 static const char by_key[MAGIC_SIZE + 1] = "sandlot-locked-k";

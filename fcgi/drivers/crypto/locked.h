@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bytes that leave the machine and are opened again by whoever has what they were locked with: a
- * passphrase (Argon2id, then XSalsa20-Poly1305), or the private half of a recipient's key pair
- * (crypto_box_seal: X25519 and XSalsa20-Poly1305), so that a machine can lock what it cannot open.
+ * Lock bytes that leave the machine. They open with a passphrase (Argon2id, then
+ * XSalsa20-Poly1305), or the private half of a recipient's key pair (crypto_box_seal: X25519 and
+ * XSalsa20-Poly1305), so that a machine can lock bytes that it cannot open.
  */
 #pragma once
 
@@ -14,13 +14,13 @@
 /* A key of a recipient as text: 64 hexadecimal digits. */
 #define LOCKED_KEY_SIZE 65
 
-/* One of them; the other is NULL. */
+/* One is set; the other is NULL. */
 struct locked_with {
     const char *passphrase;
     const char *key; /* the public one to lock, the private one to open */
 };
 
-/* Append the locked form of data to out. Errors: ERR_CONFIG (the key is none). */
+/* Append the locked form of data to out. Errors: ERR_CONFIG (not a key). */
 int locked_close(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
                  struct error **err);
 

@@ -19,6 +19,6 @@ void base32_encode(const unsigned char *data, size_t size, char *out);
 /* The code of a time step. */
 void otp_code(const unsigned char secret[OTP_SECRET_BYTES], uint64_t step, char out[OTP_CODE_SIZE]);
 
-/* The time step, near now and later than after, whose code this is. False: there is none. */
+/* Find the time step of a code, near now and later than after. False: a wrong code. */
 bool otp_find_step(const unsigned char secret[OTP_SECRET_BYTES], const char *code, int64_t now_ms,
                    int64_t after, int64_t *step);

@@ -19,6 +19,6 @@
 /* Errors: ERR_INTERNAL (no memory). */
 int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct error **err);
 
-/* Whether it is the password that hash was made of. NULL: there is none, and as long is spent on
- * saying so, so that nobody learns by a clock who has one. */
+/* Check a password against its hash. A NULL hash takes the same time and fails, so that the time
+ * does not show which users have a password. */
 bool password_matches(const char *hash, const char *password);

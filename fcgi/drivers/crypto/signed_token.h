@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tokens that say something and prove by a MAC that it is ours: after a prefix, in base64url, a
- * version, the number of the ring's key, a body of fixed size, and the MAC of all of these. What is
- * said is readable to whoever holds the token. */
+/* Tokens with a body that a MAC protects: after a prefix, in base64url, a version, the number of
+ * the ring's key, a body of fixed size, and the MAC of all of these. The holder of a token can read
+ * its body. */
 #pragma once
 
 #include "crypto/keyring.h"
@@ -18,8 +18,8 @@ struct signed_token_kind {
     size_t body_bytes; /* at most SIGNED_TOKEN_BODY_MAX */
 };
 
-/* With the ring's key of that number. token has SIGNED_TOKEN_SIZE bytes at least; the caller wipes
- * it. Errors: those of mac_compute(). */
+/* Write a token with the ring's key of that number. token has SIGNED_TOKEN_SIZE bytes at least; the
+ * caller wipes it. Errors: those of mac_compute(). */
 int signed_token_make(const struct keyring *ring, const struct signed_token_kind *kind,
                       uint16_t ring_key, unsigned char version, const void *body, char *token,
                       struct error **err);

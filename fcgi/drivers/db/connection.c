@@ -24,8 +24,8 @@
 #define CONNECT_SEVERAL_S 3
 #define CHECK_AFTER_MS    5000
 
-/* Who was waited for in vain for so long is not waited for again within so long: a request that
- * asks a server which stands still for several things would wait for each of them. */
+/* After a wait that timed out for so long, do not wait for this server again for so long: a request
+ * with several queries to a hanging server would wait for each query. */
 #define IN_VAIN_MS   1000
 #define NOT_AGAIN_MS 1000
 
@@ -87,7 +87,7 @@ static int say_session(struct db *db, struct error **err)
     return 0;
 }
 
-/* The library's word that it would not go on without is not enough: a proxy may have said so. */
+/* The library's check of encryption is not enough: a proxy may have answered it. */
 static int check_encrypted(struct db *db, struct error **err)
 {
     if (db->options.socket || !db->options.tls.ca_file || db_cipher(db))
@@ -223,7 +223,7 @@ int db_connection_reopen(struct db *db, unsigned timeout_s, struct error **err)
 
 /* --- is it still there? --- */
 
-/* 0: quiet, as it should be; 1: bytes wait that nobody asked for; -1: closed. */
+/* 0: quiet, as it should be; 1: unexpected bytes wait; -1: closed. */
 static int peek(struct db *db)
 {
     char byte;

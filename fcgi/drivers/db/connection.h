@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of db/ share; nobody else includes this. */
+/* Shared by the files of db/; no other file includes this. */
 #pragma once
 
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct db {
     const struct db_companion *companion; /* NULL: none waits */
     bool companion_is_due;      /* the transaction in hand has made the write it goes with */
     void (*after_commit)(void); /* of the transaction in hand; NULL: nothing */
-    bool pinned; /* what was said on this connection (a lock) must not be lost silently */
+    bool pinned; /* the connection has state (a lock) that must not be lost silently */
 };
 
 /* Make sure there is a connection that was alive a moment ago; connects at most once, and not right
@@ -45,14 +45,14 @@ int db_connection_ready(struct db *db, struct error **err);
 /* Whether the other side has closed: seen without a round trip, so nothing was sent to it. */
 bool db_connection_closed_by_peer(struct db *db);
 
-/* Forget the connection and every prepared statement of it; a transaction becomes DB_CUT. */
+/* Drop the connection and all its prepared statements; a transaction becomes DB_CUT. */
 void db_connection_drop(struct db *db);
 
 /* Connect to server, or the socket, within connect_s; NULL is an error. The caller closes it. */
 MYSQL *db_connect_raw(const struct db *db, const char *server, unsigned connect_s,
                       unsigned answer_s, struct error **err);
 
-/* The next name of a list with commas, for the caller to free; NULL: there is none left. */
+/* Return the next name of a list with commas, which the caller frees; NULL at the end. */
 char *db_next_host(const char **at);
 
 /* Drop the connection and connect with another limit for one statement. */
@@ -62,7 +62,7 @@ int db_connection_reopen(struct db *db, unsigned timeout_s, struct error **err);
  * db_server_error(). */
 int db_say(struct db *db, const char *sql, size_t length, struct error **err);
 
-/* Turn an error of library or server into ours. what: name of the statement. A connection that
+/* Turn an error of library or server into ours. `what`: name of the statement. A connection that
  * cannot be used any more is dropped (db->mysql is NULL then) and the code is ERR_DB_UNAVAILABLE:
  * the caller knows whether that means ERR_OUTCOME_UNKNOWN. Always returns -1. */
 int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
@@ -76,7 +76,7 @@ bool db_is_uncertain(unsigned code, const char *message);
 
 /* --- transaction.c --- */
 
-#define DB_RUNS_MAX 8 /* of what loses against others */
+#define DB_RUNS_MAX 8 /* of a statement that loses against others */
 
 /* A growing random pause before the next run, the first is 1. */
 void db_pause_after(unsigned run);

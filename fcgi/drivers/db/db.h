@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * MySQL and MariaDB: prepared statements with typed arguments, transactions that survive
- * deadlocks, and honest words about writes whose answer was lost.
+ * deadlocks, and a clear result for writes whose answer was lost.
  *
  * SQL is literal, lives in the *_db.c file of its concept as a static struct db_statement, and is
  * prepared on first use on each connection; db_check_statements() prepares all of them at start so
@@ -23,11 +23,11 @@
 
 struct db;
 
-/* PEM files; with authorities TCP connections are encrypted, and the server's certificate must be
- * of one of them and name the host. NULL: none. */
+/* PEM files. With authorities, TCP connections are encrypted, and one authority must have signed
+ * the server's certificate for the host. NULL: no file. */
 struct db_tls {
     const char *ca_file;
-    const char *certificate_file, *key_file; /* what we show */
+    const char *certificate_file, *key_file; /* our client certificate */
 };
 
 struct db_options {
@@ -140,15 +140,15 @@ static inline void db_rows_autofree_(struct db_rows **rows)
 }
 #define db_rows_auto __attribute__((cleanup(db_rows_autofree_))) struct db_rows
 
-/* Columns of the current row, from 0. Asking for a number where the column is none aborts: that is
- * a defect of the statement. NULL reads as 0, "" and an empty blob; ask db_is_null() where it
- * matters. Strings live until db_rows_free() of their rows. */
+/* Columns of the current row, from 0. Reading a number from a column of another type aborts: the
+ * statement is wrong. NULL reads as 0, "" and an empty blob; ask db_is_null() where it matters.
+ * Strings live until db_rows_free() of their rows. */
 bool db_is_null(const struct db_rows *rows, unsigned column);
 int64_t db_get_i64(const struct db_rows *rows, unsigned column);
 uint64_t db_get_u64(const struct db_rows *rows, unsigned column);
 bool db_get_bool(const struct db_rows *rows, unsigned column);
 const char *db_get_text(const struct db_rows *rows, unsigned column);
-/* The place among names of the text in a column; text that is none of them aborts as well. */
+/* Return the index of a column's text in names; other text aborts as well. */
 unsigned db_get_name(const struct db_rows *rows, unsigned column, const char *const names[],
                      unsigned count);
 /* Into an array, which has room for all that the column may hold. */
@@ -171,12 +171,12 @@ void db_after_commit(struct db *db, void (*call)(void));
 
 bool db_in_transaction(const struct db *db);
 
-/* --- what goes with a write --- */
+/* --- companions of a write --- */
 
-/* Rows that belong to whatever is written next, in one transaction with it: write() runs before the
- * commit of the first transaction in which a statement that counts has changed a row. A statement
- * outside of transactions gets one for it. Once that is committed the companion is gone; until then
- * write() may run again, as the body of a transaction may. */
+/* Rows that belong to the next write, in one transaction: write() runs before the commit of the
+ * first transaction in which a statement that counts has changed a row. A statement outside of
+ * transactions gets one for it. The commit ends the companion; until then write() may run again,
+ * like the body of a transaction. */
 struct db_companion {
     bool (*counts)(const struct db_statement *statement, void *context);
     int (*write)(struct db *db, void *context, struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the login of the programs may do, table by table, given by the login that migrates. */
+/* Grant the programs' database user its rights, table by table, as the user of migrations. */
 #pragma once
 
 #include "db/db.h"
@@ -10,8 +10,8 @@ struct db_table_right {
 };
 
 /* Let the account of `run` read every table, write to all but those in `exceptions` (ended by a row
- * without a table), which it may use as they say, and call procedures; and take back whatever else
- * it holds on the database as a whole. admin holds all of that and may give it. Errors: ERR_CONFIG
- * (an account whose name cannot be quoted), those of the database. */
+ * without a table), which have their own rights, and call procedures. Revoke all its other rights
+ * on the whole database. admin must have these rights with the grant option. Errors: ERR_CONFIG (an
+ * account whose name cannot be quoted), those of the database. */
 int db_grant_run(struct db *admin, struct db *run, const struct db_table_right *exceptions,
                  struct error **err);

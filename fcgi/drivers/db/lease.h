@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leases: a row is somebody's to work on until a time that stands in it; then whoever asks first
- * takes it. They are what becomes of work whose worker died, so nothing depends on a worker that
- * says that it gives up.
+ * Leases: a row belongs to one worker until the time in the row; then the first worker that asks
+ * takes it. So the work of a dead worker continues, and no worker has to announce its end.
  *
  * A table of rows with leases is described once, by literals:
  *
  *   static const struct lease_table removals =
  *       LEASE_TABLE("things", "id", "lease_until_ms", "state = 'deleting'");
  *
- * The last argument says which rows can be leased. With a column `lease_owner`, and `attempts` that
- * counts how many took the row, it is LEASE_TABLE_OWNED(): an owner learns from lease_renew() that
- * it is the owner no more. The statements belong into the list of statements of the concept.
+ * The last argument selects the rows that can be leased. With a column `lease_owner`, and
+ * `attempts` for the number of leases, use LEASE_TABLE_OWNED(): lease_renew() then fails for a
+ * former owner. Add the statements to the list of statements of the concept.
  *
  * Rows that belong to tenants are LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as
  * one more argument: then teams take turns in each process, and a team with a thousand rows delays
@@ -100,10 +99,9 @@ struct lease_table {
         LEASE_CHANGES_OWNED_(name, table, key, until, rows),                                \
     }
 
-/* Inside a transaction: take a row that is free, for lease_ms: the one that has been free for
- * longest, of the team whose last turn in this process is longest ago. key is "" when there is
- * none. owner and attempts (how many took it, this one included) may be NULL for a table without
- * them. */
+/* Inside a transaction: take a free row for lease_ms. It is the row that has been free for longest,
+ * of the team whose last turn in this process is longest ago. key is "" without a free row. owner
+ * and attempts (how many took it, this one included) may be NULL for a table without them. */
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
 
@@ -111,12 +109,13 @@ int lease_take(struct db *db, const struct lease_table *table, const char *owner
 int lease_lock(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
                struct error **err);
 
-/* Have it for lease_ms from now. Errors: ERR_LEASE_LOST when it is not ours any more, or is none of
- * the rows that can be leased. */
+/* Renew the lease for lease_ms from now. Errors: ERR_LEASE_LOST when it is not ours any more, or
+ * the row cannot be leased. */
 int lease_renew(struct db *db, const struct lease_table *table, const char *key, const char *owner,
                 uint64_t lease_ms, struct error **err);
 
-/* Let go of it: whoever asks may take it in delay_ms. Not ours any more: success. */
+/* Release it: another worker may take it after delay_ms. Success also when it is not ours any
+ * more. */
 int lease_defer(struct db *db, const struct lease_table *table, const char *key, const char *owner,
                 uint64_t delay_ms, struct error **err);
 
@@ -138,5 +137,5 @@ void lease_keep(struct lease *lease, struct db *db, const struct lease_table *ta
  * still counts, until its time is over. Errors: ERR_LEASE_LOST. */
 int lease_tick(struct lease *lease, struct error **err);
 
-/* Renew it now: before an act that would harm whoever has it after us. Errors: ERR_LEASE_LOST. */
+/* Renew it now: before an act that would harm the next owner. Errors: ERR_LEASE_LOST. */
 int lease_check(struct lease *lease, struct error **err);

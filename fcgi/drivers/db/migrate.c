@@ -2,7 +2,7 @@
 /*
  * Schema statements commit by themselves in MySQL, so a migration cannot be undone as a whole. Its
  * row is therefore written before its first statement and marked when the last one is done: a row
- * that is not marked is a schema nobody knows, and nothing goes on from there without a person.
+ * without the mark means an unknown schema, which an operator must repair.
  */
 #include "db/migrate.h"
 
@@ -71,7 +71,7 @@ static int half_applied(unsigned version, const char *name, unsigned done, struc
         version, name, done, version);
 }
 
-/* --- what the database says --- */
+/* --- applied migrations --- */
 
 /* rows of schema_migrations, or NULL when there is no such table yet. */
 static int list_applied(struct db *db, struct db_rows **rows, struct error **err)
@@ -116,7 +116,7 @@ int db_schema_require(struct db *db, struct error **err)
     return 0;
 }
 
-/* Compare what was applied with the files; *done becomes how many of them are. */
+/* Compare the applied migrations with the files; *done becomes their number. */
 static int check_applied(struct db *db, const struct migration_files *files, size_t *done,
                          struct error **err)
 {

@@ -12,8 +12,9 @@
 /* The version that this build of the programs needs. */
 #define DB_SCHEMA_VERSION 1
 
-/* Apply what is missing, in order; applied (may be NULL) counts them. A file whose checksum differs
- * from what was applied, a gap, or a database newer than this build: ERR_CONFIG. */
+/* Apply the missing migrations in order; applied (may be NULL) counts them. ERR_CONFIG: a file's
+ * checksum differs from the applied one, there is a gap, or the database is newer than this
+ * build. */
 int db_migrate(struct db *db, const char *directory, unsigned *applied, struct error **err);
 
 /* As db_migrate(), for a directory that ends at another version. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one process of the whole deployment does at a time, by name: a row of `leases` that is its
- * holder's until a time that stands in it. Named locks of the server would end with the connection,
- * but each server of a group has its own.
+ * A lease with a name, for work that only one process of the deployment does at a time: a row of
+ * `leases` belongs to its holder until the time in the row. Named locks of the server would end
+ * with the connection, but each server of a group has its own.
  */
 #pragma once
 
@@ -17,10 +17,11 @@
 int named_lease_take(struct db *db, const char *name, const char *owner, bool *ours,
                      struct error **err);
 
-/* Let go of it, if it is ours. */
+/* Release it, if it is ours. */
 int named_lease_release(struct db *db, const char *name, const char *owner, struct error **err);
 
-/* Whether anybody has it, by the clock of the server: who only looks may have a wrong one. */
+/* Whether a process holds it, by the clock of the server: the clock of another machine may be
+ * wrong. */
 int named_lease_is_held(struct db *db, const char *name, bool *held, struct error **err);
 
 extern const struct db_statement_list named_lease_statements;

@@ -37,7 +37,7 @@ struct db_rows {
 
 /* --- fetching --- */
 
-/* What one fetch fills: a place per column. */
+/* The buffers of one fetch: one for each column. */
 struct landing {
     unsigned columns;
     MYSQL_BIND *binds;
@@ -47,7 +47,7 @@ struct landing {
         db_flag is_null, cut;
         char *bytes;
     } * spots;
-    char *bytes; /* of all of them */
+    char *bytes; /* of all buffers */
 };
 
 static void landing_deinit(struct landing *landing)
@@ -201,7 +201,7 @@ void db_rows_free(struct db_rows *rows)
     free(rows);
 }
 
-/* A statement and the code that reads it disagree: a defect that must not go on. */
+/* A statement and the code that reads it disagree: abort. */
 static void __attribute__((noreturn))
 defect(const struct db_rows *rows, unsigned column, const char *what)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What each error of a server means to us: one table, for MariaDB, MySQL, Galera and Group
- * Replication. */
+/* The meaning of each server error: one table, for MariaDB, MySQL, Galera and Group Replication. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ enum meaning {
     WAITED,
     /* This server takes no statement of ours any more, or no writes: another one may. */
     NOT_HERE,
-    /* Likewise, but what was said may have happened: others may have it. */
+    /* Likewise, but the statement may have happened on another server. */
     LEFT_BEHIND,
     FULL,
     INTERRUPTED, /* at a commit either may have happened */
@@ -117,7 +116,7 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
     if (db_is_client_error(code)) {
         error_set(err, ERR_DB_UNAVAILABLE, "%s: the connection to the database failed: %s (%u)",
                   what, message, code);
-        db_connection_drop(db); /* message may be part of it: last */
+        db_connection_drop(db); /* last, because message may point into it */
         return -1;
     }
     switch (meaning_of(code, message)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prepared statements: the cache of each connection, arguments, and what may be sent again. */
+/* Prepared statements: the cache of each connection, arguments, and repeats. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -214,9 +214,10 @@ static int run_once(struct db *db, struct call *call, struct error **err)
     return -1;
 }
 
-/* The rules of db.h: what was certainly not run, and what only reads, may be sent once more on a
- * new connection; of anything else that was sent and not answered the outcome is unknown. Outside
- * of a transaction what lost against another is run again, as a transaction would be. */
+/* The rules of db.h: a statement that certainly did not run, or that only reads, is sent once more
+ * on a new connection. For any other statement without an answer the outcome is unknown. Outside of
+ * a transaction, a statement that lost against another one is repeated, as a transaction would
+ * be. */
 static int run(struct db *db, struct call *call, struct error **err)
 {
     int64_t started_ms = clock_monotonic_ms();

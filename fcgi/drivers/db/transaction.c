@@ -55,7 +55,7 @@ static void roll_back(struct db *db)
     static const char text[] = "ROLLBACK";
     error_auto ignored = NULL;
     if (db->mysql && db_say(db, text, sizeof text - 1, &ignored) < 0)
-        db_connection_drop(db); /* the server rolls back what its client left */
+        db_connection_drop(db); /* the server rolls back the transaction of a lost client */
     db->transaction = DB_OUTSIDE;
 }
 
@@ -85,7 +85,7 @@ static int commit(struct db *db, struct error **err)
     return -1;
 }
 
-/* What it writes itself is no reason for another. */
+/* The companion's own writes do not start another one. */
 static int commit_accompanied(struct db *db, struct error **err)
 {
     const struct db_companion *companion = db->companion_is_due ? db->companion : NULL;
@@ -133,7 +133,7 @@ int db_transaction(struct db *db, int (*body)(struct db *db, void *context, stru
                 db->after_commit();
             return 0;
         }
-        /* Lock waits are long: the caller gets one timeout's worth of them, not eight. */
+        /* Lock waits are long: the caller gets one, not eight. */
         bool late = clock_monotonic_ms() - started_ms > (int64_t)db->timeout_s * 1000;
         if ((*err)->code != ERR_DB_DEADLOCK || run == DB_RUNS_MAX || late)
             return -1;

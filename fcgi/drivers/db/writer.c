@@ -13,7 +13,7 @@
 
 #define VALUE_SIZE 129
 
-/* What a server says of itself. */
+/* The role of a server. */
 struct server_state {
     bool read_only;
     bool in_group, group_has_many; /* Group Replication */
@@ -69,7 +69,7 @@ static int ask_state(MYSQL *mysql, struct server_state *state)
     return 0;
 }
 
-/* The text at column of the first row; "": there is none. */
+/* The text at column of the first row; "" without one. */
 static int ask_text(struct db *db, const char *sql, unsigned column, char out[VALUE_SIZE],
                     struct error **err)
 {
@@ -95,7 +95,7 @@ static bool has_no_table(struct db *db)
 static int read_writer(struct db *db, enum writer_turn turn, char writer[VALUE_SIZE],
                        struct error **err)
 {
-    /* A new connection waits until the node has applied what the others have committed. */
+    /* A new connection waits until the node has applied the commits of the other nodes. */
     const char *sql =
         turn == WRITER_STAY
             ? "SELECT holder FROM leases WHERE name = '" WRITER_LEASE "'"
@@ -172,8 +172,7 @@ static int check_rivals(const struct db *db, const struct server_state *state, s
     while (result == 0 && (host = db_next_host(&at))) {
         if (!str_equal(host, db->server) && is_rival(db, state, host))
             result = error_set(err, ERR_DB_UNAVAILABLE,
-                               "the databases at %s and %s both take writes: one of them has to be "
-                               "read-only",
+                               "the databases at %s and %s both take writes: make one read-only",
                                db->server, host);
         free(host);
     }

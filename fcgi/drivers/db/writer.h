@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Of several servers the one that takes the writes. Only db/ includes this.
+ * Find the server that takes the writes. Only db/ includes this.
  *
  * A replica, or a secondary of Group Replication, has read_only on. A node of Galera takes writes
- * whenever it is ready, so which one does is a row that all nodes have: who finds none of it that
- * answers gives the row to a node that is ready. Of two servers that know nothing of each other and
- * both take writes, neither is written to.
+ * whenever it is ready, so a row that all nodes have names the writer. A program that cannot reach
+ * this writer gives the row to a node that is ready. When two independent servers both take writes,
+ * sandlot writes to neither.
  */
 #pragma once
 
@@ -21,6 +21,6 @@ enum writer_turn {
 
 bool db_has_several(const struct db *db);
 
-/* Whether what db is connected to is the writer. Errors: ERR_DB_UNAVAILABLE with the reason; the
+/* Check whether the connected server is the writer. Errors: ERR_DB_UNAVAILABLE with the reason; the
  * connection may be dropped. */
 int writer_check(struct db *db, enum writer_turn turn, struct error **err);

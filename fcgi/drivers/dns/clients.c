@@ -90,7 +90,7 @@ void dns_clients_send(struct dns_clients *clients, uint64_t serial, const uint8_
     buffer_append(&client->output, header, sizeof header);
     buffer_append(&client->output, wire, size);
     client->close_at_ms = clock_monotonic_ms() + IDLE_MS;
-    /* Who asks and does not read is cut off. */
+    /* A client that does not read its answers is disconnected. */
     if (buffer_overflowed(&client->output) || !flush(client))
         client_close(client);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Connections of those who ask a DNS server: messages with their length in front (RFC 1035, 4.2.2),
- * several on their way at once. Bounded per address (a network of IPv6, see base/client_network.h)
- * and in all. */
+/* TCP connections of DNS clients: messages with their length in front (RFC 1035, 4.2.2), several on
+ * their way at once. Bounded per address (a network of IPv6, see base/client_network.h) and in
+ * all. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 struct dns_clients;
 
-/* What the server of the connections does; context is what dns_clients_open() was given. */
+/* The callbacks of the server; context is the argument of dns_clients_open(). */
 struct dns_clients_calls {
     /* Whether a connection from there is wanted at all. */
     bool (*may_connect)(void *context, const struct sockaddr_storage *from);

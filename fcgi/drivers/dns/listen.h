@@ -7,13 +7,13 @@
 #include "base/client_network.h"
 #include "base/error.h"
 
-/* A socket of that type (SOCK_DGRAM, or SOCK_STREAM, which listens) at an address, which need not
- * be there yet. The caller closes it. Errors: ERR_CONFIG. */
+/* Open a socket of a type (SOCK_DGRAM, or SOCK_STREAM, which listens) at an address, which need not
+ * exist yet. The caller closes it. Errors: ERR_CONFIG. */
 int dns_listen(int type, const struct sockaddr_storage *address, struct error **err);
 
 /* The address without its port. Returns text. */
 const char *dns_address_text(const struct sockaddr_storage *address,
                              char text[CLIENT_NETWORK_SIZE]);
 
-/* What bind() and sendto() are told of its size. */
+/* The size of the address for bind() and sendto(). */
 socklen_t dns_address_size(const struct sockaddr_storage *address);

@@ -100,7 +100,7 @@ enum dns_reading dns_question_read(const uint8_t *wire, size_t size, struct dns_
     return *rcode == LDNS_RCODE_NOERROR ? DNS_READ : DNS_REFUSED;
 }
 
-/* --- what an upstream says --- */
+/* --- answers of an upstream --- */
 
 void dns_result_deinit(struct dns_result *result)
 {

@@ -13,8 +13,8 @@
 
 #define DNS_NAME_MAX    253   /* bytes of a name without the last dot (RFC 1035) */
 #define DNS_MESSAGE_MAX 65535 /* over TCP */
-#define DNS_UDP_MAX     1232  /* what we send and announce over UDP: no fragments (RFC 9715) */
-#define DNS_UDP_MIN     512   /* what a question without EDNS can take */
+#define DNS_UDP_MAX     1232  /* our size of messages over UDP: no fragments (RFC 9715) */
+#define DNS_UDP_MIN     512   /* the largest answer without EDNS */
 #define DNS_CHAIN_MAX   16    /* aliases that are followed */
 #define DNS_ANSWERS_MAX 64    /* records that are passed on */
 
@@ -40,7 +40,7 @@ enum dns_reading dns_question_read(const uint8_t *wire, size_t size, struct dns_
                                    int *rcode);
 void dns_question_deinit(struct dns_question *question);
 
-/* What is known about one name and type: a chain of aliases and the records at its end. */
+/* The result for one name and type: a chain of aliases and the records at its end. */
 struct dns_result {
     int rcode;
     ldns_rr_list *records;            /* owned; the aliases in their order, then the records */
@@ -48,21 +48,22 @@ struct dns_result {
     char last_name[DNS_NAME_MAX + 1]; /* where the chain ended */
     size_t aliases;
     bool authoritative; /* it is ours, and was not asked of anybody */
-    bool complete;      /* records of the type are there, or it is known that there are none */
+    bool complete;      /* the result is complete: it has the records, or the name has no records of
+                         * the type */
     uint32_t ttl_s;     /* least of all records; of an empty answer from its SOA (RFC 2308) */
 };
 void dns_result_deinit(struct dns_result *result);
 
-/* Take what an upstream answered to the question for name (lower case) and type. Returns 0, or -1
- * when it is no answer to that (another id, question, or broken): it is then to be ignored.
- * *truncated: the same must be asked over TCP. The caller ends with dns_result_deinit(). */
+/* Read an upstream's answer for name (lower case) and type. Returns 0, or -1 when it does not
+ * answer the question (another id, another question, or broken): ignore it then. *truncated: ask
+ * again over TCP. The caller ends with dns_result_deinit(). */
 int dns_result_read(const uint8_t *wire, size_t size, uint16_t id, const char *name, uint16_t type,
                     struct dns_result *result, bool *truncated);
 
 /* Put the answer for result->last_name behind; takes the contents of rest. */
 void dns_result_extend(struct dns_result *result, struct dns_result *rest);
 
-/* The addresses (host byte order) of the A records; at most max of them. */
+/* Write the addresses (host byte order) of the A records; at most max. */
 size_t dns_result_addresses(const struct dns_result *result, uint32_t *addresses, size_t max);
 
 /* Calls back with the target of each alias, in lower case. False when the callback said so. */
@@ -72,9 +73,10 @@ bool dns_result_each_alias(const struct dns_result *result,
 /* A message to an upstream. Returns 0 and the bytes, which the caller frees. */
 int dns_query_write(uint16_t id, const char *name, uint16_t type, uint8_t **wire, size_t *size);
 
-/* An answer: result NULL or without records is an empty one with that rcode. ttl_max_s bounds each
- * record's time. keep() tells which addresses may be in it (NULL: all). What is larger than max is
- * replaced by an empty answer with the TC bit. Returns 0 and the bytes, which the caller frees. */
+/* Write an answer. A result of NULL or without records gives an empty answer with that rcode.
+ * ttl_max_s bounds each record's time. keep() selects the addresses (NULL: all). An answer larger
+ * than max is replaced by an empty one with the TC bit. Returns 0 and the bytes, which the caller
+ * frees. */
 int dns_answer_write(const struct dns_question *question, int rcode,
                      const struct dns_result *result, uint32_t ttl_max_s,
                      bool (*keep)(void *context, uint32_t address), void *context, size_t max,

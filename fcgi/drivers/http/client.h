@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What our HTTP clients, those of agents, keepers and firewalls, have in common (libcurl). */
+/* Common parts of our HTTP clients (libcurl) for agents, volume servers and firewalls. */
 #pragma once
 
 #include <curl/curl.h>

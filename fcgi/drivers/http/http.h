@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * FastCGI requests and responses. nginx has parsed HTTP; what arrives here are the parameters of
- * conf/nginx/sandlot-fastcgi.inc and a body. The server (http/server.h) reads the body to its
- * end record (CONTENT_LENGTH is empty for chunked uploads) as far as its limit.
+ * FastCGI requests and responses. nginx has parsed HTTP; a request has the parameters of
+ * conf/nginx/sandlot-fastcgi.inc and a body. The server (http/server.h) reads the body to its end
+ * record (CONTENT_LENGTH is empty for chunked uploads) as far as its limit.
  */
 #pragma once
 
@@ -20,9 +20,9 @@
 #define HTTP_SEGMENT_MAX        8     /* captured path segments */
 #define HTTP_REQUEST_ID_MAX     64
 #define HTTP_BODY_LEFT          SIZE_MAX
-#define HTTP_RESPONSE_BYTES_MAX (64u << 20) /* a body, and what is sent of one in all */
+#define HTTP_RESPONSE_BYTES_MAX (64u << 20) /* a body, and all parts of a body together */
 
-/* Percent-decoded, with a zero byte behind. The router lets through what is no text (UTF-8 without
+/* Percent-decoded, with a zero byte behind. The router accepts other bytes than text (UTF-8 without
  * NUL) only where a route takes bytes. */
 struct http_parameter {
     char *name;
@@ -49,8 +49,8 @@ struct http_request {
     /* Reads a body that the server has left until it is known who asks; 0, or -1 when it broke off
      * or was too slow. NULL: read already. */
     int (*take_body)(struct http_request *request);
-    /* Of a body that the handler takes itself: the next piece of it. 0 at its end, -1 when the
-     * client went away in the middle. NULL: it is in body. */
+    /* Read the next piece of a body that the handler reads itself. 0 at its end, -1 when the client
+     * went away in the middle. NULL: the body is in `body`. */
     long (*read_body)(void *context, char *data, size_t size);
     void *body_context;
     json_t *json;          /* parsed body of a route with a schema; NULL when there was none */
@@ -62,10 +62,10 @@ struct http_request {
     bool must_wait;
     unsigned wait_ms;
     struct pool_claim claim;
-    /* What a handler waits for, where it must not keep its thread: it sets both and returns. The
-     * server drops the answer, serves others, and calls serve() again every few milliseconds with
-     * the request as it was left but for its body, until `pending` is NULL. Owned by the request.
-     * may_pend: the server has room to keep it; else the handler answers with what it has. */
+    /* The state of a handler that must wait without its thread: it sets both and returns. The
+     * server drops the answer, serves other requests, and calls serve() again every few
+     * milliseconds with the same request without its body, until `pending` is NULL. Owned by the
+     * request. may_pend: the server has room to keep it; else the handler answers at once. */
     bool may_pend;
     void *pending;
     void (*pending_free)(void *pending);
@@ -74,7 +74,7 @@ struct http_request {
 /* Take method, path, ids and address from the parameters, which must outlive the request. The
  * path is REQUEST_URI before '?', still percent-encoded. body_max: bytes. */
 void http_request_init(struct http_request *request, char **parameters, size_t body_max);
-/* Frees what the request owns and wipes its body. */
+/* Free the members of the request and wipe its body. */
 void http_request_deinit(struct http_request *request);
 /* As it was before it was served; a body that was read stays. */
 void http_request_rewind(struct http_request *request);
@@ -89,21 +89,20 @@ int http_request_parse_query(struct http_request *request, struct error **err);
 const char *http_header(const struct http_request *request, const char *name);
 /* A raw FastCGI parameter ("SANDLOT_REASON"), or NULL when absent or empty. Borrowed. */
 const char *http_parameter(const struct http_request *request, const char *name);
-/* First query parameter of that name whose value is text, or NULL. Borrowed. */
+/* Return the first query parameter with this name whose value is text, or NULL. Borrowed. */
 const char *http_query(const struct http_request *request, const char *name);
 
 /* Percent-decode size bytes of text ('+' is a blank when plus_is_space). The caller frees *out.
- * Returns 0, or -1 for a bad escape, NUL or what is not UTF-8. */
+ * Returns 0, or -1 for a bad escape, NUL or bytes that are not UTF-8. */
 int http_percent_decode(const char *text, size_t size, bool plus_is_space, char **out);
 
-/* The value of a query parameter of that name as its bytes, *size of them with a zero byte behind,
- * or NULL. Borrowed. */
+/* Return the bytes of a query parameter, *size bytes and a zero byte, or NULL. Borrowed. */
 const char *http_query_bytes(const struct http_request *request, const char *name, size_t *size);
 
 /* The error of a body that came too slowly. Returns -1. */
 int http_body_too_slow(struct error **err);
 
-/* What Content-Length says, or -1. */
+/* Return the value of Content-Length, or -1. */
 int64_t http_content_length(const struct http_request *request);
 
 /* Whether the media type of the body is this one, parameters aside. */
@@ -116,7 +115,7 @@ struct http_response {
     struct buffer body;       /* or: a body of bytes of content_type */
     const char *content_type; /* of body; static */
     struct buffer headers;    /* extra header lines, "Name: value\r\n" */
-    bool is_bare;             /* these and the status, if not 200: nobody but nginx reads it */
+    bool is_bare;             /* these and the status, if not 200: only nginx reads it */
     /* Sends bytes to the client; set by the server. NULL: answers are sent as a whole only. */
     int (*send)(void *context, const void *data, size_t size);
     void *send_context;
@@ -148,11 +147,11 @@ int http_response_send(struct http_response *response, const struct http_request
 /* The error body of the interface: error, message, request_id, field and the error's details; and
  * the headers that belong to the status (Retry-After, WWW-Authenticate). Messages of conditions
  * inside the service do not leave it: the client gets a general sentence, the log the message.
- * Replaces what the response held. */
+ * Replaces the previous contents of the response. */
 void http_response_error(struct http_response *response, const struct http_request *request,
                          const struct error *error);
 
-/* What such an answer says of the error itself, a new reference. */
+/* Return the members of such an answer for the error itself, a new reference. */
 json_t *http_error_to_json(const struct error *error);
 
 /* The answer as FastCGI carries it, header lines first, without the body for HEAD. out must have

@@ -10,7 +10,8 @@
 #include "base/str.h"
 
 #define SCHEME "https://"
-/* With this the relay tells nginx that it did not reach its target. It passes none on. */
+/* By this header the relay reports to nginx that it did not reach its target. It does not pass on
+ * such a header. */
 #define UNREACHED_HEADER "X-Accel-Redirect"
 
 struct http_link {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The way to what runs on a runtime host: agents and keepers at their addresses, and the host's
- * firewall. On the machine that asks it is direct. On another there is one TLS port for all of it,
- * the relay (conf/nginx/host/): both sides show certificates of the deployment's own authority, and
- * a header names the target.
+ * The connection to services on a runtime host: agents, volume servers and the firewall. On the
+ * same machine it is direct. On another machine one TLS port, the relay (conf/nginx/host/), serves
+ * all: both sides have certificates of the deployment's own authority, and a header names the
+ * target.
  *
- * Wherever a link is taken, NULL is the direct way.
+ * A link of NULL is always the direct connection.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 
 #define LINK_TARGET_HEADER   "X-Sandlot-To"
 #define LINK_TARGET_FIREWALL "firewall"
-/* What follows a host's name in its certificate. */
+/* The suffix of a host's name in its certificate. */
 #define LINK_DOMAIN "host.sandlot"
 
-/* What is in the folder of credentials. Only the calling side's are read here. */
+/* The files in the folder of credentials. Only the caller's own are read here. */
 #define LINK_AUTHORITY_FILE "ca.pem"
 #define LINK_CALLER_FILE    "front.pem"
 #define LINK_CALLER_KEY     "front.key"

@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "http/link.h"
 
-/* Ask the relay itself, for wait_ms at most; whatever it says, it answers. *expires_at_ms: until
- * when its certificate holds; 0: that is not known. Errors: ERR_RUNTIME_UNAVAILABLE. */
+/* Ask the relay itself, for wait_ms at most; any answer means success. *expires_at_ms: the end of
+ * its certificate; 0: unknown. Errors: ERR_RUNTIME_UNAVAILABLE. */
 int http_link_ask(const struct http_link *link, unsigned wait_ms, int64_t *expires_at_ms,
                   struct error **err);
 
-/* Until when the certificate holds that the server at that port of this machine shows for a host,
- * whoever signed it; 0: that is not known. Errors: ERR_RUNTIME_UNAVAILABLE. */
+/* Read the end of the certificate that the server at a port of this machine uses for a host; any
+ * issuer is accepted. 0: unknown. Errors: ERR_RUNTIME_UNAVAILABLE. */
 int http_own_expiry(const char *host, unsigned port, unsigned wait_ms, int64_t *expires_at_ms,
                     struct error **err);

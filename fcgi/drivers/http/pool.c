@@ -49,7 +49,8 @@ struct pool {
 
 uint64_t pool_tenant(const char *id)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: the ids are ours, so nobody aims at a place */
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: the ids are ours, so no client can choose a
+                                          * place */
     for (; *id; id++)
         hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
     return hash ? hash : 1;
@@ -101,8 +102,8 @@ static int take_slot(struct pool *pool, struct error **err)
     return 0;
 }
 
-/* What the dead have left. A worker that starts also forgets their places: the pool may have been
- * larger, and who comes in their stead takes the first that is free. */
+/* Clear the slots of dead workers. A starting worker does so too: the pool may have been larger,
+ * and a new worker takes the first free slot. */
 static void forget_the_dead(struct pool *pool, bool places)
 {
     for (unsigned at = 0; at < atomic_load(&pool->table->used); at++) {
@@ -181,7 +182,7 @@ const char *pool_name(const struct pool *pool)
 
 /* --- sharing --- */
 
-/* What others do for the same tenant. */
+/* Count the other workers that serve the same tenant. */
 struct share {
     unsigned workers, of_team, of_user, of_sandbox;
 };
@@ -211,8 +212,8 @@ static bool fits(const struct pool *pool, const struct pool_claim *claim)
            !(claim->alone && share.of_sandbox);
 }
 
-/* The locks cost a system call each: they are looked at where somebody would be refused, and not at
- * each look of those who wait. */
+/* The locks cost a system call each: they are checked before a refusal, and not at each step of a
+ * wait. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim)
 {
     if (pool->shut)

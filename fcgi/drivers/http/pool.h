@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who is served by the workers of a pool, so that nobody holds more than a share of it.
+ * Bound the share of a worker pool that one team or user can hold.
  *
  * The workers of a pool accept on one socket, and share a file of the socket's name. Each has a
- * slot in it, which says whose request it serves, and holds a lock on the slot as long as it lives:
- * what a killed worker has left behind is known by the missing lock and does not count. Nothing is
- * counted up and down, so nothing can be counted wrong.
+ * slot with the tenant of its request, and holds a lock on the slot as long as it lives: the slot
+ * of a killed worker has no lock and does not count. Nothing is counted up and down, so nothing can
+ * be counted wrong.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct pool_claim {
     uint64_t sandbox; /* likewise; 0: none */
     bool alone;       /* no other worker of the pool may serve the sandbox */
     bool is_narrow;   /* the user has a quarter and not half */
-    bool borrows;     /* is short, and may have workers beyond the half that nobody else wants */
+    bool borrows;     /* is short, and may have unused workers beyond the half */
 };
 
 /* A number that stands for an id. */
@@ -32,7 +32,7 @@ uint64_t pool_tenant(const char *id);
 /* Take a slot in the pool that accepts on file descriptor 0; its file is in dir. Errors: ERR_CONFIG
  * (no Unix socket with a name, no such folder). */
 int pool_open(const char *dir, struct pool **pool, struct error **err);
-/* As pool_open(), for a pool of that name. */
+/* As pool_open(), for the named pool. */
 int pool_open_as(const char *dir, const char *name, struct pool **pool, struct error **err);
 void pool_close(struct pool *pool);
 
@@ -46,18 +46,18 @@ const char *pool_name(const struct pool *pool);
 bool pool_enter(struct pool *pool, const struct pool_claim *claim);
 void pool_leave(struct pool *pool);
 
-/* While it is shut this worker enters for nobody. */
+/* While it is shut, this worker enters for no tenant. */
 void pool_shut(struct pool *pool, bool shut);
 
-/* While it lends, this worker also enters for a team that has its half, if the claim borrows. It is
- * to lend only while no connection waits to be accepted: who comes next waits until one of such
- * requests has ended. */
+/* While it lends, this worker also enters for a team that has its half, if the claim borrows. Lend
+ * only while no connection waits to be accepted: the next connection waits until such a request has
+ * ended. */
 void pool_lend(struct pool *pool, bool lend);
 
 /* Whether pool_enter() would let it in now. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim);
 
-/* What the pools of this machine have: workers that live, and how many of them serve a team. */
+/* Read the pools of this machine: the live workers, and the number that serve a team. */
 struct pool_use {
     char name[64];
     unsigned workers, serving;

@@ -68,7 +68,7 @@ static json_t *text_json(const char *text)
     return json_string(ascii);
 }
 
-/* What a client is told of the error. */
+/* The error as the client gets it. */
 static const char *public_message(const struct error *error)
 {
     if (error->code == ERR_DB_UNAVAILABLE)
@@ -164,7 +164,7 @@ static const char *reason_phrase(int status)
 static void append_headers(const struct http_response *response, const struct http_request *request,
                            const char *content_type, uint64_t content_length, struct buffer *out)
 {
-    /* 200 is what FastCGI means without the line. */
+    /* Without the line FastCGI means 200. */
     if (!response->is_bare || response->status != 200)
         buffer_printf(out, "Status: %d %s\r\n", response->status, reason_phrase(response->status));
     if (!response->is_bare)

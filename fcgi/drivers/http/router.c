@@ -107,7 +107,7 @@ static const struct route *find_route(const struct router *router, const char *m
     return best;
 }
 
-/* The methods of every route that has the path, or NULL when there is none. */
+/* The methods of all routes with the path, or NULL without one. */
 static char *allowed_methods(const struct router *router, const char *path)
 {
     static const char *const order[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
@@ -175,8 +175,8 @@ static void drop_index(const struct route_query *query, struct http_parameter *p
         }
 }
 
-/* "query[metadata][*]" stands for every name that begins with what is before the star and ends
- * with what is after it, with at least a byte between. */
+/* "query[metadata][*]" stands for every name with the text before the star, at least one more byte,
+ * and the text after the star. */
 static bool query_name_matches(const char *pattern, const struct http_parameter *parameter)
 {
     const char *name = parameter->name, *star = strchr(pattern, '*');
@@ -283,7 +283,7 @@ static int check_query(const struct router *router, const struct route *route,
     return 0;
 }
 
-/* Who may not ask does not get to keep a worker with the sending of a body. */
+/* A client without access must not occupy a worker by sending a body. */
 static int take_body(struct http_request *request, struct error **err)
 {
     if (!request->take_body || request->take_body(request) == 0)

@@ -7,13 +7,13 @@
 
 enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_WRITE };
 
-/* Whether an Idempotency-Key means something, and what replays of it need. */
+/* Whether an Idempotency-Key has an effect, and the needs of its replays. */
 enum route_idempotency { IDEMPOTENCY_NONE, IDEMPOTENCY_PLAIN, IDEMPOTENCY_SESSION };
 
 struct route_query {
     const char *name; /* ended by a row without a name; "query[metadata][*]" matches by prefix */
     bool repeatable;
-    bool bytes; /* what the star stands for and the value may be any bytes, not only text */
+    bool bytes; /* the text for the star and the value may be any bytes, not only text */
 };
 
 typedef int route_handler(void *context, struct http_request *request,
@@ -24,7 +24,7 @@ struct route {
     const char *pattern;   /* "/v1/sandboxes/:id/pause": captures[0] is :id */
     const char *operation; /* OpenAPI operation id and log name: "pauseSandbox" */
     route_handler *handler;
-    int pool, subject; /* of the program's own tables: who serves it, what the request is about */
+    int pool, subject; /* for the program's own tables: its handler and its subject */
     enum route_scope scope;
     const struct schema_member *body; /* NULL: no body is accepted (an empty one, or {} is) */
     bool body_required;               /* none at all is refused */
@@ -54,8 +54,8 @@ struct router {
     void *context;
 };
 
-/* How much of the body of a request is to be read before it is served, when `usual` is what other
- * requests have; HTTP_BODY_LEFT: none, the handler reads it. */
+/* Return the bytes of a body to read before the request is served; `usual` is the bound of other
+ * requests. HTTP_BODY_LEFT: the handler reads the body. */
 size_t router_body_max(const struct router *router, const struct http_request *request,
                        size_t usual);
 

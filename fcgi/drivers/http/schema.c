@@ -192,7 +192,8 @@ static const struct schema_member *find_row(const struct schema_member *members,
     return NULL;
 }
 
-/* What an unknown name may mean: the rows beside it, then those of the objects among them. */
+/* Candidates for an unknown name: the rows of the same object, then the rows of its inner
+ * objects. */
 struct candidates {
     const char *names[MEMBERS_MAX];
     const struct schema_member *rows[MEMBERS_MAX];
@@ -344,7 +345,7 @@ int schema_validate(const struct schema_member *members, const json_t *object, s
     return check_object(members, object, "", err);
 }
 
-/* --- removing what is unknown --- */
+/* --- removing unknown members --- */
 
 static void drop_unknown(const struct schema_member *rule, json_t *value)
 {

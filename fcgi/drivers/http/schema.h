@@ -36,8 +36,8 @@ struct schema_member {
     const char *const *choices;
     const struct schema_member *members; /* object: ended by a row without a name */
     const struct schema_member *item;    /* array, map */
-    /* Of a row that is no member but a name that is given for something else, or in the wrong
-     * place: what the refusal says, after the name and a colon. NULL: a member. */
+    /* For a name that is often used by mistake: the text of the refusal, after the name and a
+     * colon. NULL: a member. */
     const char *hint;
     /* Optional further check; reports with error_set_field() at the given pointer. */
     int (*check)(const json_t *value, const char *pointer, struct error **err);
@@ -50,9 +50,9 @@ int schema_parse(const struct schema_member *members, const char *text, size_t s
                  struct error **err);
 
 /* Check an object against members. Strings must not hold NUL unless the type is ANY; integers must
- * be written as such (3.0 is none). A value that is null where that is allowed is not looked at
- * further. Errors: ERR_INVALID_REQUEST with the pointer of the first violation: members in the
- * order of the document, then those that are missing. */
+ * be written as such (3.0 is refused). An allowed null is not checked further. Errors:
+ * ERR_INVALID_REQUEST with the pointer of the first violation: members in the order of the
+ * document, then missing ones. */
 int schema_validate(const struct schema_member *members, const json_t *object, struct error **err);
 
 /* Remove the members that a schema does not name, in the objects inside too. Rows with a hint name

@@ -71,7 +71,7 @@ static void set_up_signals(sigset_t *waiting)
     struct sigaction action = {.sa_handler = on_signal};
     sigset_t ours;
     sigemptyset(&ours);
-    /* SIGQUIT is what multiwatch 1.0 sends where it was told to send SIGTERM. */
+    /* multiwatch 1.0 sends SIGQUIT although it is configured for SIGTERM. */
     static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
         sigaction(numbers[i], &action, NULL);
@@ -84,8 +84,8 @@ static void set_up_signals(sigset_t *waiting)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Workers share the listening socket: each waits in its own epoll, EPOLLEXCLUSIVE wakes one of
- * them a connection, and who comes too late must not block in accept(2). */
+/* Workers share the listening socket: each waits in its own epoll, EPOLLEXCLUSIVE wakes one worker
+ * for each connection, and a late worker must not block in accept(2). */
 static int watch_listener(struct error **err)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE};
@@ -112,8 +112,8 @@ TAILQ_HEAD(exchanges, exchange);
 
 /* --- bodies --- */
 
-/* What is there of the body, at least a byte: the library by itself would wait until size bytes
- * have come, a byte a second or not. 0 at the end, -1 when it broke off or is too slow. */
+/* Read the available part of the body, at least a byte: the library alone would wait until size
+ * bytes have come, even at a byte a second. 0 at the end, -1 when it broke off or is too slow. */
 static long read_some(struct exchange *exchange, char *data, size_t size)
 {
     FCGX_Stream *in = exchange->fcgi.in;
@@ -160,8 +160,8 @@ static long read_piece(void *context, char *data, size_t size)
     return read_some(context, data, size < BODY_CHUNK_MAX ? size : BODY_CHUNK_MAX);
 }
 
-/* Wait until nginx takes a piece: it does not once its own buffers for the answer are full and the
- * client reads none of them. False: the client is too slow. */
+/* Wait until nginx takes a piece: it stops when its buffers for the answer are full and the client
+ * does not read. False: the client is too slow. */
 static bool wait_for_reader(struct exchange *exchange)
 {
     struct pollfd output = {.fd = exchange->fcgi.ipcFd, .events = POLLOUT};
@@ -173,7 +173,7 @@ static bool wait_for_reader(struct exchange *exchange)
             return true;
         pace_waited(&exchange->reading, clock_monotonic_us() - started_us);
     }
-    log_warning("the client reads its answer too slowly; the connection ends here");
+    log_warning("a client reads its answer too slowly; closing the connection");
     return false;
 }
 
@@ -214,8 +214,8 @@ static int take_body(struct exchange *exchange)
     return max && !server->late_body ? read_body(request) : 0;
 }
 
-/* What a client has sent of a body that nobody wanted. nginx ends a connection on which some of it
- * is left, after it has promised to keep it; so what comes at once is taken, for a bounded time. */
+/* Read the rest of an unwanted body. nginx ends a connection with unread bytes, after it has
+ * promised to keep it; so bytes that arrive at once are read, for a bounded time. */
 static void drain_body(struct exchange *exchange)
 {
     int64_t until_us = clock_monotonic_us() + DRAIN_US;
@@ -306,7 +306,7 @@ static uint64_t tenant_of(const struct exchange *exchange)
     return claim->user ? claim->user : claim->team;
 }
 
-/* The place of a tenant, or a free one (of nobody), or NULL. */
+/* The place of a tenant, or a free place, or NULL. */
 static struct waiting_tenant *place_of(struct waiting *waiting, uint64_t tenant)
 {
     struct waiting_tenant *free_place = NULL;
@@ -355,7 +355,7 @@ static void release(struct waiting *waiting, struct exchange *exchange)
     waiting->bytes -= exchange->request.body.size;
 }
 
-/* Nobody's requests take all the places. */
+/* One tenant's requests cannot take all the places. */
 static bool may_wait(struct waiting *waiting, const struct exchange *exchange)
 {
     const struct http_request *request = &exchange->request;
@@ -368,8 +368,8 @@ static bool may_wait(struct waiting *waiting, const struct exchange *exchange)
            waiting_of_team(waiting, request->claim.team) < WAITING_MAX / 2;
 }
 
-/* While this worker is busy all its others wait. A tenant that has more of them here than another
- * one leaves it to the workers where that is not so. */
+/* While this worker is busy all its others wait. A tenant with more waiting requests here than
+ * another tenant leaves the worker to the other one. */
 static bool yields(struct waiting *waiting, const struct exchange *exchange)
 {
     unsigned own = place_of(waiting, tenant_of(exchange))->count;
@@ -410,7 +410,7 @@ static void finish(struct exchange *exchange)
         FCGX_Detach(&exchange->fcgi);
     clear_log_context();
     http_request_deinit(&exchange->request);
-    /* What the library still has of an answer that was cut would wait for the same reader. */
+    /* The library's rest of a cut answer would wait for the same reader. */
     if (!exchange->is_cut)
         FCGX_Finish_r(&exchange->fcgi);
     FCGX_Free(&exchange->fcgi, 1);
@@ -482,8 +482,8 @@ static bool serve_one(const struct http_server *server, struct exchange *exchang
     return true;
 }
 
-/* The oldest for which there is room, so that a new connection comes between two of them. One that
- * has waited long enough is answered, whatever comes of it. Whether there was room for one. */
+/* Serve the oldest request with room, so that a new connection comes between two. A request that
+ * has waited long enough is answered in any case. Returns whether there was room for one. */
 static bool serve_oldest(const struct http_server *server, struct waiting *waiting)
 {
     bool served = false;
@@ -505,8 +505,7 @@ static bool serve_oldest(const struct http_server *server, struct waiting *waiti
     return served;
 }
 
-/* nobody_comes: no connection waits to be accepted, so that what is lent keeps no other team
- * waiting. */
+/* nobody_comes: no connection waits to be accepted, so lent workers keep no other team waiting. */
 static bool serve_waiting(const struct http_server *server, struct waiting *waiting,
                           bool nobody_comes)
 {
@@ -541,8 +540,8 @@ static struct exchange *accept_one(const struct http_server *server, struct erro
     return NULL;
 }
 
-/* Whether the worker looks again before it rests: it had room for one, or would have if nobody
- * came. */
+/* Whether the worker checks again before it rests: it had room for a request, or would have without
+ * new connections. */
 static bool goes_on(const struct waiting *waiting, bool had_room)
 {
     const struct exchange *oldest = TAILQ_FIRST(&waiting->list);
@@ -601,7 +600,7 @@ static void serve_until_stopped(const struct http_server *server, int poll_fd,
     FCGX_ShutdownPending();
 }
 
-/* RLIMIT_DATA counts what statm calls "data": heap, anonymous mappings and stacks of threads. */
+/* RLIMIT_DATA counts the "data" of statm: heap, anonymous mappings and stacks of threads. */
 static int bound_memory(size_t most, struct error **err)
 {
     unsigned long data_pages;

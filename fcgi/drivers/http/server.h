@@ -4,7 +4,7 @@
 
 #include "http/http.h"
 
-/* What the requests of a worker may take beyond the memory that it rests with. */
+/* Most memory of a worker's requests beyond its memory at rest. */
 #define HTTP_SERVER_REQUEST_MEMORY ((size_t)64 << 20)
 
 struct http_server {

@@ -17,7 +17,7 @@ void httpd_request_deinit(struct httpd_request *request)
     request->reply = NULL;
 }
 
-/* --- what was asked --- */
+/* --- the request --- */
 
 const char *httpd_header(const struct httpd_request *request, const char *name)
 {

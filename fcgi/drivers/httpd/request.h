@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One HTTP request of a program inside an instance (the agent of a sandbox, the keeper of volumes),
+ * One HTTP request of a program inside an instance (the agent of a sandbox, the volume server),
  * between libmicrohttpd and the program's handlers. A program embeds it in a request of its own.
  *
- * Exactly one answer is given to a request: by a reply, or by what the program says of its failure
- * after the rest of a refused body has been thrown away. Nothing here is shared between requests,
- * so each may have a thread of its own.
+ * Exactly one answer is given to a request: by a reply, or by the program's answer to its failure
+ * after the rest of a refused body has been discarded. Requests share nothing here, so each may
+ * have a thread of its own.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct httpd_request {
     bool replied, suspended;
     bool answer_at_once; /* the program's: a failure is answered in the middle of the body */
     bool answered_early; /* past the library */
-    size_t piece_max;    /* the program's: of the body at once; 0: whatever came */
+    size_t piece_max;    /* set by the program: most bytes of the body at once; 0: all that came */
     uint64_t swallowed;  /* bytes of the body that came after the failure */
 
     struct MHD_Response *reply; /* waits for the end of a suspension */
@@ -59,7 +59,7 @@ bool httpd_shows_secret(const struct httpd_request *request, const char *header,
 /* Whether the media type of the body is this one, parameters aside. */
 bool httpd_content_is(const struct httpd_request *request, const char *media_type);
 
-/* The connection's socket; -1 when there is none. */
+/* The connection's socket, or -1. */
 int httpd_fd(const struct httpd_request *request);
 
 /* Answer, now or, while the request is suspended, after its resumption. The JSON value's reference

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The secret that the edge and the control plane share with a program inside an instance. Only a
- * digest of it stays in memory: whoever may read that, or a memory image of the sandbox, does not
- * find the secret there. */
+/* The secret that the edge and the control plane share with a program inside an instance. Only its
+ * digest stays in memory: a reader of this memory, or of a memory image of the sandbox, does not
+ * find the secret. */
 #pragma once
 
 #include <stdbool.h>

@@ -43,7 +43,7 @@ static enum MHD_Result handle_data(struct httpd_request *request, const char *da
         request->ops->piece(request);
     if (request->piece_max && piece > request->piece_max && !request->failed)
         piece = request->piece_max;
-    *size -= piece; /* what is left comes again, after the others had their turn */
+    *size -= piece; /* the rest comes again, after the other requests had their turn */
     if (request->failed)
         return result_of(httpd_swallow(request, piece));
     if (request->ops->data(request, data, piece) < 0)

@@ -5,7 +5,7 @@
  *   head    once, when the head is there
  *   data    per piece of the body
  *   finish  once, when the request is complete: it must reply, or suspend and reply later
- *   closed  once, when the request is over, whatever happened
+ *   closed  once, when the request is over, after each outcome
  */
 #pragma once
 
@@ -13,7 +13,8 @@
 #include "httpd/request.h"
 
 struct httpd_ops {
-    /* A new request: everything in its struct httpd_request is zero but what the program sets. */
+    /* Create a request; its struct httpd_request is zero except the members that the program
+     * sets. */
     struct httpd_request *(*open)(void *context);
     int (*head)(struct httpd_request *request, const char *method);
     void (*piece)(
@@ -22,7 +23,7 @@ struct httpd_ops {
     int (*finish)(struct httpd_request *request);
     void (*closed)(struct httpd_request *request); /* calls httpd_request_deinit() and frees it */
 
-    /* What the client is told of the failure. */
+    /* Answer the client after a failure. */
     void (*describe_failure)(const struct httpd_request *request, struct httpd_failure *failure);
 
     /* Bytes of a refused body: behind the first the answer goes out before its end, behind the

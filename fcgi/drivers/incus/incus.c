@@ -73,8 +73,9 @@ static void set_tls_options(const struct incus *incus, CURL *curl)
             .flags = CURL_BLOB_NOCOPY,
         };
         /* Incus signs its own certificate, with the host's name of the day it was made. We trust
-         * that one certificate and no authority, so whoever completes the handshake holds its key:
-         * the name in it could add nothing, and would break hosts that are called by address. */
+         * that one certificate and no authority, so the server that completes the handshake has its
+         * key. Checking the name would add nothing, and would break hosts that are called by
+         * address. */
         curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &pem);
         curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
@@ -290,8 +291,8 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
     struct curl_slist traced = {.data = (char *)trace_header(), .next = headers};
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, traced.data ? &traced : headers);
     CURLcode result = curl_easy_perform(curl);
-    /* The kept connection was dead, as after a cable was cut. What could not be sent to its end was
-     * no request, and curl has closed that connection. */
+    /* The kept connection was dead, as after a cable was cut. An incompletely sent request has no
+     * effect, and curl has closed that connection. */
     if (result == CURLE_SEND_ERROR && !request->from && !incus->answer.size)
         result = curl_easy_perform(curl);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, NULL);
@@ -401,7 +402,8 @@ int incus_find_member(struct incus *incus, struct error **err)
     return 0;
 }
 
-/* A cluster puts what is made on the member that has least; each is a host of its own here. */
+/* A cluster puts a new instance on the member with the fewest; each member is a host of its own
+ * here. */
 int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,
                       struct incus_answer *answer, struct error **err)
 {

@@ -3,16 +3,17 @@
  * The REST interface of Incus over a unix socket or over HTTPS with a client certificate. One
  * struct incus is one connection, kept between calls; calls block.
  *
- * Errors of every call that talks:
+ * Errors of every call to the server:
  *   ERR_RUNTIME_UNAVAILABLE  the server was not reached, or said that it is not ready: nothing
  *                            happened. A read that got no answer counts as this too.
- *   ERR_OUTCOME_UNKNOWN      an order was sent and how it ended is not known
- *   ERR_NOT_FOUND            what the path names is not there
- *   ERR_RUNTIME_FAILED       an instance did not start; it is there
- *   ERR_RUNTIME_STUCK        likewise: its start did not end and was ended
- *   ERR_MOUNT_POINT          likewise: a place on its disk is none to mount on; it is the field
- *   ERR_RUNTIME_REFUSED      the server's own words; incus_last_error() sorts the ones that matter
- *   and what tick() returned.
+ *   ERR_OUTCOME_UNKNOWN      an order was sent and its result is unknown
+ *   ERR_NOT_FOUND            the object of the path does not exist
+ *   ERR_RUNTIME_FAILED       an instance did not start; it exists
+ *   ERR_RUNTIME_STUCK        likewise: its start did not end and was killed
+ *   ERR_MOUNT_POINT          likewise: the place of a mount is not suitable; it is the field
+ *   ERR_RUNTIME_REFUSED      the server's own message; incus_last_error() returns its kind
+ *
+ * and the errors of tick().
  */
 #pragma once
 
@@ -48,7 +49,7 @@ void incus_close(struct incus *incus); /* NULL is allowed */
  * the failure of a later read does not mean that nothing happened. */
 unsigned incus_orders_sent(const struct incus *incus);
 
-/* What kind of refusal the last failed call met. */
+/* Return the kind of refusal of the last failed call. */
 enum incus_error incus_last_error(const struct incus *incus);
 
 /* Sleep, calling tick(). Errors: those of tick(). */
@@ -102,8 +103,8 @@ int incus_instance_list(struct incus *incus, struct incus_instance **list, size_
                         struct error **err);
 void incus_instance_list_free(struct incus_instance *list, size_t count);
 
-/* What one of the project's instances, any that has it, has in its configuration. *value: NULL when
- * none of a few that were asked has it; the caller frees. */
+/* Read a configuration value from any instance of the project that has it. *value: NULL when none
+ * of the first few has it; the caller frees. */
 int incus_instance_any_config(struct incus *incus, const char *key, char **value,
                               struct error **err);
 
@@ -130,18 +131,18 @@ int incus_instance_change(struct incus *incus, const char *name,
 int incus_instance_patch(struct incus *incus, const char *name, json_t *config, json_t *devices,
                          struct error **err);
 
-/* Keep it as it is now, under a name of its own. stateful: with what is in its memory, of one that
- * runs or is frozen. */
+/* Create a snapshot. stateful: with the memory of a running or frozen instance. */
 int incus_instance_snapshot(struct incus *incus, const char *name, const char *snapshot,
                             bool stateful, struct error **err);
 int incus_instance_snapshot_delete(struct incus *incus, const char *name, const char *snapshot,
                                    struct error **err);
 
-/* Make it what it was at its snapshot, and let it go on with the memory that the snapshot has. */
+/* Restore a snapshot, and let the instance continue with the snapshot's memory. */
 int incus_instance_restore(struct incus *incus, const char *name, const char *snapshot,
                            struct error **err);
 
-/* Take a device out. Not there: success. Nobody else may change the instance meanwhile. */
+/* Remove a device. A missing device is success. No other caller may change the instance
+ * meanwhile. */
 int incus_instance_remove_device(struct incus *incus, const char *name, const char *device,
                                  struct error **err);
 
@@ -154,21 +155,21 @@ struct incus_file {
     size_t size;
 };
 
-/* Write it into the instance, over what is there. */
+/* Write a file into the instance, over an existing one. */
 int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,
                         struct error **err);
 
 int incus_instance_delete(struct incus *incus, const char *name, struct error **err);
 
-/* Everything that is known of it, as it would be written to make it again; owned by the caller. */
+/* Read the whole definition of an instance, as for a new one; owned by the caller. */
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
                             struct error **err);
-/* What incus_instance_get() would have told of the same. */
+/* The answer of incus_instance_get() for the same instance. */
 int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err);
 
 /* Copy a stopped instance to another server, with the memory image if it has one and without its
- * snapshots. body: what it is made of there, without a source; changed. One of the two must be
- * reached by the other at its https address. ERR_RUNTIME_REFUSED also where neither is. */
+ * snapshots. body: its definition there, without a source; it is changed. One of the two servers
+ * must reach the other at its https address; else ERR_RUNTIME_REFUSED. */
 int incus_instance_send(struct incus *from, struct incus *to, const char *name, json_t *body,
                         struct error **err);
 
@@ -179,7 +180,7 @@ struct incus_volume {
     int64_t created_at_ms;
 };
 
-/* config: borrowed. INCUS_ERROR_EXISTS when there is one of that name. */
+/* config: borrowed. INCUS_ERROR_EXISTS when the name is taken. */
 int incus_volume_create(struct incus *incus, const char *pool, const char *name, json_t *config,
                         struct error **err);
 
@@ -187,7 +188,7 @@ int incus_volume_create(struct incus *incus, const char *pool, const char *name,
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name,
                         struct error **err);
 
-/* Copy a volume, without snapshots, to another server's pool, where there is none of its name yet.
+/* Copy a volume, without snapshots, to another server's storage pool, where the name must be free.
  * Otherwise as incus_instance_send(). */
 struct incus_volume_place {
     struct incus *incus;
@@ -214,19 +215,19 @@ struct incus_archive {
     bool optimized;
 };
 
-/* Write it to a file. Incus makes the whole of it on its host first, which needs room there. */
+/* Write it to a file. Incus creates the whole file on its host first, which needs room there. */
 int incus_export(struct incus *incus, const struct incus_archive *archive, FILE *to,
                  struct error **err);
 
-/* Make what the next size bytes of a file hold, in this connection's project, under the name that
- * it had. INCUS_ERROR_EXISTS when there is one. */
+/* Import the next size bytes of a file into this connection's project, under the original name.
+ * INCUS_ERROR_EXISTS when the name is taken. */
 int incus_import(struct incus *incus, const struct incus_archive *archive, FILE *from,
                  uint64_t size, struct error **err);
 
 /* "btrfs", "dir"; owned by the caller. */
 int incus_pool_driver(struct incus *incus, const char *pool, char **driver, struct error **err);
 
-/* --- what instances rely on --- */
+/* --- prerequisites of instances --- */
 
 /* Make the project of this connection; one that is there is left as it is. Errors: ERR_CONFIG: this
  * is a member of a cluster, and the project another's. */
@@ -244,6 +245,6 @@ int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, 
 int incus_image_resolve(struct incus *incus, const char *reference, char **fingerprint,
                         bool *virtual_machine, struct error **err);
 
-/* What its files take; of one that is there no longer 0. */
+/* Return the size of its files; 0 when it does not exist. */
 int incus_image_size(struct incus *incus, const char *fingerprint, uint64_t *bytes,
                      struct error **err);

@@ -11,7 +11,7 @@
 /* A failed restore comes with the whole log of CRIU; the first lines name the cause. */
 #define REFUSAL_TEXT_MAX 600
 
-/* How fcgi/host/launcher/main.c begins what it says of one. */
+/* Prefixes of the messages of fcgi/host/launcher/main.c. */
 #define MOUNT_POINT_WORDS "incusd-exec: mount point "
 
 const char *incus_string(const json_t *object, const char *key)
@@ -100,9 +100,9 @@ enum incus_error incus_error_of(int code, const char *text)
         {"o space left on device", INCUS_ERROR_NO_SPACE},
         {"isk quota exceeded", INCUS_ERROR_NO_SPACE},
         {"nstance is busy running a", INCUS_ERROR_BUSY},
-        /* To a change of it while a snapshot of it is being removed. */
+        /* The refusal of a change while one of its snapshots is being deleted. */
         {"nstance snapshot record count doesn't match", INCUS_ERROR_BUSY},
-        /* Its init has ended, and what follows from that is still being done. */
+        /* Its init has ended, and Incus has not finished the stop yet. */
         {"Invalid PID", INCUS_ERROR_BUSY},
         {"is already stopped", INCUS_ERROR_STOPPED},
         {"nstance is not running", INCUS_ERROR_STOPPED},
@@ -130,7 +130,7 @@ enum incus_error incus_error_of(int code, const char *text)
     return INCUS_ERROR_OTHER;
 }
 
-/* What an error of a start means to the caller. */
+/* The meaning of a start's error for the caller. */
 static const enum error_code codes[] = {
     [INCUS_ERROR_NOT_FOUND] = ERR_NOT_FOUND,
     [INCUS_ERROR_START] = ERR_RUNTIME_FAILED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What Incus answers, read into types: envelopes, operations, and the refusals that mean that
- * somebody else was faster. */
+/* Read answers of Incus into types: envelopes, operations, and the refusals that mean that another
+ * caller was faster. */
 #pragma once
 
 #include <jansson.h>
@@ -10,18 +10,18 @@
 
 enum incus_error {
     INCUS_ERROR_NONE,
-    INCUS_ERROR_NOT_FOUND,   /* the instance, or whatever the path names */
-    INCUS_ERROR_EXISTS,      /* an object of that name is there already */
+    INCUS_ERROR_NOT_FOUND,   /* the instance, or another object of the path */
+    INCUS_ERROR_EXISTS,      /* the name is taken */
     INCUS_ERROR_BUSY,        /* another operation on the instance is under way */
     INCUS_ERROR_STOPPED,     /* it is stopped already */
     INCUS_ERROR_RUNNING,     /* it runs already, or still */
     INCUS_ERROR_IN_USE,      /* an instance has the volume */
     INCUS_ERROR_START,       /* a container was not started, of which liblxc's log has the reason */
-    INCUS_ERROR_NO_SPACE,    /* the pool is full, or what the instance may have of it */
-    INCUS_ERROR_MOUNT_POINT, /* likewise: a place to mount on is none (incusd-exec) */
+    INCUS_ERROR_NO_SPACE,    /* the storage pool or the instance's quota is full */
+    INCUS_ERROR_MOUNT_POINT, /* likewise: the place of a mount is not suitable (incusd-exec) */
     INCUS_ERROR_STUCK,       /* likewise: it did not end and was killed (incusd-exec) */
     INCUS_ERROR_UNAVAILABLE, /* the server is starting or ending */
-    INCUS_ERROR_INTERRUPTED, /* the server ended in the middle of it */
+    INCUS_ERROR_INTERRUPTED, /* the server ended during the operation */
     INCUS_ERROR_OTHER,
 };
 
@@ -37,7 +37,7 @@ struct incus_answer {
     char operation[INCUS_UUID_SIZE]; /* of an async answer */
 };
 
-/* Read an envelope. Returns -1 when it is none that Incus writes. */
+/* Read an envelope. Returns -1 for any other text. */
 int incus_answer_read(json_t *document, struct incus_answer *answer);
 
 enum incus_operation_state {
@@ -46,15 +46,15 @@ enum incus_operation_state {
     INCUS_OPERATION_FAILED,
 };
 
-/* The string that a key of an object has, borrowed; "" when there is none. */
+/* Return the string of a key in an object, borrowed; "" without one. */
 const char *incus_string(const json_t *object, const char *key);
 
-/* The state of an operation from its metadata. *code and *error are set when it failed; *error is
- * borrowed and never NULL then. Returns -1 when the metadata are none of an operation. */
+/* Read the state of an operation from its metadata. *code and *error are set when it failed; *error
+ * is borrowed and never NULL then. Returns -1 for other metadata. */
 int incus_operation_read(json_t *metadata, enum incus_operation_state *state, int *code,
                          const char **error);
 
-/* Sort a refusal: Incus has codes for few of them, the rest is in the words. */
+/* Return the kind of a refusal: Incus has codes for a few; for the rest the message decides. */
 enum incus_error incus_error_of(int code, const char *text);
 
 /* Set *err from a refusal: code by the kind, message from Incus' words in one line of bounded

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instances and volumes as files: what Incus calls their backups. */
+/* Instances and volumes as files, which Incus calls backups. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 /* Of a backup on the host, which is there only until it has been fetched. */
 #define BACKUP_NAME    "sandlot"
 #define BACKUP_KEPT_MS (24 * 3600 * (int64_t)1000)
-/* Packing and unpacking take as long as a disk of that size does. */
+/* Packing and unpacking take time in proportion to the disk. */
 #define PACKING_MOST_S    (6 * 3600)
 #define STANDSTILL_MOST_S (15 * 60)
 

@@ -36,8 +36,8 @@ void incus_upgrade_accept(const char *key, char accept[INCUS_UPGRADE_ACCEPT_SIZE
     EVP_EncodeBlock((unsigned char *)accept, digest, sizeof digest);
 }
 
-/* The value of a header in a head of `size` bytes whose lines all end, without the blanks around
- * it; NULL when there is none. */
+/* The value of a header in a head of `size` bytes with complete lines, without the blanks around
+ * it; or NULL. */
 static const char *header(const char *head, size_t size, const char *name, size_t *length)
 {
     const char *end = head + size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What comes over the event stream of Incus, read into types: the answer to the upgrade of the
- * connection (RFC 6455, section 4.2.2), and lifecycle events (doc/events.md of Incus). */
+/* Read the event stream of Incus into types: the answer to the upgrade of the connection (RFC 6455,
+ * section 4.2.2), and lifecycle events (doc/events.md of Incus). */
 #pragma once
 
 #include <stddef.h>
@@ -31,5 +31,5 @@ struct incus_event {
     char instance[64]; /* "" for INCUS_EVENT_OTHER */
 };
 
-/* Read the text of an event. What is none of ours, or no event at all, is INCUS_EVENT_OTHER. */
+/* Read the text of an event. Other events and other text are INCUS_EVENT_OTHER. */
 void incus_event_read(const char *text, size_t size, struct incus_event *event);

@@ -30,7 +30,7 @@ struct incus_events {
     char accept[INCUS_UPGRADE_ACCEPT_SIZE];
     char *request; /* of the upgrade; NULL when it is sent */
     size_t request_sent;
-    struct buffer head;                     /* of the answer to it, and what came behind */
+    struct buffer head;                     /* the answer's head and the bytes after it */
     wslay_event_context_ptr frames;         /* NULL until the server has agreed */
     int64_t opened_ms, heard_ms, pinged_ms; /* monotonic */
     struct incus_event *queue;              /* read and not yet handed out */
@@ -142,7 +142,7 @@ static void start_frames(struct incus_events *events)
     wslay_event_config_set_max_recv_msg_length(events->frames, MESSAGE_MAX);
 }
 
-/* Read what is there, at most one chunk, and answer what wants an answer. */
+/* Read at most one chunk, and answer pings. */
 static int exchange_frames(struct incus_events *events, struct error **err)
 {
     events->may_read = CHUNK_MAX;
@@ -270,7 +270,7 @@ static int mind_silence(struct incus_events *events, struct error **err)
     return 0;
 }
 
-/* Do what can be done without waiting. */
+/* Do the next steps that do not wait. */
 static int go_on(struct incus_events *events, struct error **err)
 {
     if (events->frames)
@@ -307,7 +307,7 @@ int incus_events_next(struct incus_events *events, unsigned wait_ms, enum incus_
         if (mind_silence(events, err) < 0 || go_on(events, err) < 0) {
             if (!events->queued)
                 return -1;
-            error_clear(err); /* what came before the end counts; it is met again */
+            error_clear(err); /* the earlier events count; the next read meets the end again */
         }
         if (!agreed && events->frames) {
             *heard = INCUS_HEARD_BEGIN;

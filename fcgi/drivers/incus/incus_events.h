@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stream of lifecycle events of the instances in one project, over a connection of its own that
- * is made as all others to that server are. Events are not kept for those who are not connected, so
- * whoever needs them all looks for himself whenever the stream begins.
+ * The stream of lifecycle events of the instances in one project, over a connection of its own.
+ * Incus does not keep events for later, so a caller that needs all changes lists the instances
+ * whenever the stream begins.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instances: what is there, and orders to them. */
+/* Instances: lists and orders. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -10,7 +10,7 @@
 struct incus {
     struct incus_options options; /* strings are ours */
     char *socket_path;            /* NULL: https */
-    char *base;                   /* what paths are appended to */
+    char *base;                   /* the prefix of paths */
     CURL *curl;
     struct curl_slist *headers;
     struct buffer answer;
@@ -42,15 +42,15 @@ struct incus_request {
     bool places;          /* it makes something, which is to be on this member of a cluster */
     bool text;            /* a success is no JSON: *document stays NULL */
     FILE *to;             /* likewise, and it is written here */
-    FILE *from;           /* instead of body and data: from_size bytes of it */
+    FILE *from;           /* instead of body and data: from_size bytes from here */
     uint64_t from_size;
 };
 
 #define INCUS_REQUEST_TIMEOUT_S 60
 
-/* How long an order may go on in the background. A start is ended on the host after 60 s
- * (fcgi/host/launcher): only where that fails does this one come first. Anything else may have
- * to write the memory or the disk of an instance. */
+/* How long an order may run in the background. A start is ended on the host after 60 s
+ * (fcgi/host/launcher): this time passes first only when that fails. Other orders may have to write
+ * the memory or the disk of an instance. */
 #define INCUS_START_MOST_S 90
 #define INCUS_ORDER_MOST_S (15 * 60)
 #define INCUS_ANSWER_MAX   ((size_t)16 << 20)
@@ -62,7 +62,7 @@ void incus_set_connection(const struct incus *incus, CURL *curl);
 enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
                                 json_t **document, struct error **err);
 
-/* GET what is no JSON. *text lives until the next call. Errors as incus_get(). */
+/* GET a text that is not JSON. *text is valid until the next call. Errors as incus_get(). */
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
 
@@ -72,8 +72,8 @@ int incus_find_member(struct incus *incus, struct error **err);
 /* As incus_order(), for a POST that makes something. */
 int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err);
 
-/* Give an order of any kind and do not wait for what it begins. *document: what answer borrows
- * from, owned by the caller. */
+/* Give an order of any kind and do not wait for its operation. *document: the owner of the memory
+ * that answer borrows; the caller frees it. */
 int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,
                       struct incus_answer *answer, struct error **err);
 

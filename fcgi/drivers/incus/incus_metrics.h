@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the running instances of a project use: Incus' own OpenMetrics text, which is one call for
- * all of them and half the cost of asking for each one's state. Incus keeps the text for eight
- * seconds; who asks more often sees the same numbers again.
+ * Usage of the running instances of a project, from Incus' own OpenMetrics text: one call for all
+ * instances, at half the cost of reading each state. Incus keeps the text for eight seconds;
+ * earlier calls get the same numbers again.
  *
  * Source of the names: Incus 6.0, internal/server/metrics/types.go. A virtual machine without
  * incus-agent has no memory numbers there.
@@ -18,7 +18,7 @@
 struct incus_usage {
     char name[64];
     bool virtual_machine;
-    bool has_cpu, has_memory; /* what the text did not give is 0 */
+    bool has_cpu, has_memory; /* values that the text lacks are 0 */
     uint64_t cpu_ms;          /* since the instance was started or restored */
     uint64_t memory_bytes;    /* its limit */
     uint64_t free_bytes, cached_bytes;
@@ -29,5 +29,5 @@ struct incus_usage {
 int incus_metrics_get(struct incus *incus, struct incus_usage **list, size_t *count,
                       struct error **err);
 
-/* The text alone: each instance once, by name. What it does not know it passes over. */
+/* Parse the text alone: each instance once, by name. Unknown lines are skipped. */
 void incus_metrics_parse(const char *text, struct incus_usage **list, size_t *count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instances and volumes that go to another server. The data take the way between the two servers:
- * one of them waits at its https address with secrets that the other is told, who need not be known
- * there otherwise. Where the sender can be reached the receiver pulls, else the sender pushes.
+ * Send instances and volumes to another server. The data travel between the two servers: one waits
+ * at its https address, and the other connects with one-time secrets and needs no other rights
+ * there. The receiver pulls if it can reach the sender; else the sender pushes.
  */
 #include "base/mem.h"
 #include "incus/incus_internal.h"
@@ -10,7 +10,7 @@
 /* As long as the largest disk takes. */
 #define MIGRATION_MOST_S (6 * 3600)
 
-/* An operation of the one that waits, or what the other began. */
+/* An operation of the waiting server, or of the connecting one. */
 struct end {
     struct incus *incus;
     json_t *document;
@@ -40,7 +40,7 @@ static int begin(struct end *end, const char *path, bool places, json_t *body, s
                      end->incus->options.url);
 }
 
-/* Where the one that waits is to be found, and by what it knows the other. */
+/* The address of the waiting server, and the secrets of the other one. */
 static json_t *meeting(const struct end *waits)
 {
     const char *certificate = waits->incus->options.server_cert;
@@ -53,10 +53,10 @@ static json_t *meeting(const struct end *waits)
     return json;
 }
 
-/* What goes, and by which paths it is sent and made. */
+/* The object to send, and the paths for sending and creating it. */
 struct parcel {
     const char *send_path, *make_path;
-    json_t *offer; /* what the sender is told */
+    json_t *offer; /* the request to the sender */
 };
 
 static void set_source(json_t *body, const char *mode, json_t *where)
@@ -88,7 +88,7 @@ static int push(struct end *from, struct end *to, const struct parcel *parcel, j
     json_object_set_new(parcel->offer, "target", meeting(to));
     if (begin(from, parcel->send_path, false, parcel->offer, err) < 0)
         return -1;
-    /* Of the two it is the one that says what went wrong. */
+    /* This one of the two has the useful error. */
     return incus_operation_wait(from->incus, from->answer.operation, MIGRATION_MOST_S, err);
 }
 
@@ -119,8 +119,8 @@ int incus_instance_send(struct incus *from, struct incus *to, const char *name, 
     return send_parcel(from, to, &parcel, body, err);
 }
 
-/* What Incus writes down of a volume goes along, but for what makes it another one: its files are
- * shifted as they were. */
+/* Incus' own configuration of a volume goes along, except its identity: its files keep their
+ * shifted ids. */
 static json_t *volume_body(const char *name, const json_t *volume)
 {
     json_auto_t *config = json_deep_copy(json_object_get(volume, "config"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waiting for what Incus does in the background. */
+/* Wait for background operations of Incus. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -41,13 +41,13 @@ static int judge(struct incus *incus, const struct incus_answer *answer, struct 
         return 1;
     if (state == INCUS_OPERATION_DONE)
         return 0;
-    /* 400 is what every failed operation has: only the words say more. */
+    /* Every failed operation has 400: only the message says more. */
     incus->last_error = incus_error_of(code, text);
     return incus_error_set(err, incus->last_error, text);
 }
 
-/* The state as the operation itself tells it: `wait` answers with the same error 500 when its time
- * is over and when the operation failed. */
+/* Read the state from the operation itself: `wait` answers with the same error 500 when its time is
+ * over and when the operation failed. */
 static int look(struct incus *incus, const char *uuid, struct error **err)
 {
     json_auto_t *document = NULL;
@@ -90,7 +90,7 @@ static int wait_for_end(struct incus *incus, const char *uuid, unsigned most_s, 
     }
 }
 
-/* Incus takes no word of a trace: the line is what leads from one to its operations. */
+/* Incus does not accept a trace id: this log line connects a request with its operations. */
 int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s, struct error **err)
 {
     int64_t started_ms = clock_monotonic_ms();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What instances rely on: the project, profiles, images. */
+/* The prerequisites of instances: the project, profiles, images. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "incus/incus_internal.h"

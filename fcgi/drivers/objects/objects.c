@@ -63,7 +63,7 @@ int objects_tick_now(struct objects *objects, struct error **err)
     return objects->tick ? objects->tick(objects->tick_context, err) : 0;
 }
 
-/* Which object of which storage; an error of tick() is nobody's of them. */
+/* Add the object and its storage to an error, except to an error of tick(). */
 static int told(const struct objects *objects, const char *act, const char *key, struct error **err)
 {
     if ((*err)->code == ERR_LEASE_LOST)

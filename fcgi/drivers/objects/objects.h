@@ -2,12 +2,12 @@
 /*
  * Storage of objects: bytes under a key, in a bucket of a server with the interface of S3, or in a
  * folder. Whole large objects are written in parts and read in ranges, so that memory is bounded by
- * what a caller holds. What fails for a moment is tried again here, for about half a minute.
+ * what a caller holds. Temporary failures are repeated here, for about half a minute.
  *
  * Keys are ours: letters, digits, '-', '_', '.' and '/'. Errors of all calls: ERR_NOT_FOUND (no
  * such object), ERR_RUNTIME_UNAVAILABLE (the storage is away or too slow), ERR_INSUFFICIENT_STORAGE
- * (it is full), ERR_CONFIG (it refuses, in its own words: credentials, rights, no such bucket), and
- * whatever tick() returned.
+ * (it is full), ERR_CONFIG (it refuses, with its own message: credentials, rights, no such bucket),
+ * and the errors of tick().
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 
-/* Of all parts but the last; S3 takes at most 10,000 of them, and none below 5 MiB. */
+/* Size of all parts but the last; S3 takes at most 10,000 parts, and none below 5 MiB. */
 #define OBJECTS_PART_BYTES  ((size_t)16 << 20)
 #define OBJECTS_PARTS_MAX   10000
 #define OBJECTS_UPLOAD_SIZE 1025 /* of the name of an upload */
@@ -54,7 +54,7 @@ int objects_put(struct objects *objects, const char *key, const void *data, size
 int objects_read(struct objects *objects, const char *key, uint64_t offset, void *data, size_t size,
                  size_t *got, struct error **err);
 
-/* None of that key: success. */
+/* A missing key is success. */
 int objects_delete(struct objects *objects, const char *key, struct error **err);
 
 struct objects_listed {
@@ -80,10 +80,10 @@ int objects_upload_begin(struct objects *objects, const char *key, char *name,
 int objects_upload_part(struct objects_upload *upload, const void *data, size_t size,
                         struct error **err);
 
-/* All parts are there: now, and not before, there is an object of that key. */
+/* Complete the object after its last part: it exists only from now on. */
 int objects_upload_finish(struct objects_upload *upload, struct error **err);
 void objects_upload_free(struct objects_upload *upload); /* NULL is allowed; nothing is undone */
 
-/* Remove what there is of one that was not finished. None: success. */
+/* Delete the parts of an unfinished object. Success without one. */
 int objects_upload_abandon(struct objects *objects, const char *key, const char *name,
                            struct error **err);

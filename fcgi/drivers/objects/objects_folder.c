@@ -39,7 +39,7 @@ static char *path_of(struct objects *objects, const char *key)
     return xasprintf("%s/%s", folder_of(objects)->path, key);
 }
 
-/* Nobody else writes to it, not even somebody who was held up over the same object. */
+/* No other process writes to it, not even a delayed one with the same object. */
 static char *partial_path(const struct objects_upload *upload)
 {
     return xasprintf("%s/%s.%s", folder_of(upload->objects)->path, upload->key, upload->name);

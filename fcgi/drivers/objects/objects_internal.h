@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For objects_*.c only: what a kind of storage does. */
+/* The operations of a kind of storage. For objects_*.c only. */
 #pragma once
 
 #include "objects/objects.h"

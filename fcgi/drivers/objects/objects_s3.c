@@ -180,7 +180,7 @@ static int read_login(const char *path, struct s3_login *login, struct error **e
     return result;
 }
 
-/* https://server/bucket/prefix: which of it is what. */
+/* Split https://server/bucket/prefix into its parts. */
 static void take_url(struct s3 *s3, const char *url)
 {
     const char *bucket = strchr(strstr(url, "://") + strlen("://"), '/') + 1;

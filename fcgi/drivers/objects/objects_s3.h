@@ -18,7 +18,7 @@ struct s3 {
     struct objects base;
     char *bucket_url; /* https://server/bucket */
     char *prefix;     /* "" or "prefix/", before each key */
-    char *signing;    /* what libcurl is to sign for */
+    char *signing;    /* the region and service for libcurl's signature */
     struct s3_login login;
     unsigned tries;
     CURL *curl;

@@ -48,7 +48,7 @@ static void list_parts(const struct objects_upload *upload, struct buffer *body)
 }
 
 /* A try whose answer was lost may have completed it, and then there is no such upload any more:
- * whether the object is what it should be shows when it is read. */
+ * reading the object later checks it. */
 int s3_upload_finish(struct objects_upload *upload, struct error **err)
 {
     struct s3 *s3 = s3_of(upload->objects);

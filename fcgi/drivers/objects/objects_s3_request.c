@@ -130,7 +130,7 @@ static CURLcode transfer(struct s3 *s3, struct s3_request *request)
     return result;
 }
 
-/* --- what became of it --- */
+/* --- results --- */
 
 static void take_tag(struct s3 *s3, struct s3_request *request)
 {
@@ -171,7 +171,7 @@ static int judge(struct s3 *s3, struct s3_request *request, CURLcode result, str
     return request->status / 100 == 2 ? 0 : s3_refused(s3, request, err);
 }
 
-/* A refusal stays one; what is away may come back. */
+/* A refusal is final; storage that is away may come back. */
 static bool may_try_again(const struct error *failure)
 {
     return failure->code == ERR_RUNTIME_UNAVAILABLE;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The text of the first element of that name in the text from *at on, its entities replaced; the
- * caller frees it. *at moves behind it; NULL: there is none. */
+/* Return the text of the first element with this name from *at on, its entities replaced; the
+ * caller frees it. *at moves behind it; NULL without one. */
 char *objects_xml_next(const char **at, const char *name);
 
 /* The same of a document, from its beginning. */

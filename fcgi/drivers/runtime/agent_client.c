@@ -76,7 +76,7 @@ static int check_status(long status, long wanted, struct error **err)
         return 0;
     if (!status)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the sandbox's agent does not answer");
-    /* Whoever owns a sandbox can put anything in the agent's place: no failure of the service. */
+    /* The owner of a sandbox can replace the agent: not a failure of the service. */
     return error_set(err, ERR_RUNTIME_FAILED,
                      "The sandbox's agent gave a wrong answer: status %ld.", status);
 }

@@ -32,44 +32,43 @@ struct agent_place {
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err);
 
-/* What an agent is told about its sandbox. */
+/* The facts about its sandbox for an agent. */
 struct agent_init {
     const char *sandbox_id, *route;
     const char *template; /* its slug, or the id of the checkpoint that the sandbox came from */
     const char *secret;
-    /* What an agent knows that has come out of another instance's memory: from then on it knows the
-     * new one alone. NULL: it is no such agent. */
+    /* The secret of an agent that came out of another instance's memory: from then on it has the
+     * new secret alone. NULL: another agent. */
     const char *former;
     const char *envs; /* JSON object text; "": none */
     uint32_t log_kib; /* of the output of processes that it may keep */
 };
 
-/* Tell it. Keeps trying until the agent answers or the deadline has passed. Errors:
- * ERR_RUNTIME_UNAVAILABLE (no answer), ERR_RUNTIME_FAILED (the agent has another secret, or is
- * none). */
+/* Initialise the agent. Repeats until the agent answers or the deadline has passed. Errors:
+ * ERR_RUNTIME_UNAVAILABLE (no answer), ERR_RUNTIME_FAILED (the agent has another secret, or it is
+ * not an agent). */
 int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,
                struct error **err);
 
-/* Whether the agent already had this secret; one that has started anew knows none. Waits and fails
- * as agent_init(). */
+/* Check whether the agent already has this secret; a restarted agent has none. Waits and fails as
+ * agent_init(). */
 int agent_knows(const struct agent_place *at, const char *secret, struct deadline until,
                 bool *knows, struct error **err);
 
-/* Before a pause: cut off what clients have open at the agent, and let it take nothing new until
- * the next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
+/* Before a pause: end the open requests of clients, and let the agent refuse new ones until the
+ * next agent_init() or for some seconds. One attempt. Errors as agent_init(). */
 int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
                   struct error **err);
 
-/* What processes wrote: the answer of its GET /internal/logs to this query. *logs, a new reference,
- * is as the agent has made it, which the owner of a sandbox can replace. One attempt. Errors as
- * agent_init(), and ERR_NOT_SERVED: it is of a version that has none. */
+/* Read the output of processes: the answer of GET /internal/logs to this query. *logs, a new
+ * reference, is unchecked: the owner of a sandbox can replace the agent. One attempt. Errors as
+ * agent_init(), and ERR_NOT_SERVED: the agent is too old. */
 int agent_logs(const struct agent_place *at, const char *secret, const char *query,
                struct deadline until, json_t **logs, struct error **err);
 
-/* Run a command: a body of its POST /exec, which says a time limit of its own. *answer, a new
- * reference, is an object with the numbers and texts that a caller reads of it, as the agent has
- * made it. One attempt. Errors as agent_init(), and ERR_INVALID_REQUEST with its words when it
- * refused. */
+/* Run a command: a body of POST /exec, with its own time limit. *answer, a new reference, is an
+ * object with the numbers and texts that a caller reads, otherwise unchecked. One attempt. Errors
+ * as agent_init(), and ERR_INVALID_REQUEST with the agent's message when it refused. */
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
                struct deadline until, json_t **answer, struct error **err);
 
@@ -91,8 +90,8 @@ int agent_wait(const struct agent_place *at, struct deadline until,
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
 
-/* Who listens on a port inside the sandbox. One attempt. Errors:
- * ERR_AGENT_SILENT (connected or not, no answer came in that time), ERR_RUNTIME_UNAVAILABLE (nobody
- * is there to answer), ERR_RUNTIME_FAILED (it answered something else). */
+/* Find the process that listens on a port inside the sandbox. One attempt. Errors: ERR_AGENT_SILENT
+ * (connected or not, no answer came in that time), ERR_RUNTIME_UNAVAILABLE (cannot connect),
+ * ERR_RUNTIME_FAILED (an unexpected answer). */
 int agent_port_listener(const struct agent_place *at, const char *secret, uint16_t port,
                         struct deadline until, enum agent_listener *listener, struct error **err);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the workers of a machine know of sandboxes' agents, in memory that all of them share: which
- * gave no answer, and which is being waited for. The gate has a table by sandbox; creates have one
- * by source (sandbox/failed_starts.h). One table of a fixed size; sandboxes that fall on the same
- * place of it push each other out, which costs a question more. It never says anything wrong for
- * longer than the times below.
+ * Notes of a machine's workers about sandboxes' agents, in shared memory: the silent agents, and
+ * the agents that a worker waits for. The gate has a table by sandbox; creates have one by source
+ * (sandbox/failed_starts.h). One table of a fixed size; sandboxes that fall on the same place
+ * replace each other, which costs one more request. A wrong note ends after the times below.
  */
 #pragma once
 
@@ -16,8 +15,8 @@
 
 struct agent_notes;
 
-/* The table of that name in dir, shared with all who open it there. silence_s: how long an agent
- * that gave no answer is left alone. Errors: ERR_CONFIG. */
+/* Open the named table in dir, shared with all processes that open it there. silence_s: how long a
+ * silent agent is not asked again. Errors: ERR_CONFIG. */
 int agent_notes_open(const char *dir, const char *name, uint64_t silence_s,
                      struct agent_notes **notes, struct error **err);
 void agent_notes_close(struct agent_notes *notes);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What sandlot needs of a VM runtime daemon, so that another daemon can be put beside Incus. One
- * struct runtime is one connection to one host. Every call can be repeated: doing what is already
- * done is success. Calls block; while they wait for the daemon they call tick() at least every two
- * seconds, through which a worker keeps its lease and learns that it lost it.
+ * The interface to a runtime daemon, so that another daemon than Incus can be added. One struct
+ * runtime is one connection to one host. Every call can be repeated: success if its effect exists
+ * already. Calls block; while they wait for the daemon they call tick() at least every two seconds,
+ * by which a worker renews its lease and notices its loss.
  *
  * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
- * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: inspect() tells),
+ * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: call inspect()),
  * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words),
- * ERR_RUNTIME_FAILED (an instance did not start, and might another time), ERR_RUNTIME_STUCK (its
- * start did not end and was ended), ERR_MOUNT_POINT (a place that something is mounted on is none
- * for that; the place is the error's field), ERR_INSUFFICIENT_STORAGE (it failed because a disk is
- * full), and whatever tick() returned. After ERR_OUTCOME_UNKNOWN and after an error of tick() the
- * daemon may still be at work: repeating the call waits for that and then completes what is
- * missing.
+ * ERR_RUNTIME_FAILED (an instance did not start; another try may succeed), ERR_RUNTIME_STUCK (its
+ * start did not end and was killed), ERR_MOUNT_POINT (the place of a mount is not suitable; it is
+ * the error's field), ERR_INSUFFICIENT_STORAGE (a disk is full), and the errors of tick().
+ *
+ * After ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be at work: repeating
+ * the call waits for that and then completes the rest.
  */
 #pragma once
 
@@ -62,9 +62,9 @@ struct runtime_instance {
     struct runtime_resources resources;
     const struct runtime_mount *mounts;
     unsigned mount_count;
-    /* The source is of copy_memory(), or "instance/snapshot" of snapshot_memory(): it goes on where
-     * that was. A host of an older version, or without btrfs, starts it from its disk all the same,
-     * unless it is made step by step: then a snapshot of it is left behind, for snapshot_drop(). */
+    /* The source is of copy_memory(), or "instance/snapshot" of snapshot_memory(): it continues
+     * there. A host of an older version, or without btrfs, starts it from its disk, unless it is
+     * created step by step: then a snapshot stays, for snapshot_drop(). */
     bool with_memory, step_by_step;
 };
 
@@ -77,7 +77,7 @@ enum runtime_status {
     RUNTIME_OTHER, /* starting, stopping, broken: ask again */
 };
 
-/* Whether nothing of it runs. */
+/* Whether no process of the instance runs. */
 static inline bool runtime_is_down(enum runtime_status status)
 {
     return status == RUNTIME_ABSENT || status == RUNTIME_STOPPED || status == RUNTIME_PAUSED;
@@ -98,7 +98,7 @@ struct runtime_keeper {
     const char *address; /* IPv4, dotted */
     const void *program; /* a static program, all that runs in it */
     size_t program_size;
-    const char *secret; /* what the program is to ask for */
+    const char *secret; /* the arguments of the program */
 };
 
 struct runtime_volume {
@@ -106,21 +106,22 @@ struct runtime_volume {
     int64_t created_at_ms;
 };
 
-/* What a running instance uses, as the daemon sees it from outside. */
+/* The usage of a running instance, as the daemon sees it from outside. */
 struct runtime_usage {
     char *name;
     bool virtual_machine;
     uint64_t cpu_ms;       /* since it was started or resumed */
-    uint64_t memory_bytes; /* without what the kernel merely caches */
+    uint64_t memory_bytes; /* without the kernel's caches */
     uint64_t cache_bytes;
     uint64_t memory_kills; /* by the kernel for want of memory, since then */
 };
 
-/* What the daemon says by itself about its instances. */
+/* Events of the daemon about its instances. */
 enum runtime_event_kind {
     RUNTIME_EVENT_NONE,
-    RUNTIME_EVENT_BEGIN, /* from now on it says everything; what was before has to be looked up */
-    RUNTIME_EVENT_ENDED, /* stopped, by itself or by order, or removed */
+    RUNTIME_EVENT_BEGIN,     /* from now on all events arrive; list the instances for the earlier
+                              * state */
+    RUNTIME_EVENT_ENDED,     /* stopped, by itself or by order, or removed */
     RUNTIME_EVENT_RESTARTED, /* stopped and started again without our doing */
 };
 
@@ -131,45 +132,44 @@ struct runtime_event {
 
 struct runtime;
 
-/* What a copy from another host is known by. */
+/* The identity of a copy from another host. */
 struct runtime_receipt {
-    const char *token; /* of what is copied, this once; borrowed */
-    unsigned attempt;  /* each has its own, so that none calls whole what another has begun */
+    const char *token; /* of this copy; borrowed */
+    unsigned attempt;  /* each attempt has its own, so that none declares another's copy complete */
 };
 
 enum runtime_pause {
     RUNTIME_PAUSE_MEMORY,
     RUNTIME_PAUSE_MEMORY_OR_DISK,
     RUNTIME_PAUSE_DISK,         /* its programs are asked to end, and killed after some seconds */
-    RUNTIME_PAUSE_DISK_AT_ONCE, /* its programs are killed; what they have written is kept */
+    RUNTIME_PAUSE_DISK_AT_ONCE, /* its programs are killed; their written data is kept */
 };
 
-/* What a stopped copy of a disk is for. */
+/* The purpose of a stopped copy of a disk. */
 enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
 
-/* What an instance that was created step by step still has. */
+/* The leftovers of an instance that was created step by step. */
 #define RUNTIME_MEMORY_SNAPSHOT "memory"
 
-/* What export_object() writes. */
+/* The kinds of objects for export_object(). */
 enum runtime_object { RUNTIME_INSTANCE, RUNTIME_VOLUME };
 
 struct runtime_ops {
-    /* Make the project, the hardened profile and whatever else every instance relies on. */
+    /* Create the project, the hardened profile and the other prerequisites of instances. */
     int (*prepare)(struct runtime *runtime, struct error **err);
 
     /* Make a stopped instance `source` from an image alias or fingerprint, ready so that copies of
      * it start without any further preparation (uid shift done). fingerprint: the image that was
-     * used; owned by the caller. virtual_machine says which kind the image turned out to be. */
+     * used; owned by the caller. virtual_machine: the kind of the image. */
     int (*build_source)(struct runtime *runtime, const char *source, const char *image,
                         char **fingerprint, bool *virtual_machine, struct error **err);
 
-    /* What the host's disks keep for a source of build_source(): the image of that fingerprint as
-     * it is stored, and what the source holds beyond what it was unpacked to. */
+    /* Measure the disk space of a source of build_source(): the stored image with the fingerprint,
+     * and the changes after unpacking. */
     int (*measure_source)(struct runtime *runtime, const char *source, const char *fingerprint,
                           bool virtual_machine, uint32_t *size_mb, struct error **err);
 
-    /* Copy-on-write copy of the source, started. An instance of that name which is already there
-     * is brought to running. */
+    /* Copy-on-write copy of the source, started. An existing instance with the name is started. */
     int (*create)(struct runtime *runtime, const struct runtime_instance *instance,
                   struct error **err);
 
@@ -178,20 +178,20 @@ struct runtime_ops {
                  const struct runtime_resources *resources, const struct runtime_mount *mounts,
                  unsigned mount_count, struct error **err);
 
-    /* Copy the disk of an instance, running or stopped, as it is at one moment (what was written
-     * before is in it), into a stopped instance `copy`, by copy-on-write where the pool can. The
-     * copy has neither network nor volumes nor memory, and instances can be created from it as
-     * from a source. owner: the identifier that is kept beside it. *size_mb (may be NULL): what
-     * the original holds in the pool beside what it was itself copied from. */
+    /* Copy the disk of an instance, running or stopped, at one moment (with all earlier writes),
+     * into a stopped instance `copy`, by copy-on-write if the storage pool supports it. The copy
+     * has neither network nor volumes nor memory, and instances can be created from it as from a
+     * source. owner: an identifier that is stored with the copy. *size_mb (may be NULL): the space
+     * of the original in the storage pool, without the space that it shares with its own source. */
     int (*copy)(struct runtime *runtime, const char *name, const char *copy, enum runtime_copy kind,
                 const char *owner, uint32_t *size_mb, struct error **err);
 
-    /* As copy(), for a checkpoint with the memory that it has at that moment: an instance that runs
-     * stands still meanwhile and then goes on, a paused one stays paused. Instances that are
-     * created from the copy with_memory go on where it was, under an address of their own and
-     * without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
-     * ERR_MEMORY_NOT_KEPT (also: it has none). After any error undo_copy_memory() makes sure that
-     * the original goes on. */
+    /* As copy(), for a checkpoint with the memory that it has at that moment: a running instance
+     * stands still meanwhile and then continues, a paused one stays paused. Instances that are
+     * created from the copy with_memory continue from this moment, under an address of their own
+     * and without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
+     * ERR_MEMORY_NOT_KEPT (also without memory). After any error call undo_copy_memory(), which
+     * lets the original continue. */
     int (*copy_memory)(struct runtime *runtime, const char *name, const char *copy,
                        const char *owner, uint32_t *size_mb, struct error **err);
     int (*undo_copy_memory)(struct runtime *runtime, const char *name, const char *copy,
@@ -206,50 +206,50 @@ struct runtime_ops {
     int (*snapshot_drop)(struct runtime *runtime, const char *name, const char *snapshot,
                          struct error **err);
 
-    /* What is there now. An absent instance is a status, not an error. RUNTIME_OTHER while the
-     * daemon is at work on a stopped one. */
+    /* Read the status of an instance. A missing instance is a status, not an error. RUNTIME_OTHER
+     * while the daemon works on a stopped one. */
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
     /* Stop it. With memory: try to keep memory and processes, more than once where the host was
-     * short of something; when the runtime cannot, the instance keeps running, or is stopped with
-     * its disk, as `how` says. Errors then: ERR_RUNTIME_SHORT when the host was short of something,
-     * ERR_MEMORY_NOT_KEPT when what runs in it is the cause, ERR_HOST_KEEPS_NO_MEMORY when the host
-     * cannot keep any memory. *origin: what a resume will find. Stopped or paused already:
-     * success. */
+     * short of something; when the runtime cannot, `how` decides whether the instance keeps running
+     * or is stopped with its disk. Errors then: ERR_RUNTIME_SHORT when the host was short of
+     * something, ERR_MEMORY_NOT_KEPT when a process in it is the cause, ERR_HOST_KEEPS_NO_MEMORY
+     * when the host cannot keep any memory. *origin: the starting point of a resume. Stopped or
+     * paused already: success. */
     int (*pause)(struct runtime *runtime, const char *name,
                  const struct runtime_resources *resources, enum runtime_pause how,
                  enum runtime_origin *origin, struct error **err);
 
     /* Continue a paused instance, or start a stopped one from its disk. A memory image that does
      * not restore costs one attempt, then the disk is used. with_memory false: from disk at once.
-     * *origin: what really happened. Running already: success, *origin unchanged. */
+     * *origin: the real starting point. Running already: success, *origin unchanged. */
     int (*resume)(struct runtime *runtime, const char *name,
                   const struct runtime_resources *resources, bool with_memory,
                   enum runtime_origin *origin, struct error **err);
 
-    /* Stop it by force and remove everything of it. Absent: success. */
+    /* Stop an instance by force and delete all its data. Success if it does not exist. */
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
     /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
-     * What is there of it is replaced. The original stays as it is. source: of its template, by
-     * build_source(); what both hosts have in that is not sent. Both hosts' ticks are called. */
+     * An existing copy is replaced. The original stays unchanged. source: the template's source of
+     * build_source(); data that both hosts have in it is not sent. Both hosts' ticks are called. */
     int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
                    const char *source, struct error **err);
 
-    /* The same for what copy() or copy_memory() has made as a checkpoint; one with memory has it
-     * there as well. What is there of the same token, and whole, stays. */
+    /* The same for a checkpoint of copy() or copy_memory(), with its memory. A complete copy with
+     * the same token stays. */
     int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
                               const char *source, const struct runtime_receipt *receipt,
                               struct error **err);
 
-    /* Copy a volume that nobody writes to from another host, under its name. What is there of it is
-     * replaced. Errors: ERR_VOLUME_ATTACHED where an instance here has one of that name. */
+    /* Copy a volume without writers from another host, under its name. An existing copy is
+     * replaced. Errors: ERR_VOLUME_ATTACHED when an instance here has a volume with this name. */
     int (*receive_volume)(struct runtime *runtime, struct runtime *from, const char *name,
                           struct error **err);
 
-    /* The same as receive() for a source of build_source(), of which there is only the one: what is
-     * there of it and whole stays. */
+    /* The same as receive() for a source of build_source(), which is unique: a complete copy
+     * stays. */
     int (*receive_source)(struct runtime *runtime, struct runtime *from, const char *source,
                           struct error **err);
 
@@ -258,15 +258,15 @@ struct runtime_ops {
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
 
-    /* Wait at most wait_ms for the next event, which come over a connection of their own; it is
-     * made when there is none. RUNTIME_EVENT_NONE: the time is over, or a signal came. Does not
-     * call tick(); making the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE:
-     * the connection is over, and events are lost until the next RUNTIME_EVENT_BEGIN. */
+    /* Wait at most wait_ms for the next event, over a connection of their own, which is made when
+     * needed. RUNTIME_EVENT_NONE: the time is over, or a signal came. Does not call tick(); making
+     * the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the connection is
+     * over, and events are lost until the next RUNTIME_EVENT_BEGIN. */
     int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_event *event,
                   struct error **err);
 
-    /* Make a volume of that size, empty, which the user of a sandbox (user and group id 1000)
-     * owns. */
+    /* Create an empty volume of this size, owned by the user of a sandbox (user and group id
+     * 1000). */
     int (*volume_create)(struct runtime *runtime, const char *name, unsigned size_gb,
                          struct error **err);
 
@@ -278,27 +278,26 @@ struct runtime_ops {
     int (*volume_list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
                        struct error **err);
 
-    /* What the running instances use, by name; those that the daemon has no numbers of are left
-     * out. Asked again within ten seconds, it may give the same. The caller frees with
-     * runtime_usage_free(). */
+    /* Read the usage of the running instances, by name; instances without numbers are left out.
+     * Within ten seconds the answer may be the same. The caller frees with runtime_usage_free(). */
     int (*measure)(struct runtime *runtime, struct runtime_usage **list, size_t *count,
                    struct error **err);
 
-    /* What an instance's own disk holds beyond what it shares with its template. */
+    /* Measure an instance's own disk, without the part that it shares with its template. */
     int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
                         uint64_t *used_bytes, struct error **err);
 
-    /* How large the storage pool of the host is, and what is used of it. */
+    /* Measure the size and the used part of the host's storage pool. */
     int (*measure_pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                         struct error **err);
 
-    /* The rest of them: sources and checkpoints, unfinished ones included; sandbox_id is the
-     * identifier of what they belong to, as far as it is known. */
+    /* List the other instances: sources and checkpoints, unfinished ones included; sandbox_id is
+     * the identifier of their owner, if known. */
     int (*list_copies)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                        struct error **err);
 
-    /* Make an instance with nothing but this program in it, and start it. One of that name must not
-     * be there. list() leaves it out; inspect() and destroy() know it. */
+    /* Create an instance with this program alone, and start it. The name must be free. list()
+     * leaves it out; inspect() and destroy() accept it. */
     int (*keeper_start)(struct runtime *runtime, const struct runtime_keeper *keeper,
                         struct error **err);
 
@@ -309,21 +308,20 @@ struct runtime_ops {
     int (*keeper_unmount)(struct runtime *runtime, const char *name, const char *volume,
                           struct error **err);
 
-    /* Write an instance, with its memory image, or a volume to a file, as it is at one moment; the
-     * host needs room for all of it once more. What a btrfs pool has is written as streams of
-     * btrfs, which only such a pool takes in again. */
+    /* Write an instance, with its memory image, or a volume to a file, at one moment; the host
+     * needs room for a second copy. From a btrfs pool the file has btrfs streams, which only
+     * another btrfs pool can import. */
     int (*export_object)(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *to, struct error **err);
 
-    /* Make what such a file holds, under the name that it had there, which is given again here. Of
-     * an instance the volumes that it mounts must be there. *made false: it is there already, and
-     * stays as it is. */
+    /* Import such a file, under its original name, which the caller gives again. The volumes that
+     * an instance mounts must exist. *made false: it exists already, and stays unchanged. */
     int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
                          FILE *from, bool *made, struct error **err);
 
-    /* Make an instance, a sandbox's or a checkpoint, of what export_object() wrote of it, perhaps
-     * on another host: size bytes of a file. What is there of that name and was not made under this
-     * token, or not as a whole, is replaced; what was is left as it is, and nothing is read. */
+    /* Import an instance, of a sandbox or a checkpoint, from a file of export_object(), perhaps of
+     * another host: size bytes. An existing instance from another token, or an incomplete one, is
+     * replaced. A complete one from this token stays, and the file is not read. */
     int (*take_in)(struct runtime *runtime, const char *name, const char *token, FILE *from,
                    uint64_t size, struct error **err);
 
@@ -336,7 +334,7 @@ struct runtime_ops {
 struct runtime {
     const struct runtime_ops *ops;
     /* Called while waiting; -1 (with *err set) makes the call return at once with that error,
-     * leaving the daemon at what it does. It must not use this runtime. May be NULL. */
+     * while the daemon continues its work. It must not use this runtime. May be NULL. */
     int (*tick)(void *context, struct error **err);
     void *tick_context;
     int64_t limit_ms; /* monotonic; of runtime_limit() */
@@ -356,6 +354,6 @@ int runtime_incus_open(const struct runtime_host *host, struct runtime **runtime
 void runtime_close(struct runtime *runtime); /* NULL is allowed */
 void runtime_usage_free(struct runtime_usage *list, size_t count);
 void runtime_listing_free(struct runtime_listing *list, size_t count);
-/* The instance of that name, borrowed; NULL when it is not listed. */
+/* Find an instance by its name, borrowed; NULL when it is not listed. */
 const struct runtime_listing *runtime_listing_find(const struct runtime_listing *list, size_t count,
                                                    const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel does for a container: its system calls, its capabilities, what it sees of its
- * host and what it may use up of what is counted for the whole machine. Nothing here talks.
+ * The confinement of a container: its system calls, its capabilities, its view of the host, and its
+ * share of the machine's counted objects. Nothing here calls Incus.
  */
 #include "base/disk_view.h"
 #include "base/guest_limits.h"
@@ -25,8 +25,8 @@
     "socket errno 94 [0," family ",SCMP_CMP_EQ] [1,8,SCMP_CMP_MASKED_EQ,8]\n"
 
 static const char denied_syscalls[] =
-    /* Nested namespaces: user and process namespaces cannot be dumped, all of them are counted for
-     * the machine, and most of what attacks kernels begins in them. clone3() hides its flags from
+    /* Nested namespaces: user and process namespaces cannot be dumped, all namespaces are counted
+     * for the machine, and most kernel exploits start in one. clone3() hides its flags from
      * filters, and libc falls back to clone(). */
     "unshare errno 1\n"
     "setns errno 1\n"
@@ -65,8 +65,8 @@ static const char denied_syscalls[] =
     "ioperm errno 1\n"
     "modify_ldt errno 38\n"
     "kexec_file_load errno 38\n"
-    /* What CRIU cannot dump, what is counted for the machine (128 groups of fanotify, keys), and
-     * what kernel exploits start from. */
+    /* System calls whose objects CRIU cannot dump, or that are counted for the machine (128 groups
+     * of fanotify, keys), or that kernel exploits start from. */
     "io_uring_setup errno 38\n"
     "io_uring_enter errno 38\n"
     "io_uring_register errno 38\n"
@@ -79,13 +79,13 @@ static const char denied_syscalls[] =
     "add_key errno 38\n"
     "request_key errno 38\n"
     /* Anyone who owns a directory of a btrfs may make subvolumes and snapshots in it
-     * (BTRFS_IOC_SUBVOL_CREATE, _SNAP_CREATE and their second versions), and what is in those
-     * counts against no limit. */
+     * (BTRFS_IOC_SUBVOL_CREATE, _SNAP_CREATE and their second versions), and their contents count
+     * against no limit. */
     "ioctl errno 1 [1,1342215182,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215169,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215192,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215191,SCMP_CMP_MASKED_EQ,4294967295]\n"
-    /* A quota group pays for an extent as long as it lives, whoever refers to it: what is cloned
+    /* The quota group that wrote an extent pays as long as the extent lives: data that is cloned
      * into a volume would cost the volume nothing and outlive the sandbox that paid. "Not
      * supported" and "another file system" make programs copy. BTRFS_IOC_SUBVOL_SETFLAGS makes a
      * volume read-only, for the file service of the API as well. */
@@ -130,10 +130,10 @@ static const char denied_syscalls[] =
     "socket errno 93 [0,16,SCMP_CMP_EQ] [2,14,SCMP_CMP_EQ]\n";
 
 /*
- * What root in a sandbox may do, and every process of it can gain. sys_boot lets it switch its
- * sandbox off: in a process namespace reboot() ends the init of that and nothing else; sys_ptrace
- * is for debuggers, and for the agent, which tells whose a listening port is. A template may add
- * net_admin, for interfaces, addresses and routes of the instance's own.
+ * The capabilities of root in a sandbox, which every process there can gain. sys_boot lets it
+ * switch its sandbox off: in a process namespace reboot() ends only that namespace's init.
+ * sys_ptrace is for debuggers, and for the agent, which finds the owner of a listening port. A
+ * template may add net_admin, for interfaces, addresses and routes of the instance's own.
  */
 static const char capabilities[] =
     "lxc.cap.drop=\n"
@@ -141,10 +141,10 @@ static const char capabilities[] =
     "net_bind_service net_raw sys_chroot sys_ptrace sys_boot audit_write";
 
 /*
- * For hosts with AppArmor, rules that Incus puts into the profile of the instance: what the filter
- * and the missing capabilities refuse is refused once more by another part of the kernel.
+ * For hosts with AppArmor, rules that Incus puts into the profile of the instance: another part of
+ * the kernel refuses the same acts as the filter and the missing capabilities.
  *
- * sys_admin is not among them: liblxc loads the filter when the profile is in force already, and
+ * sys_admin is not refused here: liblxc loads the filter when the profile is in force already, and
  * the kernel wants that capability for it. lxc.cap.keep drops it before the first process runs.
  */
 static const char apparmor[] = "deny mount,\n"
@@ -168,7 +168,7 @@ static const char apparmor[] = "deny mount,\n"
                                "deny @{PROC}/sysrq-trigger rwklx,\n"
                                "deny @{PROC}/kcore rwklx,\n";
 
-/* The host's disks, loop files, load and interrupts; and no write to what /sys shows. */
+/* The host's disks, loop files, load and interrupts; and no write to /sys. */
 static const char view[] =
     "lxc.mount.auto=sys:ro cgroup:ro:force\n"
     "lxc.mount.entry=none sys/block tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n"
@@ -191,10 +191,9 @@ static const char view[] =
 #define TEXT(number)    TEXT_OF(number)
 
 /*
- * Limits that are counted by user, of whom all sandboxes have the same; see also load-network. None
- * is above what the kernel gives every process, so that no start needs a right to raise it.
- * A core file's limit of 1 is the only one at which the kernel does not run the host's program for
- * crashes, should there be one.
+ * Limits that are counted by user; all sandboxes have the same user. See also load-network. No
+ * limit is above the kernel's default, so that no start needs a right to raise it. Only with a core
+ * file limit of 1 the kernel does not run a crash program of the host.
  */
 static const struct {
     const char *key, *value;
@@ -206,7 +205,7 @@ static const struct {
     {"limits.kernel.sigpending", "8192"},
 };
 
-/* What the agent reads of the sandbox's own disk stands in for the groups of the whole pool. */
+/* The sandbox's own quota group replaces the groups of the whole storage pool for the agent. */
 static char *disk_view(const struct runtime_instance *instance)
 {
     return instance ? xasprintf("lxc.mount.entry=" DISK_VIEW_LINKS "/%s " DISK_VIEW_TARGET
@@ -218,15 +217,16 @@ static char *disk_view(const struct runtime_instance *instance)
 
 char *runtime_lxc(const struct runtime_instance *instance, const char *init)
 {
-    /* Shared memory is half of all, to leave room for others; a template cannot mount it. The
-     * filter that sandlot-confine set before is no reason to load none. A console is a pty of the
-     * host that no dump can hold. The name of an instance is nobody's business inside, and one that
-     * waited is called otherwise than its sandbox. */
+    /* Shared memory is half of all, to leave room for others; a template cannot mount it. liblxc
+     * must load its filter although sandlot-confine has set one before. A console is a pty of the
+     * host that no dump can hold. Programs inside must not see the name of an instance; a warm
+     * instance has another name than its sandbox. */
     autofree char *size =
         instance ? xasprintf(",size=%um", instance->resources.memory_mb / 2) : xstrdup("");
     autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
-    /* fcgi/host/launcher reads this at the first start of one that is to go on from memory. */
+    /* fcgi/host/launcher reads this at the first start of an instance that continues from
+     * memory. */
     const char *group = instance && instance->with_memory && !instance->step_by_step
                             ? "lxc.group=sandlot-memory\n"
                             : "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opening, preparing a host, and looking at what is there. */
+/* Open a host, prepare it, and list its instances. */
 #include "runtime/runtime_incus.h"
 
 #include <stdlib.h>
@@ -177,7 +177,7 @@ static int tick(void *context, struct error **err)
     return runtime->base.tick ? runtime->base.tick(runtime->base.tick_context, err) : 0;
 }
 
-/* --- verbs: with what a failure means for the whole of them --- */
+/* --- verbs: with the meaning of a failure for the whole verb --- */
 
 static int conclude(struct runtime *base, unsigned orders_before, int result, struct error **err)
 {

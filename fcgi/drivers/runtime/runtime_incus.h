@@ -2,7 +2,7 @@
 /*
  * The runtime of runtime.h on Incus. For runtime_incus*.c and their tests only.
  *
- * What Incus does with memory images, and what follows:
+ * Memory images in Incus, and the consequences:
  *  - A stateful stop writes the image beside the root file system, inside the instance's own
  *    volume and against its size limit: the limit is raised before and put back only after the
  *    start, because lowering it under an image makes the instance unusable.
@@ -10,22 +10,22 @@
  *    succeeded or when the instance is started from its disk, and the next pause writes a new one
  *    while the instance runs on until it is whole. So a paused instance always has a whole image,
  *    and a failed pause leaves a running instance.
- *  - "start stateful" of an instance without an image boots it from its disk without a word.
+ *  - "start stateful" of an instance without an image boots it from its disk without an error.
  *  - A restore that fails keeps the image. It also leaves the host interfaces it made, with the
  *    route to the address, and then nothing can start: fcgi/host/launcher clears that up.
  *
  *  - A restored container that reboots itself ends as stopped instead: liblxc's monitor of a
  *    restored container does not start it again.
  *
- * What Incus leaves behind, and only root on the host can remove: base chains
+ * Leftovers of Incus that only root on the host can remove: base chains
  * prert.<project>_<instance>.eth0 in `table inet incus` of starts that failed, and of restored
- * containers unless fcgi/host/launcher is in use. They match an interface index that never
- * comes again, but the kernel allows no more than 1024 of them, those of running instances
- * included. When incusd is killed while it starts an instance, both ends of its veth pair stay on
- * the host with the route to the address, which is lost until they go.
+ * containers unless fcgi/host/launcher is in use. They match an interface index that never comes
+ * again, but the kernel allows no more than 1024, those for running instances included. When incusd
+ * is killed while it starts an instance, both ends of its veth pair stay on the host with the route
+ * to the address, which is lost until they go.
  *
- * boot.autostart is false, so a host that boots starts nothing: what ran is then stopped with its
- * disk only, what was paused still has its image. The control plane sees it in inspect().
+ * boot.autostart is false, so a host that boots starts nothing: a sandbox that ran is then stopped
+ * with its disk only, and a paused one still has its image. The control plane sees it in inspect().
  */
 #pragma once
 
@@ -50,7 +50,7 @@
 struct runtime_incus {
     struct runtime base;
     struct incus *incus;
-    struct incus_events *events; /* NULL: nobody listens */
+    struct incus_events *events; /* NULL: no listener */
     char *pool;
     char *nic_prefix;
     char *idmap; /* of its containers, as Incus writes it; NULL: not known yet */
@@ -78,12 +78,12 @@ json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
 
 /* Lines for liblxc that confine a container. They replace those of its profile, so every instance
- * that has lines of its own has all of them. instance: what it is to be (NULL: of no one, and none
- * sees how full its disk is); init: the program to run instead of the template's, may be NULL.
- * Returns a string of the caller's. */
+ * that has lines of its own has all of them. instance: its name (NULL: no instance, without a view
+ * of its disk); init: the program to run instead of the template's, may be NULL. Returns a string
+ * of the caller's. */
 char *runtime_lxc(const struct runtime_instance *instance, const char *init);
 
-/* The part of the profile of containers that says what they may ask of the kernel. */
+/* The part of the containers' profile about the kernel. */
 json_t *runtime_confinement(void);
 
 json_t *runtime_profile_devices(const char *pool);
@@ -100,7 +100,7 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
  * configuration, which its files have then; NULL: incusd gives them theirs when it is first
  * attached. */
 json_t *runtime_volume_config(unsigned size_gb, const char *idmap);
-/* A container with an empty root file system. NULL when the address is none. */
+/* A container with an empty root file system. NULL for a wrong address. */
 json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                             const struct runtime_keeper *keeper);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
@@ -110,12 +110,12 @@ json_t *runtime_source_body(const char *name, const char *fingerprint, bool virt
 json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
                           bool virtual_machine, const char *owner);
 
-/* NULL when the address is none. */
+/* NULL for a wrong address. */
 json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance);
 
-/* What an instance is made of on the host that it moves to; original: as Incus describes it where
- * it is; token: of the move, or NULL. Without a source. */
+/* The definition of an instance on the host that it moves to, without a source. original: Incus'
+ * description on the old host; token: of the move, or NULL. */
 json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original, const char *role,
                           const char *token);
 
@@ -144,7 +144,7 @@ int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, str
 int runtime_patch(struct runtime_incus *runtime, const char *name, json_t *config, json_t *devices,
                   struct error **err);
 
-/* What is there, and the status of it. instance (may be NULL) is filled unless absent. */
+/* Read an instance and its status. instance (may be NULL) is filled unless absent. */
 int runtime_look(struct runtime_incus *runtime, const char *name, struct incus_instance *instance,
                  enum runtime_status *status, struct error **err);
 
@@ -198,7 +198,8 @@ int runtime_incus_create(struct runtime *runtime, const struct runtime_instance 
 int runtime_incus_copy(struct runtime *runtime, const char *name, const char *copy,
                        enum runtime_copy kind, const char *owner, uint32_t *size_mb,
                        struct error **err);
-/* What the original holds in the pool beside what it was itself copied from. */
+/* Measure the original's space in the storage pool, without the part that it shares with its own
+ * source. */
 int runtime_incus_measure_copy(struct runtime *runtime, const char *name, const char *copy,
                                bool virtual_machine, uint32_t *size_mb, struct error **err);
 int runtime_incus_copy_memory(struct runtime *runtime, const char *name, const char *copy,

@@ -30,7 +30,7 @@ int runtime_incus_export(struct runtime *base, enum runtime_object object, const
     return incus_export(runtime->incus, &archive, to, err);
 }
 
-/* Whether something of that name is there. */
+/* Whether the name is taken. */
 static int is_there(struct runtime_incus *runtime, enum runtime_object object, const char *name,
                     bool *there, struct error **err)
 {
@@ -96,7 +96,7 @@ static const char *role_of(const json_t *found)
     return role && str_equal(role, "checkpoint") ? role : "sandbox";
 }
 
-/* The token comes last: without it nobody knows whether it is whole. */
+/* The token comes last: without it the copy counts as incomplete. */
 static int name_taken(struct runtime_incus *runtime, const char *name, const char *token,
                       struct error **err)
 {

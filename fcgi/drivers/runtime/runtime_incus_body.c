@@ -9,10 +9,10 @@
 #include "base/sizing.h"
 #include "runtime/runtime_incus.h"
 
-/* What a dump of the memory needs beside the memory itself. */
+/* The space of a memory dump in addition to the memory. */
 #define IMAGE_MARGIN_MB 64
 
-/* Who owns the root of a new volume: the user of a sandbox, as its own root sees it. Root in the
+/* The owner of a new volume's root: the user of a sandbox, as its own root sees it. Root in the
  * sandbox can write everywhere in it as well. */
 #define VOLUME_OWNER ((json_int_t)1000)
 
@@ -43,7 +43,7 @@ void runtime_root_size(const struct runtime_resources *resources, char out[RUNTI
 void runtime_root_size_paused(const struct runtime_resources *resources,
                               char out[RUNTIME_SIZE_SIZE])
 {
-    /* By the limit and not by what is in use: that may grow until the guest is frozen. */
+    /* By the limit and not by the memory in use, which may grow until the guest is frozen. */
     unsigned long long size_mb =
         (unsigned long long)resources->disk_gb * 1024 + resources->memory_mb + IMAGE_MARGIN_MB;
     snprintf(out, RUNTIME_SIZE_SIZE, "%lluMiB", size_mb);
@@ -186,7 +186,7 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
     }
 }
 
-/* What an id inside is on the host, as one of the ranges says; -1: none does. */
+/* The host's id for an id inside, by the ranges; -1 outside of them. */
 static json_int_t id_on_host(const json_t *ranges, const char *kind, json_int_t inside)
 {
     const json_t *range;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Stopped copies of an instance's disk. Incus copies a running instance in one order; on btrfs that
- * is a snapshot of the subvolume, which writes out what the guest has written first, so that the
- * copy holds every write that had returned before the order was given.
+ * is a snapshot of the subvolume, which first flushes the guest's writes. The copy therefore holds
+ * every write that had returned before the order.
  */
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
@@ -62,7 +62,7 @@ static int step(struct copying *copying, bool *made, struct error **err)
         copying->virtual_machine = found.virtual_machine;
         if (str_equal(incus_instance_config(&found, RUNTIME_KEY_ROLE), copying->role))
             return 0;
-        /* What an interrupted attempt left: nothing says that it is whole. */
+        /* The leftover of an interrupted attempt: it is not marked as complete. */
         if (runtime_incus_destroy(&runtime->base, copying->copy, err) < 0)
             return -1;
     }

@@ -34,17 +34,18 @@ static int make(struct creation *creation, struct error **err)
     if (incus_instance_create(creation->runtime->incus, body, err) == 0)
         return 0;
     error_context(err, "instance %s from %s", creation->instance->name, creation->instance->source);
-    /* What is missing is what it should be made of. */
+    /* The missing object is its source. */
     if ((*err)->code == ERR_NOT_FOUND)
         error_recode(err, ERR_RUNTIME_REFUSED);
     return -1;
 }
 
 /*
- * Start one that is there. The copy behind an instance that never ran may be incomplete, left by a
- * daemon that was killed in its middle. It must not even be tried: a start makes a directory where
- * the volume should be, and then Incus can neither start nor delete it. Nobody's data is in it, so
- * it is made again; not while an operation runs, which is another caller's create. Returns 1 then.
+ * Start an existing instance. The copy behind an instance that never ran may be incomplete, left by
+ * a daemon that was killed in its middle. Do not try to start it: a start creates a directory in
+ * the place of the volume, and then Incus can neither start nor delete it. It has no tenant's data,
+ * so it is created again; not while an operation runs, which is another caller's create. Returns 1
+ * then.
  */
 static int start(struct creation *creation, const struct incus_instance *found, struct error **err)
 {

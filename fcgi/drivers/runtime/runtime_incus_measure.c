@@ -30,8 +30,8 @@ int runtime_incus_measure(struct runtime *base, struct runtime_usage **out, size
     return 0;
 }
 
-/* Of the volume, as incusd enters an instance to tell the state of that, and fails while its init
- * ends. */
+/* Read the volume and not the instance: incusd enters an instance to read its state, and fails
+ * while its init ends. */
 int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virtual_machine,
                                uint64_t *used_bytes, struct error **err)
 {

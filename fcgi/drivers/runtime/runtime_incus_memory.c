@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies of an instance with its memory, and instances that go on from such a copy.
+ * Copies of an instance with its memory, and instances that continue from such a copy.
  *
  * Incus starts an instance from an image only if its own records say that it was paused; a copy
  * under another name loses that record and keeps the image, which lies in its volume.
- * fcgi/host/launcher makes the first start of one whose configuration says so a restore all the
- * same. Where it does not, a snapshot of the copy does: going back to it "stateful" asks only
- * whether an image is there. sandlot-criu gives what is restored the addresses of the copy before
- * any of its processes runs.
+ * fcgi/host/launcher turns the first start of such an instance into a restore, if its configuration
+ * says so. Otherwise a snapshot of the copy does: a "stateful" restore of the snapshot checks only
+ * that an image exists. sandlot-criu gives the restored processes the addresses of the copy before
+ * one of its processes runs.
  *
  * Of an instance that runs, the image is written while CRIU lets it live, but before the disk is
- * copied: sandlot-criu lets it go on when both are there, or files would be newer than the memory
+ * copied: sandlot-criu lets it continue when both exist, or files would be newer than the memory
  * that has them open. Frozen by Incus it would stand still for a second more (freezer.c of liblxc).
  */
 #include "base/fault_point.h"
@@ -55,7 +55,7 @@ static int not_kept(struct error **err)
     return error_recode(err, runtime_memory_refusal((*err)->message));
 }
 
-/* The snapshot is called like the copy that is made from it, so that whoever tidies up finds it. An
+/* The snapshot is called like the copy that is made from it, so that the clean-up finds it. An
  * earlier version may have left the instance frozen. */
 static int dump(struct capture *capture, enum runtime_status status, struct error **err)
 {
@@ -90,7 +90,7 @@ static int copy_running(struct capture *capture, enum runtime_status status, str
     return drop_snapshot(capture, err);
 }
 
-/* An earlier attempt may have made the copy, or part of it. *whole: it is done. */
+/* An earlier attempt may have made the copy, or a part. *whole: it is complete. */
 static int look_at_copy(struct capture *capture, bool *whole, struct error **err)
 {
     incus_instance_auto found = {0};
@@ -222,7 +222,7 @@ static int make(struct runtime_incus *runtime, const struct runtime_instance *in
     if (incus_instance_create(runtime->incus, body, err) == 0)
         return 0;
     error_context(err, "instance %s from %s", instance->name, instance->source);
-    /* What is missing is what it should be made of. */
+    /* The missing object is its source. */
     return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_RUNTIME_REFUSED) : -1;
 }
 

@@ -3,14 +3,13 @@
  * Instances that come from another host. Incus copies a paused one with its memory image; its
  * record that there is one goes with the order ("stateful"), or the image would be forgotten.
  *
- * What is there already of a sandbox, whole or not, may be of an earlier move, and is made anew. Of
- * a checkpoint it carries the token of its move and the attempt that has begun it, and is whole
- * when that same attempt has said so; one that was held up may say it of what another is copying
- * anew.
+ * An existing copy of a sandbox may come from an earlier move, and is replaced. A copy of a
+ * checkpoint has the token of its move and of the attempt that started it. It is complete when the
+ * same attempt has marked it; a delayed attempt cannot mark another one's copy.
  *
- * Where the receiver has the source of its template, the sender is told so by a key of the
- * instance, and what stands before its btrfs sends the difference (fcgi/host/btrfs/parent.h).
- * What cannot be received as that is sent as a whole.
+ * Where the receiver has the source of its template, a key of the instance names the source to the
+ * sender, whose wrapper of btrfs sends the difference (fcgi/host/btrfs/parent.h). If the receiver
+ * refuses the difference, the whole instance is sent.
  */
 #include <string.h>
 
@@ -24,9 +23,8 @@
 #define KEY_WHOLE  "user.sandlot.whole"
 #define KEY_PARENT "user.sandlot.parent"
 
-/* What Incus itself writes down of an instance belongs to its host, but for this: how far its files
- * are shifted, and what it was made of. That it came from the archive does, too: half a copy would
- * be taken for that. */
+/* Incus' own keys of an instance belong to its host, except two: the shift of its file ids, and its
+ * image. The key of the archive is left out too: an incomplete copy would count as complete. */
 static bool goes_along(const char *key)
 {
     static const char *const kept[] = {"volatile.base_image", "volatile.idmap.",
@@ -89,9 +87,9 @@ struct receiving {
     struct runtime_incus *to, *from;
     const char *name;
     const char *begun, *whole;             /* its role while it is half there, and then */
-    const struct runtime_receipt *receipt; /* NULL: nobody asks later whether it is whole */
-    const char *source;                    /* of its template; NULL: all of it is sent */
-    bool differs;                          /* what is sent is the difference */
+    const struct runtime_receipt *receipt; /* NULL: no mark of a complete copy */
+    const char *source;                    /* of its template; NULL: send the whole instance */
+    bool differs;                          /* the difference is sent */
 };
 
 static bool is_whole(const struct receiving *receiving, const struct incus_instance *found)
@@ -155,7 +153,7 @@ static int tell_parent(struct receiving *receiving, json_t *original, struct err
         return 0;
     json_auto_t *change = json_pack("{s:s}", KEY_PARENT, parent);
     json_object_update(config, change);
-    /* What could not be received is still being sent for a moment. */
+    /* The sender needs a moment to notice that the receiver refused. */
     return runtime_patch(receiving->from, receiving->name, change, NULL, err);
 }
 
@@ -189,8 +187,8 @@ static int receive_once(struct receiving *receiving, struct error **err)
     return fetch(receiving, err);
 }
 
-/* The two hosts may have built the template of different images, or have different versions of what
- * sends and receives. */
+/* The two hosts may have built the template of different images, or have different versions of the
+ * sending and receiving programs. */
 static int receive(struct receiving *receiving, struct error **err)
 {
     error_auto failure = NULL;
@@ -199,7 +197,7 @@ static int receive(struct receiving *receiving, struct error **err)
     if (!receiving->differs || failure->code == ERR_LEASE_LOST)
         return error_move(err, &failure);
     log_warning(
-        "an instance could not be sent as what differs from its template; all of it is sent",
+        "cannot send an instance as the difference from its template; sending the whole instance",
         LOG_STR("instance", receiving->name), LOG_ERROR(failure));
     receiving->source = NULL;
     return receive_once(receiving, err);

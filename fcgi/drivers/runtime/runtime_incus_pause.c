@@ -59,7 +59,7 @@ static bool look_again(const struct subject *subject)
     }
 }
 
-/* Bring the size limit of the root volume to what is wanted, if it is not. */
+/* Set the size limit of the root volume, if it differs. */
 static int resize_root(struct subject *subject, const char *size, struct error **err)
 {
     if (subject->found.virtual_machine ||
@@ -72,10 +72,10 @@ static int resize_root(struct subject *subject, const char *size, struct error *
 }
 
 /*
- * Put the limit back. One that stays too large until the next pause harms nobody. On a disk that
- * the guest has filled, Incus lowers the limit, then has no room for its own file, and calls it
- * undone while it is not: only another size than the one it believes in makes the limit what it
- * says.
+ * Put the limit back. A limit that stays too large until the next pause does no harm. On a disk
+ * that the guest has filled, Incus lowers the limit, then has no room for its own file, and reports
+ * a failure although the limit has changed: only another size than the recorded one sets the limit
+ * again.
  */
 static void shrink_root(struct subject *subject)
 {
@@ -121,7 +121,7 @@ static int stop_without_memory(struct subject *subject, bool at_once, struct err
 {
     struct incus_state_change clean = {.action = INCUS_STOP, .timeout_s = SHUTDOWN_MOST_S};
     struct incus_state_change force = {.action = INCUS_STOP, .force = true};
-    /* The guest's kernel has what a virtual machine has written. */
+    /* The unwritten data of a virtual machine is in the guest's kernel. */
     bool kill = at_once && !subject->found.virtual_machine;
     if (subject->status == RUNTIME_RUNNING && !kill) {
         if (change(subject, clean, err) == 0)
@@ -182,16 +182,16 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
     bool is_short = why == ERR_RUNTIME_SHORT || pool_was_short(subject);
     bool in_time = clock_monotonic_ms() < pausing->begun_ms + RETRY_WITHIN_MS;
     if (is_short && in_time && pausing->retries < ARRAY_SIZE(waits_ms)) {
-        log_warning("memory is not kept yet, trying again", LOG_STR("instance", subject->name),
-                    LOG_ERROR(*err));
+        log_warning("cannot save the memory of an instance yet; trying again",
+                    LOG_STR("instance", subject->name), LOG_ERROR(*err));
         error_clear(err);
         return incus_idle(subject->runtime->incus, waits_ms[pausing->retries++], err) ? -1 : 1;
     }
-    /* A dump that failed late leaves what it wrote until the next pause or start from disk, and
-     * the limit stays raised by as much, so that the guest can still fill its own share. */
+    /* A dump that failed late leaves its files until the next pause or start from disk. The limit
+     * stays raised by their size, so that the guest can still fill its own share. */
     if (pausing->how == RUNTIME_PAUSE_MEMORY)
         return error_recode(err, is_short ? ERR_RUNTIME_SHORT : why);
-    log_warning("memory cannot be kept, stopping with the disk only",
+    log_warning("cannot save the memory of an instance; stopping it with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     lost(subject, (*err)->message);
     error_clear(err);
@@ -216,7 +216,7 @@ static int pause_step(struct subject *subject, struct pausing *pausing, enum run
         int result = stop_without_memory(subject, at_once, err);
         return result == 0 || look_again(subject) ? 1 : -1;
     }
-    /* Also after success: what a resume will find is what is there now. */
+    /* Also after success: a resume starts from the present state. */
     if (stop_with_memory(subject, err) == 0 || look_again(subject))
         return 1;
     if ((*err)->code != ERR_RUNTIME_REFUSED)
@@ -247,9 +247,9 @@ int runtime_incus_pause(struct runtime *base, const char *name,
 
 /* --- resume --- */
 
-/* A name that no interface has had: what an earlier start of this instance may have left on the
- * host must not be in the way. And room beyond its quota: Incus writes a file of its own into the
- * volume at each start, which a guest that has filled its disk would prevent for good. */
+/* A name that no interface has had: leftovers of an earlier start on the host must not be in the
+ * way. And room beyond its quota: Incus writes a file of its own into the volume at each start,
+ * which a guest that has filled its disk would prevent for good. */
 static int ready_devices(struct subject *subject, struct error **err)
 {
     const struct incus_instance *found = &subject->found;
@@ -275,8 +275,8 @@ static int start(struct subject *subject, bool stateful, struct error **err)
                   err);
 }
 
-/* One attempt. Returns 1 when the instance must be looked at again. *started: by what this caller
- * itself has started it; *with_memory becomes false when the memory image is given up. */
+/* One attempt. Returns 1 when the instance must be inspected again. *started: the starting point of
+ * this caller's own start; *with_memory becomes false when the memory image is given up. */
 static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
                        enum runtime_origin *started, struct error **err)
 {
@@ -293,7 +293,7 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
         return !*err || look_again(subject) ? 1 : -1;
     }
     if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED) {
-        log_warning("restored memory does not run, starting from the disk",
+        log_warning("the restored memory of an instance does not run; starting from the disk",
                     LOG_STR("instance", subject->name));
         lost(subject, "Incus said that it was restored, and it did not run");
     }
@@ -309,7 +309,7 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
                    (*err)->code == ERR_RUNTIME_STUCK;
     if (!refused || !stateful)
         return -1;
-    log_warning("memory cannot be restored, starting from the disk",
+    log_warning("cannot restore the memory of an instance; starting from the disk",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     lost(subject, (*err)->message);
     error_clear(err);

@@ -15,7 +15,7 @@ static int make(struct runtime_incus *runtime, const char *source, const char *f
     return incus_instance_create(runtime->incus, body, err);
 }
 
-/* In the moment in which it ends incusd may not say what it is doing. */
+/* While incusd ends, it may not report the operation. */
 static int look_at_end(struct runtime_incus *runtime, const char *source,
                        enum runtime_status *status, struct error **err)
 {
@@ -97,8 +97,8 @@ int runtime_incus_build_source(struct runtime *base, const char *source, const c
         return 0;
     if (incus_image_resolve(runtime->incus, image, &resolved, virtual_machine, err) < 0)
         return -1;
-    /* What an interrupted build left. Two builds of one version at a time would disturb each
-     * other: they are the administrator's, one after the other. */
+    /* The leftover of an interrupted build. Two builds of one version at a time would disturb each
+     * other; the callers build one after the other. */
     if (there && runtime_incus_destroy(base, source, err) < 0)
         return -1;
     if (make(runtime, source, resolved, *virtual_machine, err) < 0)

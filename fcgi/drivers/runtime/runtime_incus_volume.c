@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
-/* The user ids of containers, the same for all of a host. What is not known is left to the first
- * container that has the volume. */
+/* The user ids of containers, the same for all of a host. If unknown, the first container that
+ * mounts the volume sets them. */
 static const char *idmap_of(struct runtime_incus *runtime)
 {
     error_auto ignored = NULL;

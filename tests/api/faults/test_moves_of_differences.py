@@ -137,7 +137,7 @@ def test_templates_that_differ(hosts, paused, stack):  # noqa: F811
     with another_template(hosts, "local", paused):
         said = len(log.read_text(encoding="utf-8"))
         assert hosts.move(paused, "local")["host"] == "local"
-        assert "all of it is sent" in log.read_text(encoding="utf-8")[said:]
+        assert "sending the whole instance" in log.read_text(encoding="utf-8")[said:]
     assert own_bytes(hosts, "local", paused.instance) > 100e6
     assert content(hosts, "local", paused.instance) == before
     is_there_once(hosts, paused)

@@ -106,7 +106,7 @@ def test_a_host_without_room_for_a_moment_loses_nothing(holding, pool, stack):
     def was_refused():
         with log.open("rb") as file:
             file.seek(before)
-            return any(b"memory is not kept yet" in line and sandbox.instance.encode() in line for line in file)
+            return any(b"cannot save the memory of an instance yet" in line and sandbox.instance.encode() in line for line in file)
 
     wait_until(was_refused, 30, "the first refusal", 0.02)
     pool.empty()
