@@ -31,7 +31,7 @@ struct watch_hub;
 struct agent {
     struct loop loop;
     struct shared_secret secret;
-    struct environment environment; /* what POST /init handed over */
+    struct environment environment; /* the state from POST /init */
     char *default_user;
     char *workdir; /* where processes begin when a call does not say; NULL: at home */
     struct process_table *processes;
@@ -40,7 +40,7 @@ struct agent {
     LIST_HEAD(, request) to_nudge; /* request_nudge() */
     struct server *server;
     struct relay *relay;
-    struct watch_hub *watch_hub; /* NULL while nobody watches */
+    struct watch_hub *watch_hub; /* NULL without watchers */
     int64_t hung_up_until_ms;    /* monotonic; before it only the control plane is answered */
     /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
     bool trust_local_peers;

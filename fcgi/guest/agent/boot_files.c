@@ -63,7 +63,7 @@ static void remove_tree(const char *path)
     fts_close(tree);
 }
 
-/* In a process that is nobody's child: a large tree takes seconds, and a start waits for none. */
+/* In a detached process: a large tree takes seconds, and the start must not wait. */
 static void remove_later(const char *path)
 {
     pid_t child = fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a machine's boot removes, for a sandbox that starts again from its disk. */
+/* Remove the files that a boot removes, for a sandbox that starts again from its disk. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,5 +9,5 @@
 bool boot_is_fresh(void);
 
 /* Empty /tmp, and remove files, sockets and pipes below /run; its directories stay, as packages
- * make them only once, and so do the agent's own files. What cannot be removed is left. */
+ * make them only once, and so do the agent's own files. A file that cannot be removed stays. */
 void boot_clean(void);

@@ -21,7 +21,7 @@
 
 static void complain(const char *what, const char *why)
 {
-    log_warning("part of the template's defaults is left out", LOG_STR("part", what),
+    log_warning("skipping a part of the template's defaults", LOG_STR("part", what),
                 LOG_STR("reason", why));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the sandbox's template says to its agent, in a file of the sandbox: TEMPLATE_DEFAULTS_FILE.
+/* The template's defaults for the agent, in a file of the sandbox: TEMPLATE_DEFAULTS_FILE.
  */
 #pragma once
 
@@ -9,13 +9,13 @@ struct agent;
 
 struct defaults {
     struct environment environment; /* of all processes, behind the sandbox's own */
-    char *user;                     /* who processes are of, when a call does not say; NULL: none */
+    char *user;                     /* user of processes whose call names none; NULL: no default */
     char *workdir;                  /* where they begin, likewise */
     char *start_command;            /* to run once in the sandbox, or NULL */
 };
 
-/* Read them; none is there: all empty. What is wrong in the file is left out, and logged: the
- * sandbox is its owner's. */
+/* Read the defaults; without a file all are empty. A wrong part is skipped and logged, because the
+ * owner of the sandbox may change the file. */
 void defaults_read(struct defaults *defaults);
 void defaults_deinit(struct defaults *defaults);
 

@@ -73,7 +73,7 @@ int guard_begin(struct error **err)
         if (agent == 0)
             break;
         prctl(PR_SET_NAME, "sandlot-guard");
-        prctl(PR_SET_DUMPABLE, 0); /* what is kept is the sandbox's environment */
+        prctl(PR_SET_DUMPABLE, 0); /* it holds the sandbox's environment */
         watch_over(agent, began_ms, &signals);
     }
     prctl(PR_SET_NAME, "sandlot-agent");

@@ -65,7 +65,8 @@ static void free_wiped(void *memory)
     free(memory);
 }
 
-/* The parser copies what it reads; while it handles secrets, all it frees is overwritten. */
+/* The parser copies its input; while it handles secrets, all memory that it frees is
+ * overwritten. */
 static json_t *parse(const struct buffer *body)
 {
     json_error_t where;
@@ -151,7 +152,7 @@ static void take_defaults(struct agent *agent, const struct init *init, struct d
 static void adopt(struct agent *agent, struct init *init)
 {
     bool first = !agent->secret.known;
-    /* A memory that another sandbox goes on from: what was written there is not its own. */
+    /* This memory came from another sandbox: the log in it belongs to that one. */
     if (!first && !shared_secret_matches(&agent->secret, init->secret, strlen(init->secret)))
         process_log_clear(&agent->processes->log);
     bool inside = !agent->trust_local_peers && *init->route;

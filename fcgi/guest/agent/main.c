@@ -30,7 +30,7 @@
 
 #define DESCRIPTORS_MAX 16384
 
-/* Long-lived and small: give memory back early, and map what is large so that it can go back. */
+/* Long-lived and small: return memory early, and map large blocks so that they can be returned. */
 #define MALLOC_TRIM_BYTES (64 * 1024)
 #define MALLOC_MAP_BYTES  (64 * 1024)
 
@@ -51,13 +51,13 @@ static void print_help(void)
          "       sandlot-agent tcp PORT\n"
          "       sandlot-agent listen PORT\n"
          "       sandlot-agent accepted NAME\n"
-         "Serves the data plane of the sandbox that it runs in; or is the way from its standard\n"
-         "streams to a server of the sandbox, and back; or listens for somebody outside, and is\n"
-         "the way from one of the connections to its standard streams.\n\n"
+         "Serves the data plane of the sandbox that it runs in. tcp connects the standard "
+         "streams\nto a server of the sandbox. listen listens for a client outside, and accepted "
+         "connects\none of its connections to the standard streams.\n\n"
          "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
          "  --port PORT           port of the HTTP server (49983)\n"
          "  --relay-port PORT     port of the preview relay (49984)\n"
-         "  --guard               begin anew when killed, with what POST /init has told\n"
+         "  --guard               restart when killed, with the state of POST /init\n"
          "  --trust-local-peers   take POST /init and /internal/ from inside as well (tests)\n"
          "  --verbose             log more\n"
          "  --version, --help");
@@ -164,7 +164,7 @@ static int start(const struct options *options, struct error **err)
     agent.processes = &processes;
     agent.routes = &routes;
     if (guard_recall(&agent))
-        log_info("state taken over from a killed agent");
+        log_info("took over the state of a killed agent");
     if (catch_signals(err) < 0)
         return -1;
     int fd = httpd_listen(options->listen_address, options->port, err);

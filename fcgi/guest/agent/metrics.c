@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GET /metrics and GET /envs. The numbers are those of /proc, which shows the sandbox's own share
- * where the runtime lays its view of it over the machine's. */
+ * if the runtime mounts lxcfs over it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static double cpu_used_pct(struct cpu_reading *now)
     static double used_pct;
     read_cpu(now);
     bool long_enough = now->at_ms - last.at_ms >= CPU_INTERVAL_MS;
-    /* After a resume the counters may begin anew. */
+    /* After a resume the counters may start at zero again. */
     if (long_enough && now->all > last.all && now->busy >= last.busy)
         used_pct = 100.0 * (double)(now->busy - last.busy) / (double)(now->all - last.all);
     if (long_enough)

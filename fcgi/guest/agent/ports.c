@@ -47,7 +47,8 @@ static bool is_v6_only(const struct nlmsghdr *head)
     return false;
 }
 
-/* The sandbox's address is an IPv4 one: what listens for IPv6 only needs the relay as well. */
+/* The sandbox's address is an IPv4 one: a server that listens on IPv6 only needs the relay as
+ * well. */
 static enum port_listener classify(const struct nlmsghdr *head)
 {
     const struct inet_diag_msg *message = NLMSG_DATA(head);

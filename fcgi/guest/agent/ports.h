@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who listens on a TCP port of the sandbox. */
+/* Find the process that listens on a TCP port of the sandbox. */
 #pragma once
 
 #include <stdint.h>

@@ -89,7 +89,7 @@ static void link_free(struct link *link)
     free(link);
 }
 
-/* The edge turns what it gets into an answer of its own; this only has to be a valid one. */
+/* The edge replaces this answer with its own; it only has to be valid. */
 static void refuse(struct link *link, const char *status_line)
 {
     char answer[128];
@@ -121,7 +121,7 @@ static void watch_what_is_useful(struct side *side)
     loop_change(loop_of(side->link), &side->source, events);
 }
 
-/* Write what waits. Returns -1 when the connection is broken. */
+/* Write waiting bytes. Returns -1 when the connection is broken. */
 static int flush(struct side *side)
 {
     while (side->waiting) {
@@ -146,7 +146,7 @@ static int give(struct side *side, const char *data, size_t size)
     return flush(side);
 }
 
-/* Pass on what comes from one side. Returns -1 when either connection is broken. */
+/* Pass on the bytes from one side. Returns -1 when either connection is broken. */
 static int pass(struct side *from)
 {
     static char piece[PIECE_MAX];

@@ -2,7 +2,7 @@
 /*
  * The preview relay: lets a server in the sandbox that listens on 127.0.0.1 (or ::1) only be
  * reached from the edge. One connection is one request, whose head names the port; after that it
- * is bytes both ways, whatever they mean (WebSocket included), until both sides are done.
+ * passes any bytes both ways (WebSocket included), until both sides are done.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Whether the line has this field name; then *value is what follows the colon, without blanks. */
+/* Whether the line has this field name; then *value is the text after the colon, without blanks. */
 static bool line_is(const char *line, size_t size, const char *name, const char **value,
                     size_t *value_size)
 {

@@ -22,6 +22,6 @@ struct relay_head {
  * when it is not complete, -1 when it is malformed (one of our lines twice, or folded). */
 ssize_t relay_head_parse(const char *data, size_t size, struct relay_head *head);
 
-/* Take our lines out of a head of head_size bytes, and close the gap with what follows it.
- * The bytes of the lines are overwritten. Returns the new size of the whole. */
+/* Take our lines out of a head of head_size bytes, and close the gap with the bytes after it. The
+ * bytes of the lines are overwritten. Returns the new size of the whole. */
 size_t relay_head_strip(char *data, size_t head_size, size_t size);

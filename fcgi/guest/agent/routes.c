@@ -41,7 +41,7 @@ static const struct route rows[] = {
      .closed = exec_closed},
 
     {.method = "GET", .path = "/metrics", .finish = metrics_finish},
-    /* What was given to a create is in no environment of a program that comes from a checkpoint. */
+    /* A program that comes from a checkpoint does not have the variables of the new create. */
     {.method = "GET", .path = "/envs", .flags = ROUTE_OWN, .finish = envs_finish},
 
     {.method = "POST",

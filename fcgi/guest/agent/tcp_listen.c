@@ -45,7 +45,7 @@ static int complain(const char *what)
     return 1;
 }
 
-/* --- what they share: a socket that has a name in this network alone --- */
+/* --- shared by both: a socket with a name in this network alone --- */
 
 static socklen_t set_name(struct sockaddr_un *address, const char *name)
 {
@@ -209,7 +209,7 @@ int tcp_listen_run(uint16_t port)
     if (sodium_init() < 0 || listen_on_port(&port) < 0)
         return complain("the port cannot be listened on");
     if (listen_for_takers(name) < 0)
-        return complain("nobody can be given its connections");
+        return complain("no client takes its connections");
     printf("%u %s\n", port, name);
     fflush(stdout);
     return serve();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A port of the sandbox's loopback whose connections somebody outside serves, in two kinds of
- * processes that are started like any other over the data plane:
+ * A port of the sandbox's loopback whose connections a client outside serves. Two kinds of
+ * processes do this; both are started over the data plane:
  *
  *   sandlot-agent listen PORT
  *     listens on 127.0.0.1 and ::1 (0: a free port). It writes a line with the port and a name,
@@ -11,8 +11,8 @@
  *     takes the oldest of these connections and joins it with its standard streams
  *     (tcp_join_client()).
  *
- * So each connection has streams of its own, and one that is slow holds up no other. Who runs as
- * another user is given none.
+ * So each connection has streams of its own, and one that is slow holds up no other. A process of
+ * another user gets no connection.
  */
 #pragma once
 

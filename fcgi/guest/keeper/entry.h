@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file, directory or whatever else, as JSON. */
+/* Write a file, a directory or another entry as JSON. */
 #pragma once
 
 #include <jansson.h>
@@ -13,6 +13,6 @@ json_t *entry_json(const struct stat *status);
  * <key>_b64 the bytes. */
 void entry_set_name(json_t *entry, const char *key, const char *name);
 
-/* The same for where a link points; nothing for what is no link. name is below directory; "" with a
+/* The same for the target of a link; nothing for other entries. name is below directory; "" with a
  * link's own O_PATH descriptor is that link. */
 void entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Changes of a volume's files against sandboxes that start with it. Each time a sandbox is about
- * to, the control plane begins a new generation of the volume, and before the sandbox starts it
- * raises the fence here: from then on nothing that was allowed in an older generation is done, and
- * what was being done has ended. A change is short: what takes long (the bytes of an upload) is
- * prepared where nobody sees it. The removal of a tree's contents goes on behind the answer; it is
- * told to stop, and what it leaves is out of sight.
+ * Changes of a volume's files against sandboxes that start with it. Before a sandbox starts with a
+ * volume, the control plane begins a new generation of the volume and raises the fence here. From
+ * then on no change of an older generation starts, and the changes in progress have ended. A change
+ * is short: the long part (the bytes of an upload) happens before, out of sight. The removal of a
+ * tree's contents continues after the answer; a raised fence stops it, and its leftovers are out of
+ * sight.
  *
  * The fences live as long as the process. A request names the process that it is meant for (its
  * epoch), so one that was allowed before a restart is refused after it.
@@ -32,16 +32,16 @@ struct fence *fence_of(const char *volume_id);
 int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *error);
 void fence_leave(struct fence *fence);
 
-/* As fence_enter() and fence_leave(), for work behind an answer, which is given up for a raised
- * fence: whoever does it asks fence_is_raised() between its steps. */
+/* As fence_enter() and fence_leave(), for work behind an answer, which ends for a raised fence: the
+ * worker calls fence_is_raised() between its steps. */
 int fence_enter_slow(struct fence *fence, uint64_t generation);
 void fence_leave_slow(struct fence *fence);
 bool fence_is_raised(struct fence *fence, uint64_t generation);
 
-/* Whether this is the first question since the start, or since fence_ask_again(): who gets true
- * looks for what earlier removals have left. */
+/* Return true for the first call since the start, or since fence_ask_again(): the caller then
+ * deletes the leftovers of earlier removals. */
 bool fence_is_first(struct fence *fence);
 void fence_ask_again(struct fence *fence);
 
-/* Refuse everything older than this generation, and wait for what is under way. */
+/* Refuse all changes of older generations, and wait for changes in progress. */
 void fence_raise(struct fence *fence, uint64_t generation);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the table of routes in serve.c calls. */
+/* The handlers in the table of routes of serve.c. */
 #pragma once
 
 #include "keeper/serve.h"

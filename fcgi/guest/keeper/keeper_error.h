@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a request to the keeper can fail with, by value. Fallible functions return 0 or -1 and, on
- * -1, have filled *error. */
+/* Errors of requests to the volume server, by value. Fallible functions return 0 or -1 and, on -1,
+ * have filled *error. */
 #pragma once
 
 #include "base/instance.h"

@@ -14,12 +14,12 @@
 
 #define LIMIT_MAX 1000
 
-/* Of a tree: what fits into an answer. */
+/* Most entries of a tree in one answer. */
 #define TREE_DEPTH_MAX   64
 #define TREE_ENTRIES_MAX 5000
 #define TREE_BYTES_MAX   (1024 * 1024) /* of its paths */
 
-/* Ours, between two steps of a change or after one: nobody's business. */
+/* Our own, between two steps of a change or after one: not for clients. */
 static bool is_hidden(const char *name)
 {
     return !strcmp(name, ".") || !strcmp(name, "..") || str_starts_with(name, PLACE_NEW) ||

@@ -29,7 +29,7 @@ static void print_help(void)
     puts("usage: sandlot-keeper [OPTION]…\n"
          "Serves the files of volumes to the control plane.\n\n"
          "  --volumes DIRECTORY   where they are mounted (/volumes)\n"
-         "  --secret-file FILE    what requests must show (/secret)\n"
+         "  --secret-file FILE    the secret of each request (/secret)\n"
          "  --port PORT           (49985)\n"
          "  --version, --help");
 }

@@ -26,7 +26,8 @@ int place_open_volume(const char *volume_id, struct keeper_error *error)
         return errno == ENOENT
                    ? keeper_error_set(error, KEEPER_NOT_MOUNTED, "The volume is not mounted.")
                    : keeper_error_set_errno(error, errno);
-    /* The directory stays when the volume goes: what is written there would be lost. */
+    /* The directory stays when the volume is unmounted: data that is written there would be
+     * lost. */
     if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) < 0)
         return keeper_error_set_errno(error, errno);
     if (!(status.stx_attributes & STATX_ATTR_MOUNT_ROOT))
@@ -58,7 +59,7 @@ static int make_directory(int volume, const char *path, const char *name, int pa
     return place_open(volume, path, O_DIRECTORY);
 }
 
-/* The directory `path`, which is changed and put back; what is missing of it is made. */
+/* Open the directory `path` and create its missing parts. path is changed and restored. */
 static int make_way(int volume, char *path)
 {
     int fd = place_open(volume, path, O_DIRECTORY);
@@ -93,7 +94,7 @@ int place_open_parent(int volume, const char *path, bool make, const char **name
     return fd < 0 ? keeper_error_set_errno(error, errno) : fd;
 }
 
-/* What an O_PATH descriptor stands for, opened for good. */
+/* Open the file of an O_PATH descriptor. */
 static int reopen(int place, int flags)
 {
     char path[40];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Places in a volume. What is in a volume was written by strangers, so no path is ever put together
- * and looked at as text: the kernel resolves it below the volume's root (openat2(2) with
- * RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_XDEV) and refuses what leads out of it. A
- * file is opened as a mere place first (O_PATH), which touches no device and waits for no FIFO, and
- * read or written only once it is known to be an ordinary one.
+ * Places in a volume. Strangers wrote the files of a volume, so no path is ever joined and checked
+ * as text: the kernel resolves it below the volume's root (openat2(2) with RESOLVE_BENEATH,
+ * RESOLVE_NO_MAGICLINKS and RESOLVE_NO_XDEV) and refuses paths that lead out. A file is opened as a
+ * mere place first (O_PATH), which touches no device and waits for no FIFO, and read or written
+ * only once it is known to be an ordinary one.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "keeper/keeper_error.h"
 
-/* Who owns what is made in a volume: the user of a sandbox. */
+/* The owner of new files in a volume: the user of a sandbox. */
 #define OWNER_ID 1000
 
 /* Where volumes are mounted, each under its id. Set once, at the start. */
@@ -27,18 +27,18 @@ int place_open_volume(const char *volume_id, struct keeper_error *error);
  * added to O_PATH. A file descriptor, or -1 with errno. */
 int place_open(int volume, const char *path, int flags);
 
-/* The directory that a path lies in, and the last name in *name (borrowed from path). make: what
- * is missing of it is made. A file descriptor, or -1 with *error. */
+/* The directory that a path lies in, and the last name in *name (borrowed from path). make: create
+ * missing parts. Returns a file descriptor, or -1 with *error. */
 int place_open_parent(int volume, const char *path, bool make, const char **name,
                       struct keeper_error *error);
 
-/* An ordinary file of that place, opened for reading. */
+/* Open the ordinary file of a place for reading. */
 int place_open_file(int volume, const char *path, struct stat *status, struct keeper_error *error);
 
-/* A directory of that place that can be read. */
+/* Open the directory of a place for reading. */
 int place_open_directory(int volume, const char *path, struct keeper_error *error);
 
-/* A name that nobody has, for what is not finished: prefix and 16 random hexadecimal digits. */
+/* Write an unused name for an unfinished file: prefix and 16 random hexadecimal digits. */
 #define PLACE_NAME_SIZE 40
 #define PLACE_NEW       ".sandlot-new."
 #define PLACE_REMOVED   ".sandlot-removed."

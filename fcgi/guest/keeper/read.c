@@ -7,8 +7,8 @@
 #include "keeper/handlers.h"
 #include "keeper/place.h"
 
-/* The head says what it is, the body is the file as it is read. One that shrinks meanwhile ends the
- * connection early. */
+/* The head has the metadata, the body is the file. One that shrinks meanwhile ends the connection
+ * early. */
 int file_get(struct request *request, struct keeper_error *error)
 {
     struct stat status;
@@ -28,7 +28,7 @@ int file_get(struct request *request, struct keeper_error *error)
     return httpd_reply(&request->http, 200, response);
 }
 
-/* Of a link itself, not of what it points to. */
+/* The link itself, not its target. */
 int path_get(struct request *request, struct keeper_error *error)
 {
     struct stat status;

@@ -15,7 +15,7 @@
 #include "keeper/place.h"
 
 /* How long an answer waits for the contents of a tree to be gone, so that their room is free when
- * it comes. A larger one goes on being removed behind it. */
+ * it comes. The removal of a larger one continues after the answer. */
 #define WAIT_S 5
 
 /* The removal of a tree that has left its place, in a thread of its own, shared with the request as
@@ -23,7 +23,7 @@
 struct removal {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
-    bool has_ended, alone; /* alone: nobody waits, whoever ends it frees it */
+    bool has_ended, alone; /* alone: without a waiting request; the remover frees it */
     int volume;
     char name[PLACE_NAME_SIZE]; /* below the volume's root; "": all names of ours */
     struct fence *fence;
@@ -46,12 +46,12 @@ static void remove_tree(struct removal *removal, const char *name)
     if (result == 0)
         result = unlinkat(removal->volume, name, AT_REMOVEDIR);
     if (result < 0 && errno != ENOENT)
-        log_warning("cannot remove a whole directory tree", LOG_INT("errno", errno));
+        log_warning("cannot remove a directory tree completely", LOG_INT("errno", errno));
     if (result > 0)
         fence_ask_again(removal->fence);
 }
 
-/* What lies at the root under names of ours, left by a process that ended or a raised fence. */
+/* Entries of the root with our names: leftovers of a process that ended, or of a raised fence. */
 static void remove_unfinished(struct removal *removal)
 {
     int fd = openat(removal->volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -171,7 +171,7 @@ static int take_out(struct request *request, const char *path, bool recursive,
     return 0;
 }
 
-/* Of a link itself, not of what it points to. */
+/* The link itself, not its target. */
 int path_delete(struct request *request, struct keeper_error *error)
 {
     char moved[PLACE_NAME_SIZE];

@@ -176,7 +176,7 @@ static int begin(struct request *request, const char *method, struct keeper_erro
     return route->begin ? route->begin(request, error) : 0;
 }
 
-/* --- what the server calls --- */
+/* --- callbacks of the server --- */
 
 static struct request *request_of(struct httpd_request *http)
 {
@@ -249,7 +249,7 @@ static const struct httpd_ops operations = {
     .swallow_max = SWALLOW_MAX,
 };
 
-/* Before there are threads: what ends the process is waited for. */
+/* Before there are threads: block the signals that end the process, to wait for them. */
 static void block_signals(sigset_t *set)
 {
     signal(SIGPIPE, SIG_IGN);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The HTTP server: libmicrohttpd with a thread a connection, so that a handler may wait for the
- * file system and delays nobody else. All requests come from the control plane and show its secret.
+ * The HTTP server: libmicrohttpd with a thread a connection, so that a handler that waits for the
+ * file system delays no other request. All requests come from the control plane and show its
+ * secret.
  *
  *   GET  /health                      {"epoch"}
  *   POST /v/<id>/open                 whether the volume is mounted, and a change may be made
  *   POST /v/<id>/fence?generation=    fence.h
  *   GET|PUT /v/<id>/file?path=        bytes; PUT: &mode=&uid=&gid=
  *   GET|PUT /v/<id>/directory?path=   GET: &after=&limit=; PUT: &mode=&uid=&gid=
- *   GET /v/<id>/tree?path=&depth=     what is below a directory, to that depth
+ *   GET /v/<id>/tree?path=&depth=     entries below a directory, to that depth
  *   GET|DELETE /v/<id>/path?path=     DELETE: &recursive=1
  *   PATCH /v/<id>/path?path=          &mode=&uid=&gid=
  *   POST /v/<id>/move?from=&to=
  *
  * Changes carry &generation= and &epoch= as well. Paths are percent-encoded bytes, absolute in the
- * volume. A error is {"code", "message"}.
+ * volume. An error is {"code", "message"}.
  */
 #pragma once
 
@@ -35,8 +36,8 @@ struct request {
     struct fence *fence;
     uint64_t generation; /* of a change */
     int volume;          /* root of the volume, or -1 */
-    int file;            /* what an upload goes into, or -1 */
-    bool room_made;      /* what removals have left to be given back was given back once */
+    int file;            /* the file of an upload, or -1 */
+    bool room_made;      /* a commit was forced once, to free the space of removed files */
     struct keeper_error error;
 };
 
@@ -45,19 +46,19 @@ struct route {
     const char *method, *name;
     bool changes;  /* needs the present epoch, and a generation that is not fenced */
     bool is_alone; /* is about no volume's files: none is opened */
-    /* Called with the head, and for each piece of the body; NULL: there is none. */
+    /* Called with the head, and for each piece of the body; may be NULL. */
     int (*begin)(struct request *request, struct keeper_error *error);
     int (*data)(struct request *request, const char *data, size_t size, struct keeper_error *error);
     int (*finish)(struct request *request, struct keeper_error *error);
 };
 
-/* The path argument of that name without its leading slashes. */
+/* Return the path argument with this name, without its leading slashes. */
 int request_path(const struct request *request, const char *name, const char **path,
                  struct keeper_error *error);
-/* A number; *value stays what it is when there is none. */
+/* Read a number; *value stays unchanged without the argument. */
 int request_number(const struct request *request, const char *name, uint64_t *value,
                    struct keeper_error *error);
-/* What a request says of owner and mode, which is octal; -1 where it says nothing. */
+/* Read owner and mode (octal) of a request; -1 where it has none. */
 struct attributes {
     int mode, uid, gid;
 };

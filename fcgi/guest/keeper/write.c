@@ -12,8 +12,8 @@
 
 /* --- a file --- */
 
-/* Whether it is worth a second try: the room of what was removed comes back with the file system's
- * next commit, which need not be waited for. */
+/* Whether a second try may succeed: removed files free their space with the file system's next
+ * commit, and this can force one. */
 static bool make_room(struct request *request, int errnum)
 {
     if ((errnum != EDQUOT && errnum != ENOSPC) || request->room_made)
@@ -28,7 +28,7 @@ static int open_nameless(const struct request *request)
     return openat(request->volume, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 }
 
-/* The bytes go into a file without a name: whoever dies before it is whole leaves nothing. */
+/* The bytes go into a file without a name, so an incomplete upload leaves nothing. */
 int file_put_begin(struct request *request, struct keeper_error *error)
 {
     const char *path;
@@ -57,7 +57,7 @@ int file_put_data(struct request *request, const char *data, size_t size,
     return 0;
 }
 
-/* Owner and mode: what was asked for, else those of the file that is replaced, else the usual. */
+/* Owner and mode: of the request, else of the replaced file, else the defaults. */
 static int set_owner_and_mode(int file, int parent, const char *name,
                               const struct attributes *asked, bool *replaces,
                               struct keeper_error *error)
@@ -68,7 +68,7 @@ static int set_owner_and_mode(int file, int parent, const char *name,
         return keeper_error_set(error, KEEPER_INVALID, "This is a directory.");
     if (*replaces && !S_ISREG(old.st_mode))
         old = (struct stat){.st_uid = OWNER_ID, .st_gid = OWNER_ID, .st_mode = 0644};
-    /* The owner first: a change of it takes bits off the mode. */
+    /* The owner first: a change of the owner clears bits of the mode. */
     if (fchown(file, asked->uid < 0 ? old.st_uid : (uid_t)asked->uid,
                asked->gid < 0 ? old.st_gid : (gid_t)asked->gid) < 0 ||
         fchmod(file, asked->mode < 0 ? old.st_mode & 07777 : (mode_t)asked->mode) < 0)
@@ -76,7 +76,7 @@ static int set_owner_and_mode(int file, int parent, const char *name,
     return 0;
 }
 
-/* Give the file its name, in one step for whoever looks. */
+/* Give the file its name, in one step for readers. */
 static int name_file(int file, int parent, const char *name, struct keeper_error *error)
 {
     char from[40], fresh[PLACE_NAME_SIZE];
@@ -185,7 +185,7 @@ int directory_put(struct request *request, struct keeper_error *error)
     return httpd_reply_json(&request->http, made ? 201 : 200, entry_json(&status));
 }
 
-/* --- owner and mode of what is there --- */
+/* --- owner and mode of existing files --- */
 
 static int change(int place, const struct attributes *asked, struct stat *status,
                   struct keeper_error *error)
@@ -195,7 +195,7 @@ static int change(int place, const struct attributes *asked, struct stat *status
         return keeper_error_set_errno(error, errno);
     if (asked->mode >= 0 && S_ISLNK(status->st_mode))
         return keeper_error_set(error, KEEPER_INVALID, "A link has no mode of its own.");
-    /* The owner first: a change of it takes bits off the mode. */
+    /* The owner first: a change of the owner clears bits of the mode. */
     snprintf(path, sizeof path, "/proc/self/fd/%d", place);
     if (((asked->uid >= 0 || asked->gid >= 0) &&
          fchownat(place, "", (uid_t)asked->uid, (gid_t)asked->gid, AT_EMPTY_PATH) < 0) ||
@@ -204,7 +204,7 @@ static int change(int place, const struct attributes *asked, struct stat *status
     return 0;
 }
 
-/* Of a link itself, not of what it points to. */
+/* The link itself, not its target. */
 int path_patch(struct request *request, struct keeper_error *error)
 {
     const char *path;
@@ -231,7 +231,7 @@ static int move(struct request *request, const char *from, const char *to,
     autoclose int from_parent = place_open_parent(request->volume, from, false, &from_name, error);
     if (from_parent < 0)
         return -1;
-    /* Nothing is made for what is not there to be moved. */
+    /* Create no folder when the source does not exist. */
     if (fstatat(from_parent, from_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return keeper_error_set_errno(error, errno);
     autoclose int to_parent = place_open_parent(request->volume, to, true, &to_name, error);
@@ -242,7 +242,7 @@ static int move(struct request *request, const char *from, const char *to,
     return reply_entry(request, 200, to_parent, to_name, error);
 }
 
-/* Of a link itself, not of what it points to. Nothing is replaced. */
+/* The link itself, not its target. Nothing is replaced. */
 int path_move(struct request *request, struct keeper_error *error)
 {
     const char *from, *to;

@@ -60,7 +60,7 @@ enum coding coding_choose(const char *accepted)
     bool gzip_fits = gzip > 0 || (gzip == WEIGHT_UNSTATED && others > 0);
     if (!identity || (identity == WEIGHT_UNSTATED && !others))
         return gzip_fits ? CODING_GZIP_ONLY : CODING_NONE;
-    /* Plain bytes that nobody mentioned are what is sent for want of anything better. */
+    /* Plain bytes are the default when the header does not mention them. */
     return gzip > 0 && gzip >= identity ? CODING_GZIP : CODING_IDENTITY;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Content codings: which one a client wants, and gzip of what is all there. */
+/* Content codings: select the client's, and compress complete data with gzip. */
 #pragma once
 
 #include <stddef.h>
@@ -13,8 +13,8 @@ enum coding {
     CODING_NONE,      /* everything was refused */
 };
 
-/* What the value of an Accept-Encoding header (NULL: none) asks for. The plain bytes are acceptable
- * unless refused by name or by "*;q=0". */
+/* Select the coding for the value of an Accept-Encoding header (NULL: none). The plain bytes are
+ * acceptable unless refused by name or by "*;q=0". */
 enum coding coding_choose(const char *accepted);
 
 /* Append the bytes as gzip data. -1 when there is no memory or no room in the buffer, which then is

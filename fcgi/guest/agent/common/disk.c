@@ -25,7 +25,7 @@ int disk_read_quota(const char *group, struct disk_usage *usage)
         return -1;
     bool all = flags & BTRFS_QGROUP_LIMIT_MAX_RFER;
     usage->total_bytes = read_number(group, all ? "max_referenced" : "max_exclusive");
-    /* What was written and waits for the next commit counts against the limit already. */
+    /* Written data counts against the limit before its commit. */
     usage->used_bytes =
         read_number(group, all ? "referenced" : "exclusive") + read_number(group, "rsv_data");
     return 0;

@@ -34,7 +34,7 @@ int environment_merge(struct environment *environment, const struct environment 
 
 const char *environment_get(const struct environment *environment, const char *name);
 
-/* Empty it, overwriting what it held. */
+/* Empty it, and overwrite its old contents. */
 void environment_wipe(struct environment *environment);
 
 #define environment_auto __attribute__((cleanup(environment_wipe))) struct environment

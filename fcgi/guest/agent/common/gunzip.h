@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What clients send as gzip: bodies as they come, and messages. */
+/* Decompress gzip from clients: bodies as they come, and messages. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 struct gunzip;
 typedef int gunzip_sink(void *context, const char *data, size_t size, struct rpc_error *error);
 
-/* Compressed bytes of a turn of the loop: what becomes of them is written before others have one.
+/* Compressed bytes of one turn of the loop: their output is written before the next turn.
  */
 #define GUNZIP_PIECE_MAX 2048
 
@@ -18,14 +18,14 @@ typedef int gunzip_sink(void *context, const char *data, size_t size, struct rpc
 struct gunzip *gunzip_new(void);
 void gunzip_free(struct gunzip *gunzip);
 
-/* Give what the bytes become to the sink, in pieces of a bounded size. RPC_INVALID_ARGUMENT: they
- * are no gzip data. Members after the first are taken as well. */
+/* Decompress the bytes into the sink, in pieces of a bounded size. RPC_INVALID_ARGUMENT: they are
+ * no gzip data. Members after the first are taken as well. */
 int gunzip_data(struct gunzip *gunzip, const char *data, size_t size, gunzip_sink *sink,
                 void *context, struct rpc_error *error);
 
 /* RPC_INVALID_ARGUMENT when the data ended before its end. */
 int gunzip_end(struct gunzip *gunzip, struct rpc_error *error);
 
-/* A message that is all there, behind what *out holds. It stops at the buffer's maximum
- * (RPC_TOO_LARGE). Otherwise as gunzip_data() and gunzip_end(). */
+/* Append a complete message to *out. It stops at the buffer's maximum (RPC_TOO_LARGE). Otherwise as
+ * gunzip_data() and gunzip_end(). */
 int gunzip_whole(const char *data, size_t size, struct buffer *out, struct rpc_error *error);

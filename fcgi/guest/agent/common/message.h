@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Messages of the services in their binary form. A message is a table of rows, one a field, and the
- * handlers know its JSON form alone: what is read becomes that (every name in lowerCamelCase, bytes
- * in base64), what is written is made of it. A member without a row has no binary form.
+ * handlers know its JSON form alone: reading creates this form (every name in lowerCamelCase, bytes
+ * in base64), and writing starts from it. A member without a row has no binary form.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 
-/* Values of one message with all that is in it: far above what any call takes, and what bounds the
- * memory that a body of many empty ones becomes. */
+/* Values of one message, with all nested ones: far more than any call needs. It bounds the memory
+ * for a body of many empty values. */
 #define MESSAGE_VALUES_MAX 65536
 
 enum message_kind {
@@ -64,9 +64,9 @@ struct message {
         rows, ARRAY_SIZE(rows) \
     }
 
-/* A new reference, NULL with an error: RPC_INVALID_ARGUMENT for what is no such message, or has
- * text that is not UTF-8 or holds NUL; RPC_TOO_LARGE past MESSAGE_VALUES_MAX. Fields without a row
- * are skipped. */
+/* A new reference, NULL with an error: RPC_INVALID_ARGUMENT for other bytes, and for text that is
+ * not UTF-8 or holds NUL; RPC_TOO_LARGE past MESSAGE_VALUES_MAX. Fields without a row are
+ * skipped. */
 json_t *message_read(const struct message *message, const char *data, size_t size,
                      struct rpc_error *error);
 

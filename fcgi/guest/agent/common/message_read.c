@@ -5,7 +5,7 @@
 #include "agent/common/message.h"
 #include "agent/common/message_wire.h"
 
-#define DEPTH_MAX   16 /* of groups that nobody knows; tables are less deep */
+#define DEPTH_MAX   16 /* of unknown groups; tables are less deep */
 #define NUMBER_MAX  ((1U << 29) - 1)
 #define VARINT_BITS 64
 
@@ -59,7 +59,7 @@ static int read_tag(struct reader *reader, struct tag *tag)
     if (read_varint(reader, &value) < 0)
         return -1;
     if (value >> WIRE_BITS == 0 || value >> WIRE_BITS > NUMBER_MAX)
-        return refuse(reader, "there is no field of that number");
+        return refuse(reader, "there is no field with this number");
     tag->number = (uint32_t)(value >> WIRE_BITS);
     tag->wire = (enum message_wire)(value & ((1U << WIRE_BITS) - 1));
     return 0;
@@ -88,7 +88,7 @@ static int skip_value(struct reader *reader, const struct tag *tag)
     case WIRE_BYTES:
         return read_length(reader, &length) < 0 ? -1 : skip_bytes(reader, length);
     default:
-        return refuse(reader, "a field has a wire type that is none");
+        return refuse(reader, "a field has an unknown wire type");
     }
 }
 

@@ -175,7 +175,8 @@ static const struct message_field *field_named(const struct message *message, co
     return field;
 }
 
-/* What stands in front of the bytes, from the inside out: each head is as long as what follows. */
+/* The heads in front of the bytes, from the inside out: each head has the length of the bytes after
+ * it. */
 static size_t sizes_of(const struct message *message, const char *const *path, size_t depth,
                        size_t size, size_t *sizes)
 {

@@ -16,7 +16,7 @@ struct user;
  * *path is the caller's. RPC_INVALID_ARGUMENT: too long, or somebody else's "~name". */
 int paths_resolve(const char *text, const struct user *user, char **path, struct rpc_error *error);
 
-/* What follows the last slash; "/" for the root. */
+/* Return the part after the last slash; "/" for the root. */
 const char *paths_base(const char *path);
 
 /* Make a directory and the parents it lacks (0755); those that were made belong to the user.

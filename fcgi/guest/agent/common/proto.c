@@ -125,7 +125,7 @@ int proto_bytes(const json_t *value, const char *name, char **data, size_t *size
     return 0;
 }
 
-/* Length of the well-formed character at the beginning, 0 when there is none. */
+/* Length of the well-formed character at the beginning, or 0. */
 static size_t character_length(const char *text, size_t left)
 {
     for (size_t length = 1; length <= 4 && length <= left; length++)

@@ -21,7 +21,7 @@ static const struct {
 #undef X
 };
 
-/* Messages quote names that come from outside; what reaches JSON must be UTF-8. */
+/* Messages quote names that come from outside; text in JSON must be UTF-8. */
 static void clean_message(char *message)
 {
     for (char *c = message; *c; c++)

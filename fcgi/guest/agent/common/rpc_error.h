@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Errors: what a request of the data plane fails with. Unlike struct error they speak the Connect
- * protocol's codes and live by value inside a request, so that refusing one allocates nothing.
- * Fallible functions return 0 or -1 and, on -1, have filled *error.
+ * Errors of requests of the data plane. Unlike struct error they speak the Connect protocol's codes
+ * and live by value inside a request, so that refusing one allocates nothing. Fallible functions
+ * return 0 or -1 and, on -1, have filled *error.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *forma
 int rpc_error_set_errno(struct rpc_error *error, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The errno value as it is told of something that is read: what would be below a file is not there.
- * Who writes there is told that it is no directory. */
+/* Set the error for an errno value of a read: a path below a file does not exist. For a write the
+ * error says that the file is not a directory. */
 int rpc_errno_of_reading(int errnum);
 
 const char *rpc_connect_code(enum rpc_code code); /* "not_found" */

@@ -24,7 +24,7 @@ struct user {
 /* Where the two files are read; tests name others. Static storage. */
 void users_set_files(const char *passwd_file, const char *group_file);
 
-/* Look a user up by name. RPC_UNAUTHENTICATED: there is none; RPC_INTERNAL: no user list. */
+/* Look a user up by name. RPC_UNAUTHENTICATED: no such user; RPC_INTERNAL: no user list. */
 int users_find(const char *name, struct user *user, struct rpc_error *error);
 void user_deinit(struct user *user);
 

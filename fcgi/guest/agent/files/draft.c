@@ -43,10 +43,9 @@ static char *name_beside(const char *path)
     return xasprintf("%s/" DRAFT_PREFIX "%016llx", folder, number);
 }
 
-/* --- what is there --- */
+/* --- the existing file --- */
 
-/* *fd stays -1 when there is nothing. It is opened as for writing: what refuses that refuses the
- * upload. */
+/* *fd stays -1 without a file. It is opened for writing, so a refusal refuses the upload. */
 static int look(const struct draft *draft, int *fd, struct stat *status, struct rpc_error *error)
 {
     autoclose int opened = open(draft->target, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -148,7 +147,7 @@ static void close_draft(struct draft *draft)
     free(steal_pointer(&draft->name));
 }
 
-/* there: what is replaced, or -1. */
+/* there: the file to replace, or -1. */
 static int open_to_rename(struct draft *draft, int there, const struct stat *old)
 {
     draft->fd = open_beside(draft);
@@ -186,8 +185,8 @@ int draft_begin(struct draft *draft, const char *path, const struct user *user,
     return open_draft(draft, there, &old, error);
 }
 
-/* Whether it is worth a second try: the room of what was removed comes back with the file system's
- * next commit, which need not be waited for. */
+/* Whether a second try may succeed: removed files free their space with the file system's next
+ * commit, and this can force one. */
 static bool make_room(struct draft *draft, int errnum)
 {
     if ((errnum != EDQUOT && errnum != ENOSPC) || draft->room_made)
@@ -236,8 +235,8 @@ static int rename_draft(struct draft *draft)
     return 0;
 }
 
-/* Who watches the file's directory waits to be told of a write, and a rename is none. A hole that
- * is made behind the end changes nothing and counts as one. */
+/* Watchers of the directory wait for a write, and a rename is not a write. A hole after the end
+ * changes nothing and counts as a write. */
 static void tell_watchers(const struct draft *draft)
 {
     struct stat mine, there;
@@ -275,7 +274,7 @@ int draft_place(struct draft *draft, struct rpc_error *error)
         tell_watchers(draft);
         return 0;
     }
-    /* Without room a copy would only lose what is there. */
+    /* Without room a copy would only lose the present contents. */
     if (draft->place && (errno == ENOSPC || errno == EDQUOT))
         return cannot_write(draft, errno, error);
     return copy_draft(draft, error);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that is written out of sight and put in its place when it is whole. Until then whatever
- * has that name stays as it is, and a draft that is dropped leaves nothing.
+ * A file that is written under no name and put in its place when it is complete. Until then an
+ * existing file stays unchanged, and a dropped draft leaves nothing.
  *
  * A regular file is replaced in one step, by another inode with its mode, attributes and access
  * lists. Where a rename would not do (a file of several names, one that is mounted on, a link to
- * nothing, a directory that takes no new file) the bytes are copied into it once they are all
- * there.
+ * nothing, a directory that takes no new file) the bytes are copied into it when all have arrived.
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 #include "agent/common/rpc_error.h"
 #include "agent/common/users.h"
 
-/* How the names begin that drafts have for an instant; nobody is told of them. */
+/* Prefix of the names that drafts have for an instant; watchers do not see them. */
 #define DRAFT_PREFIX ".sandlot-upload."
 
 struct draft {
@@ -26,13 +25,13 @@ struct draft {
     char *place;    /* the same without links; NULL: copied into the target */
     char *name;     /* of the draft, on a file system without nameless files */
     bool replaces;  /* something was there */
-    bool room_made; /* what was removed was given back once */
+    bool room_made; /* a commit was forced once */
     const struct user *user;
     const json_t *metadata; /* files.h */
 };
 
-/* Begin a file that will belong to the user; both are borrowed until the end. What is no regular
- * file is RPC_INVALID_ARGUMENT. */
+/* Begin a file that will belong to the user; both are borrowed until the end. RPC_INVALID_ARGUMENT:
+ * not a regular file. */
 int draft_begin(struct draft *draft, const char *path, const struct user *user,
                 const json_t *metadata, struct rpc_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two directions of /files share. */
+/* Common parts of the two directions of /files. */
 #pragma once
 
 #include <jansson.h>
@@ -13,15 +13,15 @@
 int files_user(struct request *request, struct user *user, struct rpc_error *error);
 
 /* File metadata: headers "X-Metadata-<k>: v", kept as extended attributes "user.e2b.<k in lower
- * case>". *metadata is a new object of strings, empty when there are none. */
+ * case>". *metadata is a new object of strings, which may be empty. */
 int files_metadata_from_headers(const struct request *request, json_t **metadata,
                                 struct rpc_error *error);
 
-/* Make this the whole set of the file. A file system without such attributes is a error only when
+/* Make this the whole set of the file. A file system without such attributes is an error only when
  * there is something to store. */
 int files_metadata_store(int fd, const json_t *metadata, struct rpc_error *error);
 
-/* What a file carries: a new object of strings, or NULL when there is nothing. */
+/* Return the metadata of a file: a new object of strings, or NULL without metadata. */
 json_t *files_metadata_load(const char *path);
 
 /* All that is left to be read of one file into another. Returns 0, or -1 with errno. */

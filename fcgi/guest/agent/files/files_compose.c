@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * POST /files/compose: several files become one, and are gone afterwards: how a client that
- * uploaded a large file in pieces puts them together. Until the end the destination is what it was
- * before, and the sources stay when anything fails.
+ * uploaded a large file in pieces puts them together. Until the end the destination is unchanged,
+ * and the sources stay when a step fails.
  */
 #include <errno.h>
 #include <fcntl.h>

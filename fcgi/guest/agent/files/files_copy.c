@@ -28,7 +28,7 @@ int files_copy(int from, int to)
     for (;;) {
         ssize_t size =
             by_kernel ? copy_file_range(from, NULL, to, NULL, COPY_MAX, 0) : copy_block(from, to);
-        /* Also where it makes nothing of it: files of /proc have no length. */
+        /* Also without a result: files of /proc have no length. */
         if (by_kernel && (!size || (size < 0 && errno != EINTR && errno != ENOSPC &&
                                     errno != EDQUOT && errno != EIO))) {
             by_kernel = false;

@@ -19,8 +19,8 @@
 #include "agent/files/files_routes.h"
 #include "base/mem.h"
 
-/* Files of /proc say that they are empty, those of /sys that they fill a page; up to this much of
- * them is read at once. */
+/* Files of /proc say that they are empty, those of /sys that they fill a page; up to this many
+ * bytes are read at once. */
 #define SIZELESS_MAX (1024 * 1024)
 
 #define ETAG_SIZE    64
@@ -127,7 +127,7 @@ static struct MHD_Response *make_body(const struct file *file, int code, int fd,
     return MHD_create_response_empty(code == 304 ? MHD_RF_HEAD_ONLY_RESPONSE : MHD_RF_NONE);
 }
 
-/* What the body is, or is a part of. */
+/* The file of the body. */
 static void add_content_headers(struct MHD_Response *response, const struct file *file, int code,
                                 const struct file_parts *parts)
 {
@@ -175,7 +175,8 @@ static bool may_be_sizeless(uint64_t size)
     return !size || size == (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Reply with what can be read. *as_told: that is as much as the file says; nothing was replied. */
+/* Reply with the readable bytes. *as_told: the file has as many bytes as its size says; no reply
+ * was sent. */
 static int reply_sizeless(struct request *request, const char *path, int fd, size_t told,
                           bool *as_told, struct rpc_error *error)
 {

@@ -15,7 +15,7 @@
 struct parts_body {
     int fd;
     struct file_parts parts;
-    char *heads[FILE_PARTS_MAX + 1]; /* what stands before each part, and at the end */
+    char *heads[FILE_PARTS_MAX + 1]; /* the head of each part, and the end */
     size_t at;                       /* the part in hand; parts.count: the end */
     uint64_t offset;                 /* in its head, then in it */
 };

@@ -39,7 +39,7 @@ struct file_parts {
 int files_select(const struct file_conditions *conditions, const struct file_version *version,
                  struct file_parts *parts);
 
-/* An HTTP date in any of its three forms. Returns 0, or -1 when it is none. */
+/* An HTTP date in any of its three forms. Returns 0, or -1 for any other text. */
 int files_parse_date(const char *text, time_t *at_s);
 
 #define FILES_DATE_SIZE sizeof("Sun, 06 Nov 1994 08:49:37 GMT")

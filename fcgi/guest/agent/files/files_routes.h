@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the rows of the route table call for files. */
+/* The handlers for files in the route table. */
 #pragma once
 
 #include "agent/framework/request.h"

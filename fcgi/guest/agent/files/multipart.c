@@ -20,8 +20,8 @@ struct multipart {
     enum { IN_PREAMBLE, AFTER_DELIMITER, IN_HEAD, IN_PART, IN_EPILOGUE } state;
     char *delimiter; /* CR LF "--" and the boundary */
     size_t delimiter_size;
-    size_t matched; /* of the delimiter, at the end of what came so far */
-    size_t lent;    /* of that, what no byte of the content stands for */
+    size_t matched; /* matched bytes of the delimiter at the end of the input */
+    size_t lent;    /* bytes of the match without a byte of the content */
     struct buffer line;
     size_t line_start; /* of the header line in hand */
 };
@@ -65,8 +65,8 @@ static int emit(struct multipart *m, const char *data, size_t size, struct rpc_e
 }
 
 /* Bytes of a part (or of the preamble) up to a delimiter, at most all. Returns how many are used,
- * -1 with a error. CR stands only at the beginning of a delimiter, so a failed match begins anew
- * with the byte that failed it. */
+ * -1 with an error. CR stands only at the beginning of a delimiter, so a failed match starts again
+ * at the byte that failed. */
 static ssize_t take_content(struct multipart *m, const char *data, size_t size,
                             struct rpc_error *error)
 {

@@ -2,8 +2,7 @@
 /*
  * Bodies of multipart/form-data, piece by piece (RFC 7578; RFC 2046, section 5.1). Not the parser
  * of the HTTP library: that knows neither parameters behind the boundary, nor names without quotes
- * or with a quote in them, nor an epilogue, and passes over what it cannot read as if it were not
- * there.
+ * or with a quote in them, nor an epilogue, and it silently skips parts that it cannot read.
  */
 #pragma once
 
@@ -37,7 +36,7 @@ int multipart_end(const struct multipart *multipart, struct rpc_error *error);
 
 /* --- between the parts of this concept --- */
 
-/* The parameter of that name in the value of a header, behind its first ';': a new string, NULL
- * when there is none. A backslash stands before a quote or another backslash only: names of files
- * of some systems are full of them, and browsers send those as they are. */
+/* The parameter of that name in the value of a header, behind its first ';': a new string, or NULL.
+ * A backslash stands before a quote or another backslash only: names of files of some systems are
+ * full of them, and browsers send those as they are. */
 char *multipart_parameter(const char *value, const char *name);

@@ -10,7 +10,7 @@
 
 #define SPACE " \t"
 
-/* Behind the opening quote: the string up to the closing one. NULL: there is none. */
+/* After the opening quote: the string up to the closing one. NULL: no closing quote. */
 static char *read_quoted(const char **text)
 {
     char *value = xmalloc(strlen(*text) + 1);

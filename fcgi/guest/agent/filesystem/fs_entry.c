@@ -40,8 +40,8 @@ const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE])
     return out;
 }
 
-/* The type that the entry has for a reader: a link counts as what it leads to. NULL: neither a
- * file nor a directory. */
+/* The type of the entry for a reader: a link has the type of its target. NULL: neither a file nor a
+ * directory. */
 static const char *type_of(const char *path, const struct stat *status)
 {
     struct stat target;

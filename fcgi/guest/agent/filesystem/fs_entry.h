@@ -7,7 +7,7 @@
 
 #include "agent/common/rpc_error.h"
 
-/* The EntryInfo of what stands at path; status is its lstat(). Never NULL. */
+/* Create the EntryInfo for path; status is its lstat(). Never NULL. */
 json_t *fs_entry(const char *path, const struct stat *status);
 
 /* As above, looking first. RPC_NOT_FOUND and others when there is nothing to see. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What takes as long as a tree is large; run by workers. */
+/* Calls whose time grows with the size of a tree; workers run them. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@ struct fs_walk {
     bool binary;      /* the form of the answer */
 };
 
-/* ListDir: an fs_message_listed, each directory before what is in it, names in byte order.
- * RPC_TOO_LARGE: there are more than GUEST_LISTED_MAX; found out before they are read. */
+/* ListDir: an fs_message_listed, each directory before its entries, names in byte order.
+ * RPC_TOO_LARGE: there are more than GUEST_LISTED_MAX; checked before they are read. */
 int fs_walk_list(const void *walk, struct buffer *answer, struct rpc_error *error);
 
-/* Remove: everything at path; what is already gone is fine. */
+/* Remove: everything at path; a missing path is not an error. */
 int fs_walk_remove(const void *walk, struct buffer *answer, struct rpc_error *error);

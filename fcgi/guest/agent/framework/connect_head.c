@@ -94,7 +94,7 @@ const char *rpc_coding_header(const struct rpc_type *type)
     return headers[type->protocol].coding;
 }
 
-/* Digits and a unit; what is below a millisecond counts as one. */
+/* Digits and a unit; less than a millisecond counts as one. */
 static int parse_grpc_timeout(const char *text, int64_t *timeout_ms)
 {
     static const struct {

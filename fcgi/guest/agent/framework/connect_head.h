@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the head of a request says in the Connect protocol and in gRPC-web: how messages are
- * written, framed and compressed. */
+/* Read the head of a request in the Connect protocol and in gRPC-web: format, framing and
+ * compression of messages. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct rpc_type {
     bool text;   /* the whole is in base64 */
 };
 
-/* What every request begins with: plain JSON. */
+/* The initial value for every request: plain JSON. */
 extern const struct rpc_type *const rpc_type_json;
 
 /* Whether the path is that of a service (known method or not). */

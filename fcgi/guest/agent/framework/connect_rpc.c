@@ -80,7 +80,7 @@ static int decode_text(struct buffer *body, struct rpc_error *error)
     while (at < end) {
         const char *begin = at;
         size_t size;
-        /* It never outgrows what it was read of. */
+        /* It is never longer than its source. */
         int rc =
             sodium_base642bin((unsigned char *)body->data + used, (size_t)(end - at), at,
                               (size_t)(end - at), NULL, &size, &at, sodium_base64_VARIANT_ORIGINAL);

@@ -29,9 +29,9 @@ int rpc_begin(struct request *request, struct rpc_error *error);
 int rpc_finish(struct request *request, struct rpc_error *error);
 void rpc_closed(struct request *request);
 
-/* The parts of them (connect_head.h checks the media type), each a new reference or NULL: the body
- * of a request as one message, and a message of a stream. What is compressed becomes AGENT_BODY_MAX
- * at most. */
+/* Read parts of requests (connect_head.h checks the media type), each a new reference or NULL: the
+ * body of a request as one message, and a message of a stream. A decompressed message has at most
+ * AGENT_BODY_MAX bytes. */
 json_t *rpc_parse_body(const struct request *request, struct rpc_error *error);
 json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,
                            struct rpc_error *error);

@@ -19,7 +19,7 @@ enum envelope_flags {
 };
 
 struct envelope {
-    const char *message; /* borrowed from what it was read of */
+    const char *message; /* borrowed from the buffer */
     size_t size;
     bool compressed;
 };
@@ -28,15 +28,15 @@ struct envelope {
 int envelope_parse(const char *data, size_t size, struct envelope *envelope,
                    struct rpc_error *error);
 
-/* The first envelope of a stream of them. Returns 1 with *envelope, 0 when more bytes are needed,
- * -1 with a error for one larger than max or with other flags than ENVELOPE_COMPRESSED. */
+/* Read the first envelope of a stream. Returns 1 with *envelope, 0 when more bytes are needed, -1
+ * with an error for one larger than max or with other flags than ENVELOPE_COMPRESSED. */
 int envelope_next(const char *data, size_t size, size_t max, struct envelope *envelope,
                   struct rpc_error *error);
 
 /* Append an envelope. Returns 0, or -1 when the buffer would pass its maximum. */
 int envelope_append(struct buffer *buffer, unsigned flags, const char *message, size_t size);
 
-/* Append the end of a response: with a error, or without (NULL). Returns as envelope_append(). */
+/* Append the end of a response: with an error, or without (NULL). Returns as envelope_append(). */
 int envelope_append_end(struct buffer *buffer, const struct rpc_error *error);
 
 /* Append the head alone; the message of that size has to follow. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One HTTP request in the agent: what httpd/server.h goes through, and the route that serves it. */
+/* One HTTP request in the agent: the request of httpd/server.h, and the route that serves it. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,8 +54,8 @@ int request_reply_error(struct request *request, const struct rpc_error *error);
 
 /* The peer of this request has sent its last byte. The library waits for changes of sockets, takes
  * a short read for all that there is, and so misses an end that came together with the last bytes:
- * the server makes it read once more, after it has read what it knows of. To be called again when
- * that brought more. */
+ * the server makes it read once more, after the known bytes. Call it again when that read brought
+ * more. */
 void request_nudge(struct request *request);
 
 /* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Routes: a row says everything about an endpoint of the agent. Its handlers are called in this
- * order, each at most as often as said; each may fail with a error, which then is the answer after
- * the rest of the body has been swallowed:
+ * Routes: a row describes one endpoint of the agent. Its handlers are called in this order. Each
+ * may fail with an error, which then is the answer after the rest of the body has been swallowed.
+ *
  *   begin   once, when the head is there (optional)
  *   data    per piece of the body (optional: without it the body is collected up to
  *           AGENT_BODY_MAX)
  *   finish  once, when the request is complete: it must reply, or suspend and reply later
- *   closed  once, when the request is over, whatever happened (optional)
+ *   closed  once, when the request is over, after each outcome (optional)
  */
 #pragma once
 
@@ -22,9 +22,9 @@ struct request;
 enum route_flags {
     ROUTE_OPEN = 1,     /* answers without the secret */
     ROUTE_INTERNAL = 2, /* only for peers outside the sandbox */
-    ROUTE_PREFIX = 4,   /* the path is a prefix; handlers look at what follows */
+    ROUTE_PREFIX = 4,   /* the path is a prefix; handlers read the rest */
     ROUTE_SECRET = 8,   /* the body holds secrets: wiped wherever it was */
-    ROUTE_ENDLESS = 16, /* the body may go on for hours: a failure is answered in its middle */
+    ROUTE_ENDLESS = 16, /* the body may last for hours: a failure is answered in its middle */
     ROUTE_OWN = 32,     /* processes of the sandbox itself need no secret */
 };
 
@@ -44,7 +44,7 @@ struct route_table {
     size_t count;
 };
 
-/* What is chosen for a method and path. NULL: no such path; *path_known says whether only the
+/* Find the route for a method and path. NULL: no such path; *path_known says whether only the
  * method is wrong. */
 const struct route *route_find(const struct route_table *table, const char *method,
                                const char *path, bool *path_known);

@@ -17,13 +17,13 @@ void rpc_encode(const struct request *request, const json_t *message, struct buf
 /* Append a message as one of several, compressed where that is wanted and pays. */
 void rpc_frame(const struct request *request, const char *message, size_t size, struct buffer *out);
 
-/* Append what ends several: with a error, or without (NULL). */
+/* Append the end of a stream of messages: with an error, or without (NULL). */
 void rpc_frame_end(const struct rpc_type *type, const struct rpc_error *error, struct buffer *out);
 
 /* The body of an answer of one message. */
 struct rpc_body {
     struct buffer bytes;
-    bool packed; /* all of it, as HTTP has it */
+    bool packed; /* the whole body, as HTTP sends it */
 };
 
 /* Make it of the encoded message, whose bytes are taken over. */

@@ -237,8 +237,8 @@ void server_hang_up(struct server *server, const struct request *request)
     const struct connection *own =
         MHD_get_connection_info(request->http.connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
             ->socket_context;
-    /* Reset at once: what a slow client has not read yet would go into the pause, and the end
-     * behind it. Not closed: the library and the handlers take it as the client's doing. */
+    /* Reset at once: unread data of a slow client would enter the pause, with the end after it. Not
+     * closed: the library and the handlers take it as the client's doing. */
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     LIST_FOREACH(connection, &server->connections, link)
     if (connection != own && connect(connection->fd, &nobody, sizeof nobody) < 0)
@@ -281,7 +281,7 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
     return 0;
 }
 
-/* Nothing is lost by it: nothing more can come, and what has come can still be read. */
+/* No data is lost: no more can come, and received data can still be read. */
 static void nudge(struct agent *agent)
 {
     struct request *request;

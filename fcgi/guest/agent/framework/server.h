@@ -15,6 +15,6 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
 struct request;
 void server_hang_up(struct server *server, const struct request *request);
 
-/* Do what is due; to be called before each wait. Returns how long the wait may be, in
- * milliseconds, -1 for as long as it takes. */
+/* Run due timers; call it before each wait. Returns the longest wait in milliseconds, -1 for no
+ * limit. */
 int64_t server_run(struct server *server);

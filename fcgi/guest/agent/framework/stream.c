@@ -126,7 +126,7 @@ static int reply(struct stream *stream)
                             envelopes ? request->type->media_type : "text/event-stream");
     if (envelopes && request->packs)
         MHD_add_response_header(response, rpc_coding_header(request->type), "gzip");
-    /* A proxy that was not told so otherwise must not hold back what comes in drops. */
+    /* A proxy must not buffer data that comes in small pieces. */
     MHD_add_response_header(response, "X-Accel-Buffering", "no");
     MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
     return httpd_reply(&request->http, 200, response);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The response of a server-streaming call of a service, or one of server-sent events.
- * The owner appends messages while stream_has_room(), stops its source when there is none, and goes
- * on when it is told that the stream drained: so the memory of a stream with a slow reader is
- * bounded.
+ * The owner appends messages while stream_has_room(), stops its source when there is no room, and
+ * continues after the callback that the stream drained. The memory of a stream with a slow reader
+ * is therefore bounded.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ void stream_send(struct stream *stream, json_t *message);
 struct stream_bytes {
     const char *const *path; /* the names of the fields that lead to them */
     size_t depth;
-    const char *before, *after; /* in JSON: makes their base64 the inside of a string of it */
+    const char *before, *after; /* in JSON: base64 in the middle of a string */
 };
 
 void stream_send_bytes(struct stream *stream, const struct stream_bytes *where, const void *data,
@@ -72,7 +72,7 @@ void stream_send_event(struct stream *stream, const char *name, json_t *data);
 /* False: the owner waits for drained(). */
 bool stream_has_room(struct stream *stream);
 
-/* The end: of envelopes one that says success (error NULL) or a error. */
+/* The end: of envelopes one that says success (error NULL) or an error. */
 void stream_end(struct stream *stream, const struct rpc_error *error);
 
 /* Cut the response off without an end. */

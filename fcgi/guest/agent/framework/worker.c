@@ -47,7 +47,7 @@ __attribute__((noreturn)) static void send_error(const struct rpc_error *error, 
     _exit(0);
 }
 
-/* What the answer costs is spent here as well. */
+/* The time for the answer is spent here as well. */
 __attribute__((noreturn)) static void send_answer(const struct request *request,
                                                   struct buffer *answer, int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls that may take long (walking or removing a large tree) run in a forked copy of the agent, so
- * that the loop goes on. The copy keeps nothing open but a pipe, through which its answer comes; it
- * is killed when the client goes away.
+ * that the loop continues. The copy keeps nothing open but a pipe, through which its answer comes;
+ * it is killed when the client goes away.
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 /* Runs in the copy: appends the answer as rpc_encode() would, or fails. */
 typedef int worker_function(const void *context, struct buffer *answer, struct rpc_error *error);
 
-/* Suspend the request and answer it with 200 and what work() makes, or with its error. context is
- * only used before this returns (the copy has its own). request->state is the worker's meanwhile,
- * and worker_closed() has to be told of the request's end. */
+/* Suspend the request and answer it with 200 and the result of work(), or with its error. context
+ * is only used before this returns (the copy has its own). Meanwhile request->state belongs to the
+ * worker; call worker_closed() at the request's end. */
 int worker_run(struct request *request, worker_function *work, const void *context,
                struct rpc_error *error);
 void worker_closed(struct request *request);

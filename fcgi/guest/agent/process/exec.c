@@ -42,7 +42,7 @@ static bool wants_stream(const struct request *request)
     return accept && strstr(accept, "text/event-stream");
 }
 
-/* --- what the client is told --- */
+/* --- answers to the client --- */
 
 static json_t *describe_end(const struct exec *exec, const struct process_end *end)
 {
@@ -181,7 +181,7 @@ static void lose_client(struct exec *exec)
         exec_free(exec);
         return;
     }
-    /* A pause cuts everybody off, and what ran goes on behind it. */
+    /* A pause ends all connections; the programs continue after it. */
     if (agent_is_hung_up(exec->agent))
         process_io_resume(process);
     else

@@ -150,8 +150,8 @@ static void on_grace_over(struct loop_timer *timer)
     process_end_if_done(process);
 }
 
-/* What fails while the kernel kills for want of memory is taken to fail for that: a shell, make or
- * a test runner ends with a code of its own when it loses a child. */
+/* A program that fails while the kernel kills for lack of memory counts as out of memory: a shell,
+ * make or a test runner ends with a code of its own when it loses a child. */
 static void note_memory(struct process *process)
 {
     uint64_t kills;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The processes that clients started. A process lives on without clients; each client that follows
- * it has a follower, which is told its output. All output goes through the log (process_log.h),
- * from which a follower may be told what it missed; a terminal with a tag keeps the end of what it
- * said to nobody for the next follower besides. What a watcher is slow to read stays in the pipe,
- * so the program waits and not our memory grows.
+ * it has a follower, which gets its output. All output goes through the log (process_log.h), from
+ * which a follower can get missed output. In addition, a terminal with a tag keeps the end of its
+ * unread output for the next follower. Output that a follower has not read stays in the pipe, so
+ * the program waits and the agent's memory does not grow.
  *
  * A process has ended for its followers when the program has exited and its output is at an end.
  * Programs that it left in the background may keep the output open: then it has ended
@@ -34,10 +34,10 @@
 /* How long the output of a program that has exited is waited for. */
 #define PROCESS_GRACE_MS 200
 
-/* What the descriptions of all processes (for List) may hold together. */
+/* Most bytes of the descriptions of all processes (for List) together. */
 #define PROCESS_CONFIG_BYTES_MAX (16 * 1024 * 1024)
 
-/* What is kept for the next follower of a terminal that has a tag and no follower. */
+/* Output that is kept for the next follower of a terminal with a tag and without a follower. */
 #define PROCESS_MISSED_MAX (16 * 1024)
 
 struct agent;
@@ -50,10 +50,10 @@ struct stream;
 struct process_end {
     int wait_status;
     bool timed_out;     /* its time limit ended it */
-    bool out_of_memory; /* the kernel killed it, or a part of it, for want of memory */
+    bool out_of_memory; /* the kernel killed it, or one of its processes, for lack of memory */
 };
 
-/* What a follower is told. It may leave in any of these but has_room(). */
+/* Callbacks of a follower. It may leave in each callback except has_room(). */
 struct process_follower_events {
     /* False: nothing more is read until process_io_resume(). Each follower is asked, so that it
      * knows that it is waited for. */
@@ -103,11 +103,12 @@ struct process {
     pid_t pid;
     char *tag;
     struct process_log_source *log_source;
-    json_t *config; /* as List tells it; NULL once it has ended */
+    json_t *config; /* as in List; NULL after its end */
     size_t config_size;
     bool has_pty, input_open, input_closing;
-    bool exited;     /* a zombie: its output may go on */
-    bool hurried;    /* was told to end: nobody waits for what its children still hold open */
+    bool exited;     /* a zombie: its output may continue */
+    bool hurried;    /* was ordered to end: do not wait for outputs that its children still hold
+                      * open */
     bool grace_over; /* it has ended when no output is owed any more */
     bool settled;    /* has ended for its followers */
     struct process_end end;
@@ -118,7 +119,7 @@ struct process {
     STAILQ_HEAD(, process_input) inputs;
     size_t input_bytes;
     LIST_HEAD(, process_follower) followers;
-    struct buffer missed; /* what nobody was told */
+    struct buffer missed; /* unread output */
     struct loop_timer linger;
 };
 
@@ -140,8 +141,8 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
 /* Look for programs that ended: after each SIGCHLD. */
 void process_reap(struct agent *agent);
 
-/* A live process by pid or, when tag is not empty, by tag; NULL when there is none. With ended,
- * those that ended lately are looked at as well. */
+/* Find a live process by pid or, when tag is not empty, by tag; NULL without one. With ended, also
+ * search recently ended processes. */
 struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended);
 
 /* Tell a follower everything from now on; it leaves by itself, or when the process has ended. Not
@@ -155,7 +156,8 @@ void process_unfollow(struct process_follower *follower);
 /* Send all followers away that can be. */
 void process_displace(struct process *process);
 
-/* Where a follower wants to go on in each output, counted in bytes from its beginning. */
+/* The positions from which a follower continues in each output, counted in bytes from its
+ * beginning. */
 struct process_resume {
     uint64_t offsets[PROCESS_OUTPUT_KINDS];
 };
@@ -165,8 +167,8 @@ struct process_resume {
 int process_check_resume(const struct process *process, const struct process_resume *resume,
                          struct rpc_error *error);
 
-/* Tell a stream of the Connect protocol everything from now on, or, with resume (NULL: without),
- * all since then. A process that ended is told at once. */
+/* Send a stream of the Connect protocol everything from now on, or, with resume (NULL: without),
+ * all since then. An ended process is reported at once. */
 void process_follow_stream(struct process *process, struct stream *stream,
                            const struct process_resume *resume);
 
@@ -191,7 +193,7 @@ int process_write(struct process *process, struct request *request, process_writ
 /* The request of a waiting process_write() ends before it could be answered. */
 void process_forget_writer(struct process *process, const struct request *request);
 
-/* Close standard input when what is queued for it has been written. */
+/* Close standard input after its queue has been written. */
 int process_close_input(struct process *process, struct rpc_error *error);
 
 int process_resize(struct process *process, unsigned short cols, unsigned short rows,

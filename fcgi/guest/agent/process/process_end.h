@@ -6,7 +6,7 @@
 
 #include "agent/process/process.h"
 
-/* What is said of a program that ended for want of memory. */
+/* The message for a program that ran out of memory. */
 #define PROCESS_OUT_OF_MEMORY \
     "out of memory: the kernel killed a process of the sandbox; give it more memory_mb"
 

@@ -8,7 +8,7 @@
 #include "agent/process/process_io.h"
 #include "base/mem.h"
 
-/* What may wait in one process for the program to read its input. */
+/* Most bytes of one process that wait until the program reads its input. */
 #define INPUT_BYTES_MAX (4 * 1024 * 1024)
 
 static void answer(struct process_input *input, const struct rpc_error *error)
@@ -98,7 +98,7 @@ int process_write(struct process *process, struct request *request, process_writ
     if (process->input_bytes + size > INPUT_BYTES_MAX) {
         free(data);
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the process does not read its input: too much of it waits");
+                             "the process does not read its input: too much input waits");
     }
     if (!size) {
         free(data);
@@ -111,7 +111,7 @@ int process_write(struct process *process, struct request *request, process_writ
     bool first = STAILQ_EMPTY(&process->inputs);
     STAILQ_INSERT_TAIL(&process->inputs, input, link);
     if (first) {
-        /* It has no request yet: what becomes of the first attempt is answered here. */
+        /* It has no request yet: the result of the first attempt is answered here. */
         pump(process);
         if (!process->input_open)
             return rpc_error_set(error, RPC_INTERNAL, "the process closed its standard input");

@@ -26,7 +26,7 @@ static bool all_have_room(struct process *process)
     return room;
 }
 
-/* A piece is never longer than what is kept. */
+/* A piece is never longer than the kept output. */
 _Static_assert(PTY_PIECE_MAX <= PROCESS_MISSED_MAX, "a piece fits");
 static void keep(struct process *process, const char *data, size_t size)
 {
@@ -128,8 +128,8 @@ void process_io_owe(struct process *process)
     process->error.owed = unread(&process->error);
 }
 
-/* What was written to a terminal may still be on its way, where nothing counts it: it is read until
- * there is no more, and what its children go on to write has this bound. */
+/* Output of a terminal may still be in the kernel, which does not count it. The agent reads until
+ * there is no more; this bounds the output of children that keep writing. */
 static void hurry(struct process_output *output)
 {
     if (output->source.fd < 0 || output->last_gasp)

@@ -13,15 +13,16 @@ void process_io_close(struct process *process);
 /* Read on, if all watchers have room. */
 void process_io_resume(struct process *process);
 
-/* The program is gone for good: of the outputs only what is in them now is read, instead of
- * waiting for an end that a child of it may hold open. */
+/* The program has ended: read the present contents of the outputs, and do not wait for an end,
+ * because a child may hold them open. */
 void process_io_hurry(struct process *process);
 
-/* The program has exited a while ago: followers get what the outputs hold now, and no more. */
+/* The program exited a while ago: followers get the present contents of the outputs, and no
+ * more. */
 void process_io_owe(struct process *process);
 
-/* In process_input.c: standard input or the terminal; fd -1: there is none. Closing answers the
- * writers that wait. */
+/* In process_input.c: standard input or the terminal; fd -1: closed. Closing answers the writers
+ * that wait. */
 void process_input_open(struct process *process, int fd);
 void process_input_close(struct process *process);
 

@@ -53,7 +53,7 @@ static char **make_argv(const struct process_call *call)
     return argv;
 }
 
-/* What a shell does with a line that came by a descriptor: the same as with one after -c. */
+/* The command by which a shell runs a line from a descriptor, as after -c. */
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)
 #define READ_LINE       "eval \"$(cat <&" TEXT(PROCESS_LINE_FD) ")\" " TEXT(PROCESS_LINE_FD) "<&-"
@@ -68,8 +68,8 @@ static bool is_shell(const char *command)
     return false;
 }
 
-/* The line of a shell (`-c LINE`, also `-lc LINE`) that is longer than an argument may be, which is
- * replaced; NULL: there is none. */
+/* The line of a shell (`-c LINE`, also `-lc LINE`) that is too long for an argument, which is
+ * replaced; NULL: no such line. */
 static const char *take_long_line(char **argv)
 {
     size_t at = 1;
@@ -97,7 +97,7 @@ static json_t *make_config(const struct process_call *call, const char *cwd)
     return config;
 }
 
-/* Whoever owns the sandbox may have removed it. */
+/* The owner of the sandbox may have removed it. */
 static const char *usual_cwd(const struct agent *agent)
 {
     return agent->workdir && access(agent->workdir, X_OK) == 0 ? agent->workdir : "";

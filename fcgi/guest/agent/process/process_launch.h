@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From what a request says of a program to the running process. */
+/* Start the program of a request. */
 #pragma once
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 
 #include "agent/process/process.h"
 
-/* What is read from a message belongs to the message. */
+/* Values that are read from a message belong to the message. */
 struct process_call {
     const char *command;
     const char *cwd;    /* "": the user's home */
@@ -22,8 +22,8 @@ struct process_call {
 /* Whether command and args can be those of a program. RPC_INVALID_ARGUMENT names the field. */
 int process_call_check(const struct process_call *call, struct rpc_error *error);
 
-/* Start it as this user, in an environment of, from the outside in, what every process has, the
- * user's own, the sandbox's, the request's. Errors as process_spawn(), and RPC_INVALID_ARGUMENT
- * for a cwd or an environment that cannot be. */
+/* Start it as this user. Its environment has, in this order, the variables of every process, of the
+ * user, of the sandbox and of the request. Errors as process_spawn(), and RPC_INVALID_ARGUMENT for
+ * a cwd or an environment that cannot be. */
 int process_launch(struct agent *agent, const struct user *user, const struct process_call *call,
                    struct process **process, struct rpc_error *error);

@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* What is written in drops is put together: a piece within this time and up to this size. */
+/* Small writes are joined to a piece, within this time and up to this size. */
 #define MERGE_MS     1000
 #define MERGE_MAX    4096
 
-#define COMMAND_KEPT 128 /* bytes of it */
+#define COMMAND_KEPT 128 /* bytes of the output */
 
-/* What an entry takes of the log's room: a source, which several may share, with each of them. */
+/* The log space of an entry. A source counts for each of its entries, although several share it. */
 static size_t room_of(const struct process_log_source *source, size_t size)
 {
     return sizeof(struct process_log_entry) + sizeof *source + strlen(source->command) +

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What processes wrote lately: to be read after they have ended, and to be told once more to a
- * client whose connection broke. One bound holds for all processes of the sandbox together; the
- * oldest output makes room for the newest.
+ * The recent output of processes: for reading after their end, and for clients whose connection
+ * broke. One bound holds for all processes of the sandbox together; the oldest output makes room
+ * for the newest.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 enum process_output_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_PTY, PROCESS_OUTPUT_KINDS };
 
-/* The process that wrote: as long as it runs, or anything of it is kept. */
+/* The process that wrote; it stays as long as the process runs or the log has output from it. */
 struct process_log_source {
     unsigned users;
     pid_t pid;
@@ -28,7 +28,7 @@ struct process_log_source {
     char trace_id[TRACE_ID_SIZE]; /* of the request that started it; "": none */
 };
 
-/* What one of its outputs said at a time. */
+/* A piece of one output, with its time. */
 struct process_log_entry {
     TAILQ_ENTRY(process_log_entry) link;
     struct process_log_source *source;
@@ -52,10 +52,10 @@ struct process_log {
 
 void process_log_init(struct process_log *log);
 
-/* Bytes that it may take, what surrounds the output included; 0: nothing is kept. */
+/* Most bytes of the log, with its overhead; 0: keep nothing. */
 void process_log_set_max(struct process_log *log, size_t max);
 
-/* Forget what was written so far. Numbers of entries continue. */
+/* Drop all output so far. Numbers of entries continue. */
 void process_log_clear(struct process_log *log);
 
 struct process_log_source *process_log_source_new(pid_t pid, const char *command, const char *tag);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GET /internal/logs: what processes wrote, but for terminals. */
+/* GET /internal/logs: the output of processes, without terminals. */
 #include "agent/process/process_logs.h"
 
 #include "agent/agent.h"

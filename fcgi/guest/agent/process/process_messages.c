@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is ours alone (details and resumeFrom of requests, offsets and outOfMemory of answers) has
+/* Our own extensions (details and resumeFrom of requests, offsets and outOfMemory of answers) have
  * no number that clients know, and so no row. */
 #include "agent/process/process_messages.h"
 
 const struct message process_message_empty = {NULL, 0};
 
-/* --- what several have --- */
+/* --- common fields --- */
 
 static const struct message_field size_rows[] = {
     {.number = 1, .name = "cols", .kind = MESSAGE_UINT32},

@@ -28,7 +28,7 @@ static struct {
     char oom_score[16];
 } inherited;
 
-/* What the child gets, and how it tells that it could not become the program. */
+/* The values for the child, and the pipe that reports a failed exec. */
 struct child_ends {
     int input, output, error, report;
     int line; /* -1: none */
@@ -86,7 +86,7 @@ static int child_take_descriptors(const struct child_ends *ends)
     if (dup2(ends->input, STDIN_FILENO) < 0 || dup2(ends->output, STDOUT_FILENO) < 0 ||
         dup2(ends->error, STDERR_FILENO) < 0)
         return -1;
-    /* Everything of ours is opened close-on-exec already; this also covers what the agent itself
+    /* The agent opens everything close-on-exec already; this also covers descriptors that it
      * inherited. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (ends->line < 0)
@@ -256,7 +256,7 @@ static int launch(const struct process_spec *spec, struct child_ends *theirs, pi
     *pid = fork();
     if (*pid < 0 && errno == EAGAIN)
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the sandbox has its %d processes and threads: end some of them first",
+                             "the sandbox has its %d processes and threads: end some first",
                              GUEST_PROCESSES_MAX);
     if (*pid < 0)
         return rpc_error_set_errno(error, errno, "the process cannot be started");

@@ -14,7 +14,7 @@
 
 struct process_spec {
     char **argv; /* NULL-terminated; argv[0] is the command, looked up in the PATH of the set */
-    /* The program finds this text in a file at descriptor PROCESS_LINE_FD; NULL: there is none. */
+    /* The program finds this text in a file at descriptor PROCESS_LINE_FD; NULL: no text. */
     const char *line;
     const char *cwd;
     const struct environment *environment;
@@ -24,15 +24,15 @@ struct process_spec {
     unsigned short cols, rows;
 };
 
-/* The agent's ends, non-blocking, close-on-exec; -1 where there is none. */
+/* The agent's ends, non-blocking, close-on-exec; -1: closed. */
 struct process_ends {
     int input;  /* also the terminal, which output then is a duplicate of */
     int output; /* standard output, or the terminal */
     int error;
 };
 
-/* To be called once at start: remembers what children get back (limits) and how their
- * out-of-memory score stands to the agent's. */
+/* Save the limits for children, and the difference of their out-of-memory score to the agent's.
+ * Call it once at start. */
 void process_spawn_init(void);
 
 /* Returns when the program runs. RPC_INVALID_ARGUMENT: no such directory or command, or not

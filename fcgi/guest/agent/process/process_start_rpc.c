@@ -71,7 +71,7 @@ static int start_process(struct request *request, const json_t *message, struct 
         process_kill(process);
         return -1;
     }
-    if (limit_ms) /* after the stream's, so that the client is told of the limit first */
+    if (limit_ms) /* after the stream's, so that the client learns of the limit first */
         process_limit(process, limit_ms);
     process_follow_stream(process, stream, NULL);
     return 0;

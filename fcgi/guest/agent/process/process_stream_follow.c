@@ -16,8 +16,8 @@ struct stream_follower {
     struct stream *stream;
     bool has_ended;
     struct process_end how;
-    /* What it is told from the log, from next to end. Nothing new is read meanwhile, but the
-     * process may end and be forgotten. */
+    /* The part of the log for this follower, from next to end. Nothing new is read meanwhile, but
+     * the process may end and be forgotten. */
     bool catching_up;
     const struct process_log *log;
     struct process_log_source *source;
@@ -89,7 +89,7 @@ static const struct process_follower_events follower_events = {
     .displaced = on_displaced,
 };
 
-/* --- what a process said before --- */
+/* --- earlier output --- */
 
 static const struct process_output *output_of(const struct process *process,
                                               enum process_output_kind kind)
@@ -141,7 +141,7 @@ static void tell_missed(struct process *process, struct stream *stream)
     buffer_deinit(missed);
 }
 
-/* Of all outputs what was written first; NULL: it is gone. */
+/* The oldest piece of all outputs; NULL: it is gone. */
 static const struct process_log_entry *next_entry(const struct stream_follower *own)
 {
     const struct process_log_entry *next = NULL;
@@ -171,7 +171,7 @@ static void tell_entry(struct stream_follower *own, const struct process_log_ent
     *offset = entry->offset + entry->size;
 }
 
-/* Another process has written so much meanwhile that what was to be told is gone. */
+/* Another process has written so much meanwhile that this output is gone. */
 static void give_up(struct stream_follower *own)
 {
     struct rpc_error error;

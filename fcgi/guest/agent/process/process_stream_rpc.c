@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * process.Process/StreamInput: the one call whose request is a stream. Its messages are taken one
- * by one as they come; while the program has not read one, the connection waits, so a client is
- * slowed down to what the program reads.
+ * by one as they come; while the program has not read one, the connection waits, so a client is as
+ * slow as the program reads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 #include "agent/process/process_rpc.h"
 #include "base/mem.h"
 
-/* Of what came and is not taken: a message, and what the library hands over at once behind it. */
+/* Received data that is not taken yet: a message, and the bytes that the library delivers with
+ * it. */
 #define RECEIVED_MAX (2 * AGENT_BODY_MAX)
 
 struct input_stream {
@@ -138,7 +139,7 @@ int stream_input_begin(struct request *request, struct rpc_error *error)
     request->state = stream;
     if (request->compressed)
         request->http.piece_max = GUNZIP_PIECE_MAX;
-    /* Who types may rest for longer than any limit. */
+    /* A user who types may rest for longer than any limit. */
     MHD_set_connection_option(request->http.connection, MHD_CONNECTION_OPTION_TIMEOUT, 0);
     return 0;
 }

@@ -196,7 +196,7 @@ static void on_change(struct watch_place *place, const struct inotify_event *cha
 {
     struct watcher *watcher = place->watcher;
     bool of_itself = !change->len;
-    /* Of a directory below, its parent tells the same. */
+    /* For a subdirectory, its parent reports the same event. */
     if (!watcher->is_ready || (of_itself && *place->name))
         return;
     /* An upload has a name of its own before it replaces a file. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Watching directories, by one inotify instance for the whole agent: the kernel counts instances
- * per machine and not per sandbox, so there is one while anybody watches and none otherwise.
+ * per machine and not per sandbox, so the agent has one only while there are watchers.
  *
- * A watcher has a place for each directory that it watches. Directories are read for what is below
- * them a few at a time between two turns of the loop, so a large tree delays nobody.
+ * A watcher has a place for each directory that it watches. The agent reads a few directories
+ * between two turns of the loop, so a large tree delays no other client.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct watch_listener {
     void (*ready)(struct watcher *watcher, const struct rpc_error *error);
     /* {"name","type","entry"?}; the reference is handed over. */
     void (*event)(struct watcher *watcher, json_t *event);
-    /* Events went by that nobody can name any more. */
+    /* Events were lost. */
     void (*lost)(struct watcher *watcher);
 };
 
@@ -40,7 +40,7 @@ struct watch_place {
     struct watcher *watcher; /* NULL: dead */
     int wd;
     bool to_scan;
-    bool fresh;  /* made after the watcher was ready: what is in it is news */
+    bool fresh;  /* created after the watcher was ready: its entries are new */
     char name[]; /* relative to the watcher's directory, "" for that itself */
 };
 TAILQ_HEAD(watch_place_list, watch_place);
@@ -82,16 +82,16 @@ void watcher_free(struct watcher *watcher);
 
 /* --- between the parts of this concept --- */
 
-/* Watch one more directory; what cannot be watched because it is gone again is no error. */
+/* Watch one more directory; a directory that is gone again is not an error. */
 int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struct rpc_error *error);
 
-/* Forget the place of that name and all below it. */
+/* Remove the place with that name and all places below it. */
 void watch_place_drop_tree(struct watcher *watcher, const char *name);
 
 /* Tell the watcher of one change. */
 void watch_tell(struct watcher *watcher, const char *type, const char *name);
 
-/* Read some of the directories that wait, and go on by a timer when there are more. */
+/* Read some of the waiting directories; a timer continues when there are more. */
 void watch_scan(struct watch_hub *hub);
 
 /* "below" in the directory of a place; "" for the place itself. The caller frees it. */

@@ -18,12 +18,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* What a reader who does not read may make us keep. */
+/* Most bytes that are kept for a reader that does not read. */
 #define STREAM_BYTES_MAX (256 * 1024)
 #define POLLED_BYTES_MAX (1024 * 1024)
 
 #define POLLED_MAX       64
-/* A polled watcher that nobody asked for so long gives way when there is no room. */
+/* A polled watcher without a poll for so long is removed when there is no room. */
 #define POLLED_STALE_MS (10 * 60 * 1000)
 
 #define ID_BYTES        12
@@ -48,7 +48,7 @@ static int open_watcher(struct request *request, const json_t *message,
 static void set_lost(struct rpc_error *error)
 {
     rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                  "more changes than can be kept: some were lost, look at the directory anew");
+                  "more changes than can be kept: some were lost, list the directory again");
 }
 
 /* --- as a stream --- */

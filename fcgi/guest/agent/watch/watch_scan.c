@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading directories for what a recursive watcher has to watch as well. */
+/* Read directories to find the subdirectories of a recursive watcher. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static bool is_directory(DIR *directory, const struct dirent *file)
            S_ISDIR(status.st_mode);
 }
 
-/* Its watch is in place already: nothing that comes from now on is missed. What came before it is
- * told here, and what comes meanwhile may be told twice. */
+/* Its watch is in place already: no later event is missed. Earlier entries are reported here, and
+ * entries that appear meanwhile may be reported twice. */
 static int scan(struct watch_place *place, struct rpc_error *error)
 {
     struct watcher *watcher = place->watcher;
