@@ -160,7 +160,7 @@ int api_list(struct cli *cli, const char *path, const char *member, json_t **row
 
 /* --- names --- */
 
-/* The one row, or why it is none. */
+/* The one row, or an error when there is not exactly one. */
 static int only_id(const json_t *rows, const char *what, const char *word, char **id,
                    struct error **err)
 {
@@ -220,7 +220,7 @@ int api_volume_id(struct cli *cli, const char *word, char **id, struct error **e
 
 /* --- sessions --- */
 
-/* Who starts several of these in a row has asked for one already. */
+/* A verb with several sandboxes has resumed the first already. */
 static bool session_inherit(struct session *session)
 {
     const char *url = getenv("SANDLOT_SESSION_URL"), *token = getenv("SANDLOT_SESSION_TOKEN");

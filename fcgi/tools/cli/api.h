@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of the API, and what is asked of a sandbox's data plane in one piece. */
+/* Calls of the API, and short calls to a sandbox's data plane. */
 #pragma once
 
 #include <jansson.h>
@@ -21,13 +21,13 @@ int api_list(struct cli *cli, const char *path, const char *member, json_t **row
 char *api_path(const char *before, const char *after, const char *value);
 char *api_escape(const char *text);
 
-/* The error of an answer that is none of 2xx; field and message as they came. Returns -1. */
+/* Set the error of an answer outside 2xx, with its field and message. Returns -1. */
 int api_error(const struct exchange *exchange, struct error **err);
 
 /* The id of the sandbox that a word means: an id, or the name among its metadata. The caller's. */
 int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **err);
 
-/* api_call() with what below the sandbox that the first operand names. */
+/* Call api_call() for a path below the sandbox that the first operand names. */
 int api_call_sandbox(struct cli_call *call, const char *method, const char *what, json_t *body,
                      json_t **answer, struct error **err);
 
@@ -45,7 +45,8 @@ int session_open(struct cli *cli, const char *word, struct session *session, str
 void session_close(struct session *session);
 #define session_auto __attribute__((cleanup(session_close))) struct session
 
-/* Run a program in the sandbox (POST /exec); it has to succeed. what: for the message when it does
- * not. *output, if asked for, is its standard output, the caller's. */
+/* Run a program in the sandbox (POST /exec); a failure of the program is an error. `what`: the
+ * subject of the message. *output (may be NULL) gets its standard output, which the caller
+ * frees. */
 int session_run(struct cli *cli, const struct session *session, json_t *call, const char *what,
                 char **output, struct error **err);

@@ -9,10 +9,10 @@
 #include "base/tar.h"
 
 #define ENTRIES_MAX  4000000
-#define EXTENDED_MAX (1 << 20) /* bytes of what is said of one entry besides its header */
+#define EXTENDED_MAX (1 << 20) /* bytes of the extended headers of one entry */
 #define SIZE_MOST    ((int64_t)1 << 50)
 
-/* What entries of other types say of the one that follows them. */
+/* Extended headers describe the entry that follows them. */
 struct extension {
     char *path, *target; /* NULL: as in the header */
     bool has_size, has_time;
@@ -69,8 +69,8 @@ static void enter_data(struct archive *archive, int64_t size)
 
 /* --- numbers --- */
 
-/* Octal, or as GNU tar writes what is too large for that: binary behind a first byte of 0x80. Times
- * before 1970 count as 1970. An empty field is 0. */
+/* Octal, or GNU tar's form of a larger number: binary after a first byte of 0x80. Times before 1970
+ * count as 1970. An empty field is 0. */
 static bool take_number(const char *field, size_t size, int64_t *value)
 {
     unsigned long number = 0;
@@ -107,7 +107,7 @@ static bool is_part(const char *part, size_t size, const char *name)
     return size == strlen(name) && !memcmp(part, name, size);
 }
 
-/* Part by part: what leads up, or starts at the root, is no path of an archive. */
+/* Part by part: a path of an archive never leads up and never starts at the root. */
 static int take_path(const char *name, char out[PATH_MAX], struct error **err)
 {
     size_t length = 0;

@@ -39,8 +39,8 @@ struct archive {
     uint64_t entries;
 };
 
-/* Read the next entry; what was not read of the last one's bytes is skipped. Returns 1, 0 at the
- * end, or -1: the archive is broken, is longer than any honest one, or leads elsewhere. */
+/* Read the next entry; unread bytes of the previous one are skipped. Returns 1, 0 at the end, or
+ * -1: the archive is broken, is longer than any honest one, or leads elsewhere. */
 int archive_next(struct archive *archive, struct archive_entry *entry, struct error **err);
 
 /* Read bytes of the entry, at most size. Returns how many (0: all are read), or -1. */

@@ -98,7 +98,7 @@ static void give(struct cli_call *call, const struct cli_option *option, const c
     call->given[call->given_count++] = (struct cli_given){option, value};
 }
 
-/* attached: what stands behind "=" or the letter, or NULL. */
+/* attached: the text after "=" or the letter, or NULL. */
 static int take_option(struct parser *parser, const struct cli_option *option, const char *written,
                        const char *attached, struct error **err)
 {

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 /* Read the words behind the program's name. Options stand anywhere, before the verb those of all
- * verbs. call->verb is NULL when no verb is named. ERR_CONFIG says what is wrong. */
+ * verbs. call->verb is NULL when no verb is named. Errors: ERR_CONFIG. */
 int arguments_parse(char **words, size_t count, struct cli_call *call, struct error **err);
 void arguments_free(struct cli_call *call);
 

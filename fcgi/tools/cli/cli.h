@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-/* What the program ends with; exec and shell end with the remote program's code. */
+/* The exit codes of the program; exec and shell exit with the remote program's code. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,
@@ -45,7 +45,7 @@ struct cli_given {
 
 struct cli_verb;
 
-/* One call of a verb: what the line says. */
+/* One call of a verb: the parsed command line. */
 struct cli_call {
     struct cli *cli;
     const struct cli_verb *verb;
@@ -56,7 +56,7 @@ struct cli_call {
 };
 
 enum cli_verb_flags {
-    CLI_REST = 1,    /* what follows the first operand belongs to another program */
+    CLI_REST = 1,    /* the words after the first operand belong to another program */
     CLI_OFFLINE = 2, /* needs no key */
     CLI_EXEC = 4,    /* fails with CLI_EXEC_FAILED */
     CLI_HIDDEN = 8,  /* for scripts of the program's own */

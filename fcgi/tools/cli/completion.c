@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Completion. The scripts for the shells only pass the words on to `sandlot __complete`, the last
- * of which is the one that is being written; what can stand there follows from the table of verbs
- * and, for names, from the service.
+ * Completion. The scripts for the shells only pass the words to `sandlot __complete`; the user is
+ * typing the last word. The proposals come from the table of verbs and, for names, from the
+ * service.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static void offer_choices(const struct completion *completion, const char *choic
         offer(completion, word, "");
 }
 
-/* What an operand or a value is called in the table says what can stand there. */
+/* The name of an operand or a value in the table selects the proposals. */
 static void offer_kind(struct completion *completion, const char *kind, size_t length)
 {
     static const struct {

@@ -6,9 +6,9 @@
 
 #include "cli/cli.h"
 
-/* Fill url, key and ca_file: from SANDLOT_URL, SANDLOT_KEY and SANDLOT_CA, what they leave out from
- * the deployment that is named, or from the default one. A URL of the environment takes no key of
- * the file. ERR_UNAUTHORIZED: there is no key; ERR_CONFIG: the file or the name is wrong. */
+/* Fill url, key and ca_file from SANDLOT_URL, SANDLOT_KEY and SANDLOT_CA. Values that they leave
+ * out come from the named deployment, or from the default one. A URL of the environment takes no
+ * key of the file. ERR_UNAUTHORIZED: there is no key; ERR_CONFIG: the file or the name is wrong. */
 int deployments_choose(struct cli *cli, struct error **err);
 
 /* The whole document, {"default": name, "deployments": {name: {"url", "key", "ca_file"}}}; an empty

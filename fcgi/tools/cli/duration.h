@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-/* Returns 0, or -1 when it is none. */
+/* Returns 0, or -1 for any other text. */
 int duration_parse(const char *text, uint64_t *seconds);
 
 /* A member in seconds, unless the text is NULL. */

@@ -10,7 +10,7 @@
 void envelope_put(struct buffer *buffer, json_t *message);
 
 /* Take the first message off the buffer: 1 with *message (a new reference) and *is_last, 0 when it
- * is not all there, -1 when it is none. */
+ * is incomplete, -1 when it is not a message. */
 int envelope_take(struct buffer *buffer, json_t **message, bool *is_last);
 
 /* Base64 of bytes as a JSON string, and back: the caller's memory, NULL for none. */

@@ -112,7 +112,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* The library would send what is read beyond the length that was said. */
+/* libcurl would send bytes beyond the announced length. */
 static size_t on_upload(char *out, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;

@@ -24,7 +24,7 @@ struct exchange {
 
     int64_t download_max, downloaded; /* the bytes that may come; -1: any number */
     FILE *download;                   /* where the body of a 2xx goes; NULL: into answer */
-    const char *shown;  /* the name of what is transferred, for a progress bar; NULL: none */
+    const char *shown;  /* the name of the transferred file, for a progress bar; NULL: no bar */
     int64_t shown_from; /* bytes that were transferred before */
     int64_t shown_size; /* of all that goes up; 0: not known */
 
@@ -41,9 +41,9 @@ int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err)
 void exchange_free(struct exchange *exchange);
 #define exchange_auto __attribute__((cleanup(exchange_free))) struct exchange
 
-/* What all requests have in common: certificates, and names below localhost, which are this machine
- * whatever the resolver says (RFC 6761). Names are checked against the certificate all the same.
- * The list, if any, is freed by the caller after the handle. */
+/* Set the common options of all requests: certificates, and names below localhost, which always are
+ * this machine (RFC 6761). Names are checked against the certificate all the same. The list, if
+ * any, is freed by the caller after the handle. */
 struct curl_slist *exchange_prepare(const struct cli *cli, CURL *handle, const char *url);
 
 /* The error that a failed transfer amounts to. Returns -1. */

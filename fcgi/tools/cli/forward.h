@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One connection of a local client to a server in a sandbox, through the preview of its port. The
- * head of the request goes on with the port's token in it; everything behind it passes as it is,
- * WebSockets too. A connection serves one request: a second one would need a token of its own.
+ * program adds the port's token to the head of the request; all bytes after the head pass
+ * unchanged, WebSockets too. A connection serves one request: a second one would need a token of
+ * its own.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct forward {
 /* Serve a connection to its end; client stays the caller's. */
 void forward_serve(const struct cli *cli, const struct forward *forward, int client);
 
-/* The head that goes on, of one that ends with an empty line. Returns 0, or -1 when it is no head.
+/* Write the head with the token. The input ends with an empty line. Returns 0, or -1 when it is no
+ * head.
  */
 int forward_head(const struct forward *forward, const char *head, size_t size, struct buffer *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the table of verbs says to a reader. */
+/* The help texts from the table of verbs. */
 #pragma once
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "cli/deployments.h"
 #include "cli/help.h"
 
-/* What a user does about it. */
+/* Advice for the user. */
 static const char *advice(enum error_code code)
 {
     switch (code) {
@@ -28,7 +28,7 @@ static const char *advice(enum error_code code)
         return "`sandlot resume` makes a paused sandbox run.";
     case ERR_SANDBOX_QUOTA_EXCEEDED:
     case ERR_STOPPED_QUOTA_EXCEEDED:
-        return "`sandlot list` shows what runs, `sandlot rm` makes room.";
+        return "`sandlot list` shows your sandboxes, `sandlot rm` deletes one.";
     case ERR_SANDBOX_BUSY:
     case ERR_REQUEST_IN_PROGRESS:
         return "Try again in a moment.";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot(1), from the table of verbs; conf/man/sandlot.1 is what this prints. */
+/* Print sandlot(1) from the table of verbs; conf/man/sandlot.1 is the output. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static const char head[] =
     "makes sandboxes of a deployment of sandlot, runs commands and moves files in them.\n"
     "A sandbox is named by its id, or by the name that it was given\n"
     ".Pq Cm create Fl -name .\n"
-    "A command that reaches into a paused sandbox resumes it; each begins its time anew.\n"
+    "A command that reaches into a paused sandbox resumes it; each starts the sandbox's time "
+    "again.\n"
     "Options may stand before and behind operands; behind the sandbox of\n"
     ".Cm exec\n"
     "all words belong to the command.\n"
@@ -38,7 +39,7 @@ static const char tail[] =
     ".Sh ENVIRONMENT\n"
     ".Bl -tag -width Ds\n"
     ".It Ev SANDLOT_URL , SANDLOT_KEY\n"
-    "The API and the key, instead of those of a deployment that was logged in to.\n"
+    "The API and the key, instead of a deployment of `sandlot login`.\n"
     ".It Ev SANDLOT_CA\n"
     "A file of certificates, as\n"
     ".Fl -ca .\n"
@@ -46,7 +47,7 @@ static const char tail[] =
     "As\n"
     ".Fl -deployment .\n"
     ".It Ev NO_COLOR\n"
-    "Without colors. There are none anyway where standard output is no terminal.\n"
+    "Without colors. Output to a file or a pipe never has colors.\n"
     ".El\n"
     ".Sh FILES\n"
     ".Bl -tag -width Ds\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What verbs say on standard output: the JSON of the API with --json, else tables and lines. */
+/* The standard output of verbs: the JSON of the API with --json, else tables and lines. */
 #pragma once
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 
 struct output_column {
     const char *title;
-    const char *key; /* member of each row; "a.b" of a member of it */
+    const char *key; /* member of each row; "a.b": member b of member a */
 };
 
 /* A JSON text as a line; to a terminal in ASCII. */
@@ -21,7 +21,7 @@ void output_rows(const struct cli *cli, const char *name, json_t *rows,
 /* One object as JSON, or a line for each of its members; taken over. */
 void output_object(const struct cli *cli, json_t *object);
 
-/* One object as JSON, or only one member of it: what a script wants of it. Taken over. */
+/* Print one object as JSON, or only the member that a script needs. The reference is taken over. */
 void output_result(const struct cli *cli, json_t *object, const char *member);
 
 /* A line on standard error for a person: nothing with --json. */

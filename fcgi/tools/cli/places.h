@@ -19,7 +19,7 @@ struct remote_entry {
     unsigned mode;
 };
 
-/* Look at a path, absolute or in the user's home. What is not there is no error. */
+/* Stat a path, absolute or in the user's home. A missing path is not an error. */
 int remote_look(struct cli *cli, const struct session *session, const char *path,
                 struct remote_entry *entry, struct error **err);
 void remote_entry_free(struct remote_entry *entry);
@@ -47,4 +47,4 @@ int local_tar_end(pid_t pid, struct error **err);
 int remote_unpack(struct cli *cli, const struct session *session, FILE *archive, const char *folder,
                   struct error **err);
 
-const char *path_base(const char *path); /* what follows the last slash */
+const char *path_base(const char *path); /* the part after the last slash */

@@ -26,7 +26,7 @@
 struct transfer {
     CURL *handle;
     struct curl_slist *resolve, *headers;
-    struct buffer body; /* what is sent */
+    struct buffer body; /* the queued input */
     struct buffer answer;
     bool active;
 };
@@ -42,7 +42,7 @@ struct remote {
     int signal_fd;
     int pid;
     size_t left_out; /* of the output, so far */
-    bool redraw;     /* the size is told twice, so that what was on the terminal is drawn again */
+    bool redraw;     /* the size is sent twice, so that the program draws its screen again */
     bool input_begun;
     bool input_ended; /* nothing more is read from standard input */
     bool input_paused;
@@ -105,7 +105,7 @@ static void set_body(struct transfer *transfer)
     curl_easy_setopt(transfer->handle, CURLOPT_POSTFIELDSIZE, (long)transfer->body.size);
 }
 
-/* A call beside the streams. What it answers does not matter: the process may have ended. */
+/* A call outside the streams. Its answer does not matter: the process may have ended. */
 static void control(struct remote *remote, const char *method, json_t *message)
 {
     transfer_end(remote, &remote->control);
@@ -127,7 +127,7 @@ static void write_all(int fd, const char *data, size_t size)
     while (size) {
         ssize_t written = write(fd, data, size);
         if (written < 0 && errno != EINTR && errno != EAGAIN)
-            return; /* nobody reads it any more; the program has its own end */
+            return; /* the reader is gone; the program ends by itself */
         if (written > 0) {
             data += written;
             size -= (size_t)written;
@@ -186,7 +186,7 @@ static int exit_code_of(const json_t *end)
     return 255;
 }
 
-/* The exit code alone would not say it. Also what users of SSH read. */
+/* The exit code alone would not show it. Users of SSH read the same text. */
 static void say_out_of_memory(const json_t *end)
 {
     if (json_is_true(json_object_get(end, "outOfMemory")))
@@ -321,7 +321,7 @@ static void resize(struct remote *remote)
     tell_size(remote, 0);
 }
 
-/* What is sent instead of one that came here: SIGINT is a wish to end. */
+/* The signal for the remote program: SIGINT asks it to end. */
 static const char *signal_word(uint32_t number)
 {
     switch (number) {

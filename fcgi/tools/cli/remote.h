@@ -3,8 +3,8 @@
  * A program in a sandbox with this process's standard streams: process.Process of the data plane.
  * Input goes as a stream as it comes; a slow reader of the output slows the program down.
  *
- * A program with a terminal has a tag, and goes on when the connection breaks; it can be found and
- * followed again (`sandlot attach`).
+ * A program with a terminal has a tag, and keeps running when the connection breaks; `sandlot
+ * attach` finds and follows it again.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define REMOTE_TERMINAL_TAG "sandlot-terminal-"
 
-/* What a shell is started with, behind `/bin/sh -c`. */
+/* The command that starts a shell, for `/bin/sh -c`. */
 #define REMOTE_LOGIN_SHELL "exec \"$(command -v bash || echo /bin/sh)\" -l"
 
 struct remote_program {

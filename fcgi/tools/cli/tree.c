@@ -29,7 +29,7 @@ void tree_deinit(struct tree *tree)
     json_decref(tree->links);
 }
 
-/* --- what is there --- */
+/* --- the remote folder --- */
 
 bool tree_is_link(const json_t *entry)
 {
@@ -37,13 +37,13 @@ bool tree_is_link(const json_t *entry)
     return permissions && permissions[0] == 'L';
 }
 
-/* What the links there say, in pairs of lines; one with a line break in it is not told. */
+/* The targets of the remote links, in pairs of lines; a link with a line break is left out. */
 #define LIST_LINKS                                                   \
     "cd \"$1\" && find . -type l -exec /bin/sh -c '"                 \
     "for p; do t=$(readlink \"$p\"); case \"$p$t\" in *\"\n\"*) ;; " \
     "*) printf \"%s\\n%s\\n\" \"${p#./}\" \"$t\" ;; esac; done' sh {} +"
 
-/* Links that are not told are sent anew: no failure of this is one of the whole. */
+/* Links without a known target are sent again, so a failure here does not end the copy. */
 static void list_links(struct tree *tree)
 {
     autofree char *said = NULL;
@@ -83,7 +83,7 @@ int tree_list(struct tree *tree, struct error **err)
     return 0;
 }
 
-/* --- what differs --- */
+/* --- differences --- */
 
 static bool link_differs(const struct tree *tree, const char *path)
 {
@@ -124,7 +124,7 @@ bool tree_differs(const struct tree *tree, const char *path, const struct stat *
     return are_links ? link_differs(tree, path) : entry_differs(here, there);
 }
 
-/* --- what is here --- */
+/* --- the local folder --- */
 
 struct walk {
     struct tree *tree;

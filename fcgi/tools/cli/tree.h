@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A folder of this machine and one of a sandbox, compared: files are the same by size, time and
- * mode, links by what they say. So whoever was interrupted goes on with what is not there yet.
+ * A folder of this machine and one of a sandbox, compared: files are equal by size, time and mode,
+ * links by their target. An interrupted copy therefore continues with the missing files.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct tree {
     const char *here;  /* the folder of this machine */
     const char *there; /* that of the sandbox, absolute */
     json_t *entries;   /* path below there: entry, as ListDir gives it */
-    json_t *links;     /* path below there: what the link says */
+    json_t *links;     /* path below the remote folder: target of the link */
 };
 
 void tree_init(struct tree *tree, struct cli *cli, const struct session *session, const char *here,
@@ -32,8 +32,8 @@ bool tree_is_link(const json_t *entry);
 /* Whether the path below both is another here than there, or is missing there (no entry). */
 bool tree_differs(const struct tree *tree, const char *path, const struct stat *here);
 
-/* Call take() for each file, folder and link here, a folder before what is in it. What is there too
- * is taken out of entries. */
+/* Call take() for each file, folder and link here, a folder before its contents. Equal entries are
+ * removed from entries. */
 typedef int tree_take(void *context, const char *path, const struct stat *here, bool differs,
                       struct error **err);
 int tree_walk(struct tree *tree, tree_take *take, void *context, struct error **err);

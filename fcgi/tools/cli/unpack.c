@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "cli/archive.h"
 
-#define FOLDERS_MAX (256U << 20) /* bytes of what is remembered of folders */
+#define FOLDERS_MAX (256U << 20) /* bytes of the remembered folders */
 #define PIECE       (64 * 1024)
 
 /* A folder whose mode and time are set at the end: it may have to be written to before, and writing
@@ -63,7 +63,7 @@ static int open_parent(const struct unpacking *unpacking, const char *path, cons
     return open_below(unpacking->root, above, O_PATH | O_DIRECTORY);
 }
 
-/* Remove what stands in the way of something new. Folders stay. */
+/* Remove a file in the place of a new one. Folders stay. */
 static int make_room(int parent, const char *name)
 {
     return unlinkat(parent, name, 0) < 0 && errno != ENOENT ? -1 : 0;
@@ -196,7 +196,7 @@ static int finish_folder(const struct unpacking *unpacking, const struct folder 
     return 0;
 }
 
-/* Backwards: what is in a folder comes after it, and needs it open. */
+/* Backwards: the contents of a folder come after it, and need it open. */
 static int finish_folders(const struct unpacking *unpacking, struct error **err)
 {
     const char *all = buffer_string(&unpacking->folders);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All verbs. What is not done has no row. */
+/* All verbs. */
 #include "cli/verbs.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@ const struct cli_option cli_common_options[] = {
     {"deployment", 'd', "DEPLOYMENT", "one that `sandlot login` made"},
     {"ca", 0, "FILE", "certificates of the authority that the service's one is of"},
     {"json", 'j', NULL, "say it as JSON"},
-    {"help", 'h', NULL, "say what the command takes"},
+    {"help", 'h', NULL, "show the options of the command"},
     {NULL, 0, NULL, NULL},
 };
 

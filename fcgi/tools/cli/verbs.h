@@ -49,7 +49,7 @@ extern const struct cli_option attach_options[];
 int terminals_list(struct cli *cli, const struct session *session, json_t **rows,
                    struct error **err);
 
-/* Say on standard error which nobody has. */
+/* List on standard error the terminals without a client. */
 void terminals_tell_left(struct cli *cli, const struct session *session);
 
 /* verbs_network.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Deployments, keys and what was used. */
+/* Deployments, keys and usage. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static char *host_of(const char *url)
     return xstrndup(host, strcspn(host, "/"));
 }
 
-/* Who sits at a terminal confirms a code in the console, where there is one; scripts have keys. */
+/* A user at a terminal confirms a code in the console, if there is one; scripts have keys. */
 static int get_key(struct cli_call *call, struct error **err)
 {
     struct cli *cli = call->cli;
@@ -142,7 +142,7 @@ int verb_whoami(struct cli_call *call, struct error **err)
 /* --- keys --- */
 
 const struct cli_option key_create_options[] = {
-    {"scope", 0, "read|write", "what it may; default: what the present key may"},
+    {"scope", 0, "read|write", "its rights; default: the rights of your key"},
     {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
     {"expires", 0, "TIME", "when it ends, such as 2027-01-31T12:00:00Z"},
     {NULL, 0, NULL, NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Terminals that go on in a sandbox when the connection that began them is gone. */
+/* Terminals that keep running in a sandbox after their connection broke. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,8 +51,8 @@ int terminals_list(struct cli *cli, const struct session *session, json_t **rows
     return 0;
 }
 
-/* The newest that nobody has; when all are had, the newest: its client may not know yet that its
- * connection is gone. 0: there is none. */
+/* Return the newest terminal without a client, or else the newest: its client may not have noticed
+ * yet that its connection is gone. 0: no terminal. */
 static int choose(const json_t *rows)
 {
     int newest = 0, newest_left = 0;
@@ -116,7 +116,7 @@ void terminals_tell_left(struct cli *cli, const struct session *session)
         const char *command = json_string_value(json_object_get(row, "command"));
         autofree char *shown = printable(command ? command : "", "");
         if (!json_is_true(json_object_get(row, "followed")))
-            fprintf(stderr, "A terminal goes on here without you: %s, process %d.\r\n", shown,
+            fprintf(stderr, "A terminal still runs here: %s, process %d.\r\n", shown,
                     (int)json_integer_value(json_object_get(row, "pid")));
     }
 }

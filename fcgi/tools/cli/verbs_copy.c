@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files between this machine and a sandbox. A large file goes up in parts, which are found again by
- * whoever repeats the command, and comes down into a file beside its place; so both go on where
- * they were broken off. Folders go as archives, with their links and modes: up in batches of what
- * is not there yet, down in one that is kept until it has arrived.
+ * Files between this machine and a sandbox. A large file goes up in parts, which a repeated command
+ * finds again, and comes down into a temporary file in the same folder. Both therefore continue
+ * after a break. Folders go as archives, with their links and modes: up in batches of missing
+ * files, down in one archive that the sandbox keeps until it has arrived.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,8 +71,8 @@ static uint64_t hash(const char *text)
     return value;
 }
 
-/* What a folder is called beside its place until it is there. Others who copy to the same place are
- * at another machine or in another folder. */
+/* The temporary name of a folder until it is complete. Other copies to the same place come from
+ * another machine or another folder. */
 static char *unfinished(const char *target, const char *source)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -82,7 +82,7 @@ static char *unfinished(const char *target, const char *source)
     return xasprintf("%s.sandlot-%016llx", target, (unsigned long long)hash(identity));
 }
 
-/* What names the parts of just this file as it is now. */
+/* A name for the parts of this file in its present version. */
 static char *part_prefix(const char *path, const struct stat *status, const char *target)
 {
     autofree char *whole = realpath(path, NULL);
@@ -134,7 +134,7 @@ static int send_in_parts(struct copy *copy, FILE *file, const char *path, const 
         autofree char *part = xasprintf("%s.%lld", prefix, (long long)(at / size));
         int64_t left = status->st_size - at;
         if (send_part(copy, file, at, left < size ? left : size, part, err) < 0)
-            return error_context(err, "the copy goes on from here when it is repeated");
+            return error_context(err, "the copy stopped; repeat it to continue from here");
         json_array_append_new(parts, json_string(part));
     }
     return join_parts(copy, parts, target, err);
@@ -166,7 +166,7 @@ static int send_file(struct copy *copy, const char *path, const struct stat *sta
     return is_file ? set_mode(copy, target, status->st_mode & 07777, err) : 0;
 }
 
-/* --- folders up: what differs, in batches, so that a break costs one of them --- */
+/* --- folders up: differences in batches, so that a break costs one batch --- */
 
 struct folder {
     struct copy *copy;
@@ -250,7 +250,7 @@ static int send_folder(struct copy *copy, const char *path, const char *target, 
         return send_into(copy, path, target, err);
     autofree char *part = unfinished(target, path);
     if (send_into(copy, path, part, err) < 0)
-        return error_context(err, "the copy goes on from here when it is repeated");
+        return error_context(err, "the copy stopped; repeat it to continue from here");
     json_t *message = json_pack("{s:s, s:s}", "source", part, "destination", target);
     return remote_call(copy->cli, &copy->session, "Move", message, &answer, err);
 }
@@ -260,7 +260,7 @@ static bool ends_with_slash(const char *path)
     return str_ends_with(path, "/");
 }
 
-/* What is called `name` in a folder, or the path itself where that is no folder. */
+/* The entry `name` of a folder, or the path itself if it is not a folder. */
 static char *target_path(const char *target, bool is_folder, const char *name)
 {
     if (!is_folder && !ends_with_slash(target))
@@ -348,7 +348,7 @@ static int receive_bytes(struct copy *copy, const char *path, FILE *file, int64_
     if (exchange_run(copy->cli, &exchange, err) < 0)
         return -1;
     if (fflush(file) != 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot write what was received");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot write the received data");
     return exchange.status == (from ? 206 : 200) ? 0 : api_error(&exchange, err);
 }
 
@@ -410,7 +410,7 @@ static int receive_file(struct copy *copy, const struct remote_entry *entry, con
     return 0;
 }
 
-/* An archive of before is still right when nothing has changed since it was begun. */
+/* A previous archive is still right if no file has changed since it was started. */
 #define PACK_FOLDER                                                                   \
     "cd \"$1\" || exit; "                                                             \
     "[ -f \"$2\" ] && changed=$(find . -cnewer \"$2\" 2>/dev/null) && "               \
@@ -452,7 +452,7 @@ static int fetch_archive(struct copy *copy, const char *archive, const char *her
     if (remote_look(copy->cli, &copy->session, archive, &entry, err) < 0)
         return -1;
     if (receive_file(copy, &entry, here, err) < 0)
-        return error_context(err, "the copy goes on from here when it is repeated");
+        return error_context(err, "the copy stopped; repeat it to continue from here");
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What has happened, and what happens. */
+/* Past and new events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define PAGE           500
 
 const struct cli_option events_options[] = {
-    {"follow", 'f', NULL, "go on with those that follow"},
+    {"follow", 'f', NULL, "keep running and print new events"},
     {"kind", 'k', "KIND", "of this kind only, such as sandbox.paused; may be repeated"},
     {"sandbox", 's', "SANDBOX", "of this sandbox only"},
     {"since", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},

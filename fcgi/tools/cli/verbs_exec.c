@@ -21,7 +21,7 @@ const struct cli_option exec_options[] = {
     {"user", 'u', "USER", "a user of the sandbox"},
     {"tty", 't', NULL, "a terminal for it"},
     {"no-stdin", 'n', NULL, "no standard input"},
-    {"tell-left", 0, NULL, "say first which terminals go on in the sandbox without anybody"},
+    {"tell-left", 0, NULL, "first list the terminals that still run in the sandbox"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -32,7 +32,7 @@ const struct cli_option shell_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* A terminal's programs want to know which one, and in what letters it speaks. */
+/* Programs on a terminal need its type and its character set. */
 static json_t *terminal_environment(void)
 {
     const char *kind = getenv("TERM");

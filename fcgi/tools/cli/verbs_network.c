@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sandbox may reach. */
+/* The network policy of a sandbox. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ int verb_network_show(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option network_set_options[] = {
-    {"internet", 0, NULL, "reach everything but what is denied"},
-    {"no-internet", 0, NULL, "reach nothing but what is allowed"},
+    {"internet", 0, NULL, "reach everything except the denied entries"},
+    {"no-internet", 0, NULL, "reach only the allowed entries"},
     {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
     {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
@@ -63,7 +63,7 @@ int verb_network_check(struct cli_call *call, struct error **err)
 /* --- denials --- */
 
 const struct cli_option denials_options[] = {
-    {"follow", 'f', NULL, "go on with those that follow"},
+    {"follow", 'f', NULL, "keep running and print new denials"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -109,7 +109,7 @@ const struct cli_option forward_options[] = {
 
 #define AGENT "/usr/lib/sandlot/sandlot-agent"
 
-/* What each connection is served with. */
+/* The data of each connection. */
 struct forwarding {
     struct cli_call *call;
     uint64_t local, port;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A folder of this machine as it is, in a sandbox: only what differs is sent. */
+/* Make a folder of a sandbox equal to a local one: only differences are sent. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,16 +11,16 @@
 #define LIST_MAX (256 * 1024 * 1024)
 
 const struct cli_option sync_options[] = {
-    {"delete", 0, NULL, "remove what is in the sandbox and not here"},
-    {"dry-run", 'n', NULL, "only say what would be done"},
+    {"delete", 0, NULL, "delete files of the sandbox that the local folder lacks"},
+    {"dry-run", 'n', NULL, "only print the changes"},
     {NULL, 0, NULL, NULL},
 };
 
 struct sync {
     struct cli *cli;
     struct session session;
-    struct tree tree;   /* what is found here is taken out of its entries */
-    struct buffer list; /* what is to be sent */
+    struct tree tree;   /* entries of the local folder are removed from it */
+    struct buffer list; /* the files to send */
     size_t sent, removed;
     bool dry_run;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Templates: what sandboxes start from. */
+/* Templates, from which sandboxes start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ const struct cli_option template_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* "/v1/templates/SLUG" and what follows, with the team; the caller's. */
+/* Return "/v1/templates/SLUG", the rest of the path and the team; the caller frees it. */
 static char *template_path(const struct cli_call *call, const char *behind)
 {
     const char *team = cli_value(call, "team");
@@ -71,7 +71,7 @@ int verb_template_show(struct cli_call *call, struct error **err)
 
 const struct cli_option template_log_options[] = {
     {"team", 0, "TEAM", "whose it is"},
-    {"follow", 'f', NULL, "go on until the build has ended"},
+    {"follow", 'f', NULL, "print new lines until the build has ended"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -85,7 +85,7 @@ const struct cli_option template_build_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* Print what is new of the log; fails when the build did. */
+/* Print the new lines of the log; fail when the build failed. */
 static int print_log(struct cli_call *call, const char *version, bool follow, struct error **err)
 {
     autofree char *behind = api_path("/versions/", "", version);

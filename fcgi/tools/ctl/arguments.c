@@ -23,7 +23,7 @@ static unsigned option_count(const struct ctl_option *options)
     return count;
 }
 
-/* How many operands the text of a row asks for; what stands in brackets may be left out. */
+/* The number of operands of a row; operands in brackets are optional. */
 static void operand_bounds(const char *operands, unsigned *least, unsigned *most)
 {
     *least = *operands != '\0';

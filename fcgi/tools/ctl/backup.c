@@ -133,7 +133,8 @@ static int verify_file(const struct backup *backup, const struct backup_file *fi
                          (unsigned long long)size, (unsigned long long)file->size);
     return str_equal(sha256, file->sha256)
                ? 0
-               : error_set(err, ERR_CONFIG, "%s is not what was backed up: its hash differs", path);
+               : error_set(err, ERR_CONFIG,
+                           "%s is damaged: its hash differs from the backup's list", path);
 }
 
 int backup_verify(const struct backup *backup, struct error **err)
@@ -175,7 +176,7 @@ int backup_finish(struct backup *backup, const char *directory, struct error **e
     autofree char *parent = xasprintf("%s/..", directory);
     if (write_manifest(backup, err) < 0 || sync_path(backup->directory, O_DIRECTORY, err) < 0)
         return -1;
-    /* A folder of that name that came meanwhile stays: only an empty one would give way. */
+    /* A folder with the same name that appeared meanwhile stays, unless it is empty. */
     if (rename(backup->directory, directory) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "the backup in %s cannot be called %s",
                                backup->directory, directory);

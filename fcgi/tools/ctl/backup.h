@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A backup is a folder: manifest.json names every other file in it with size and SHA-256. It is
- * written under another name and renamed when all of it is on the disk, the manifest last, so that
- * a folder with a manifest is a whole backup.
+ * written under another name and renamed when all files are on the disk, the manifest last. A
+ * folder with a manifest is therefore a complete backup.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ extern const char *const backup_kind_names[4];
 struct backup_file {
     enum backup_kind kind;
     char *path;  /* below the folder */
-    char *host;  /* of a volume or an instance; "" else, like what follows */
+    char *host;  /* of a volume or an instance; "" otherwise, also in the next members */
     char *name;  /* on that host */
-    char *of;    /* the id of what it belongs to: sbx_…, ckp_…, vol_…, tpv_… */
-    char *stamp; /* as long as it is the same the file would be; "": nobody knows */
+    char *of;    /* the id of its object: sbx_…, ckp_…, vol_…, tpv_… */
+    char *stamp; /* an equal stamp means an equal file; "": unknown */
     bool reused; /* it is a file of the backup before */
     uint64_t size;
     char sha256[BACKUP_SHA256_SIZE];
@@ -49,7 +49,7 @@ void backup_begin(struct backup *backup, const char *directory, unsigned schema_
 void backup_add(struct backup *backup, const struct backup_file *file);
 void backup_leave_out(struct backup *backup, const char *id, const char *reason);
 
-/* NULL: there is none. */
+/* Find a file; NULL without one. */
 const struct backup_file *backup_find(const struct backup *backup, enum backup_kind kind,
                                       const char *host, const char *name);
 

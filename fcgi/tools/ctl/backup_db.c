@@ -9,8 +9,8 @@
 #include "template/warm.h"
 #include "volume/volume.h"
 
-/* Of what never changes once it is there: "fixed". A sandbox that is stopped is the same as long as
- * its incarnation is. Of a volume nobody knows. */
+/* An object that never changes has the stamp "fixed". A stopped sandbox is unchanged as long as its
+ * incarnation is. The state of a volume is unknown. */
 static const struct db_statement objects_statement = {
     "backup.objects",
     "SELECT 1 AS place, v.id, v.host_id, h.name, '' AS instance, '' AS stamp, '' AS state"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What there is to back up, and what a restore must know of the database. */
+/* Read the objects to back up, and the facts that a restore needs from the database. */
 #pragma once
 
 #include "base/ulid.h"
@@ -7,7 +7,7 @@
 #include "db/db.h"
 #include "runtime/runtime.h"
 
-/* Something on a host that a row tells of. */
+/* An object on a host, as its row describes it. */
 struct backup_object {
     enum backup_kind kind; /* BACKUP_VOLUME or BACKUP_INSTANCE */
     char id[ID_SIZE];
@@ -22,7 +22,7 @@ struct backup_object {
 int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
                       struct error **err);
 
-/* Whether the sandbox is stopped, and still is what its stamp says. */
+/* Whether the sandbox is stopped and unchanged since its stamp. */
 int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,
                            struct error **err);
 

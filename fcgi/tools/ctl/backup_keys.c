@@ -19,7 +19,7 @@ static int read_secret(const char *path, char secret[SECRET_SIZE], struct error 
     autofclose FILE *file = fopen(path, "re");
     if (!file)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
-    setvbuf(file, NULL, _IONBF, 0); /* no copy of it in a stream buffer */
+    setvbuf(file, NULL, _IONBF, 0); /* keep no copy of the secret in a stream buffer */
     if (!fgets(secret, SECRET_SIZE, file))
         secret[0] = '\0';
     secret[strcspn(secret, "\r\n")] = '\0';
@@ -109,7 +109,7 @@ int ctl_backup_recipient(struct ctl *ctl, const struct ctl_arguments *arguments,
     if (result < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:s}", "file", path, "recipient", public_key),
-              "%s\n%s opens what is backed up for this recipient: keep it away from this machine.",
+              "%s\n%s opens the backups for this recipient: keep it away from this machine.",
               public_key, path);
     return 0;
 }

@@ -9,12 +9,12 @@
 #define BACKUP_KEYRING_FILE "keyring.locked"
 #define BACKUP_KEYRING_MAX  ((size_t)128 << 10)
 
-/* Lock the key ring of the deployment into a new file, with what the options passphrase-file or
- * recipient give. Errors: ERR_CONFIG. */
+/* Lock the key ring of the deployment into a new file, with the passphrase or the recipient of the
+ * options. Errors: ERR_CONFIG. */
 int backup_keys_write(const struct ctl *ctl, const struct ctl_arguments *arguments,
                       const char *path, struct error **err);
 
-/* Open it with what the options passphrase-file or identity-file give; the caller wipes text.
- * Neither of them: text stays empty. Errors: ERR_CONFIG. */
+/* Open it with the passphrase or the identity of the options; the caller wipes text. Without both,
+ * text stays empty. Errors: ERR_CONFIG. */
 int backup_keys_read(const struct ctl_arguments *arguments, const char *path, struct buffer *text,
                      struct error **err);

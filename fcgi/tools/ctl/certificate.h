@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the doctor needs to know of a certificate: until when it holds, and whose it is (X.509, RFC
- * 5280). */
+/* Facts about a certificate for the doctor: its end, and its names (X.509, RFC 5280). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +14,7 @@ int certificate_expiry(const char *path, int64_t *expires_at_ms, struct error **
 /* The same for the bytes of one DER certificate; returns 0 or -1. */
 int certificate_der_expiry(const unsigned char *der, size_t size, int64_t *expires_at_ms);
 
-/* Whether the first certificate of a PEM file is one of that host. */
+/* Return whether the first certificate of a PEM file names that host. */
 bool certificate_is_for(const char *path, const char *host);
 
 #define CERTIFICATE_PIN_SIZE (sizeof "sha256//" + 44)

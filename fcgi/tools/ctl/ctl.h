@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlotctl: administration. Each command is a row of the table in command.c that says what words
- * call it, what it takes, what must be open before it runs, and who handles it. A handler prints
+ * sandlotctl: administration. Each command is a row of the table in command.c: its words, its
+ * operands and options, the resources to open before it runs, and its handler. A handler prints
  * through output.h and returns 0, or -1 with an error that main() prints (exit status 1).
  */
 #pragma once
@@ -28,55 +28,54 @@ struct ctl {
     struct audit audit; /* of a command that changes something; see ctl_run() */
 };
 
-/* What a command needs; each includes the ones before it, except the key ring. */
+/* The resources of a command; each includes the previous ones, except the key ring. */
 enum ctl_need {
     CTL_NOTHING,
     CTL_SETTINGS,
-    CTL_CONNECTION, /* a database of whatever schema */
+    CTL_CONNECTION, /* a database of any schema version */
     CTL_DATABASE,   /* a database with the schema of this build */
     CTL_RUNTIMES,   /* also connections to the hosts */
     CTL_KEYRING,    /* a database and the key ring */
-    CTL_WORKER,     /* all of it */
+    CTL_WORKER,     /* the whole worker */
 };
 
 struct ctl_command {
-    const char *words; /* "user create" */
-    const char
-        *operands; /* "NAME"; "..." behind the last: one or more of it, and none with [...] */
+    const char *words;    /* "user create" */
+    const char *operands; /* "NAME"; "..." after the last one: one or more; [...]: any number */
     const struct ctl_option *options; /* ends with a row without a name; NULL: none */
     enum ctl_need need;
     int (*run)(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err);
     const char *summary;
 };
 
-/* The row whose words the arguments begin with; *used: how many of them are its words. NULL when
- * there is none, after a message on standard error. */
+/* Return the row whose words the arguments begin with; *used: the number of its words. NULL for an
+ * unknown command, after a message on standard error. */
 const struct ctl_command *ctl_command_find(int argc, char **argv, int *used);
 
-/* `sandlotctl user create NAME`, and with options_too what options it takes. */
+/* Print `sandlotctl user create NAME`, and with options_too its options. */
 void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool options_too);
 void ctl_command_print_all(FILE *out);
 
-/* Open what a command needs. */
+/* Open the resources of a command. */
 int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err);
 void ctl_close(struct ctl *ctl);
 
-/* Call the handler of a command, and record what it changes as the act of the operator that it is
- * (audit/actions.def); the handler may say more of it in ctl->audit. */
+/* Call the handler of a command, and record its change as an act of the operator
+ * (audit/actions.def); the handler may add details to ctl->audit. */
 const char *ctl_operator(void); /* the login behind it */
 int ctl_run(struct ctl *ctl, const struct ctl_command *command,
             const struct ctl_arguments *arguments, struct error **err);
 
-/* What a handler that needs CTL_WORKER works as. What is begun here and not finished, since
- * somebody pressed ^C, is finished by a dispatcher when the lease has run out. */
+/* The worker of a handler that needs CTL_WORKER. When the operator interrupts an operation, a
+ * dispatcher finishes it after its lease has run out. */
 struct worker ctl_worker(const struct ctl *ctl);
 
 /* All commands, for tests. */
 extern const struct ctl_command ctl_commands[];
 extern const unsigned ctl_command_count;
 
-/* Bring the database to the schema of this build, and give the programs' login what it may do.
- * applied: how many migrations that took. */
+/* Bring the database to the schema of this build, and grant the programs' database user its rights.
+ * applied: the number of migrations. */
 int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err);
 
 /* Every statement that administration runs, for its own tests. */

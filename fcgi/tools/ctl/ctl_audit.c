@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who did what: the audit log, its chain, and how far it goes back. */
+/* The audit log, its chain, and its retention. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What there is is listed before the database is dumped and copied from the hosts after it, and a
- * sandbox that moved meanwhile is left out: so a row in the dump never meets a disk of another
- * time. Volumes are as they are when they are copied, as after a loss of power.
+ * The objects are listed before the dump of the database and copied from the hosts after it, and a
+ * sandbox that moved meanwhile is left out. A row in the dump therefore never meets a disk of
+ * another time. Volumes are copied in use, as after a loss of power.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct backing {
     struct ctl *ctl;
     const struct ctl_arguments *arguments;
     struct backup backup;
-    struct backup base; /* the one before; no files: there is none */
+    struct backup base; /* the previous backup; no files: there is no previous one */
     unsigned failures;
 };
 
@@ -107,8 +107,8 @@ static int check_unchanged(struct backing *backing, const struct backup_object *
     return 0;
 }
 
-/* What the host has against it keeps one object out of the backup; a disk here that is full, or a
- * database that is gone, ends it. */
+/* A refusal of the host leaves one object out of the backup; a full disk here, or a lost database,
+ * ends it. */
 static int save(struct backing *backing, const struct backup_object *object,
                 struct backup_file *file, struct error **err)
 {
@@ -172,7 +172,7 @@ static int back_up_object(struct backing *backing, const struct backup_object *o
     return result < 0 ? error_context(err, "backup of %s", object->id) : 0;
 }
 
-/* --- all of it --- */
+/* --- the whole backup --- */
 
 static int add_file(struct backing *backing, enum backup_kind kind, const char *path,
                     struct error **err)
@@ -250,9 +250,9 @@ static int check_arguments(const struct ctl_arguments *arguments, struct error *
                                "and taken elsewhere from there.",
                                directory);
     if (ways != 1)
-        return error_set_field(err, ERR_INVALID_REQUEST, "--passphrase-file",
-                               "Exactly one of --passphrase-file, --recipient and --without-keys "
-                               "says what becomes of the key ring.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "--passphrase-file",
+            "Choose one for the key ring: --passphrase-file, --recipient or --without-keys.");
     if (chosen && ctl_flag(arguments, "no-sandboxes"))
         return error_set_field(err, ERR_INVALID_REQUEST, "--sandbox",
                                "--no-sandboxes leaves no sandbox to choose.");
@@ -292,7 +292,7 @@ static void report(struct backing *backing, const char *directory)
               json_pack("{s:s, s:I, s:I, s:I, s:O}", "directory", directory, "files",
                         (json_int_t)backup->count, "reused", (json_int_t)reused, "written_bytes",
                         (json_int_t)bytes, "left_out", backup->left_out),
-              "%s holds %zu files, %zu of them those of the backup before, and %.1f MiB are new.",
+              "%s holds %zu files: %zu are shared with the previous backup, and %.1f MiB are new.",
               directory, backup->count, reused, (double)bytes / (1 << 20));
     if (!backing->ctl->json)
         json_array_foreach (backup->left_out, index, left_out)

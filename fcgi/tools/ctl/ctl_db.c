@@ -46,8 +46,8 @@ static const struct db_statement warm_statement = {
     " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
     true};
 
-/* A move that failed is tried again in a minute. What is on its way from the host, or has left
- * something there, is told by its move. */
+/* A move that failed is tried again in a minute. The row of a move shows objects that are leaving
+ * the host or have left data there. */
 #define MOVE_WHY                                                                          \
     " CASE WHEN m.state IN ('copying', 'copied') THEN 3 WHEN m.state = 'clearing' THEN 3" \
     " WHEN m.state = 'failed' AND m.finished_at_ms > ? THEN 6"

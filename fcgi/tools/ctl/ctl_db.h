@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an administrator wants to see across all teams: reads only. */
+/* Queries for an administrator across all teams: reads only. */
 #pragma once
 
 #include "ctl/ctl.h"
@@ -48,7 +48,7 @@ struct ctl_staying {
 int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,
                    struct error **err);
 
-/* The latest pause or resume that ended. kind "" when there is none. */
+/* Read the latest pause or resume that ended; kind "" without one. */
 struct ctl_outcome {
     bool found;
     bool done; /* else it failed */
@@ -86,7 +86,7 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
 /* Whether our login may remove rows of the audit log; none is. */
 bool ctl_db_may_change_audit(struct db *db);
 
-/* What the clock of the server says. */
+/* Read the clock of the server. */
 int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err);
 
 /* Append the largest tables with their sizes, as the server estimates them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an installation is made of: schema, key file, settings, nginx. */
+/* The parts of an installation: schema, key file, settings, nginx. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define WATCH_MS       5000
 #define NGINX_PID_FILE "/run/nginx.pid"
 
-/* Where the programs do less than in all others: what is recorded stays as it is. */
+/* The tables on which the programs get fewer rights than on all others. */
 static const struct db_table_right kept_tables[] = {{"audit_log", "INSERT"},
                                                     {"audit_chain", "INSERT"},
                                                     {"schema_migrations", NULL},
@@ -82,11 +82,10 @@ int ctl_keyring_add(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     const char *path = arguments->operands[0];
     if (keyring_add(path, err) < 0)
         return -1;
-    ctl_print(
-        ctl, json_pack("{s:s}", "file", path),
-        "%s has a new key that nobody uses yet. Copy the file to all other fronts and restart "
-        "the programs of all; then `sandlotctl keyring use`.",
-        path);
+    ctl_print(ctl, json_pack("{s:s}", "file", path),
+              "%s has a new key that no program uses yet. Copy the file to all other fronts and "
+              "restart the programs of all fronts; then run `sandlotctl keyring use`.",
+              path);
     return 0;
 }
 
@@ -113,8 +112,8 @@ int ctl_keyring_forget(struct ctl *ctl, const struct ctl_arguments *arguments, s
     if (!forgotten)
         return error_set(err, ERR_NOT_FOUND, "The deployment knows no key %u.", (unsigned)id);
     ctl_print(ctl, json_pack("{s:i, s:b}", "id", (int)id, "forgotten", 1),
-              "The deployment does not expect key %u in any key ring any more; what it sealed can "
-              "be read only where it is.",
+              "The deployment does not expect key %u in any key ring any more. Only a front that "
+              "still has the key can read the data that it sealed.",
               (unsigned)id);
     return 0;
 }
@@ -177,8 +176,8 @@ static int reload_nginx(const char *pid_file, struct error **err)
     return 0;
 }
 
-/* What goes wrong for a while (the database is away) is said and tried again: nginx goes on with
- * what it knows. */
+/* A temporary failure (the database is away) is logged and repeated: nginx keeps its present
+ * configuration. */
 static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_file,
                        struct error **err)
 {
@@ -189,11 +188,12 @@ static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_f
     for (;; clock_sleep_ms(WATCH_MS)) {
         error_auto failure = NULL;
         if (put_hosts(ctl, directory, &changed, &failure) < 0)
-            log_warning("the relays of the hosts cannot be written for nginx", LOG_ERROR(failure));
+            log_warning("cannot write the relays of the hosts for nginx", LOG_ERROR(failure));
         pending |= changed;
         error_clear(&failure);
         if (pending && reload_nginx(pid_file, &failure) < 0)
-            log_warning("nginx is not told of the relays of the hosts", LOG_ERROR(failure));
+            log_warning("cannot reload nginx after the relays of the hosts changed",
+                        LOG_ERROR(failure));
         else
             pending = false;
     }

@@ -80,7 +80,7 @@ static bool check_settings(struct doctor *doctor)
     struct ctl *ctl = doctor->ctl;
     if (settings_load(ctl->config_path, &ctl->settings, &err) < 0) {
         doctor_wrong(doctor, "settings",
-                     "Mend the file, or name another with --config; `sandlotctl config sample` "
+                     "Correct the file, or name another with --config. `sandlotctl config sample` "
                      "prints one with every setting.",
                      "%s.", err->message);
         return false;
@@ -97,20 +97,19 @@ static void check_key_file(struct doctor *doctor)
     const char *path = doctor->ctl->settings->key_file;
     if (keyring_load(path, &ring, &err) < 0) {
         doctor_wrong(doctor, "key file",
-                     "`sandlotctl keyring new FILE` makes one; only the user and the group of the "
-                     "workers may read it. If there is a backup, restore that: a new key cannot "
-                     "open what the old one sealed.",
+                     "If there is a backup, restore the file: a new key cannot open the data that "
+                     "the old key sealed. Otherwise `sandlotctl keyring new FILE` makes one; only "
+                     "the user and the group of the workers may read it.",
                      "%s.", err->message);
         return;
     }
     if (stat(path, &status) == 0 && (status.st_mode & S_IWGRP))
-        doctor_wrong(doctor, "key file", "Run: chmod g-w on it.", "%s can be written by its group.",
-                     path);
+        doctor_wrong(doctor, "key file", "Run `chmod g-w` on the file.",
+                     "The group of %s can write to it.", path);
     else
         doctor_ok(doctor, "key file",
-                  "%s is readable for nobody but its owner and group; new data "
-                  "uses key %u.",
-                  path, keyring_newest(ring));
+                  "Only the owner and the group of %s can read it; new data uses key %u.", path,
+                  keyring_newest(ring));
     keyring_free(ring);
 }
 
@@ -119,12 +118,11 @@ static void check_audit(struct doctor *doctor)
 {
     if (ctl_db_may_change_audit(doctor->ctl->db))
         doctor_note(doctor, "audit log",
-                    "The programs' database login can change and remove what was recorded: with a "
-                    "login of its own (database_admin_user) `sandlotctl migrate` takes that right "
-                    "away.");
+                    "The programs' database user can change and delete rows of the audit log. Set "
+                    "database_admin_user; then `sandlotctl migrate` takes that right away.");
     else
         doctor_ok(doctor, "audit log",
-                  "The programs' database login adds to it and changes nothing of it.");
+                  "The programs' database user can add rows and cannot change or delete them.");
 }
 
 static bool check_database(struct doctor *doctor)
@@ -163,7 +161,7 @@ static void leave_report(struct doctor *doctor)
     json_auto_t *report = report_of(doctor);
     if (overview_report_put(doctor->ctl->db, REPORT_DOCTOR, clock_now_ms(), report, &err) < 0)
         doctor_wrong(doctor, "report", "See the line about the database.",
-                     "The findings cannot be left for operators: %s.", err->message);
+                     "Cannot store the findings in the database: %s.", err->message);
 }
 
 static void examine(struct doctor *doctor)

@@ -11,8 +11,8 @@
 #include "sandbox/sandbox_lost.h"
 
 #define CERTIFICATE_FILE_MAX 65536
-/* Most sandboxes write little of what they may; the pool's own guard keeps them from what is not
- * there. */
+/* Most sandboxes write little of their quota; the guard of the storage pool protects the space that
+ * was promised twice. */
 #define DISK_OVERCOMMIT   20
 #define MEMORY_OVERCOMMIT 100
 
@@ -47,7 +47,7 @@ static int read_certificate(const char *path, char **pem, struct error **err)
     return 0;
 }
 
-/* A value for a field of fixed size; what does not fit is what host_check() refuses too. */
+/* A value for a field of fixed size; host_check() also refuses longer values. */
 static int take(char *field, size_t size, const char *value, const char *option, struct error **err)
 {
     if (strlen(value) >= size)
@@ -95,8 +95,8 @@ static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
     return 0;
 }
 
-/* Bring the templates that there are to the host. One that cannot be built here only means that
- * sandboxes of it start elsewhere. */
+/* Build all templates on the host. When one cannot be built here, its sandboxes start on other
+ * hosts. */
 static int build_missing_sources(struct ctl *ctl, const struct host *host, unsigned *built,
                                  struct error **err)
 {
@@ -176,7 +176,7 @@ int ctl_host_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     return 0;
 }
 
-/* What came while it took none is built on it, unless it does not answer. */
+/* Build the templates that were added while it took no sandboxes, unless it does not answer. */
 int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     struct host host = {0};
@@ -195,7 +195,7 @@ int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, st
     return result;
 }
 
-/* It is an act that nothing undoes, so only what is away already can be lost. */
+/* The act cannot be undone, so the command accepts only a host that does not answer. */
 static int may_be_lost(const struct host *host, bool yes, struct error **err)
 {
     if (!host->condition.silent_since_ms && !host->condition.lost_at_ms)

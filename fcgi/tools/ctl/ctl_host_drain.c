@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Emptying a host: dispatchers move what can move, this says what is left and why. */
+/* Drain a host: dispatchers move the objects, and this command lists the remaining ones with the
+ * reason. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,16 +31,16 @@ static const char *reason(const struct ctl_staying *one)
         [CTL_STAYS_MOVING] = "is moving",
         [CTL_STAYS_WAITS] = "waits for its turn",
         [CTL_STAYS_NO_ROOM] = "no other host has room for it",
-        [CTL_STAYS_LEFT] = "is on another host, and what it left is being removed",
+        [CTL_STAYS_LEFT] = "is on another host; its old copy is being deleted",
         [CTL_STAYS_IN_USE] = "a sandbox that runs has it, or one that goes with it",
         [CTL_STAYS_DELETED] = "is being deleted",
     };
     return one->why == CTL_STAYS_FAILED ? one->failure : reasons[one->why];
 }
 
-/* What goes with a volume. */
+/* The objects that move together with a volume. */
 struct company {
-    uint32_t *addresses; /* of the sandboxes that have any of it */
+    uint32_t *addresses; /* of the sandboxes that mount one of these volumes */
     unsigned count;
     uint32_t size_gb;
     bool live, machine;
@@ -178,8 +179,9 @@ static void report(const struct ctl *ctl, const char *name, bool leaving, json_t
     else
         ctl_print(
             ctl, json,
-            leaving ? "Host %s takes nothing new, and what can moves to other hosts; %zu are left."
-                    : "Host %s takes nothing new; the %zu that it has stay.",
+            leaving
+                ? "Host %s takes nothing new, and its sandboxes move to other hosts; %zu are left."
+                : "Host %s takes nothing new; the %zu that it has stay.",
             name, count);
     if (ctl->json || !count)
         return;

@@ -235,7 +235,7 @@ int ctl_host_certificate(struct ctl *ctl, const struct ctl_arguments *arguments,
     ctl_print(ctl,
               json_pack("{s:s, s:s, s:b, s:o}", "host", name, "directory", dir, "renewed", renews,
                         "expires_at", expiry_json(dir, HOST_CERTIFICATE)),
-              "%s holds what the relay of %s needs%s; on that machine it belongs into %s.", dir,
+              "%s holds the files for the relay of %s%s; copy them to %s on that machine.", dir,
               name, renews ? ", with a new certificate" : "", relay.dir);
     return 0;
 }

@@ -83,7 +83,7 @@ int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struc
               "\n"
               "    " COMMAND " %s\n"
               "\n"
-              "The token is good for one machine, which becomes host %s. Nobody is told it again.",
+              "The token is good for one machine, which becomes host %s. It is not shown again.",
               at, token, name);
     return 0;
 }

@@ -59,7 +59,7 @@ int ctl_profile_show(struct ctl *ctl, const struct ctl_arguments *arguments, str
     return 0;
 }
 
-/* One entry a line; what follows a '#' is a remark. "-" is standard input. */
+/* One entry a line; a '#' starts a comment. "-" is standard input. */
 static int read_entries(const char *path, json_t *entries, struct error **err)
 {
     char line[LINE_SIZE];
@@ -95,7 +95,7 @@ int ctl_profile_set(struct ctl *ctl, const struct ctl_arguments *arguments, stru
             return -1;
     if (!json_array_size(entries) && !files && !ctl_flag(arguments, "empty"))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "Name the profile's entries or a --file of them, or say --empty.");
+                         "Give the profile's entries, a --file with entries, or --empty.");
     if (egress_profile_put(ctl->db, name, entries, &sandboxes, err) < 0 ||
         egress_profile_get(ctl->db, name, &profile, err) < 0)
         return -1;

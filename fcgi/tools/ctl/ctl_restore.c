@@ -31,7 +31,7 @@ struct restoring {
     unsigned made, there;
 };
 
-/* --- what must hold --- */
+/* --- preconditions --- */
 
 static int refuse_while_running(struct ctl *ctl, struct error **err)
 {
@@ -71,7 +71,7 @@ static int check_keys(const struct restoring *restoring, struct error **err)
     if (has && !restoring->keys.size && !ctl_flag(restoring->arguments, "without-keys"))
         return error_set_field(err, ERR_INVALID_REQUEST, "--passphrase-file",
                                "The backup has the key ring, which --passphrase-file or "
-                               "--identity-file opens; with --without-keys %s stays what it is.",
+                               "--identity-file opens; with --without-keys %s stays unchanged.",
                                restoring->ctl->settings->key_file);
     return 0;
 }
@@ -153,7 +153,7 @@ static int load(struct restoring *restoring, struct error **err)
     autofree char *dump = backup_path(
         restoring->backup, backup_find(restoring->backup, BACKUP_DATABASE, "", "")->path);
     if (backup_database_load(ctl->settings, dump, ctl->settings->database_name, err) < 0)
-        return error_context(err, "the database %s is to be made anew before another try",
+        return error_context(err, "drop and create the database %s before you try again",
                              ctl->settings->database_name);
     return ctl_migrate_schema(ctl, &applied, err) < 0 || put_ways(restoring, err) < 0
                ? -1
@@ -172,8 +172,8 @@ static void report(const struct restoring *restoring, bool keys_replaced)
               json_pack("{s:s, s:i, s:i, s:b, s:O}", "made_at", backup->made_at, "restored",
                         (int)restoring->made, "already_there", (int)restoring->there,
                         "keys_replaced", keys_replaced, "left_out", backup->left_out),
-              "The deployment is what it was at %s: %u volumes and instances were made, %u were "
-              "there already. What was made since is gone; start all programs now.",
+              "The deployment is restored to its state at %s: %u volumes and instances were "
+              "created, %u existed already. Later objects are gone. Start all programs now.",
               backup->made_at, restoring->made, restoring->there);
     if (restoring->ctl->json)
         return;

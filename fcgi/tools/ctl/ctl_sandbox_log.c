@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The log of one sandbox: the lines of all daemons' logs that speak of it, by its id, its instance
- * or its route, the lines of requests that did, and what the audit log has, in order of time.
+ * or its route, the lines of these requests, and the rows of the audit log, in order of time.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -105,7 +105,7 @@ static int read_file(struct log *log, const char *path, struct error **err)
     return ferror(file) ? error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path) : 0;
 }
 
-/* "api.log" and "api.log.1"; what is compressed is left out. */
+/* "api.log" and "api.log.1"; compressed logs are left out. */
 static bool is_log(const char *name)
 {
     const char *end = strstr(name, ".log");

@@ -53,7 +53,7 @@ static json_t *member_json(const struct member *member)
                      team_role_name(member->role), "added_at", ctl_json_time(member->added_at_ms));
 }
 
-/* Who is a member already stays what he is, unless a role is asked for. */
+/* A member keeps the present role, unless --role is given. */
 static int put_member(struct ctl *ctl, const struct team *team, const char *user, const char *role,
                       struct member *member, struct error **err)
 {

@@ -43,7 +43,7 @@ int ctl_user_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     return 0;
 }
 
-/* The token stands behind a '#', which browsers send to nobody. Without --json the link stands
+/* The token stands after a '#', which browsers do not send. Without --json the link stands
  * alone. */
 static int print_invite(struct ctl *ctl, const struct user *user, struct error **err)
 {
@@ -138,8 +138,9 @@ int ctl_user_remove(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     const char *name = arguments->operands[0], *heir = ctl_text(arguments, "heir");
     if (user_remove(ctl->db, name, heir, err) < 0)
         return -1;
-    ctl_print(ctl, json_pack("{s:s, s:b}", "user", name, "removed", 1),
-              "User %s is removed. What the user made stays with its teams%s%s.", name,
-              heir ? "; those without another owner have " : "", heir ? heir : "");
+    ctl_print(
+        ctl, json_pack("{s:s, s:b}", "user", name, "removed", 1),
+        "User %s is removed. The user's sandboxes and other objects stay with their teams%s%s.",
+        name, heir ? "; those without another owner have " : "", heir ? heir : "");
     return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `sandlotctl doctor` finds: one sentence for each thing it looked at, and for what is wrong
- * one more that says what to do. */
+/* The findings of `sandlotctl doctor`: one sentence for each check, and advice for each fault. */
 #pragma once
 
 #include <jansson.h>
@@ -22,14 +21,14 @@ void doctor_ok(struct doctor *doctor, const char *check, const char *format, ...
 void doctor_note(struct doctor *doctor, const char *check, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* It is wrong; what: the finding, advice: what to do. */
+/* Report a fault with advice. */
 void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 
-/* The parts of the examination; each reports what it finds. */
+/* The checks; each reports its findings. */
 void doctor_check_hosts(struct doctor *doctor);  /* runtime hosts and templates on them */
 void doctor_check_joins(struct doctor *doctor);  /* machines that are to become hosts */
-void doctor_check_fronts(struct doctor *doctor); /* what must be the same on all fronts */
+void doctor_check_fronts(struct doctor *doctor); /* facts that must be equal on all fronts */
 struct host;
 struct firewall;
 void doctor_check_criu(struct doctor *doctor, const struct host *host);     /* of this machine */
@@ -43,8 +42,8 @@ void doctor_check_database_clock(struct doctor *doctor);
 void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
-void doctor_check_work(struct doctor *doctor);       /* dispatcher, what waits, last pause */
-void doctor_check_archive(struct doctor *doctor);    /* its storage, and what waits for it */
+void doctor_check_work(struct doctor *doctor);       /* dispatcher, late work, last pause */
+void doctor_check_archive(struct doctor *doctor);    /* its storage, and late copies */
 void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
 void doctor_check_certificate(struct doctor *doctor);
 void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */

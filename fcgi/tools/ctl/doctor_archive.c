@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The archive: whether its storage takes and gives back an object, and what waits for it. */
+/* Check the archive: whether its storage takes and returns an object, and late copies. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static int probe(struct objects *objects, struct error **err)
         objects_read(objects, PROBE_KEY, 0, back, sizeof back, &got, err) < 0)
         return -1;
     if (got != strlen(PROBE_TEXT) || memcmp(back, PROBE_TEXT, got))
-        return error_set(err, ERR_CONFIG, "it gives back something else than what was written");
+        return error_set(err, ERR_CONFIG, "it returns other bytes than were written");
     return objects_delete(objects, PROBE_KEY, err);
 }
 
@@ -46,12 +46,12 @@ static void check_storage(struct doctor *doctor)
     }
     objects_close(objects);
     if (result == 0)
-        doctor_ok(doctor, "archive", "Objects can be written to %s, read and removed.",
+        doctor_ok(doctor, "archive", "Writing to %s, reading and deleting work.",
                   doctor->ctl->settings->archive_url);
     else
         doctor_wrong(doctor, "archive",
-                     "See archive_url, archive_region and archive_credentials_file, and whether "
-                     "the storage is there.",
+                     "Check archive_url, archive_region and archive_credentials_file, and that the "
+                     "storage answers.",
                      "%s.", err->message);
 }
 
@@ -63,18 +63,16 @@ static void check_copies(struct doctor *doctor)
         doctor_wrong(doctor, "archive", "See the line about the database.", "%s.", err->message);
     else if (report.failing)
         doctor_wrong(doctor, "archive", "The log of sandlot-dispatcher names them.",
-                     "%llu copies fail, the last one by: %s.", (unsigned long long)report.failing,
+                     "%llu copies fail. The last error: %s.", (unsigned long long)report.failing,
                      report.failure);
     else if (report.behind && report.behind_since_ms < clock_now_ms() - LATE_MS)
-        doctor_wrong(
-            doctor, "archive",
-            "See archive_kib_s, and whether the storage is fast enough for what is paused.",
-            "%llu paused sandboxes and checkpoints should be in it and are not, the first of them "
-            "for more than an hour.",
-            (unsigned long long)report.behind);
+        doctor_wrong(doctor, "archive", "Raise archive_kib_s, or use a faster storage.",
+                     "%llu paused sandboxes and checkpoints are not in the archive yet; the oldest "
+                     "is more than an hour late.",
+                     (unsigned long long)report.behind);
     else
         doctor_ok(doctor, "archive",
-                  "It has %llu sandboxes and %llu checkpoints; %llu are on their way.",
+                  "The archive has %llu sandboxes and %llu checkpoints; %llu are being copied.",
                   (unsigned long long)report.whole[ARCHIVE_SANDBOX],
                   (unsigned long long)report.whole[ARCHIVE_CHECKPOINT],
                   (unsigned long long)report.behind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Leases, deadlines and what is shown compare times that different machines wrote. */
+/* Leases, deadlines and answers compare times that different machines wrote. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 #define APART_MS 500
 
-/* A question was under way from before_ms to after_ms, and the answer is as old as half of that. */
+/* A query took from before_ms to after_ms; the answer is half as old as this time. */
 static void report(struct doctor *doctor, const char *whose, int64_t before_ms, int64_t after_ms,
                    int64_t there_ms)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether incusd finds a CRIU that can keep a container's memory. Incus does not say; it is looked
- * for where incusd itself would: in the PATH of its process, on this machine, and asked what it
- * thinks of the kernel. CRIU before 4.2 cannot dump a socket on Linux 6.16 and later.
+ * Whether incusd finds a CRIU that can keep a container's memory. Incus does not report it. This
+ * check therefore looks in the PATH of incusd's process on this machine, and lets CRIU check the
+ * kernel. CRIU before 4.2 cannot dump a socket on Linux 6.16 and later.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -38,7 +38,7 @@ static int daemon_pid(struct doctor *doctor, const struct host *host)
     return pid;
 }
 
-/* Reads a file of /proc. Returns its size, 0 when there is none to read. */
+/* Read a file of /proc. Returns its size, 0 without one. */
 static size_t read_proc(int pid, const char *name, char *out, size_t size)
 {
     autofree char *path = xasprintf("/proc/%d/%s", pid, name);
@@ -66,7 +66,7 @@ static const char *variable(char *const *variables, const char *name)
     return "";
 }
 
-/* The first program of that name in a PATH; "" if there is none. */
+/* Find the first program with that name in a PATH; "" without one. */
 static void find_program(const char *path, const char *name, char *out, size_t size)
 {
     for (size_t length; *path; path += length + (path[length] == ':')) {
@@ -78,8 +78,8 @@ static void find_program(const char *path, const char *name, char *out, size_t s
     out[0] = '\0';
 }
 
-/* What the program prints when it is called with one argument. Returns its exit status, -1 when it
- * could not be run or was ended by a signal. */
+/* Run the program with one argument and read its output. Returns its exit status, -1 when it could
+ * not be run or was ended by a signal. */
 static int ask(const char *program, const char *argument, char *const *environment, char *out,
                size_t size)
 {
@@ -134,16 +134,15 @@ static void judge(struct doctor *doctor, const char *program, char *const *envir
                      "The CRIU that incusd finds, %s, is %u.%u; %d.%d or newer is needed.", program,
                      major, minor, LEAST_MAJOR, LEAST_MINOR);
     else if (ask(program, "check", environment, answer, sizeof answer) != 0)
-        doctor_wrong(
-            doctor, "criu",
-            "Boot a kernel that has what it names; until then a pause keeps the disk only.",
-            "The CRIU that incusd finds, %s, says that it cannot keep memory on this "
-            "kernel: %s.",
-            program, last_line(answer));
+        doctor_wrong(doctor, "criu",
+                     "Boot a kernel with the features that it names; until then a pause keeps the "
+                     "disk only.",
+                     "The CRIU that incusd finds, %s, says that it cannot keep memory on this "
+                     "kernel: %s.",
+                     program, last_line(answer));
     else
-        doctor_ok(doctor, "criu",
-                  "incusd finds CRIU %u.%u at %s, which has what it needs of the kernel.", major,
-                  minor, program);
+        doctor_ok(doctor, "criu", "incusd finds CRIU %u.%u at %s, and the kernel supports it.",
+                  major, minor, program);
 }
 
 void doctor_check_criu(struct doctor *doctor, const struct host *host)

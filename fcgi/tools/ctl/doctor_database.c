@@ -17,7 +17,7 @@ static bool is_here(const char *server)
            str_equal(server, "::1");
 }
 
-/* What goes over a network in the clear: sandboxes' secrets are sealed, all else is not. */
+/* Data in clear on a network: sandboxes' secrets are sealed, other data is not. */
 static void check_encryption(struct doctor *doctor, const char *server)
 {
     const char *cipher = db_cipher(doctor->ctl->db);
@@ -25,14 +25,14 @@ static void check_encryption(struct doctor *doctor, const char *server)
         doctor_ok(doctor, "database", "The connection to %s is encrypted with %s.", server, cipher);
     else
         doctor_note(doctor, "database",
-                    "The connection to %s is not encrypted; with database_tls_ca_file it is, and "
-                    "the server proves who it is.",
+                    "The connection to %s is not encrypted. Set database_tls_ca_file to encrypt it "
+                    "and to check the server's certificate.",
                     server);
 }
 
-/* A server says nothing of its file system to a login without the right to read and write all its
- * files. Of one on this machine it can be asked here; what is no directory here, or not to be seen,
- * belongs to a server behind a tunnel. */
+/* A server does not show its file system to a user without the right to all files. For a server on
+ * this machine, the check asks the kernel. A directory that does not exist here belongs to a server
+ * behind a tunnel. */
 static void check_room(struct doctor *doctor)
 {
     char directory[1024];
@@ -45,8 +45,8 @@ static void check_room(struct doctor *doctor)
     uint64_t free_mb = (uint64_t)room.f_bavail * room.f_frsize >> 20;
     if (room.f_bavail < room.f_blocks / ROOM_SHARE)
         doctor_wrong(doctor, "database",
-                     "Make room on the file system, or give it more: without any, every change is "
-                     "refused.",
+                     "Free or add space on the file system. The database refuses every change when "
+                     "it is full.",
                      "The file system of %s has %" PRIu64 " MiB left.", directory, free_mb);
     else
         doctor_ok(doctor, "database", "The file system of %s has %" PRIu64 " MiB left.", directory,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The storage pool of a host that is this machine, from the outside: whether a part of it is kept
- * from the guests, what deleted sandboxes are still charged with, and whether what lies in it is
- * encrypted.
+ * The storage pool of a host that is this machine, from the outside: its reserve, the space that
+ * deleted sandboxes still occupy, and its encryption.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -22,7 +21,7 @@
 #define STACKED_MAX    8                   /* devices upon devices, and files upon devices */
 #define ORPHANS_NOTICE (UINT64_C(1) << 30)
 
-/* The first line of a file of the kernel's; "" when there is none. */
+/* Read the first line of a file of the kernel; "" without one. */
 static const char *read_line(const char *path, char *out, size_t size)
 {
     autofclose FILE *file = fopen(path, "re");
@@ -95,13 +94,13 @@ static void check_encryption(struct doctor *doctor, const struct host *host, con
         return;
     if (is_encrypted(device.st_rdev, 0))
         doctor_ok(doctor, "encryption",
-                  "Pool %s of %s is encrypted at rest, memory of paused sandboxes included.",
+                  "Storage pool %s of %s is encrypted, memory of paused sandboxes included.",
                   host->pool, host->name);
     else
         doctor_note(doctor, "encryption",
-                    "Pool %s of %s is not encrypted: the disks of sandboxes, and the memory of "
-                    "paused ones with their environments, lie on %s in clear. dm-crypt under the "
-                    "pool encrypts them.",
+                    "Storage pool %s of %s is not encrypted: the disks of sandboxes, and the "
+                    "memory of paused sandboxes with their environments, are readable on %s. To "
+                    "encrypt them, see doc/howto/encrypt-the-pool.md.",
                     host->pool, host->name, source);
 }
 
@@ -143,14 +142,15 @@ static void check_guard(struct doctor *doctor, const struct host *host, const ch
     autofree char *path = xasprintf(BTRFS_DIR "/%s/qgroups/1_0/max_referenced", uuid);
     uint64_t limit = strtoull(read_line(path, text, sizeof text), NULL, 10);
     if (limit)
-        doctor_ok(doctor, "reserve", "A part of pool %s of %s is kept from its guests.", host->pool,
+        doctor_ok(doctor, "reserve",
+                  "Storage pool %s of %s has a reserve that sandboxes cannot use.", host->pool,
                   host->name);
     else
         doctor_wrong(doctor, "reserve",
                      "Start sandlot-pool on the host; it needs simple quotas (`btrfs quota enable "
                      "--simple`).",
-                     "Nothing of pool %s of %s is kept from its guests: one of them can fill it, "
-                     "and then pauses of all others lose their memory.",
+                     "Storage pool %s of %s has no reserve: one sandbox can fill it, and then the "
+                     "pauses of all others lose their memory.",
                      host->pool, host->name);
 }
 
@@ -160,11 +160,10 @@ static void check_orphans(struct doctor *doctor, const struct host *host, const 
     autofree char *path = xasprintf(GUARD_DIR "/%s", uuid);
     uint64_t orphans = strtoull(read_line(path, text, sizeof text), NULL, 10);
     if (orphans >= ORPHANS_NOTICE)
-        doctor_note(
-            doctor, "quota",
-            "%.1f GiB of pool %s of %s were written by sandboxes that are deleted, and live "
-            "on in checkpoints and templates made of them.",
-            (double)orphans / (1 << 30), host->pool, host->name);
+        doctor_note(doctor, "quota",
+                    "%.1f GiB of storage pool %s of %s were written by deleted sandboxes; "
+                    "checkpoints and templates still use them.",
+                    (double)orphans / (1 << 30), host->pool, host->name);
 }
 
 void doctor_check_disk(struct doctor *doctor, const struct host *host)

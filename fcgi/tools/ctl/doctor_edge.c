@@ -26,14 +26,14 @@ static void check_socket(struct doctor *doctor, const char *setting, const char 
         doctor_ok(doctor, "workers", "%s %s answers.", setting, path);
     else if (err->code == ERR_RUNTIME_UNAVAILABLE)
         doctor_wrong(doctor, "workers",
-                     "All workers of this pool are busy or none runs: look at their log, or start "
-                     "more.",
+                     "All workers of this worker pool are busy, or none runs. Read their log, or "
+                     "start more.",
                      "%s: %s.", setting, err->message);
     else
-        doctor_wrong(doctor, "workers",
-                     "Start the workers of this pool, and check that the setting names their "
-                     "socket.",
-                     "%s: %s.", setting, err->message);
+        doctor_wrong(
+            doctor, "workers",
+            "Start the workers of this worker pool, and check that the setting names their socket.",
+            "%s: %s.", setting, err->message);
 }
 
 /* It speaks HTTP, and says nothing unasked. */
@@ -46,9 +46,9 @@ static void check_events(struct doctor *doctor)
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
         doctor_ok(doctor, "workers", "events_socket %s accepts connections.", path);
     else
-        doctor_wrong(doctor, "workers",
-                     "Start sandlot-events, and check that the setting names its socket.",
-                     "Nobody can wait for events: events_socket %s: %s.", path, strerror(errno));
+        doctor_wrong(
+            doctor, "workers", "Start sandlot-events, and check that the setting names its socket.",
+            "Clients cannot wait for events: events_socket %s: %s.", path, strerror(errno));
 }
 
 /* Whether this machine accepts connections at its own port; errno says why not. */
@@ -69,8 +69,7 @@ static bool accepts(int family, unsigned port)
 static void check_nginx_port(struct doctor *doctor, unsigned port, const char *consequence)
 {
     static const char start[] =
-        "Start nginx with the files of `sandlotctl nginx-config`; `nginx -t` says what is wrong "
-        "with them.";
+        "Start nginx with the files of `sandlotctl nginx-config`; `nginx -t` checks them.";
     if (!accepts(AF_INET, port))
         doctor_wrong(doctor, "nginx", start,
                      "Nothing listens on port %u of this machine, so %s: %s.", port, consequence,
@@ -103,15 +102,14 @@ static void check_port_reuse(struct doctor *doctor)
     if (fd < 0 || read(fd, &value, 1) != 1)
         doctor_note(doctor, "ports", "%s cannot be read: %s.", TW_REUSE_FILE, strerror(errno));
     else if (value == '1')
-        doctor_ok(doctor, "ports", "Ports of nginx's closed connections are used again.");
+        doctor_ok(doctor, "ports", "The kernel reuses the ports of nginx's closed connections.");
     else
         doctor_wrong(
             doctor, "ports",
             "Run `sysctl net.ipv4.tcp_tw_reuse=1`; load-network does so at each start where "
             "the value is 2.",
-            "net.ipv4.tcp_tw_reuse is %c: ports of nginx's closed connections are held for "
-            "a minute, and a preview that gets more than 400 requests a second runs out of "
-            "them.",
+            "net.ipv4.tcp_tw_reuse is %c: the kernel holds the port of each closed connection of "
+            "nginx for a minute. A preview with more than 400 requests a second runs out of ports.",
             value);
 }
 
@@ -152,12 +150,12 @@ static void check_names(struct doctor *doctor, const char *path)
     autofree char *foreign = find_foreign(doctor->ctl->settings, path);
     if (foreign)
         doctor_wrong(doctor, "certificate",
-                     "Get one for the host of data_plane_host, for its wildcard, and for the hosts "
-                     "of base_url and console_url where those are others.",
+                     "Get a certificate for the host of data_plane_host, for its wildcard, and for "
+                     "the hosts of base_url and console_url.",
                      "%s is not for %s.", path, foreign);
 }
 
-/* nginx reads the file when it starts, and when it is told to. */
+/* nginx reads the file at its start and at each reload. */
 static void check_served(struct doctor *doctor, int64_t expires_at_ms)
 {
     error_auto ignored = NULL;
@@ -171,7 +169,7 @@ static void check_served(struct doctor *doctor, int64_t expires_at_ms)
         return;
     clock_format_iso8601(served_ms, at);
     doctor_wrong(doctor, "certificate", "Reload nginx: `systemctl reload nginx`.",
-                 "nginx shows another certificate than %s, one that is valid until %s.",
+                 "nginx does not use %s, but another certificate, which is valid until %s.",
                  settings->tls_certificate_file, at);
 }
 

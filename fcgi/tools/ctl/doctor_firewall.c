@@ -7,7 +7,7 @@
 #include "host/runtimes.h"
 #include "network/firewall_client.h"
 
-/* Without it each of these creates waits for Incus, and nothing else tells. */
+/* Without it each of these creates waits for Incus, and no other check shows this. */
 static void check_sizing(struct doctor *doctor, const struct host *host, struct firewall *firewall)
 {
     error_auto err = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether this front has what the others have. */
+/* Check that this front has the same keys and settings as the others. */
 #include "ctl/doctor.h"
 #include "front/front.h"
 
@@ -9,22 +9,23 @@ static void report_ring(struct doctor *doctor, const struct front_ring *found)
     if (found->other)
         doctor_wrong(
             doctor, "key ring",
-            "Bring the file of another front here and restart the programs; where it is "
-            "lost, `sandlotctl keyring forget` lets this one count.",
-            "%s has another key %u than the deployment: nothing that is sealed here can be "
-            "opened by other fronts, and programs do not start with it.",
+            "Copy the file of another front to this machine and restart the programs. If that file "
+            "is lost, `sandlotctl keyring forget` makes this file the right one.",
+            "%s has another key %u than the deployment: other fronts cannot open the data that "
+            "this front seals, and programs do not start with the file.",
             path, found->other);
     else if (found->lacks)
         doctor_wrong(doctor, "key ring",
                      "Copy the file of another front here and restart the programs.",
-                     "%s lacks key %u, which other fronts use: what they seal cannot be opened "
-                     "here.",
+                     "%s lacks key %u, which other fronts use: this front cannot open the data "
+                     "that they seal.",
                      path, found->lacks);
     else if (found->to_add)
-        doctor_wrong(doctor, "key ring",
-                     "Copy the file of the front with `sandlotctl keyring add` here and restart "
-                     "the programs, before `sandlotctl keyring use` there.",
-                     "%s lacks key %u, which is to be used next.", path, found->to_add);
+        doctor_wrong(
+            doctor, "key ring",
+            "Copy the file of the front where you ran `sandlotctl keyring add` to this machine and "
+            "restart the programs. Do this before you run `sandlotctl keyring use`.",
+            "%s lacks key %u, which is to be used next.", path, found->to_add);
     else
         doctor_ok(doctor, "key ring", "%s has all keys of the deployment.", path);
 }
@@ -52,7 +53,8 @@ void doctor_check_fronts(struct doctor *doctor)
     if (front_compare(doctor->ctl->db, doctor->ctl->settings, &list, &count, &fronts, &err) < 0)
         doctor_wrong(doctor, "front", "See the line about the database.", "%s.", err->message);
     for (unsigned i = 0; i < count; i++)
-        doctor_wrong(doctor, "front", "Write the same into both, and restart the programs there.",
+        doctor_wrong(doctor, "front",
+                     "Set the same value on both fronts, and restart the programs.",
                      "%s is \"%s\" here and \"%s\" on the front %s.", list[i].setting, list[i].here,
                      list[i].there, list[i].front);
     if (fronts && !count && !err)

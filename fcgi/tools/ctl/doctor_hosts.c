@@ -42,11 +42,11 @@ static void check_room(struct doctor *doctor, const struct host *host, struct in
                      "Pool %s of %s is %s: %.1f of %.1f GiB are used, and %s.", host->pool,
                      host->name, percent < POOL_FULL ? "nearly full" : "full", used_gb, total_gb,
                      host->storage.total_mb && host_pool_is_nearly_full(&host->storage)
-                         ? "nothing new is put on it"
+                         ? "the host takes nothing new"
                          : "pauses cannot keep memory without room");
 }
 
-/* What is promised, beside what is there. */
+/* Compare the promised space with the storage pool. */
 static void check_promise(struct doctor *doctor, const struct host *host)
 {
     const struct host_pool *pool = &host->storage;
@@ -55,8 +55,8 @@ static void check_promise(struct doctor *doctor, const struct host *host)
         return;
     if (!host->disk_overcommit)
         doctor_note(doctor, "disk",
-                    "%s promises disks without end: %llu GiB now, of a pool of %llu GiB. "
-                    "--disk-overcommit of `sandlotctl host add` sets an end.",
+                    "%s promises disks without a limit: %llu GiB now, with a storage pool of %llu "
+                    "GiB. --disk-overcommit of `sandlotctl host add` sets a limit.",
                     host->name, (unsigned long long)pool->promised_gb, (unsigned long long)pool_gb);
     else if (pool->promised_gb * 10 >= most_gb * 9)
         doctor_note(doctor, "disk",
@@ -74,8 +74,8 @@ static void check_memory(struct doctor *doctor, const struct host *host)
 {
     if (host->memory_low)
         doctor_wrong(doctor, "room",
-                     "End what else runs on it, delete or pause sandboxes, or promise less "
-                     "(--memory-mb and --memory-overcommit of `sandlotctl host add`).",
+                     "Stop other programs on this host, delete or pause sandboxes, or promise less "
+                     "memory (--memory-mb and --memory-overcommit of `sandlotctl host add`).",
                      "%s has less than host_memory_kept_percent of its memory left; it takes no "
                      "new sandboxes.",
                      host->name);
@@ -149,14 +149,14 @@ static void check_starts(struct doctor *doctor, const struct host *host)
         oldest_ms = at_ms < oldest_ms ? at_ms : oldest_ms;
     }
     if (count)
-        doctor_wrong(doctor, "starts",
-                     "If it does not restore gigabytes of memory, restart incusd there "
-                     "(`systemctl restart incus`): what runs goes on, and the starts are tried "
-                     "again.",
-                     "Incus on %s has been busy with %zu start%s for minutes, the first for %lld "
-                     "seconds.",
-                     host->name, count, count == 1 ? "" : "s",
-                     (long long)(clock_now_ms() - oldest_ms) / 1000);
+        doctor_wrong(
+            doctor, "starts",
+            "If it does not restore gigabytes of memory, restart incusd there (`systemctl restart "
+            "incus`). Running sandboxes keep running, and the starts are repeated.",
+            "Incus on %s has been busy with %zu start%s for minutes, the first for %lld "
+            "seconds.",
+            host->name, count, count == 1 ? "" : "s",
+            (long long)(clock_now_ms() - oldest_ms) / 1000);
     else
         doctor_ok(doctor, "starts", "No start on %s takes minutes.", host->name);
 }
@@ -175,7 +175,7 @@ static int check_host(struct doctor *doctor, const struct host *host, size_t *in
     return 0;
 }
 
-/* Whether the dispatcher hears of what ends there; without a dispatcher that is another line. */
+/* Check the event stream of the host. Another check reports a missing dispatcher. */
 static void check_events(struct doctor *doctor, const struct host *host)
 {
     error_auto err = NULL;
@@ -184,14 +184,14 @@ static void check_events(struct doctor *doctor, const struct host *host)
         host_is_heard(doctor->ctl->db, host->id, &heard, &err) < 0)
         doctor_wrong(doctor, "events", "See the line about the database.", "%s.", err->message);
     else if (heard)
-        doctor_ok(doctor, "events", "Incus on %s tells of sandboxes that end, the moment they do.",
+        doctor_ok(doctor, "events", "Incus on %s reports each sandbox that stops, at once.",
                   host->name);
     else if (watched)
         doctor_wrong(doctor, "events",
-                     "The log of sandlot-dispatcher says why; it tries again every few seconds. "
-                     "Between it and Incus nothing may stand that does not pass WebSockets on.",
-                     "The event stream of %s is down: what ends there by itself is found by "
-                     "listing all of its instances every second.",
+                     "The log of sandlot-dispatcher names the reason; the dispatcher tries again "
+                     "every few seconds. A proxy between the two must pass WebSockets.",
+                     "The event stream of %s is down: the dispatcher lists all instances there "
+                     "every second, to find those that stopped.",
                      host->name);
 }
 
@@ -237,12 +237,11 @@ static void check_sources(struct doctor *doctor, const struct host *host)
     autofree struct template_version *missing = NULL;
     unsigned count;
     if (template_missing_sources(doctor->ctl->db, host->id, &missing, &count, &err) == 0 && count)
-        doctor_note(
-            doctor, "template",
-            "Host %s has no source of %s:%u%s; sandboxes of it start on other hosts until these "
-            "are full. `sandlotctl host activate %s` builds what is missing.",
-            host->name, missing[0].slug, missing[0].version, count > 1 ? " and others" : "",
-            host->name);
+        doctor_note(doctor, "template",
+                    "Host %s has no source of template %s:%u%s; its sandboxes start on other "
+                    "hosts. `sandlotctl host activate %s` builds the missing sources.",
+                    host->name, missing[0].slug, missing[0].version, count > 1 ? " and others" : "",
+                    host->name);
 }
 
 struct hosts_check {
@@ -250,7 +249,8 @@ struct hosts_check {
     unsigned active;
 };
 
-/* As its monitor has seen it; whatever else is asked of such a host ends in the same. */
+/* The condition that its monitor has recorded; further checks of this host would fail in the same
+ * way. */
 static bool report_condition(struct doctor *doctor, const struct host *host)
 {
     int64_t since_ms;
@@ -260,17 +260,17 @@ static bool report_condition(struct doctor *doctor, const struct host *host)
         return true;
     clock_format_iso8601(since_ms, since);
     if (host->condition.down_since_ms)
-        doctor_wrong(
-            doctor, "host",
-            "Bring the machine, its network or its relay back; all that it has is there "
-            "again then. If that cannot be, `sandlotctl host lost` gives it up.",
-            "%s is %s since %s: neither its Incus nor its relay answers, and nothing on it "
-            "is reached.",
-            host->name, condition, since);
+        doctor_wrong(doctor, "host",
+                     "Repair the machine, its network or its relay; then its sandboxes are back. "
+                     "If you cannot, `sandlotctl host lost` gives the host up.",
+                     "%s is %s since %s: neither its Incus nor its relay answers, so clients "
+                     "cannot reach its sandboxes.",
+                     host->name, condition, since);
     else
         doctor_wrong(doctor, "host",
-                     "Look at Incus on that machine; what runs there is reached meanwhile.",
-                     "%s is %s since %s: its Incus does not answer, so nothing can be begun there.",
+                     "Check Incus on that machine. Clients can still reach the running sandboxes.",
+                     "%s is %s since %s: its Incus does not answer, so no sandbox can start, pause "
+                     "or resume there.",
                      host->name, condition, since);
     return false;
 }
@@ -281,7 +281,7 @@ static int examine(void *context, const struct host *host, struct error **err)
     struct doctor *doctor = check->doctor;
     (void)err;
     if (host->state == HOST_JOINING)
-        return 0; /* doctor_check_joins() has what it waits for */
+        return 0; /* doctor_check_joins() reports it */
     check->active += host->state == HOST_ACTIVE;
     if (!report_condition(doctor, host))
         return 0;

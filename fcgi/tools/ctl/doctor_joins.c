@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Machines that are to become hosts, and what they wait for. */
+/* Check the machines that are joining. */
 #include "base/clock.h"
 #include "ctl/doctor.h"
 #include "joining/join.h"
 
-/* So long each of it may take before it hangs. */
+/* Longest normal time of each step. */
 #define SETTING_UP_MS (15 * 60 * (int64_t)1000)
 #define TRIAL_MS      (2 * 60 * (int64_t)1000)
 
 static void report_setting_up(struct doctor *doctor, const struct join *join, const char *since)
 {
     if (clock_now_ms() - join->since_ms < SETTING_UP_MS)
-        doctor_note(doctor, "join", "%s joins since %s: the machine at %s sets itself up.",
+        doctor_note(doctor, "join",
+                    "%s has been joining since %s: the machine at %s is setting itself up.",
                     join->name, since, join->address);
     else
         doctor_wrong(doctor, "join",
-                     "Look at what sandlot-host-join says on that machine, and run it there again "
-                     "with the same token; or give it up with `sandlotctl host remove`.",
-                     "%s joins since %s, and the machine at %s has not said that it is set up.",
+                     "Read the output of sandlot-host-join on that machine, and run it again there "
+                     "with the same token; or end the joining with `sandlotctl host remove`.",
+                     "%s has been joining since %s, and the machine at %s has not reported that it "
+                     "is set up.",
                      join->name, since, join->address);
 }
 
@@ -25,16 +27,17 @@ static void report_trial(struct doctor *doctor, const struct join *join, const c
 {
     if (*join->failure)
         doctor_wrong(doctor, "join",
-                     "It is tried again every few seconds until it succeeds; `sandlotctl host "
-                     "remove` gives it up.",
-                     "%s is set up since %s, and its trial fails: %s", join->name, since,
+                     "The dispatcher repeats the trial every few seconds until it succeeds; "
+                     "`sandlotctl host remove` ends the joining.",
+                     "%s has been set up since %s, and its trial fails: %s", join->name, since,
                      join->failure);
     else if (clock_now_ms() - join->since_ms < TRIAL_MS)
-        doctor_note(doctor, "join", "%s is set up since %s; a sandbox is tried there.", join->name,
-                    since);
+        doctor_note(doctor, "join",
+                    "%s has been set up since %s; the dispatcher tries a sandbox there.",
+                    join->name, since);
     else
         doctor_wrong(doctor, "join", "Start sandlot-dispatcher, or look at its log.",
-                     "%s is set up since %s, and no dispatcher has tried a sandbox there.",
+                     "%s has been set up since %s, and no dispatcher has tried a sandbox there.",
                      join->name, since);
 }
 

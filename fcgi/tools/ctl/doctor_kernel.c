@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel of a runtime host of this machine must not let sandboxes do: write to the host
- * through lxcfs, or use up what is counted for the whole machine.
+ * Check that the kernel of this runtime host does not let sandboxes write to the host through
+ * lxcfs, or use up the machine's counts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,14 +31,14 @@ static void check_lxcfs(struct doctor *doctor)
     else
         doctor_wrong(doctor, "lxcfs",
                      "Run `mount -o remount,ro " LXCFS
-                     "`, which also mends the sandboxes that run; the drop-in of lxcfs.service "
+                     "`, which also repairs the running sandboxes; the drop-in of lxcfs.service "
                      "does so at each start.",
                      "lxcfs at " LXCFS
-                     " can be written to: before version 6.0 any user of any sandbox changes the "
+                     " is writable: before version 6.0 any user of any sandbox can change the "
                      "processors of the host through it.");
 }
 
-/* What load-network sets; less lets one sandbox stop others. */
+/* The values of load-network; with less, one sandbox could stop others. */
 static const struct {
     const char *name, *file;
     long least;
@@ -53,7 +53,7 @@ static const struct {
     {"kernel.pty.max", "/proc/sys/kernel/pty/max", 65536},
 };
 
-/* The number in a file of /proc; -1 with errno when there is none. */
+/* Read the number in a file of /proc; -1 with errno on failure. */
 static long read_number(const char *path)
 {
     char text[32];
@@ -74,11 +74,11 @@ static void check_counts(struct doctor *doctor)
         doctor_wrong(doctor, "kernel",
                      "Run load-network (sandlot-nftables.service), which raises it, and look for a "
                      "file of /etc/sysctl.d that sets it back.",
-                     "%s is %ld: one sandbox can use that up for the whole host.", counts[i].name,
+                     "%s is %ld: one sandbox can use it up for the whole host.", counts[i].name,
                      value);
     }
     if (high)
-        doctor_ok(doctor, "kernel", "What the kernel counts for all sandboxes together is raised.");
+        doctor_ok(doctor, "kernel", "The kernel's limits for all sandboxes together are raised.");
 }
 
 void doctor_check_kernel(struct doctor *doctor, const char *host_url)

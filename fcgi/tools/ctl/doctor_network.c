@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What all sandboxes of this machine share in the kernel: its connection table. A full one refuses
- * connections to everybody, nginx among them; conf/nftables/load-network.in sets its size. And what
- * a policy opens that says allow_package_registry_access.
+ * Check the connection table, which all sandboxes of this machine share. A full one refuses
+ * connections to everybody, nginx among them; conf/nftables/load-network.in sets its size. Also
+ * check the entries of allow_package_registry_access.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define COUNT_FILE         "/proc/sys/net/netfilter/nf_conntrack_count"
 #define MAX_FILE           "/proc/sys/net/netfilter/nf_conntrack_max"
 
-/* The number that stands in a file of the kernel. Returns 0, or -1 when there is none. */
+/* Read the number in a file of the kernel. Returns 0, or -1 on failure. */
 static int read_number(const char *path, unsigned long *number)
 {
     autofclose FILE *file = fopen(path, "re");
@@ -30,7 +30,7 @@ void doctor_check_connections(struct doctor *doctor, const struct host *host)
     if (!str_starts_with(host->url, "unix://"))
         return; /* another machine's table */
     if (read_number(COUNT_FILE, &count) < 0 || read_number(MAX_FILE, &max) < 0 || !max)
-        doctor_note(doctor, "connections", "How full the connection table is cannot be read (%s).",
+        doctor_note(doctor, "connections", "Cannot read the size of the connection table (%s).",
                     COUNT_FILE);
     else if (count * 100 / max >= TABLE_FULL_PERCENT)
         doctor_wrong(doctor, "connections",

@@ -56,17 +56,16 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
     int64_t expires_at_ms;
     error_auto err = NULL;
     autofree char *what = xasprintf("The certificate of the relay of %s", host->name);
-    autofree char *advice =
-        xasprintf("Run `sandlotctl host certificate %s`, copy what it makes there, and reload "
-                  "nginx on that machine.",
-                  host->name);
+    autofree char *advice = xasprintf("Run `sandlotctl host certificate %s`, copy the files to "
+                                      "that machine, and reload nginx there.",
+                                      host->name);
     if (!host->relay_url)
         return;
     if (runtimes_link(ctl->runtimes, ctl->db, host->id, &link, &err) < 0)
         doctor_wrong(doctor, "relay", "See doc/howto/second-host.md.", "%s.", err->message);
     else if (http_link_ask(link, ASK_MOST_MS, &expires_at_ms, &err) < 0)
         doctor_wrong(doctor, "relay",
-                     "Look at nginx on that machine, and at the certificates of both sides.",
+                     "Check nginx on that machine, and the certificates of both sides.",
                      "The relay of %s at %s does not answer: %s.", host->name, host->relay_url,
                      err->message);
     else if (expires_at_ms)

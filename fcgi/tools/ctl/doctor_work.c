@@ -37,21 +37,20 @@ static void check_late(struct doctor *doctor)
     for (unsigned i = 0; i < count; i++)
         overdue += counts[i].overdue;
     if (!alive)
-        doctor_wrong(
-            doctor, "dispatcher", "Start sandlot-dispatcher.",
-            "No dispatcher is alive: deadlines pass without effect, and what a worker left "
-            "behind stays as it is.");
+        doctor_wrong(doctor, "dispatcher", "Start sandlot-dispatcher.",
+                     "No dispatcher runs: deadlines pass without effect, and interrupted "
+                     "operations stay unfinished.");
     else if (due || overdue)
-        doctor_wrong(doctor, "dispatcher",
-                     "Check that sandlot-dispatcher runs, and what its log says.",
+        doctor_wrong(doctor, "dispatcher", "Check that sandlot-dispatcher runs, and read its log.",
                      "%llu sandboxes are past their deadline and %llu operations have lost their "
                      "worker for more than %d seconds.",
                      (unsigned long long)due, (unsigned long long)overdue, LATE_MS / 1000);
     else
-        doctor_ok(doctor, "dispatcher", "Nothing waits for it longer than it should.");
+        doctor_ok(doctor, "dispatcher", "The dispatcher is on time.");
 }
 
-/* Whether memory survives a pause shows only when one is made; say what the last ones showed. */
+/* Whether memory survives a pause shows only when one is made; report the results of the last
+ * ones. */
 static void check_pause(struct doctor *doctor)
 {
     error_auto err = NULL;
@@ -76,13 +75,13 @@ static void check_pause(struct doctor *doctor)
                   clock_format_iso8601(resume.at_ms, at));
     else if (!resume.resumed_from[0])
         doctor_note(doctor, "pause",
-                    "The sandbox of the last resume, at %s, has been put aside again; the line "
-                    "about memory tells of what was lost.",
+                    "The sandbox of the last resume, at %s, is paused again; the line about memory "
+                    "shows whether memory was lost.",
                     clock_format_iso8601(resume.at_ms, at));
     else
         doctor_note(doctor, "pause",
-                    "The last resume, at %s, started from the disk; the log of the workers says "
-                    "why, and the line about CRIU whether there is one.",
+                    "The last resume, at %s, started from the disk. Read the log of the workers "
+                    "and the line about CRIU for the reason.",
                     clock_format_iso8601(resume.at_ms, at));
 }
 
@@ -116,13 +115,13 @@ static void check_stuck(struct doctor *doctor)
     }
     for (unsigned i = 0; i < count; i++)
         doctor_wrong(doctor, "operations",
-                     "Mend what it names; the dispatcher goes on trying by itself, and a delete of "
-                     "the sandbox ends all else.",
-                     "The %s of sandbox %s on host %s was tried %u times in vain: %s.",
-                     stuck[i].kind, stuck[i].sandbox_id, stuck[i].host, stuck[i].attempts,
+                     "Remove the cause that the message names; the dispatcher repeats the "
+                     "operation by itself. Deleting the sandbox ends it.",
+                     "The %s of sandbox %s on host %s failed %u times: %s.", stuck[i].kind,
+                     stuck[i].sandbox_id, stuck[i].host, stuck[i].attempts,
                      stuck[i].last_error[0] ? stuck[i].last_error : "its workers died");
     if (!count)
-        doctor_ok(doctor, "operations", "None is tried again and again.");
+        doctor_ok(doctor, "operations", "No operation fails repeatedly.");
 }
 
 static void check_warm(struct doctor *doctor)
@@ -136,13 +135,11 @@ static void check_warm(struct doctor *doctor)
     else if (!ready)
         doctor_wrong(
             doctor, "warm pool",
-            "When it stays so, the log of sandlot-dispatcher says why instances do not "
-            "start; creates take longer meanwhile.",
-            "None of the instances that should wait for the next create is ready; %llu are being "
-            "started.",
+            "If this lasts, read the log of sandlot-dispatcher. Creates take longer meanwhile.",
+            "The warm pool has no ready instance; %llu are being started.",
             (unsigned long long)starting);
     else
-        doctor_ok(doctor, "warm pool", "%llu instances wait for the next create.",
+        doctor_ok(doctor, "warm pool", "The warm pool has %llu ready instances.",
                   (unsigned long long)ready);
 }
 
@@ -155,13 +152,12 @@ static void check_counters(struct doctor *doctor)
         doctor_wrong(doctor, "counters", "See the line about the database.", "%s.", err->message);
     else if (count)
         doctor_wrong(doctor, "counters",
-                     "sandlot-dispatcher puts them right with its next sweep and says so in its "
-                     "log; when it happens again, report it.",
-                     "What the row of %s says is reserved is not what its sandboxes take (%zu "
-                     "such rows).",
+                     "sandlot-dispatcher corrects the row in its next sweep and logs it. If it "
+                     "happens again, report it.",
+                     "The reservation of %s differs from the sum of its sandboxes (%zu such rows).",
                      drifts[0].owner, count);
     else
-        doctor_ok(doctor, "counters", "What is reserved is what the sandboxes take.");
+        doctor_ok(doctor, "counters", "Each reservation equals the sum of its sandboxes.");
 }
 
 static void check_events(struct doctor *doctor)
@@ -171,14 +167,15 @@ static void check_events(struct doctor *doctor)
     if (event_backlog(doctor->ctl->db, &count, &lag_ms, &err) < 0)
         doctor_wrong(doctor, "events", "See the line about the database.", "%s.", err->message);
     else if (lag_ms > LATE_MS)
-        doctor_wrong(doctor, "events", "Check that sandlot-dispatcher runs, and what its log says.",
-                     "%llu events wait until they can be read, the first for %llu seconds.",
+        doctor_wrong(doctor, "events", "Check that sandlot-dispatcher runs, and read its log.",
+                     "%llu events cannot be read yet; the oldest has waited for %llu seconds.",
                      (unsigned long long)count, (unsigned long long)lag_ms / 1000);
     else
-        doctor_ok(doctor, "events", "None waits for longer than it should.");
+        doctor_ok(doctor, "events", "No event is late.");
 }
 
-/* Moves to other hosts of what is no stopped sandbox; those of stopped ones are operations. */
+/* Moves of checkpoints, volumes, template sources and running sandboxes. (Moves of stopped
+ * sandboxes are operations.) */
 static void check_moves(struct doctor *doctor)
 {
     error_auto err = NULL;
@@ -194,14 +191,13 @@ static void check_moves(struct doctor *doctor)
             continue;
         failed = true;
         doctor_note(doctor, "moves",
-                    "%llu moves of kind %s failed of late, one because: %s. They stay where they "
-                    "are; a drain tries again after a minute.",
+                    "%llu moves of kind %s failed lately, one because: %s. The objects stay on "
+                    "their host; a drain tries again after a minute.",
                     (unsigned long long)counts[i].count, counts[i].kind, counts[i].last_error);
     }
     if (!failed)
         doctor_ok(doctor, "moves",
-                  "No move of a checkpoint, volume, template or running sandbox "
-                  "failed of late.");
+                  "No move of a checkpoint, volume, template or running sandbox failed lately.");
 }
 
 /* Until then Incus would start them in another size, and hands out their processors by it. */
@@ -213,11 +209,11 @@ static void check_sizes(struct doctor *doctor)
         doctor_wrong(doctor, "sizes", "See the line about the database.", "%s.", err->message);
     else if (count)
         doctor_wrong(doctor, "sizes",
-                     "The log of the dispatcher says why; Incus of their hosts must answer.",
-                     "Incus was not told the size of %llu running sandboxes.",
+                     "Read the log of the dispatcher, and check that Incus on these hosts answers.",
+                     "Incus does not have the size of %llu running sandboxes yet.",
                      (unsigned long long)count);
     else
-        doctor_ok(doctor, "sizes", "Incus knows the size of each sandbox.");
+        doctor_ok(doctor, "sizes", "Incus has the size of each sandbox.");
 }
 
 void doctor_check_work(struct doctor *doctor)

@@ -45,6 +45,7 @@ int fastcgi_probe(const char *socket_path, int wait_ms, struct error **err)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no worker behind %s answered within %d ms",
                          socket_path, wait_ms);
     if (answer[0] != FCGI_VERSION_1 || answer[1] != FCGI_UNKNOWN_TYPE)
-        return error_set(err, ERR_CONFIG, "what listens on %s does not speak FastCGI", socket_path);
+        return error_set(err, ERR_CONFIG, "the program that listens on %s does not speak FastCGI",
+                         socket_path);
     return 0;
 }

@@ -4,6 +4,6 @@
 #include "base/error.h"
 
 /* Ask the FastCGI application behind a unix socket for a sign of life, which any worker that is
- * free gives without running a request. Errors: ERR_CONFIG (nobody listens),
+ * free gives without running a request. Errors: ERR_CONFIG (no program listens),
  * ERR_RUNTIME_UNAVAILABLE (no worker answered within wait_ms). */
 int fastcgi_probe(const char *socket_path, int wait_ms, struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a machine is given that becomes a host. */
+/* The files for a machine that becomes a host. */
 #pragma once
 
 #include <jansson.h>

@@ -25,7 +25,7 @@
 #define DEFAULT_DIR        "/etc/sandlot/nginx"
 #define SUFFIX             ".in"
 #define API_TIMEOUT_S      300 /* least wait for a worker that waits for the runtime */
-#define WAKE_MARGIN_S      30  /* what a wake may take beside resume_wait_s */
+#define WAKE_MARGIN_S      30  /* additional time of a wake after resume_wait_s */
 #define BURST_FACTOR       2
 #define ENDPOINTS_TEXT_MAX 16384
 #define NAME_CHARACTERS    "abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -38,7 +38,7 @@ struct output {
 
 struct renderer {
     const struct settings *settings;
-    const struct nginx_relay *relay; /* what is rendered is a host's; else NULL */
+    const struct nginx_relay *relay; /* the host, for files of a host; else NULL */
     const char *output_dir;
     struct output files[FILES_MAX];
     size_t count;
@@ -50,7 +50,7 @@ static char *public_port(const struct settings *settings)
     return xstrdup(colon ? colon + 1 : "443");
 }
 
-/* What stands behind a host in an address that we are found at. */
+/* The port of one of our addresses, with its colon. */
 static char *public_authority_end(const struct settings *settings)
 {
     autofree char *port = public_port(settings);
@@ -70,7 +70,7 @@ static char *front_ports(const struct settings *settings)
     return buffer_steal(&ports);
 }
 
-/* The names that are none below the data planes' domain, or need not be. */
+/* The names that may be outside the domain of the data planes. */
 static char *named_hosts(const struct settings *settings)
 {
     autofree char *api = settings_api_host(settings);
@@ -104,7 +104,8 @@ static char *preview_host_header(const struct settings *settings)
     return xstrdup(is_local ? "localhost:$sandlot_port" : "$http_host");
 }
 
-/* The pattern of an endpoint as a regular expression: what is captured is a segment of any text. */
+/* The pattern of an endpoint as a regular expression: a captured part is a segment with any
+ * text. */
 static void append_pattern(const char *pattern, struct buffer *out)
 {
     for (const char *c = pattern; *c; c++) {
@@ -117,7 +118,7 @@ static void append_pattern(const char *pattern, struct buffer *out)
     }
 }
 
-/* Lines of a map from method and path to the pool of those that may wait. HEAD is GET. */
+/* Lines of a map from method and path to the worker pool of a call that may wait. HEAD is GET. */
 /* One line for each method and pool: nginx asks one expression after the other, for each request.
  */
 static void append_waiting(const char *method, int pool, const char *upstream, struct buffer *lines)
@@ -156,7 +157,7 @@ static bool is_first_of_path(size_t at)
     return true;
 }
 
-/* Every path of the pool of files, whatever is asked of it. */
+/* Every path of the worker pool files, for each method. */
 static char *files_endpoints(void)
 {
     buffer_auto expression = BUFFER_INIT(ENDPOINTS_TEXT_MAX);
@@ -187,7 +188,7 @@ static bool has_redirect(const struct settings *settings)
 
 #define NO_RELAYS "# Every host is reached directly: relay_dir is empty.\n"
 
-/* Templates of what an installation need not have. */
+/* Templates for optional parts of an installation. */
 static const struct optional {
     const char *name;
     bool (*has)(const struct settings *settings);
@@ -201,7 +202,7 @@ static const struct optional {
     {"sandlot-relayed-preview.inc.in", has_relays, NO_RELAYS},
 };
 
-/* What stands in the place of a template; NULL: it is rendered. */
+/* The text instead of a template; NULL: render the template. */
 static const char *comment_instead(const struct settings *settings, const char *name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(optionals); i++)
@@ -210,7 +211,7 @@ static const char *comment_instead(const struct settings *settings, const char *
     return NULL;
 }
 
-/* What the relay of a host is told. */
+/* The values for the relay of a host. */
 static char *relay_value(const struct nginx_relay *relay, const char *name)
 {
     struct address_range range;
@@ -230,7 +231,7 @@ static char *relay_value(const struct nginx_relay *relay, const char *name)
     return strcmp(name, "range_last") ? NULL : xstrdup(ipv4_format(range.last, address));
 }
 
-/* What another machine has nobody here knows. */
+/* This machine does not know the abilities of another machine. */
 static bool listens_ipv6(const struct renderer *renderer)
 {
     const struct settings *settings = renderer->settings;
@@ -238,7 +239,7 @@ static bool listens_ipv6(const struct renderer *renderer)
                            : settings_listen_ipv6(settings);
 }
 
-/* What follows from settings and tables; NULL when name is no such thing. */
+/* A value that follows from settings and tables; NULL for an unknown name. */
 static char *derived_value(const struct renderer *renderer, const char *name)
 {
     const struct settings *settings = renderer->settings;

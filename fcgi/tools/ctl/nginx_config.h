@@ -7,13 +7,13 @@
 #include "config/settings.h"
 
 /* Render each NAME.in of template_dir to output_dir/NAME; output_dir (absolute) is made when it
- * is missing. @name@ stands for a setting or for what follows from one. All files are rendered
- * before the first is written, and each is replaced in one step.
- * Errors (ERR_CONFIG): an unknown placeholder, a value that nginx would not read as one word. */
+ * is missing. @name@ stands for a setting or for a value that follows from one. All files are
+ * rendered before the first is written, and each is replaced in one step. Errors (ERR_CONFIG): an
+ * unknown placeholder, a value that nginx would not read as one word. */
 int nginx_config_render(const struct settings *settings, const char *template_dir,
                         const char *output_dir, struct error **err);
 
-/* What the relay of a runtime host is told (conf/nginx/host/). */
+/* The values for the relay of a runtime host (conf/nginx/host/). */
 struct nginx_relay {
     const char *host_name;
     const char *range; /* of its sandboxes' addresses, as a host's row has it */

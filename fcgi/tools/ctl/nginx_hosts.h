@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What nginx on a front knows of the relays of other machines. */
+/* The relays of other machines, for nginx on a front. */
 #pragma once
 
 #include "host/host.h"
@@ -7,6 +7,6 @@
 #define NGINX_HOSTS_FILE "sandlot-hosts.conf"
 
 /* The text of that file, which the caller frees: an upstream with kept connections for each host
- * that has a relay. A host that is not in it yet is reached all the same, by a new connection for
- * each request; so it does not matter when nginx reads it. */
+ * that has a relay. nginx reaches a host that is not in the file yet by a new connection for each
+ * request, so a late reload does no harm. */
 char *nginx_hosts_text(const struct host *hosts, unsigned count);

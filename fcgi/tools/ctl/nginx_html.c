@@ -18,7 +18,7 @@ static char *quoted(const char *text)
     for (; *text; text++)
         buffer_printf(&word, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
     buffer_append_char(&word, '\'');
-    assert(!buffer_overflowed(&word)); /* all of it is ours */
+    assert(!buffer_overflowed(&word)); /* all characters are ours */
     return buffer_steal(&word);
 }
 

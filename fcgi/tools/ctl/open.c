@@ -18,7 +18,7 @@ int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err)
         return 0;
     if (settings_load(ctl->config_path, &ctl->settings, err) < 0)
         return -1;
-    /* Whoever sits in front of it wants to hear what is wrong, and nothing else. */
+    /* The user of the command needs errors alone. */
     log_configure(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);
     if (need == CTL_SETTINGS)
         return 0;

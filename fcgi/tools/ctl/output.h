@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a command says on standard output: JSON with --json, else the same data as a sentence or a
- * table. The JSON values are taken over. */
+/* The standard output of a command: JSON with --json, else the same data as a sentence or a table.
+ * The JSON values are taken over. */
 #pragma once
 
 #include <jansson.h>
@@ -21,7 +21,7 @@ struct ctl_column {
 void ctl_print_rows(const struct ctl *ctl, const char *name, json_t *rows,
                     const struct ctl_column *columns, unsigned count);
 
-/* Only the table, whatever --json says; rows stay the caller's. */
+/* Print the table, also with --json; rows stay the caller's. */
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns, unsigned count);
 
 /* A value as JSON with a line break; to a terminal in ASCII. flags: those of json_dumpf(). */

@@ -57,7 +57,7 @@ static int check_database(struct ctl *ctl, const struct backup *backup, bool *ol
     return result;
 }
 
-/* --- what is on hosts --- */
+/* --- objects on hosts --- */
 
 struct scratch {
     const struct backup *backup;
@@ -97,7 +97,7 @@ static int remove_instances(struct runtime *runtime, bool copies, struct error *
     return result;
 }
 
-/* Also what a check that was killed has left. */
+/* Also the leftovers of a killed check. */
 static int empty_scratch(struct runtime *runtime, struct error **err)
 {
     autofree struct runtime_volume *volumes = NULL;
@@ -140,7 +140,7 @@ static int take_in_all(struct scratch *scratch, enum backup_kind kind, struct er
     return 0;
 }
 
-/* Instances ask for the volumes that they mount; what is in those has been looked at before. */
+/* Instances need the volumes that they mount; the contents of these volumes were checked before. */
 static int make_volumes(struct scratch *scratch, struct error **err)
 {
     struct runtime *runtime = scratch->runtime;

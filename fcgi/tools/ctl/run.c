@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "ctl/ctl.h"
 
-/* The login behind sudo, when there is one; root could write whatever it wants anyway. */
+/* The user of sudo, if there is one; root could write any name anyway. */
 const char *ctl_operator(void)
 {
     const char *behind = getuid() == 0 ? getenv("SUDO_USER") : NULL;
@@ -19,7 +19,7 @@ const char *ctl_operator(void)
     return account ? account->pw_name : "";
 }
 
-/* Of whoever came over SSH. */
+/* The address of an SSH client. */
 static void client_address(char out[46])
 {
     const char *connection = getenv("SSH_CONNECTION");

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "template/template_source.h"
 
-/* What is said of a build. */
+/* Log a step of a build. */
 struct progress {
     const struct template_version *version;
     char host[sizeof((struct host *)NULL)->name]; /* that is at work, or was; "": none yet */
@@ -39,7 +39,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     return template_sources_finish(db, NULL, context, true, err);
 }
 
-/* As far as it goes: a host that does not answer keeps a stopped instance that nobody uses. */
+/* As far as possible: a host that does not answer keeps an unused stopped instance. */
 static void give_up(struct ctl *ctl, const struct template_sources *sources)
 {
     error_auto left = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The operator's template builds: the sources are made as they are for the API, with words on
- * standard error for whoever waits. */
+/* The operator's template builds: the sources are built as for the API, with progress on standard
+ * error. */
 #pragma once
 
 #include "ctl/ctl.h"
@@ -8,7 +8,8 @@
 #include "template/template.h"
 
 /* Build the sources of a version in state building on all active hosts and finish it as ready; when
- * one host fails, remove what was built and finish it as failed, with the error of that host. */
+ * one host fails, delete the finished sources and mark the version as failed, with the error of
+ * that host. */
 int source_build_all(struct ctl *ctl, struct template_version *version, struct error **err);
 
 /* Build the source of a ready version on one more host, from the very image of the others. */

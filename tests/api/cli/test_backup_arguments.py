@@ -25,8 +25,8 @@ def test_a_backup_goes_to_a_new_folder(stack, tmp_path):
 
 def test_somebody_says_what_becomes_of_the_key_ring(stack, tmp_path):
     new = str(tmp_path / "new")
-    assert "Exactly one of" in refused(stack, "backup", new)
-    assert "Exactly one of" in refused(stack, "backup", new, "--without-keys", "--recipient", "0" * 64)
+    assert "Choose one" in refused(stack, "backup", new)
+    assert "Choose one" in refused(stack, "backup", new, "--without-keys", "--recipient", "0" * 64)
     assert "64 hexadecimal digits" in refused(stack, "backup", new, "--recipient", "abc")
     empty = tmp_path / "empty"
     empty.touch()

@@ -174,7 +174,7 @@ def test_a_machine_that_fronts_do_not_reach(stack, machine, name, nobody):
     secret = machine.secret(machine.token(name)["token"])
     assert show(nobody, secret).status == 200
     (found,) = findings(stack)
-    assert name in found["message"] and "sets itself up" in found["message"]
+    assert name in found["message"] and "is setting itself up" in found["message"]
     bad = {"url": "https://127.0.0.1:9", "server_cert": "none", "relay": "https://127.0.0.1:9", "vcpus": 1, "memory_mb": 64}
     assert_error(show(nobody, secret, offer=bad), 422, "invalid_request")
     certificate = (stack.root / "tls" / "ca.pem").read_text(encoding="ascii")
