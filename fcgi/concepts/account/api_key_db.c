@@ -143,7 +143,7 @@ void principal_row_append_team(const struct db_rows *rows, unsigned first,
     append_team(rows, first, &principal->teams, &principal->team_count);
     if (principal->team_count > before &&
         team_role_parse(db_get_text(rows, first + 3), &principal->teams[before].role) < 0)
-        panic("a membership has a role that is none");
+        panic("a membership has an unknown role");
 }
 
 int principal_row_check_count(const struct principal *principal, unsigned count, struct error **err)
@@ -427,7 +427,7 @@ int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *log
                  err) < 0)
         return -1;
     if (!db_rows_next(rows))
-        return error_set(err, ERR_UNAUTHORIZED, "This SSH key signs nobody in.");
+        return error_set(err, ERR_UNAUTHORIZED, "No user signs in with this SSH key.");
     db_copy_text(login->key_id, rows, 0);
     db_copy_text(login->lookup, rows, 1);
     db_copy_text(login->user_id, rows, 2);

@@ -149,8 +149,8 @@ static int check_counts(struct db *db, const struct change *change, const char *
                          INVITATIONS_TEAM_MAX);
     if (db_get_u64(rows, 1) >= INVITATIONS_USER_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
-                               "%s has %d open invitations; answer some of them first.",
-                               change->user_name, INVITATIONS_USER_MAX);
+                               "%s has %d open invitations; answer some first.", change->user_name,
+                               INVITATIONS_USER_MAX);
     return 0;
 }
 

@@ -54,7 +54,7 @@ static void read_member(const struct db_rows *rows, struct member *member)
 {
     db_copy_text(member->user_name, rows, 0);
     if (team_role_parse(db_get_text(rows, 1), &member->role) < 0)
-        panic("a membership has a role that is none");
+        panic("a membership has an unknown role");
     member->added_at_ms = db_get_i64(rows, 2);
 }
 

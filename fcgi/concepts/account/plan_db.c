@@ -260,6 +260,7 @@ int plan_remove(struct db *db, const char *name, struct error **err)
 {
     /* The plan of new users. */
     if (!strcmp(name, "basic"))
-        return error_set(err, ERR_INVALID_REQUEST, "New users get the plan basic; it stays.");
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "The plan basic cannot be removed: new users get it.");
     return db_transaction(db, remove_body, (void *)name, err);
 }

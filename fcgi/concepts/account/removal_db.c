@@ -90,7 +90,7 @@ static int check_removable(struct db *db, const struct team *team, struct error 
     const char *what;
     db_rows_auto *rows = NULL;
     if (!strcmp(team->id, TEAM_DEPLOYMENT_ID))
-        return error_set(err, ERR_INVALID_REQUEST, "The deployment's own team stays.");
+        return error_set(err, ERR_INVALID_REQUEST, "The deployment's own team cannot be removed.");
     if (look_at_team(db, team->id, &what, err) < 0 ||
         db_query(db, &personal_statement, DB_ARGS(db_text(team->id)), &rows, err) < 0)
         return -1;

@@ -214,7 +214,7 @@ static int take_contents(const struct fields *fields, const char *prefix, int64_
     certificate->serial = fields->serial;
     take_label(&fields->label, certificate->label, sizeof certificate->label);
     if (fields->kind != KIND_USER)
-        return refuse(err, "is not one of a user");
+        return refuse(err, "is not a user certificate");
     if (now_s < fields->valid_from_s)
         return refuse(err, "is not valid yet");
     if (now_s >= fields->valid_until_s)
@@ -240,7 +240,7 @@ int ssh_certificate_check(const struct ssh_authorities *authorities, const char 
         return refuse(err, "is damaged, too long or of a type that is not supported");
     certificate->authority = find_authority(authorities, &fields);
     if (!certificate->authority)
-        return refuse(err, "is of no authority that is configured");
+        return refuse(err, "is signed by no authority that is configured");
     if (!is_signed(bytes, &fields, certificate->authority))
         return refuse(err, "has a wrong signature");
     return take_contents(&fields, prefix, now_ms, certificate, err);

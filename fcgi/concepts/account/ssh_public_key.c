@@ -142,20 +142,23 @@ int ssh_public_key_parse(const char *line, const char *field, struct ssh_public_
     *key = (struct ssh_public_key){0};
     line += strspn(line, BLANKS);
     if (str_starts_with(line, "-----BEGIN"))
-        return refuse(field, "This looks like a private key, which is nobody else's business.",
-                      err);
+        return refuse(
+            field,
+            "This looks like a private key. Never send a private key; send the public one (.pub).",
+            err);
     autofree char *name = xstrndup(line, strcspn(line, BLANKS));
     const struct key_type *type = find_type(name);
     if (!type)
-        return refuse(field,
-                      "The key's type is none of ssh-ed25519, ecdsa-sha2-nistp256, -384 and -521, "
-                      "ssh-rsa, sk-ssh-ed25519@openssh.com and "
-                      "sk-ecdsa-sha2-nistp256@openssh.com.",
-                      err);
+        return refuse(
+            field,
+            "The key's type is not one of ssh-ed25519, ecdsa-sha2-nistp256, -384 and -521, "
+            "ssh-rsa, sk-ssh-ed25519@openssh.com and "
+            "sk-ecdsa-sha2-nistp256@openssh.com.",
+            err);
     const char *text = line + strlen(name) + strspn(line + strlen(name), BLANKS);
     size_t length = strcspn(text, BLANKS);
     if (base64_decode(text, length, bytes, sizeof bytes, &size) < 0)
-        return refuse(field, "What follows the key's type is not base64, or too long.", err);
+        return refuse(field, "The text after the key's type is not base64, or is too long.", err);
     if (!bytes_fit(type, bytes, size))
         return refuse(field, "The key is damaged, or an RSA key of less than 2048 bits.", err);
     key->text = xasprintf("%s %.*s", type->name, (int)length, text);

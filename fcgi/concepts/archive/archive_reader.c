@@ -65,7 +65,7 @@ static int read_head(struct archive_reader *reader, struct error **err)
     if (fill(reader, err) < 0)
         return -1;
     if (reader->room_used < ARCHIVE_HEAD_BYTES || memcmp(head, ARCHIVE_MAGIC, ARCHIVE_MAGIC_BYTES))
-        return damaged(reader, "is none that was stored", err);
+        return damaged(reader, "does not begin as a copy does", err);
     head += ARCHIVE_MAGIC_BYTES;
     uint16_t key_id = (uint16_t)(head[0] << 8 | head[1]);
     if (keyring_subkey(reader->ring, key_id, KEY_PURPOSE_ARCHIVE, key, err) < 0)
@@ -91,7 +91,7 @@ static int open_chunk(struct archive_reader *reader, struct error **err)
     if (crypto_secretstream_xchacha20poly1305_pull(
             &reader->state, reader->chunk, &size, &tag, reader->room + reader->room_at, step,
             (const unsigned char *)archive->id, strlen(archive->id)) != 0)
-        return damaged(reader, "is not what was stored: its seal is broken", err);
+        return damaged(reader, "was changed after it was stored: its seal is broken", err);
     reader->room_at += step;
     reader->chunk_at = 0;
     reader->chunk_used = (size_t)size;
@@ -175,5 +175,5 @@ int archive_reader_verify(struct archive_reader *reader, struct error **err)
         return error_move(err, &reader->failure);
     return plain_bytes == reader->archive->plain_bytes
                ? 0
-               : damaged(reader, "has another size than what was written", err);
+               : damaged(reader, "has a different size than the stored copy", err);
 }

@@ -58,7 +58,8 @@ int archive_remove_next(struct worker *worker, bool *worked, struct error **err)
     *worked = archive.id[0];
     if (!*worked || remove_one(worker, &archive, &failure) == 0)
         return 0;
-    log_warning("a copy stays in the archive for now", LOG_STR("copy", archive.id),
+    log_warning("cannot delete a copy from the archive yet; trying again",
+                LOG_STR("copy", archive.id),
                 LOG_STR(archive_kind_names[archive.kind], archive.object_id), LOG_ERROR(failure));
     return archive_row_failed(worker->db, &archive, worker->lease_owner, AGAIN_MS, failure->message,
                               err);
@@ -117,8 +118,8 @@ static int compare_row(struct comparison *comparison, const struct archive *arch
         return 0;
     if (archive_row_may_be_made_again(comparison->worker->db, archive->id, &again, err) < 0)
         return -1;
-    log_error(again ? "the archive has lost a copy, which is made again"
-                    : "the archive has lost a copy, and nothing else is left of what it was of",
+    log_error(again ? "the archive has lost a copy; the dispatcher makes it again"
+                    : "the archive has lost the only copy of an object",
               LOG_STR("object", archive->key),
               LOG_STR(archive_kind_names[archive->kind], archive->object_id));
     return again ? archive_row_drop(comparison->worker->db, archive->id, err) : 0;

@@ -218,7 +218,8 @@ static void log_stored(const struct storing *storing)
 {
     const struct archive *archive = &storing->archive;
     COUNT(COUNT_ARCHIVED, "stored");
-    log_info("it is in the archive", LOG_STR(archive_kind_names[archive->kind], archive->object_id),
+    log_info("copied to the archive",
+             LOG_STR(archive_kind_names[archive->kind], archive->object_id),
              LOG_STR("object", archive->key), LOG_INT("bytes", archive->stored_bytes),
              LOG_INT("duration_ms", clock_monotonic_ms() - storing->started_ms));
 }
@@ -243,14 +244,14 @@ static int note_failure(struct storing *storing, const struct error *failure, st
     uint64_t delay_ms = (uint64_t)AGAIN_MS << doublings;
     const char *kind = archive_kind_names[archive->kind];
     if (failure->code == ERR_LEASE_LOST) {
-        log_info("a copy for the archive was begun of what has gone on meanwhile",
+        log_info("the object changed while it was copied to the archive; the copy is discarded",
                  LOG_STR(kind, archive->object_id));
         return 0;
     }
     if (failure->code == ERR_HOST_UNREACHABLE || failure->code == ERR_HOST_LOST)
         return archive_row_drop(worker->db, archive->id, err); /* until it answers again */
     COUNT(COUNT_ARCHIVED, "failed");
-    log_warning("it is not in the archive yet", LOG_STR(kind, archive->object_id),
+    log_warning("cannot copy to the archive yet; trying again", LOG_STR(kind, archive->object_id),
                 LOG_INT("attempts", archive->attempts), LOG_ERROR(failure));
     if (storing->storage_is_fine && archive->attempts >= ATTEMPTS_MOST)
         return db_transaction(worker->db, give_up_body, storing, err);

@@ -200,9 +200,7 @@ static void check_anchor(struct verify *verify, const struct chain_row *link)
     char hex[2 * MAC_BYTES + 1];
     to_hex(link->hash, hex);
     if (link->seq == verify->anchor_seq && !str_equal(hex, verify->anchor_hash))
-        complain(verify,
-                 "link %" PRIu64 " is not the one that was logged as an anchor: the chain "
-                 "was made anew",
+        complain(verify, "link %" PRIu64 " differs from the logged anchor: the chain was replaced",
                  link->seq);
 }
 

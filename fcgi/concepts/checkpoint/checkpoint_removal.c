@@ -92,7 +92,7 @@ static int delete_one(struct worker *worker, struct deletion *deletion, struct e
         return 0;
     fault_point(FAULT_CHECKPOINT_DELETING);
     if (remove_disk(worker, &deletion->checkpoint, &removed, &failure) < 0)
-        log_warning("checkpoint removal goes on in the background",
+        log_warning("cannot finish deleting a checkpoint; the dispatcher continues",
                     LOG_STR("checkpoint", deletion->id), LOG_ERROR(failure));
     return 0;
 }

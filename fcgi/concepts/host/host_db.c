@@ -293,9 +293,9 @@ int host_set_state(struct db *db, const char *name, enum host_state state, struc
     host_deinit(&known);
     return lost ? is_lost(name, err)
                 : error_set_field(err, ERR_INVALID_REQUEST, "name",
-                                  "The host %s joins; it takes sandboxes by itself when a trial "
-                                  "there has succeeded (`sandlotctl doctor` says what hangs), and "
-                                  "`sandlotctl host remove %s` gives it up.",
+                                  "The host %s is joining; it takes sandboxes after a trial there "
+                                  "has succeeded. `sandlotctl doctor` shows the obstacle, and "
+                                  "`sandlotctl host remove %s` ends the joining.",
                                   name, name);
 }
 
@@ -415,8 +415,8 @@ static int put_addresses(struct db *db, struct put *put, struct error **err)
     if (db_rows_next(rows)) {
         char address[IPV4_TEXT_SIZE];
         return error_set_field(err, ERR_INVALID_REQUEST, "range",
-                               "The address range of %s cannot change while a sandbox holds %s of "
-                               "it; drain the host and delete its sandboxes first.",
+                               "The address range of %s cannot change while a sandbox holds %s; "
+                               "drain the host and delete its sandboxes first.",
                                put->host->name,
                                ipv4_format((uint32_t)db_get_u64(rows, 0), address));
     }

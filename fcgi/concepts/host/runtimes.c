@@ -152,8 +152,9 @@ static int refuse(const struct runtimes *runtimes, const struct host_condition *
     if (runtimes->regardless)
         return 0;
     if (condition->lost_at_ms)
-        return error_set(err, ERR_HOST_LOST,
-                         "The runtime host that this was on is lost, and what was on it is gone.");
+        return error_set(
+            err, ERR_HOST_LOST,
+            "The runtime host is lost, with all its sandboxes, volumes and checkpoints.");
     return since_ms ? unreachable(since_ms, err) : 0;
 }
 

@@ -112,7 +112,7 @@ int credential_row_lock(struct db *db, const char *user_id, unsigned epoch, stru
     if (db_rows_next(rows) && db_get_u64(rows, 0) == epoch)
         return 0;
     return error_set(err, ERR_INVALID_CREDENTIALS,
-                     "What lets this user in was changed meanwhile; try again.");
+                     "The sign-in data of this user changed meanwhile; try again.");
 }
 
 int credential_row_set_password(struct db *db, const char *user_id, const char *hash,

@@ -59,10 +59,10 @@ static int check_client(const char *client, struct error **err)
         is_plain &= isprint((unsigned char)*at) != 0;
     if (is_plain)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "/client_name",
-                           "client_name is what is shown to who confirms: 1 to %d characters of "
-                           "ASCII that print.",
-                           DEVICE_CLIENT_MAX);
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, "/client_name",
+        "client_name is shown to the user who confirms: 1 to %d printable ASCII characters.",
+        DEVICE_CLIENT_MAX);
 }
 
 /* When all places are taken, the network with the most places gives one up. */
@@ -171,8 +171,7 @@ static int judge(struct db *db, const char *id, const struct device_row *row, st
     if (now_ms < row->poll_at_ms)
         return error_set(err, ERR_SLOW_DOWN, "Ask every %d seconds at most.", DEVICE_INTERVAL_S);
     return error_set(err, ERR_AUTHORIZATION_PENDING,
-                     "Nobody has confirmed the code yet; ask again in %d seconds.",
-                     DEVICE_INTERVAL_S);
+                     "The code is not confirmed yet; ask again in %d seconds.", DEVICE_INTERVAL_S);
 }
 
 static int make_key(struct db *db, const struct keyring *ring, const struct settings *settings,

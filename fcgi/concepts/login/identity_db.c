@@ -58,7 +58,7 @@ int identity_find(struct db *db, const char *issuer, const char *subject, char u
     if (db_query(db, &find_statement, DB_ARGS(db_text(issuer), db_text(subject)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "Nobody here is known by that name.");
+        return error_set(err, ERR_NOT_FOUND, "No user has that name.");
     snprintf(user_id, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
 }
@@ -153,7 +153,8 @@ static int follow_body(struct db *db, void *context, struct error **err)
     if (db_query(db, &lock_team_statement, DB_ARGS(db_text(follow->slug)), &teams, err) < 0)
         return -1;
     if (!db_rows_next(teams)) {
-        log_warning("oidc_groups names a team that is none", LOG_STR("team", follow->slug));
+        log_warning("oidc_groups names a team that does not exist; its memberships are skipped",
+                    LOG_STR("team", follow->slug));
         return 0;
     }
     const char *team_id = db_get_text(teams, 0);

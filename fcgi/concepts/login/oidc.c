@@ -190,8 +190,8 @@ static void name_of(const char *claim, char name[SLUG_MAX + 1])
 static int unknown(struct error **err, const char *name)
 {
     return error_set(err, ERR_INVALID_CREDENTIALS,
-                     "The identity provider knows you as %s, and nobody here is linked to that; an "
-                     "operator can let you in.",
+                     "The identity provider knows you as %s, but no user is linked to that name; "
+                     "ask an operator to link you.",
                      *name ? name : "somebody without a name");
 }
 

@@ -99,12 +99,11 @@ int sign_in_as_named(const struct sign_in *by, const char *name, struct login *l
     error_auto missing = NULL;
     if (credential_get(by->db, name, &credential, &missing) < 0 && missing->code != ERR_NOT_FOUND)
         return error_move(err, &missing);
-    int result =
-        !missing && !credential.is_disabled
-            ? begin(by, &credential, credential.epoch, "header", login, text, err)
-            : error_set(err, ERR_INVALID_CREDENTIALS,
-                        "Nobody here has the name with which you have signed in before; an "
-                        "operator can let you in.");
+    int result = !missing && !credential.is_disabled
+                     ? begin(by, &credential, credential.epoch, "header", login, text, err)
+                     : error_set(err, ERR_INVALID_CREDENTIALS,
+                                 "No user has the name that you signed in with at the proxy; ask "
+                                 "an operator to create one.");
     mem_wipe(&credential, sizeof credential);
     return result;
 }

@@ -62,7 +62,7 @@ static const struct gauge host_gauges[] = {
     {"sandlot_host_memory_bytes", "Memory that sandboxes of the host may reserve.", MIB},
     {"sandlot_host_reserved_memory_bytes", "Memory that is reserved.", MIB},
     {"sandlot_host_pool_bytes", "Size of the host's storage pool.", MIB},
-    {"sandlot_host_pool_used_bytes", "What of the storage pool is used.", MIB},
+    {"sandlot_host_pool_used_bytes", "Used bytes of the storage pool.", MIB},
 };
 static const struct gauge team_gauges[] = {
     {"sandlot_team_sandboxes", "Running sandboxes of a team.", 1},
@@ -73,11 +73,11 @@ static const struct gauge warm_gauges[] = {
 };
 static const struct gauge operation_gauges[] = {
     {"sandlot_operations_running", "Lifecycle operations that have not ended.", 1},
-    {"sandlot_operations_oldest_seconds", "Age of the oldest of them.", 1},
+    {"sandlot_operations_oldest_seconds", "Age of the oldest.", 1},
 };
 static const struct gauge event_gauges[] = {
-    {"sandlot_events_waiting", "Events that nobody can read or is sent yet.", 1},
-    {"sandlot_events_lag_seconds", "How long the first of them has waited.", 1},
+    {"sandlot_events_waiting", "Events that no client can read and no webhook sends yet.", 1},
+    {"sandlot_events_lag_seconds", "How long the oldest has waited.", 1},
 };
 
 static const struct gauge webhook_gauges[] = {
@@ -87,9 +87,9 @@ static const struct gauge webhook_gauges[] = {
 
 static const struct gauge archive_gauges[] = {
     {"sandlot_archive_copies", "Copies in the archive, or on their way.", 1},
-    {"sandlot_archive_bytes", "What they take in its storage.", 1},
+    {"sandlot_archive_bytes", "Bytes that they take in its storage.", 1},
     {"sandlot_archive_failing_copies", "Copies whose last attempt has failed.", 1},
-    {"sandlot_archive_newest_timestamp_seconds", "When the newest of them was finished.", 1},
+    {"sandlot_archive_newest_timestamp_seconds", "When the newest was finished.", 1},
 };
 
 struct family {

@@ -121,7 +121,7 @@ static int stays(struct step *step, struct error **failure, struct error **err)
     struct moving *moving = step->moving;
     if ((*failure)->code == ERR_LEASE_LOST)
         return error_move(err, failure);
-    log_warning("a move failed and what it has left is removed", LOG_STR("what", moving->move.id),
+    log_warning("a move failed; its unfinished copy is deleted", LOG_STR("what", moving->move.id),
                 LOG_ERROR(*failure));
     step->failure = (*failure)->code == ERR_NOT_FOUND ? "" : (*failure)->message;
     return db_transaction(moving->worker->db, fail_body, step, err);
@@ -172,7 +172,7 @@ static int clear(struct step *step, struct error **err)
     if (step->mover->clear(moving, &cleared, &failure) < 0) {
         if (failure->code == ERR_LEASE_LOST)
             return error_move(err, &failure);
-        log_warning("what a move has left on a host stays there for now",
+        log_warning("cannot delete the leftovers of a move yet; trying again",
                     LOG_STR("what", moving->move.id), LOG_INT("host", moving->move.clear_host),
                     LOG_ERROR(failure));
         return move_defer(moving->worker->db, &moving->move, AWAY_MS, err);

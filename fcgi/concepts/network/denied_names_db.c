@@ -51,8 +51,9 @@ int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_i
     }
     if (json_object_size(set) <= max)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "/deny_out",
-                           "The policies of a team deny at most %u different names, all of its "
-                           "sandboxes together; with this one they are %zu, %zu of them its own.",
-                           max, json_object_size(set), own);
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, "/deny_out",
+        "The policies of a team deny at most %u different names, all of its "
+        "sandboxes together; with this policy there would be %zu, %zu from this sandbox.",
+        max, json_object_size(set), own);
 }

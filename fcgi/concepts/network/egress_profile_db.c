@@ -228,8 +228,8 @@ int egress_profile_delete(struct db *db, const char *name, struct error **err)
         return not_found(err);
     if (str_equal(name, EGRESS_PROFILE_REGISTRIES))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "%s is what allow_package_registry_access stands for and cannot be "
-                         "deleted; set it to no entries instead.",
+                         "%s is the profile of allow_package_registry_access and cannot be "
+                         "deleted; empty it instead.",
                          name);
     return db_transaction(db, delete_body, (void *)(uintptr_t)name, err);
 }

@@ -177,11 +177,12 @@ static int add_join_problems(struct db *db, json_t *problems, struct error **err
         clock_format_iso8601(joins[i].since_ms, since);
         if (joins[i].state == JOIN_TAKEN)
             problem(problems,
-                    "%s joins since %s: the machine at %s has not said that it is set up.",
+                    "%s has been joining since %s: the machine at %s has not reported that it is "
+                    "set up.",
                     joins[i].name, since, joins[i].address);
         else if (joins[i].state == JOIN_TRIAL)
-            problem(problems, "%s is set up since %s and waits for its trial%s%s", joins[i].name,
-                    since, *joins[i].failure ? ": " : ".", joins[i].failure);
+            problem(problems, "%s has been set up since %s and waits for its trial%s%s",
+                    joins[i].name, since, *joins[i].failure ? ": " : ".", joins[i].failure);
     }
     joins_free(joins, count);
     return 0;
@@ -207,8 +208,8 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
             continue;
         if (json_is_true(json_object_get(host, "pool_nearly_full")))
             problem(problems,
-                    "The storage pool of host %s is nearly full, and it takes no new sandboxes, "
-                    "volumes and checkpoints: delete what nobody needs, or enlarge the pool.",
+                    "The storage pool of host %s is nearly full, and the host takes no new "
+                    "sandboxes, volumes and checkpoints. Delete unused ones, or enlarge the pool.",
                     name);
         if (is_in_condition(host, "down"))
             problem(problems,
@@ -262,8 +263,8 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
         overdue += counts[i].overdue;
     if (overdue)
         problem(problems,
-                "%llu operations have had no worker for more than %d s: `sandlotctl doctor` names "
-                "what keeps them.",
+                "%llu operations have had no worker for more than %d s: `sandlotctl doctor` shows "
+                "the reason.",
                 (unsigned long long)overdue, LATE_MS / 1000);
     if (json_integer_value(json_object_get(json_object_get(status, "events"), "lag_s")) >
         LATE_MS / 1000)

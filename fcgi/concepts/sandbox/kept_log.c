@@ -74,7 +74,7 @@ void kept_log_take(struct work *work)
     json_auto_t *entries = NULL;
     error_auto failure = NULL;
     if (ask(work, &entries, &failure) < 0 || keep(work, entries, &failure) < 0)
-        log_info("what a sandbox wrote is not kept over its pause",
+        log_info("cannot keep the process logs of a sandbox over its pause; they are lost",
                  LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 

@@ -360,7 +360,7 @@ void work_greet_agent(struct work *work)
 {
     error_auto failure = NULL;
     if (work_init_agent(work, AGENT_WAIT_MS, &failure) < 0)
-        log_warning("agent of a running sandbox does not take its secret",
+        log_warning("the agent of a running sandbox does not accept its secret",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 
@@ -586,7 +586,7 @@ void work_defer(struct work *work, const struct error *failure)
 /* What a client is told instead of the words of the runtime, which are for the log. */
 static int say(struct error **err, enum error_code code, const char *sentence)
 {
-    log_warning("runtime unavailable", LOG_ERROR(*err));
+    log_warning("cannot reach the runtime", LOG_ERROR(*err));
     error_clear(err);
     return error_set(err, code, "%s", sentence);
 }
@@ -621,9 +621,9 @@ int work_public_error(struct work *work, struct error **err)
     case ERR_INSUFFICIENT_STORAGE:
         if (!work->runtime) /* it was refused before anything was begun, in words of its own */
             return -1;
-        return say(err, ERR_INSUFFICIENT_STORAGE,
-                   "The storage of the sandbox's host is full; delete what is not needed, or try "
-                   "again later.");
+        return say(
+            err, ERR_INSUFFICIENT_STORAGE,
+            "The storage of the sandbox's host is full; delete unused files, or try again later.");
     case ERR_RUNTIME_STUCK:
         return say(err, ERR_RUNTIME_UNAVAILABLE,
                    "The sandbox did not start within the time for it, and the start was ended.");
@@ -640,10 +640,9 @@ int work_public_error(struct work *work, struct error **err)
                    "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
                    "show the operator why.");
     case ERR_MEMORY_NOT_KEPT:
-        return say(
-            err, ERR_MEMORY_NOT_KEPT,
-            "The memory of the sandbox cannot be kept because of what a process in it does (a "
-            "debugger, io_uring, a namespace of its own); the sandbox keeps running.");
+        return say(err, ERR_MEMORY_NOT_KEPT,
+                   "The memory of the sandbox cannot be kept because a process uses a debugger, "
+                   "io_uring or a namespace of its own; the sandbox keeps running.");
     default:
         return -1;
     }

@@ -212,7 +212,7 @@ int reservation_reconcile(struct db *db, struct error **err)
     if (reservation_drifts(db, &drifts, &count, err) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        log_warning("counters of what is reserved were wrong and are put right",
+        log_warning("reserved totals differed from the sandboxes and were corrected",
                     LOG_STR("owner", drifts[i].owner));
         if (db_transaction(db, repair_body, &drifts[i], err) < 0)
             return -1;

@@ -129,8 +129,8 @@ static int check_memory(const struct sandbox_create *request, const struct sourc
     if (!source->checkpoint.memory || !field)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "A sandbox that goes on with the memory of a checkpoint has its size, "
-                           "and no volumes.");
+                           "A sandbox that continues with a checkpoint's memory has the "
+                           "checkpoint's size, and no volumes.");
 }
 
 static void take_source(const struct sandbox_create *request, const struct plan *plan,
@@ -440,7 +440,8 @@ static int start_from_memory(struct work *work, struct runtime_instance *instanc
         return 0;
     if ((*err)->code != ERR_MEMORY_NOT_KEPT)
         return -1;
-    log_info("the host needs more steps to start a sandbox from memory", LOG_ERROR(*err));
+    log_info("the host needs more steps to start a sandbox from memory",
+             LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(*err));
     error_clear(err);
     instance->step_by_step = true;
     if (work->runtime->ops->destroy(work->runtime, instance->name, err) < 0)
@@ -635,8 +636,8 @@ static bool may_gather(const struct gathering *gathering, unsigned steps,
     error_auto failure = NULL;
     unsigned most = gathering->request->mount_count ? GATHER_STEPS : 1;
     if (steps < most && sandbox_gather_may_help(gathering, refusal, &may_help, &failure) < 0)
-        log_warning("cannot find out whether another host has room for a sandbox",
-                    LOG_ERROR(failure));
+        log_warning("cannot check whether another host has room for a sandbox",
+                    LOG_STR("team", gathering->request->team->id), LOG_ERROR(failure));
     return may_help;
 }
 
@@ -645,7 +646,7 @@ static int copy_first(struct error **err)
 {
     error_clear(err);
     return error_set(err, ERR_COPY_FIRST,
-                     "What the sandbox is made of is copied to a host with room.");
+                     "The sandbox's source is being copied to a host with room.");
 }
 
 /* Whatever comes of it, the refusal is what a client is told if it did not help. */
@@ -654,8 +655,8 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
     bool gathered = false;
     error_auto failure = NULL;
     if (sandbox_gather(gathering, give_up_ms, &gathered, &failure) < 0)
-        log_warning("cannot bring what a sandbox is made of to a host with room",
-                    LOG_ERROR(failure));
+        log_warning("cannot copy a sandbox's source to a host with room",
+                    LOG_STR("team", gathering->request->team->id), LOG_ERROR(failure));
     return gathered;
 }
 
@@ -676,8 +677,8 @@ static bool room_is_coming(struct worker *worker, const struct sandbox_create *r
     error_auto failure = NULL;
     if (clock_monotonic_ms() < tries->room_by_ms &&
         sandbox_room_is_coming(worker->db, request->team->id, refusal, &coming, &failure) < 0)
-        log_warning("cannot find out whether deleted sandboxes make room for a new one",
-                    LOG_ERROR(failure));
+        log_warning("cannot check whether deleted sandboxes make room for a new one",
+                    LOG_STR("team", request->team->id), LOG_ERROR(failure));
     return coming;
 }
 

@@ -118,8 +118,8 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
     }
     work_start(&work, worker);
     if (work_run_destroy(&work, &failure) < 0)
-        log_warning("sandbox removal goes on in the background", LOG_STR("sandbox", id),
-                    LOG_ERROR(failure));
+        log_warning("cannot finish deleting a sandbox; the dispatcher continues",
+                    LOG_STR("sandbox", id), LOG_ERROR(failure));
     return 0;
 }
 
@@ -130,7 +130,7 @@ static void remove_orphan(struct work *work)
     error_auto failure = NULL;
     work->runtime->tick = NULL;
     if (work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &failure) < 0)
-        log_warning("instance of a deleted sandbox is left to the sweep",
+        log_warning("cannot delete the instance of a deleted sandbox; the sweep tries again",
                     LOG_STR("instance", work->sandbox.instance_name), LOG_ERROR(failure));
 }
 
@@ -148,7 +148,7 @@ int work_undo_create(struct work *work, struct error **err)
             remove_orphan(work);
         return -1;
     }
-    log_warning("create failed and is undone", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("a create failed and is undone", LOG_STR("sandbox", work->sandbox.id),
                 LOG_ERROR(*err));
     work_auto undo = {.worker = work->worker, .queued = !waits};
     error_auto failure = NULL;

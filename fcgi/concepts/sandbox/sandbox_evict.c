@@ -113,7 +113,7 @@ static int evict(struct worker *worker, struct objects *objects, const char *id,
     if (!evicting.archive.id[0])
         return 0;
     COUNT(COUNT_ARCHIVED, "evicted");
-    log_info("the sandbox is in the archive and was removed from its host, whose pool is filling",
+    log_info("evicted an archived sandbox from its host, whose storage pool is filling",
              LOG_STR("sandbox", id), LOG_INT("host", evicting.sandbox.host_id),
              LOG_STR("object", evicting.archive.key));
     return 0;
@@ -129,7 +129,7 @@ static int evict_all(struct worker *worker, char (*ids)[ID_SIZE], unsigned count
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
         if (evict(worker, objects, ids[i], &failure) < 0)
-            log_warning("the sandbox stays on its host, though its pool is filling",
+            log_warning("cannot evict a sandbox, though the storage pool of its host is filling",
                         LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
     }
     objects_close(objects);

@@ -61,7 +61,7 @@ static void begin_one(struct worker *worker, const struct sandbox_create *create
                       struct sandbox_forked *made)
 {
     if (sandbox_create_queued(worker, create, &made->sandbox, &made->failure) < 0)
-        log_info("a sandbox of a fork was not made", LOG_STR("sandbox", create->forked_from),
+        log_info("cannot create a sandbox of a fork", LOG_STR("sandbox", create->forked_from),
                  LOG_ERROR(made->failure));
     else
         notify_send(worker->settings->api_socket, NOTIFY_FORKS);
@@ -93,8 +93,8 @@ static void give_up_copy(struct worker *worker, const struct checkpoint *copy)
 {
     error_auto failure = NULL;
     if (checkpoint_row_deleting(worker->db, copy->id, 0, &failure) < 0)
-        log_warning("the copy of a fork stays for a while", LOG_STR("checkpoint", copy->id),
-                    LOG_ERROR(failure));
+        log_warning("cannot delete the checkpoint of a fork yet; the sweep deletes it",
+                    LOG_STR("checkpoint", copy->id), LOG_ERROR(failure));
 }
 
 /* --- waiting --- */
@@ -146,7 +146,7 @@ static void wait_for_all(struct worker *worker, const struct checkpoint *copy,
             take_news(&list[i], made, found);
     free_all(made, found);
     if (failure)
-        log_warning("how a fork ended is not known", LOG_STR("checkpoint", copy->id),
+        log_warning("cannot read the results of a fork", LOG_STR("checkpoint", copy->id),
                     LOG_ERROR(failure));
 }
 

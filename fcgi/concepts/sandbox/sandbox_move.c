@@ -64,8 +64,8 @@ int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id
     int result = db_transaction(worker->db, stray_body, &stray, err);
     runtime_limit(stray.runtime, 0);
     if (result == 0 && stray.removed)
-        log_info("instance is not on its sandbox's host any more and was removed",
-                 LOG_STR("sandbox", id), LOG_INT("host", host_id));
+        log_info("deleted an instance whose sandbox is on another host now", LOG_STR("sandbox", id),
+                 LOG_INT("host", host_id));
     return result;
 }
 
@@ -75,7 +75,7 @@ static void clear_away(struct work *work, uint32_t host_id)
     error_auto failure = NULL;
     if (sandbox_remove_stray(work->worker, work->sandbox.id, host_id, work->sandbox.instance_name,
                              &failure) < 0)
-        log_warning("what a move has left on a host stays there for now",
+        log_warning("cannot delete the leftovers of a move yet; trying again",
                     LOG_STR("sandbox", work->sandbox.id), LOG_INT("host", host_id),
                     LOG_ERROR(failure));
 }
@@ -203,7 +203,7 @@ static int check_sandbox(struct db *db, const struct sandbox *sandbox, struct er
 {
     bool forking;
     if (sandbox->state == SANDBOX_READY)
-        return refuse(err, "it runs, and only what is stopped can be");
+        return refuse(err, "it runs, and only a stopped sandbox can be");
     if (sandbox->virtual_machine)
         return refuse(err, "it is a virtual machine");
     if (checkpoint_row_forking(db, sandbox->id, &forking, err) < 0)

@@ -65,7 +65,7 @@ static int end(struct moving *moving, const char *why, struct error **err)
     struct move *move = &moving->move;
     snprintf(move->last_error, sizeof move->last_error, "%s", why);
     if (*why)
-        log_warning("a sandbox that runs was not moved", LOG_STR("sandbox", move->id),
+        log_warning("cannot move a running sandbox", LOG_STR("sandbox", move->id),
                     LOG_STR("why", why));
     return db_transaction(moving->worker->db, end_body, move, err);
 }
@@ -264,7 +264,7 @@ static int retry(struct running *running, struct error **failure, struct error *
         return end(moving, (*failure)->message, err);
     if (moving->move.attempts >= ATTEMPTS_MOST)
         return end(moving, (*failure)->message, err);
-    log_info("a sandbox that moves waits", LOG_STR("sandbox", moving->move.id),
+    log_info("the move of a sandbox waits", LOG_STR("sandbox", moving->move.id),
              LOG_ERROR(*failure));
     return move_defer(moving->worker->db, &moving->move, AGAIN_MS, err);
 }

@@ -75,7 +75,8 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
     }
     if (failure->code == ERR_LEASE_LOST) /* whoever has the newer one sees to it */
         return 0;
-    log_warning("network policy is not applied", LOG_STR("sandbox", sandbox->id),
+    log_warning("cannot apply the network policy of a sandbox; trying again",
+                LOG_STR("sandbox", sandbox->id),
                 LOG_INT("revision", (int64_t)sandbox->network_revision), LOG_ERROR(failure));
     if (note_failure(worker, sandbox, failure, err) < 0)
         return -1;
@@ -141,8 +142,8 @@ int sandbox_network_put(struct worker *worker, const char *id,
         return -1;
     fault_point(FAULT_NETWORK_STORED);
     if (put.applies && apply(worker, sandbox, &failure) < 0)
-        log_warning("network policy is left to the dispatcher", LOG_STR("sandbox", id),
-                    LOG_ERROR(failure));
+        log_warning("cannot apply the network policy of a sandbox; the dispatcher tries again",
+                    LOG_STR("sandbox", id), LOG_ERROR(failure));
     sandbox_deinit(sandbox);
     return sandbox_get(worker->db, id, sandbox, err);
 }
@@ -163,7 +164,7 @@ int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox
     if (firewall && firewall_denials(firewall, sandbox->address, denials, err) == 0)
         return 0;
     if (*err)
-        log_warning("cannot read denials from the kernel, they are lost",
+        log_warning("cannot read the denials of a sandbox from the kernel; they are lost",
                     LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
     error_clear(err);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
@@ -278,7 +279,7 @@ static int remove_stray(struct worker *worker, uint32_t host_id,
         return -1;
     if (holds)
         return 0;
-    log_warning("removing the policy of a sandbox that is gone",
+    log_warning("deleting the policy of a sandbox that does not exist any more",
                 LOG_STR("sandbox", policy->sandbox_id));
     /* Removed alone, the address would stay out of reach, whoever gets it. */
     firewall_ended_begin(firewall, policy->address, policy->sandbox_id);
@@ -351,7 +352,8 @@ static int try_reconcile(void *context, const struct host *host, struct error **
     error_auto failure = NULL;
     (void)err;
     if (reconcile_host(context, host, &failure) < 0)
-        log_debug("firewall was not compared", LOG_STR("host", host->name), LOG_ERROR(failure));
+        log_debug("cannot compare the firewall of a host with the database",
+                  LOG_STR("host", host->name), LOG_ERROR(failure));
     return 0;
 }
 

@@ -13,7 +13,8 @@
 static void fail(struct work *work, const struct error *failure)
 {
     work->network = NETWORK_FAILED;
-    log_warning("network policy is left to the dispatcher", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("cannot apply the network policy of a sandbox; the dispatcher tries again",
+                LOG_STR("sandbox", work->sandbox.id),
                 LOG_INT("revision", (int64_t)work->sandbox.network_revision), LOG_ERROR(failure));
 }
 
@@ -101,7 +102,7 @@ void work_network_ended(struct work *work)
     firewall_ended_begin(firewall, sandbox->address, sandbox->id);
     work->policy_may_stand = firewall_end(firewall, &failure) < 0;
     if (work->policy_may_stand)
-        log_warning("network policy of a deleted sandbox may still stand",
+        log_warning("cannot delete the network policy of a deleted sandbox; the sweep tries again",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 

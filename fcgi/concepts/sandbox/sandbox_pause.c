@@ -59,7 +59,7 @@ static void write_out(struct work *work)
                      &failure) < 0 ||
         agent_exec(&at, secret, call, work_agent_deadline(work, WRITE_OUT_MS), &answer, &failure) <
             0)
-        log_info("cannot write out the disk of a sandbox before its pause",
+        log_info("cannot flush the disk of a sandbox before its pause; pausing without",
                  LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }

@@ -54,7 +54,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         return error_move(err, &failure);
     if (work_still_ours(work, err) < 0)
         return -1;
-    log_warning("resumed memory has no working agent, starting from disk",
+    log_warning("the agent does not work in the resumed memory; starting the sandbox from its disk",
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     snprintf(work->memory_lost, sizeof work->memory_lost, "no working agent came with it: %s",
              failure->message);
@@ -132,7 +132,8 @@ static int check_moving(struct db *db, const struct sandbox *sandbox, struct err
 
 static int copy_first(struct error **err)
 {
-    return error_set(err, ERR_COPY_FIRST, "The sandbox is being copied to the host it goes on on.");
+    return error_set(err, ERR_COPY_FIRST,
+                     "The sandbox is being copied to another host, where it resumes.");
 }
 
 static int check_fetching(struct db *db, const struct sandbox *sandbox,

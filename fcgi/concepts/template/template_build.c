@@ -309,7 +309,7 @@ static void clean_up(struct building *building)
 {
     error_auto err = NULL;
     if (remove_sources(building->worker, &building->version, &err) < 0)
-        log_warning("sources of a version are left to the sweep",
+        log_warning("cannot delete the sources of a template version; the sweep tries again",
                     LOG_STR("version", building->version.id), LOG_ERROR(err));
 }
 

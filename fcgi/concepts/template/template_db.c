@@ -283,7 +283,7 @@ static int describe_usable(struct db *db, const char *team_id, const char *wante
 static const char *kind_word(const struct template_reference *reference)
 {
     return reference->kind == REFERENCE_SLUG       ? "version"
-           : reference->kind == REFERENCE_SLUG_TAG ? "tag of that name and version"
+           : reference->kind == REFERENCE_SLUG_TAG ? "tag with this name and version"
                                                    : "such version";
 }
 

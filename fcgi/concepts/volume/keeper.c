@@ -234,7 +234,7 @@ static int make(struct hold *hold, const struct program *program, struct keeper 
     snprintf(keeper->instance_name, sizeof keeper->instance_name, "keeper-%s-%s", program->digest,
              id_new("kpr_", id) + 4);
     keeper->secret_key_id = keyring_newest(worker->ring);
-    log_info("making a volume server", LOG_STR("instance", keeper->instance_name));
+    log_info("creating a volume server", LOG_STR("instance", keeper->instance_name));
     if (db_transaction(worker->db, insert_body, keeper, err) < 0 ||
         start(worker, runtime, keeper, program, err) < 0)
         return -1;
@@ -257,7 +257,7 @@ static int ensure_locked(struct hold *hold, uint32_t host_id, const struct progr
             return 0;
         if (runtime->ops->inspect(runtime, keeper->instance_name, &status, err) < 0)
             return -1;
-        log_warning("volume server does not answer, replacing it",
+        log_warning("a volume server does not answer; replacing it",
                     LOG_STR("instance", keeper->instance_name), LOG_INT("status", status));
     }
     return make(hold, program, keeper, epoch, err);

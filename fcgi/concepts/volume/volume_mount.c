@@ -46,12 +46,10 @@ static const char *fault_of_path(const char *path)
     }
     for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
         if (str_equal(path, forbidden[i]))
-            return "No volume can be mounted there: the sandbox itself needs what is in that "
-                   "place.";
+            return "No volume can be mounted there: the sandbox needs its own files there.";
     for (size_t i = 0; i < ARRAY_SIZE(forbidden_trees); i++)
         if (is_below(path, forbidden_trees[i]))
-            return "No volume can be mounted there: the sandbox itself needs what is in that "
-                   "place.";
+            return "No volume can be mounted there: the sandbox needs its own files there.";
     return NULL;
 }
 

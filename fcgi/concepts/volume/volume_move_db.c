@@ -75,7 +75,7 @@ static int add(struct group *group, const char *id, const char *name, struct err
     if (group->count == VOLUME_GROUP_MAX)
         return error_set(
             err, ERR_INVALID_REQUEST,
-            "More than %d volumes go together, because sandboxes have several of them.",
+            "More than %d volumes would have to move together, because sandboxes mount several.",
             VOLUME_GROUP_MAX);
     struct member *member = &group->members[group->count++];
     snprintf(member->id, sizeof member->id, "%s", id);

@@ -21,7 +21,7 @@ static int public_error(struct error **err)
     case ERR_DB_FULL:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_LEASE_LOST:
-        log_warning("cannot finish a volume that was being made or removed", LOG_ERROR(*err));
+        log_warning("cannot finish creating or deleting a volume", LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "The runtime is not available at the moment; try again in a few seconds.");
@@ -108,7 +108,7 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
     if ((*err)->code != ERR_LEASE_LOST)
         db_transaction(worker->db, give_up_body, volume, &ignored);
     if ((*err)->code == ERR_INSUFFICIENT_STORAGE) {
-        log_warning("volume not made", LOG_ERROR(*err));
+        log_warning("cannot create a volume", LOG_STR("volume", volume->id), LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_INSUFFICIENT_STORAGE,
                          "The storage of the runtime host is full; try again later.");
@@ -225,8 +225,8 @@ int volume_delete(struct worker *worker, const char *id, struct error **err)
         return public_error(err);
     error_auto failure = NULL;
     if (take_away(worker, &volume, &failure) < 0)
-        log_warning("volume removal goes on in the background", LOG_STR("volume", id),
-                    LOG_ERROR(failure));
+        log_warning("cannot finish deleting a volume; the dispatcher continues",
+                    LOG_STR("volume", id), LOG_ERROR(failure));
     return 0;
 }
 
@@ -249,6 +249,6 @@ int volume_recover_next(struct worker *worker, bool *worked, struct error **err)
     if (!volume.id[0])
         return 0;
     *worked = true;
-    log_info("removing a volume", LOG_STR("volume", volume.id));
+    log_info("deleting a volume", LOG_STR("volume", volume.id));
     return take_away(worker, &volume, err);
 }

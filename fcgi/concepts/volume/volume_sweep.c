@@ -34,7 +34,7 @@ static int sweep_body(struct db *db, void *context, struct error **err)
         return -1;
     if (sweeping->kept)
         return 0;
-    log_warning("removing an orphaned volume", LOG_STR("volume", sweeping->id),
+    log_warning("deleting an orphaned volume", LOG_STR("volume", sweeping->id),
                 LOG_INT("host", sweeping->host_id));
     return sweeping->runtime->ops->volume_delete(sweeping->runtime, sweeping->name, err);
 }

@@ -21,7 +21,8 @@ static void open_counters(const struct settings *settings)
 {
     error_auto err = NULL;
     if (counters_open(settings->pools_dir, &err) < 0)
-        log_warning("nothing is counted for /metrics", LOG_ERROR(err));
+        log_warning("cannot map the counters; /metrics lacks the figures of this process",
+                    LOG_ERROR(err));
 }
 
 /* Machines that were cloned have one name; what is of one start has one boot id. */

@@ -113,8 +113,7 @@ static int hand_over(const struct api *api, const struct http_request *request,
     uint64_t wait_s = asked->stream ? api->settings->event_stream_s : asked->wait_s;
     if (filter->team_count > WAIT_TEAMS_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, "team",
-                               "Who reaches more than %d teams waits for the events of one of "
-                               "them: name it.",
+                               "You reach more than %d teams: name one, to wait for its events.",
                                WAIT_TEAMS_MAX);
     const struct principal *principal = &api->principal;
     buffer_printf(&query, "t=%s&c=%s&r=%s&s=%d&w=%" PRIu64 "&l=%u&a=%" PRIu64 "&f=%" PRId64,

@@ -22,7 +22,7 @@ static void append_gauges(struct db *db, struct buffer *out)
     if (up)
         buffer_append(out, gauges.data, gauges.size);
     else
-        log_warning("metrics go without what the database knows", LOG_ERROR(err));
+        log_warning("cannot read the database; /metrics lacks its gauges", LOG_ERROR(err));
     buffer_printf(out,
                   "# TYPE sandlot_database_up gauge\n"
                   "# HELP sandlot_database_up Whether the database answered.\n"

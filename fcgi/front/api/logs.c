@@ -81,7 +81,7 @@ static int read_kept(struct api *api, const struct logs_query *query, json_t **l
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
-        return not_running(sandbox, ", and nothing of them was kept", err);
+        return not_running(sandbox, ", and its logs were not kept", err);
     }
     if (choose(query, kept, chosen, err) < 0)
         return -1;

@@ -135,7 +135,7 @@ static int refuse_steps(const json_t *body, struct error **err)
         autofree char *field = xasprintf("/%s", members[i]);
         if (json_object_get(body, members[i]))
             return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "Only what is built from a template has this member.");
+                                   "Only a build from a template has this member.");
     }
     return 0;
 }
@@ -152,9 +152,9 @@ static int check_origins(const json_t *body, struct error **err)
         }
     if (count == 1)
         return str_equal(given, "/template") ? 0 : refuse_steps(body, err);
-    return error_set_field(err, ERR_INVALID_REQUEST, given ? given : members[0],
-                           "Give one of checkpoint_id, image and template: what the template is "
-                           "built from.");
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, given ? given : members[0],
+        "Give one of checkpoint_id, image and template: the source of the template.");
 }
 
 int template_builds_order(struct api *api, const char *template, const char *field,

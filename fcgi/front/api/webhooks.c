@@ -224,10 +224,10 @@ int webhooks_rotate(void *context, struct http_request *request, struct http_res
     char secret[WEBHOOK_SECRET_SIZE];
     (void)request;
     if (webhook->form != WEBHOOK_STANDARD)
-        return error_set(err, ERR_INVALID_REQUEST,
-                         "Whoever made this webhook chose its secret, and gives it another one by "
-                         "PATCH /events/webhooks/%s.",
-                         webhook->id);
+        return error_set(
+            err, ERR_INVALID_REQUEST,
+            "The creator of this webhook chose its secret; change it by PATCH /events/webhooks/%s.",
+            webhook->id);
     if (webhook_rotate(api->worker.db, api->worker.ring, webhook->id, secret, err) < 0 ||
         webhook_get(api->worker.db, webhook->id, webhook, err) < 0) {
         mem_wipe(secret, sizeof secret);

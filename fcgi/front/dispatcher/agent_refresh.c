@@ -91,7 +91,7 @@ static int reinitialise(struct worker *worker, const char *id, bool *answered, s
     *answered = result == 0;
     if (result < 0 || knows)
         return result;
-    log_info("agent restarted", LOG_STR("sandbox", id));
+    log_info("the agent of a sandbox restarted", LOG_STR("sandbox", id));
     work_greet_agent(&work);
     return 0;
 }
@@ -202,8 +202,8 @@ static bool refresh_restarted(struct agent_refresh *refresh, struct restarted *o
     one->again_at_ms = now_ms + START_AGAIN_MS;
     if (now_ms < one->give_up_ms)
         return false;
-    log_warning("agent does not answer after a reboot", LOG_STR("instance", one->instance_name),
-                LOG_ERROR(err));
+    log_warning("the agent of an instance does not answer after a reboot",
+                LOG_STR("instance", one->instance_name), LOG_ERROR(err));
     return true;
 }
 

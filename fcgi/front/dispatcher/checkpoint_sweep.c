@@ -73,9 +73,9 @@ static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *r
             db_transaction(worker->db, vanishing_body, &vanishing, err) < 0)
             return -1;
         if (vanishing.vanished)
-            log_warning(vanishing.archived ? "disk of a checkpoint is gone from its host, and is "
-                                             "fetched from the archive"
-                                           : "disk of a checkpoint is gone from its host",
+            log_warning(vanishing.archived ? "the disk of a checkpoint is missing on its host; the "
+                                             "next use fetches it from the archive"
+                                           : "the disk of a checkpoint is missing on its host",
                         LOG_STR("checkpoint", rows[i].id));
     }
     return 0;

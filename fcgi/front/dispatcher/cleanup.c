@@ -112,10 +112,11 @@ static int review(struct worker *worker, const char *id, struct error **err)
     int result = db_transaction(worker->db, review_body, &review, err);
     audit_leave(&review.audit);
     if (result == 0 && review.removed)
-        log_warning("clean-up removes a sandbox", LOG_STR("sandbox", id),
+        log_warning("clean-up deletes a sandbox", LOG_STR("sandbox", id),
                     LOG_STR("team", review.work.sandbox.team_slug));
     else if (result == 0 && !review.was_ms != !review.at_ms)
-        log_info(review.at_ms ? "clean-up warns of a sandbox" : "clean-up keeps a sandbox",
+        log_info(review.at_ms ? "clean-up announces the deletion of a sandbox"
+                              : "clean-up keeps a sandbox",
                  LOG_STR("sandbox", id), LOG_STR("team", review.work.sandbox.team_slug));
     work_deinit(&review.work);
     return result;

@@ -62,12 +62,12 @@ static int review(struct worker *worker, const char *id, struct error **err)
         return -1;
     if (!review.remove) {
         if (!review.at_ms != !review.checkpoint.cleanup_at_ms)
-            log_info(review.at_ms ? "clean-up warns of a checkpoint"
+            log_info(review.at_ms ? "clean-up announces the deletion of a checkpoint"
                                   : "clean-up keeps a checkpoint",
                      LOG_STR("checkpoint", id), LOG_STR("team", review.checkpoint.team_slug));
         return 0;
     }
-    log_warning("clean-up removes a checkpoint", LOG_STR("checkpoint", id),
+    log_warning("clean-up deletes a checkpoint", LOG_STR("checkpoint", id),
                 LOG_STR("team", review.checkpoint.team_slug));
     audit_by_service(&audit, &audit_CHECKPOINT_DELETE, "clean-up");
     audit_about(&audit, id);

@@ -150,7 +150,7 @@ static bool work_next(struct worker *worker, struct job *job)
     if (result < 0) {
         if (job->backs_off)
             back_off(job);
-        log_warning("due work failed", LOG_STR("job", job->name), LOG_ERROR(err));
+        log_warning("a due job failed; trying again", LOG_STR("job", job->name), LOG_ERROR(err));
         if (!worked)
             clock_sleep_ms(FAILURE_PAUSE_MS);
     }
@@ -170,7 +170,8 @@ static void sweep(struct worker *worker, struct job *job)
     int result = job->sweep(worker, &err);
     COUNT(COUNT_JOBS, job->name, result < 0 ? "failed" : "done");
     if (result < 0)
-        log_warning("background sweep failed", LOG_STR("job", job->name), LOG_ERROR(err));
+        log_warning("a background sweep failed; trying again", LOG_STR("job", job->name),
+                    LOG_ERROR(err));
     job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
 }
 
@@ -180,7 +181,7 @@ static bool look(struct worker *worker, struct due *due)
     error_auto err = NULL;
     if (due_look(worker->db, due, &err) == 0)
         return true;
-    log_warning("it is not known what is due", LOG_ERROR(err));
+    log_warning("cannot read due jobs from the database; trying again", LOG_ERROR(err));
     *due = (struct due){0};
     clock_sleep_ms(FAILURE_PAUSE_MS);
     return false;

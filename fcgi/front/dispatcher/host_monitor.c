@@ -139,10 +139,10 @@ static void log_end(struct host_monitor *monitor, const char *id, const char *in
     bool looped =
         one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
     if (looped)
-        log_warning("sandbox was stopped because it rebooted again and again",
-                    LOG_STR("sandbox", id), LOG_INT("reboots", one->times));
+        log_warning("stopped a sandbox that rebooted repeatedly", LOG_STR("sandbox", id),
+                    LOG_INT("reboots", one->times));
     else
-        log_warning("sandbox went down by itself", LOG_STR("sandbox", id));
+        log_warning("a sandbox stopped by itself", LOG_STR("sandbox", id));
 }
 
 /* --- judging one instance --- */
@@ -269,7 +269,7 @@ static void events_end(struct host_monitor *monitor, const struct error *reason)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (monitor->hears)
-        log_warning("event stream of a host is down, listing its instances every second",
+        log_warning("the event stream of a host is down; listing its instances every second",
                     LOG_INT("host", monitor->host_id), LOG_ERROR(reason));
     if (monitor->hears || monitor->list_at_ms > now_ms + POLL_MS)
         monitor->list_at_ms = now_ms;
@@ -292,15 +292,15 @@ static void take_restart(struct host_monitor *monitor, const char *instance_name
     monitor->restarted(instance_name);
     if (sandbox_stop_unexpected(monitor->worker, monitor->host_id, monitor->runtime, instance_name,
                                 &err) < 0)
-        log_warning("instance of a stopped sandbox runs", LOG_STR("instance", instance_name),
-                    LOG_ERROR(err));
+        log_warning("cannot stop the running instance of a stopped sandbox; trying again",
+                    LOG_STR("instance", instance_name), LOG_ERROR(err));
 }
 
 static void take_event(struct host_monitor *monitor, const struct runtime_event *event)
 {
     switch (event->kind) {
     case RUNTIME_EVENT_BEGIN:
-        log_info("event stream of a host is up", LOG_INT("host", monitor->host_id));
+        log_info("the event stream of a host is up", LOG_INT("host", monitor->host_id));
         monitor->back_off_ms = 0;
         monitor->list_at_ms = clock_monotonic_ms();
         mark_heard(monitor, true);
@@ -378,7 +378,7 @@ static int dismiss_dead(struct host_monitor *monitor, const struct warm_ready *w
         dead++;
     }
     if (dead)
-        log_info("instances that waited for a create have ended", LOG_INT("host", monitor->host_id),
+        log_info("warm instances of a host have ended", LOG_INT("host", monitor->host_id),
                  LOG_INT("count", dead));
     return 0;
 }
@@ -452,7 +452,7 @@ static void measure_pool(struct host_monitor *monitor)
     if (result == 0)
         result = record_pool(monitor, total >> 20, used >> 20, &err);
     if (result < 0)
-        log_warning("pool of a host cannot be measured", LOG_INT("host", monitor->host_id),
+        log_warning("cannot measure the storage pool of a host", LOG_INT("host", monitor->host_id),
                     LOG_ERROR(err));
 }
 
@@ -506,7 +506,7 @@ static void measure_memory(struct host_monitor *monitor)
     if (firewall_host(firewall, &host, &err) == 0 && note_memory(monitor, &host, &err) == 0 &&
         note_processors(monitor, &host, &err) == 0)
         return;
-    log_warning("memory of a host cannot be measured", LOG_INT("host", monitor->host_id),
+    log_warning("cannot measure the memory of a host", LOG_INT("host", monitor->host_id),
                 LOG_ERROR(err));
     monitor->memory_at_ms = clock_monotonic_ms() + MEASURE_AGAIN_MS;
 }

@@ -35,7 +35,7 @@ int dispatcher_prepare(void)
 static void tell_restart(const char *instance_name)
 {
     if (send(restarts[0], instance_name, strlen(instance_name), 0) < 0)
-        log_warning("cannot report a restarted agent, it is initialised at the next interval",
+        log_warning("cannot report a restarted agent; it is initialised at the next interval",
                     LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
 }
 
@@ -176,7 +176,7 @@ void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop)
         if (clock_monotonic_ms() >= round_at_ms) {
             round_at_ms = clock_monotonic_ms() + interval_ms;
             if (agent_refresh_begin_round(refresh, &err) < 0)
-                log_warning("cannot list running sandboxes to refresh their agents",
+                log_warning("cannot list running sandboxes to initialise their agents again",
                             LOG_ERROR(err));
         }
         take_restarts(refresh);

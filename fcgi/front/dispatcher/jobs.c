@@ -264,7 +264,7 @@ struct job dispatcher_jobs[] = {
     /* Before the rows of sandboxes are removed, from which it counts. */
     {"uses of templates", PROCESS_WORK, .sweep = count_template_uses, .every_ms = TEMPLATE_USES_MS,
      .at_start = true},
-    {"rows of what has ended", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
+    {"rows of ended objects", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
     {"moves that failed", PROCESS_WORK, .sweep = purge_moves, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
     {"archives of builds", PROCESS_WORK, .sweep = purge_archives, .every_ms = RETENTION_MS},

@@ -64,7 +64,7 @@ int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runt
     int result = db_transaction(worker->db, unexpected_body, &unexpected, err);
     runtime_limit(runtime, 0);
     if (result == 0 && unexpected.stopped)
-        log_warning("instance of a stopped sandbox ran and was stopped", LOG_STR("sandbox", id));
+        log_warning("stopped the running instance of a stopped sandbox", LOG_STR("sandbox", id));
     return result;
 }
 
@@ -80,7 +80,7 @@ static int remove_orphan(struct worker *worker, uint32_t host_id, struct runtime
         return -1;
     if (*id)
         return sandbox_remove_stray(worker, id, host_id, instance_name, err);
-    log_warning("removing an orphaned instance", LOG_STR("instance", instance_name));
+    log_warning("deleting an orphaned instance", LOG_STR("instance", instance_name));
     return runtime->ops->destroy(runtime, instance_name, err);
 }
 

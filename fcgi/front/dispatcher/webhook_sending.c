@@ -215,7 +215,7 @@ static void say(struct sending *sending, CURLcode result, long status)
     else if (status >= 300 && status < 400)
         snprintf(out, size, "the answer is a redirect, which is not followed");
     else
-        snprintf(out, size, "the answer is none of 2xx");
+        snprintf(out, size, "the answer is not 2xx");
 }
 
 void sending_judge(struct sending *sending, CURLcode result)

@@ -200,7 +200,8 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
         TAILQ_INSERT_TAIL(&delivery->resolving, sending, entry);
         return;
     }
-    log_warning("a webhook is not sent now", LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+    log_warning("cannot send a webhook; trying again", LOG_STR("webhook", hook->row.id),
+                LOG_ERROR(err));
     if (sending->is_event)
         hook->broken = true;
     else
@@ -227,7 +228,8 @@ static char *body_of(struct delivery *delivery, const struct hook *hook, const s
     if (hook->row.form != WEBHOOK_E2B)
         return webhook_body(event);
     if (webhook_e2b_body(delivery->worker->db, event, &body, &err) < 0)
-        log_warning("a webhook is not sent now", LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
+        log_warning("cannot send a webhook; trying again", LOG_STR("webhook", hook->row.id),
+                    LOG_ERROR(err));
     return body;
 }
 
@@ -299,7 +301,7 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
     if (!delivered) /* when it is sent again */
         reload_soon(delivery, AGAIN_MS);
     if (keep_result(delivery, sending, &err) < 0) {
-        log_warning("it is not kept what became of a webhook, it is sent again",
+        log_warning("cannot store the delivery result of a webhook; it will be delivered again",
                     LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
         hook->broken |= sending->is_event;
     }
@@ -563,7 +565,7 @@ static int turn(struct delivery *delivery, struct error **err)
         /* It is deleted, or something is wrong with it alone. */
         hook->rest_until_ms = clock_monotonic_ms() + FAILURE_MS;
         if (failure->code != ERR_NOT_FOUND)
-            log_warning("a webhook is not delivered now", LOG_STR("webhook", hook->row.id),
+            log_warning("cannot deliver a webhook; trying again", LOG_STR("webhook", hook->row.id),
                         LOG_ERROR(failure));
     }
     advance(delivery);
@@ -632,7 +634,7 @@ void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
     while (!*stop) {
         error_auto err = NULL;
         if (turn(&delivery, &err) < 0) {
-            log_warning("webhooks are not delivered now", LOG_ERROR(err));
+            log_warning("cannot read due webhooks; trying again", LOG_ERROR(err));
             clock_sleep_ms(FAILURE_MS);
         }
         if (!delivery.ours && TAILQ_FIRST(&delivery.hooks))

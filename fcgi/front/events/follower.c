@@ -197,7 +197,7 @@ static void begin(struct follower *follower)
     const struct wanted *wanted = &follower->wanted;
     if (!server_admits(server, wanted->tenant)) {
         answer_error(follower, "429 Too Many Requests", "Retry-After: 5\r\n", "rate_limited",
-                     "too many requests of this team wait for events already; end one of them");
+                     "too many requests of this team wait for events already; end one first");
         return;
     }
     follower->following = true;
@@ -227,7 +227,7 @@ static void read_request(struct follower *follower)
         begin(follower);
         return;
     }
-    log_error("request for events is refused", LOG_ERROR(err));
+    log_error("refused a request for events", LOG_ERROR(err));
     answer_error(follower, "500 Internal Server Error", "", "internal",
                  "the service failed on this request");
 }

@@ -188,7 +188,7 @@ static void on_look(struct loop_timer *timer)
     if (check_access(server, &err) < 0 || read_new(server, &more, &err) < 0 ||
         catch_up_all(server, &more, &err) < 0) {
         if (!server->troubled)
-            log_warning("events cannot be read now", LOG_ERROR(err));
+            log_warning("cannot read events; trying again", LOG_ERROR(err));
         wait_ms = TROUBLE_MS;
     } else if (more) {
         wait_ms = 0;
@@ -224,7 +224,7 @@ static void on_listener(struct loop_source *source, uint32_t events)
     (void)events;
     int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        log_error("connection cannot be accepted", LOG_STR("reason", strerror(errno)));
+        log_error("cannot accept a connection", LOG_STR("reason", strerror(errno)));
         loop_change(&server->loop, source, 0);
         loop_timer_arm(&server->loop, &server->rest, clock_monotonic_ms() + REST_MS, on_rested);
     }
@@ -311,7 +311,7 @@ static void end_all(struct server *server)
 
 void server_run(struct server *server)
 {
-    log_info("waiting for those who wait for events");
+    log_info("serving requests that wait for events");
     while (!server->stopping && loop_run_once(&server->loop, -1) == 0)
         ;
     end_all(server);

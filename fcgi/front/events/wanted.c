@@ -90,7 +90,7 @@ int wanted_read(const char *line, struct wanted *wanted, struct error **err)
     for (char *pair = text ? strtok_r(text, "&", &rest) : NULL; pair;
          pair = strtok_r(NULL, "&", &rest))
         if (pair[1] != '=' || read_member(pair[0], pair + 2, wanted) < 0)
-            return error_set(err, ERR_INVALID_REQUEST, "the request is none of the API's");
+            return error_set(err, ERR_INVALID_REQUEST, "the request does not belong to the API");
     if (!wanted->filter.team_count || !*wanted->tenant || !*wanted->credential || !wanted->limit)
         return error_set(err, ERR_INVALID_REQUEST, "the request names no team");
     return 0;

@@ -44,7 +44,7 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
     case ERR_HOST_LOST:
         return refuse(decision, REFUSAL_HOST_LOST);
     default:
-        log_warning("gate cannot reach a sandbox", LOG_ERROR(err));
+        log_warning("cannot reach a sandbox", LOG_ERROR(err));
         return refuse(decision, REFUSAL_UNAVAILABLE);
     }
 }
@@ -223,7 +223,8 @@ static int wake_recorded(struct gate *gate, const struct gate_request *request,
         return -1;
     int result = sandbox_wake(worker, found->sandbox.id, woken, err);
     if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0) /* it runs: nobody is refused */
-        log_warning("cannot record how waking a sandbox ended", LOG_ERROR(lost));
+        log_warning("cannot record the result of a wake-up", LOG_STR("sandbox", found->sandbox.id),
+                    LOG_ERROR(lost));
     return result;
 }
 

@@ -52,7 +52,7 @@ static void on_time_over(struct loop_timer *timer)
     struct connection *connection = container_of(timer, struct connection, end);
     connection_end(connection, is_signed_in(connection)
                                    ? "the session has lasted as long as one may"
-                                   : "nobody signed in in time");
+                                   : "no sign-in in time");
 }
 
 /* --- answers --- */
@@ -116,7 +116,7 @@ static json_t *answer_key(struct connection *connection, const json_t *message)
     if (find_proof(connection, message, &err) == 0)
         return json_pack("{s:b}", "known", 1);
     if (err->code != ERR_UNAUTHORIZED)
-        log_warning("SSH key cannot be looked up", LOG_STR("address", connection->address),
+        log_warning("cannot look up an SSH key", LOG_STR("address", connection->address),
                     LOG_ERROR(err));
     else if (listener->authorities.count && *text_of(message, "certificate"))
         log_info("SSH certificate refused", LOG_STR("address", connection->address),
@@ -147,7 +147,7 @@ static void note_login(struct connection *connection, const struct proof *proof)
                    on_time_over);
     if (proof->certificate.authority)
         snprintf(serial, sizeof serial, "%" PRIu64, proof->certificate.serial);
-    log_info("SSH session begun", LOG_STR("address", connection->address),
+    log_info("SSH session started", LOG_STR("address", connection->address),
              LOG_STR("key", login->key_id), LOG_STR("user", login->user_name),
              LOG_STR("certificate", proof->certificate.label), LOG_STR("serial", serial));
 }
@@ -182,7 +182,7 @@ static json_t *answer_enter(struct connection *connection, const char *sandbox, 
 {
     const struct ssh_login *login = &connection->login;
     if (!is_signed_in(connection) || !id_is_valid("sbx_", sandbox) || !slug_is_valid(team))
-        return refuse(connection, login, "Nobody has signed in.");
+        return refuse(connection, login, "No user has signed in.");
     const char *why = limit_of_team(connection->listener, team);
     if (why)
         return refuse(connection, login, why);
@@ -288,7 +288,7 @@ void connection_new(struct listener *listener, int fd, const char *address, cons
                        (int64_t)listener->worker.settings->ssh_login_grace_s * 1000,
                    on_time_over);
     if (start(connection, client_fd, &err) < 0) {
-        log_error("SSH connection cannot be served", LOG_STR("address", address), LOG_ERROR(err));
+        log_error("cannot serve an SSH connection", LOG_STR("address", address), LOG_ERROR(err));
         if (connection->pid > 0)
             kill(connection->pid, SIGKILL);
         else

@@ -133,7 +133,7 @@ static void on_socket(struct loop_source *source, uint32_t events)
         uint16_t port = name_peer(&peer, address, network);
         connection_new(listener, fd, address, network, port);
     } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        log_error("SSH connection cannot be accepted", LOG_STR("reason", strerror(errno)));
+        log_error("cannot accept an SSH connection", LOG_STR("reason", strerror(errno)));
         rest(listener);
     }
 }

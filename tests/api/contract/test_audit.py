@@ -173,7 +173,7 @@ def test_an_anchor_tells_of_a_chain_that_was_cut_or_made_anew(stack, account):
     end = stack.ctl("audit", "verify")
     assert end["ok"] and end["rows"] > 0
     stack.ctl("audit", "verify", "--anchor", f"{end['link']}:{end['hash']}")
-    for anchor, words in ((f"{end['link']}:{'0' * 64}", "made anew"),
+    for anchor, words in ((f"{end['link']}:{'0' * 64}", "was replaced"),
                           (f"{end['link'] + 100000}:{end['hash']}", "its end was removed")):
         done = stack.ctl("audit", "verify", "--anchor", anchor, check=False)
         assert done.returncode == 1 and words in done.stdout

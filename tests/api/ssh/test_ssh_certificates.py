@@ -66,7 +66,7 @@ def test_a_certificate_signs_its_principal_in(stack, entry, account, sandbox, tm
     assert_refused(ssh, sandbox.id)
     serial = sign(ssh, "-V", "-5m:+1h", principals=f"web,user:{account.user},root", label="laptop of alice")
     assert ssh.say(sandbox.id, "echo in") == "in\n"
-    (begun,) = entry.logs("SSH session begun", serial)
+    (begun,) = entry.logs("SSH session started", serial)
     assert f"user={account.user}" in begun and "laptop of alice" in begun and "key=ssk_" in begun
 
 

@@ -141,7 +141,7 @@ static void each_condition_is_looked_at(void **state)
     (void)state;
     struct contents wrong = usual;
     wrong.kind = 2;
-    assert_refused(&wrong, "not one of a user");
+    assert_refused(&wrong, "not a user certificate");
     wrong = usual, wrong.valid_from_s = 1000001;
     assert_refused(&wrong, "not valid yet");
     wrong = usual, wrong.valid_until_s = 1000000;

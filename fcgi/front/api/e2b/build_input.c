@@ -185,9 +185,9 @@ int e2b_build_base(struct api *api, const json_t *body, char **base, const char 
     const char *template = json_string_value(json_object_get(body, "fromTemplate"));
     *field = template ? "fromTemplate" : "fromImage";
     if (!image == !template)
-        return error_set_field(err, ERR_INVALID_REQUEST, *field,
-                               "Give one of fromTemplate and fromImage: what the template is built "
-                               "from.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, *field,
+            "Give one of fromTemplate and fromImage: the source of the template.");
     if (json_object_get(body, "fromImageRegistry"))
         return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
                                "This deployment takes no images from registries; build from a "

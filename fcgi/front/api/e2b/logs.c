@@ -104,11 +104,9 @@ static int read_lines(struct api *api, struct lines *lines, struct error **err)
         if (result != 0)
             return result < 0 ? -1 : 0;
     }
-    return error_set(
-        err, ERR_AGENT_SILENT,
-        "The sandbox's agent did not send the whole log within %d s; ask for a part of "
-        "it.",
-        READ_MOST_MS / 1000);
+    return error_set(err, ERR_AGENT_SILENT,
+                     "The sandbox's agent did not send the whole log within %d s; ask for a part.",
+                     READ_MOST_MS / 1000);
 }
 
 static int read_number(const struct http_request *request, const char *name, uint64_t most,

@@ -117,7 +117,7 @@ static bool begin(struct session *session, const char *address, int port)
     if (start(listening, port, &err) == 0 && wait_for_port(listening))
         return true;
     buffer_printf(&session->notice, "Port %d is not forwarded: %s\n", port,
-                  err ? err->message : "nobody can listen there in the sandbox.");
+                  err ? err->message : "no server can listen there in the sandbox.");
     listening_free(listening);
     return false;
 }

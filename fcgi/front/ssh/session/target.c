@@ -50,14 +50,14 @@ static int take_option(struct target *target, const char *word, struct error **e
         if (str_starts_with(word, options[i].name))
             return set(options[i].member, word, word + strlen(options[i].name), err);
     return error_set(err, ERR_INVALID_REQUEST,
-                     "'%s' is none of timeout=, cpu=, memory=, name=, team= and attach=", word);
+                     "'%s' is not one of timeout=, cpu=, memory=, name=, team= and attach=", word);
 }
 
 static int take_label(struct target *target, const char *word, struct error **err)
 {
     const char *colon = strchr(word, ':');
     if (colon == word || target->label_count == TARGET_LABELS_MAX)
-        return error_set(err, ERR_INVALID_REQUEST, "metadata is KEY:VALUE, at most %d of it",
+        return error_set(err, ERR_INVALID_REQUEST, "metadata is KEY:VALUE, at most %d pairs",
                          TARGET_LABELS_MAX);
     target->labels[target->label_count++] =
         xasprintf("%.*s=%s", (int)(colon - word), word, colon + 1);
