@@ -63,9 +63,9 @@ int fork_image_name(const char *snapshot, const char *image)
     autofree char *state = xasprintf("%s" STATE, snapshot);
     autofree char *owner = files_read_line(image, OWNER);
     if (!owner)
-        return files_complain("nobody is the owner of", image);
+        return files_complain("cannot find the owner of", image);
     if ((rmdir(state) < 0 && errno != ENOENT) || mkdir(state, 0700) < 0)
-        return files_complain("no room is made for the name of an image in", state);
+        return files_complain("cannot create the folder for the name of an image:", state);
     if (files_write_line(state, OWNER, owner) < 0 ||
         files_write_line(state, IMAGE, strrchr(image, '/') + 1) < 0)
         return files_complain("an image cannot be named in", state);
@@ -150,6 +150,6 @@ int fork_image_delete(const char *snapshot)
         return EXIT_FAILURE;
     }
     if (files_lock_within(fd, LOCK_MS) < 0 || btrfs_subvolume_delete(image) < 0)
-        files_complain("nobody has removed", image);
+        files_complain("cannot remove", image);
     return EXIT_SUCCESS;
 }

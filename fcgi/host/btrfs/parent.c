@@ -180,5 +180,5 @@ void parent_remove(const char *instance)
     autofree char *pool = pool_of(instance);
     autofree char *parent = xasprintf("%s/" PARENTS "%s", pool, strrchr(instance, '/'));
     if (btrfs_subvolume_delete(parent) < 0 && errno != ENOENT)
-        files_complain("nobody has removed", parent);
+        files_complain("cannot remove", parent);
 }

@@ -176,6 +176,6 @@ void spare_remove(const char *instance)
     for (unsigned i = 0; spare_is_for(instance) && i < SPARE_COUNT; i++) {
         autofree char *spare = path_of(instance, i);
         if (btrfs_subvolume_delete(spare) < 0 && errno != ENOENT)
-            files_complain("nobody has removed", spare);
+            files_complain("cannot remove", spare);
     }
 }

@@ -61,7 +61,8 @@ static int create(const char *folder, char **argv)
         return leave_to_tar(argv);
     if (result < 0)
         return fail("cannot read", folder);
-    return write_all(archive, size) < 0 ? fail("cannot write what is in", folder) : EXIT_SUCCESS;
+    return write_all(archive, size) < 0 ? fail("cannot write the contents of", folder)
+                                        : EXIT_SUCCESS;
 }
 
 /* What is left of the input, which is a file; NULL where that is much, or not so. */

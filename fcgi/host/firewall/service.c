@@ -159,7 +159,8 @@ static void check_table(struct service *service)
         return;
     }
     if (handle != service->table_handle)
-        log_warning(handle ? "table was loaded anew: policies applied again" : "table is gone",
+        log_warning(handle ? "the nftables table was loaded again; policies applied again"
+                           : "table is gone",
                     LOG_STR("table", filter->settings->firewall_table),
                     LOG_INT("sandboxes", filter->count));
     service->table_handle = handle;

@@ -50,7 +50,8 @@ int cpus_read(const char *text, struct cpus *cpus, struct error **err)
     memset(cpus, 0, sizeof *cpus);
     while (*left) {
         if (!take_range(&left, cpus) || (*left && *left != ','))
-            return error_set(err, ERR_INVALID_REQUEST, "the kernel's list of processors is none");
+            return error_set(err, ERR_INVALID_REQUEST,
+                             "the kernel's list of processors has an unknown form");
         left += *left == ',';
     }
     return 0;

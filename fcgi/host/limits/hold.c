@@ -79,7 +79,7 @@ int hold_add(struct hold *hold, int group, const struct cpus *cpus, struct error
     snprintf(path, sizeof path, "/proc/self/fd/%d/cpuset.cpus", group);
     if (hold->count >= HELD_MAX)
         return error_set(err, ERR_RUNTIME_REFUSED,
-                         "too many instances wait until Incus is told of their processors");
+                         "too many instances wait until Incus has their processors");
     autoclose int fd = openat(group, "cpuset.cpus", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     int watch = fd < 0 ? -1 : inotify_add_watch(hold->inotify, path, IN_MODIFY);
     if (watch < 0)

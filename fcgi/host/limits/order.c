@@ -68,7 +68,7 @@ static int read_mount(char *word, struct order *order, struct error **err)
     if (!is_name(volume, "vol-") || !word ||
         http_percent_decode(word, strlen(word), false, &path) < 0 || !is_plain_path(path) ||
         strlen(path) >= sizeof mount->path)
-        return error_set(err, ERR_INVALID_REQUEST, "the line names what is no volume and place");
+        return error_set(err, ERR_INVALID_REQUEST, "the line does not name a volume and a place");
     snprintf(mount->volume, sizeof mount->volume, "%s", volume);
     snprintf(mount->path, sizeof mount->path, "%s", path);
     order->mount_count++;

@@ -252,7 +252,7 @@ static int send_inside(const struct volumes *volumes, const struct job *job, str
     else if (pid > 0)
         waitpid(pid, NULL, 0);
     if (!heard)
-        return error_set(err, ERR_RUNTIME_REFUSED, "what is done in it does not end");
+        return error_set(err, ERR_RUNTIME_REFUSED, "the mount in the instance does not end");
     return report.failed
                ? error_set_errno(err, ERR_RUNTIME_REFUSED, report.number, "%s", report.failed)
                : 0;
