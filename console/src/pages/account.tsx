@@ -89,7 +89,7 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
           {props.made.url}
         </a>
       </p>
-      <TextField label="Code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="What the authenticator shows now." />
+      <TextField label="Code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="The code that the authenticator shows now." />
     </FormDialog>
   )
 }
@@ -168,7 +168,7 @@ function SecondFactor() {
 function Sessions() {
   const polled = usePoll(async signal => (await api.get('/v1/logins', { signal })).items, 20_000, [])
   const end = (login: Login): void =>
-    ask('End this session?', 'Whoever uses it has to sign in again.', 'End', async () => {
+    ask('End this session?', 'That browser has to sign in again.', 'End', async () => {
       await api.delete('/v1/logins/{id}', { path: { id: login.id } })
       polled.refresh()
     })

@@ -36,7 +36,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
         )
       }}
     >
-      <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="What uses it, to know it again." />
+      <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="The program that uses the key." />
       <SelectField
         label="It may"
         value={scope}
@@ -75,7 +75,7 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
   const { made } = props
   return (
     <Dialog title="Your new key" onClose={props.onClose} wide>
-      <p>This is the only time that it is shown. Keep it where your programs find it and nobody else does.</p>
+      <p>The key is shown only now. Store it where only your programs can read it.</p>
       <p class="secret">
         <code class="long" data-secret="key">
           {made.key}

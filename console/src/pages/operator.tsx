@@ -83,7 +83,7 @@ function HostCard(props: { host: Host; refresh: () => void }) {
       {host.memory_low && <p class="note">Hardly any memory is left on it: it takes no new sandboxes for now.</p>}
       <p class="fine">
         {plural(host.sandboxes, 'sandbox', 'sandboxes')} with a reservation; {formatNumber(host.promised_gb)} GiB of disks
-        promised. {host.events ? 'Its events are listened to.' : 'Nobody listens to its events.'}
+        promised. {host.events ? 'Its event stream is up.' : 'Its event stream is down.'}
       </p>
     </section>
   )
@@ -155,7 +155,7 @@ function Standing() {
         <Numbers
           title="Sandboxes"
           head={['State', 'Count']}
-          none="There are none."
+          none="No rows."
           rows={[
             ...shown.sandboxes.map(one => [one.state, formatNumber(one.count)] as [string, string]),
             ['past their deadline', formatNumber(shown.past_deadline)],
@@ -283,7 +283,7 @@ function Doctor() {
   const { made_at: madeAt, report } = polled.data
   if (!report) {
     return (
-      <Empty title="Nobody has examined this deployment yet">
+      <Empty title="This deployment has not been checked yet">
         <p>
           An administrator of the machine does it with <code>sandlotctl doctor</code>; a monitor that runs{' '}
           <code>sandlotctl check</code> keeps the findings fresh.

@@ -100,7 +100,7 @@ function PlanDialog(props: { plan: Plan; onClose: () => void; onDone: () => void
   }
   return (
     <FormDialog title={`Change the plan ${plan.name}`} action="Change the plan" wide submit={submit} onClose={props.onClose}>
-      <p>Teams on it have the new values at once. What they hold already stays.</p>
+      <p>Teams on this plan get the new values at once. Their existing objects stay.</p>
       <div class="two">
         {NUMBERS.map(([name, label, unit]) => (
           <TextField

@@ -14,7 +14,7 @@ type TeamKey = Schemas['TeamKey']
 
 const ROLES: Choice[] = [
   { value: 'owner', text: 'Owner: everything, and who is in the team' },
-  { value: 'member', text: 'Member: makes and changes what the team has' },
+  { value: 'member', text: 'Member: creates and changes sandboxes and other objects' },
   { value: 'viewer', text: 'Viewer: looks, and changes nothing' },
 ]
 
@@ -132,7 +132,7 @@ function Members(props: { members: Member[]; team: ReturnType<typeof useTeam>; r
     const self = member.name === user.name
     ask(
       self ? `Leave ${team.slug}?` : `Remove ${member.name} from ${team.slug}?`,
-      self ? 'What the team has is out of your reach then.' : 'Their keys no longer reach what the team has.',
+      self ? 'You lose access to its sandboxes and other objects.' : 'Their keys lose access to its sandboxes and other objects.',
       self ? 'Leave' : 'Remove',
       async () => {
         await api.delete('/v1/teams/{slug}/members/{name}', { path: pathOf(member) })

@@ -106,7 +106,7 @@ export function Templates() {
       {polled.loading && <Loading />}
       {polled.data && templates.length === 0 && (
         <Empty title="No templates yet">
-          <p>A template is what sandboxes start from. Set a sandbox up as you want it, make a checkpoint, and build one from that.</p>
+          <p>Sandboxes start from a template. Set up a sandbox, make a checkpoint, and build a template from the checkpoint.</p>
         </Empty>
       )}
       {templates.length > 0 && (

@@ -84,7 +84,7 @@ function Sums(props: { usage: Usage; prices: Limits['prices'] }) {
   ]
   return (
     <Table
-      label="What was used"
+      label="Usage of"
       head={
         <>
           <th scope="col">Of</th>

@@ -78,7 +78,7 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
         value={text}
         onInput={setText}
         placeholder="api.example.com:443"
-        hint="What the policy says, saved or not; nothing is sent there. Without a port: 443."
+        hint="The answer of the policy, saved or not. No packet is sent. Default port: 443."
       />
       <div aria-live="polite" class="verdict">
         {error !== null && <p class="field-error">{messageOf(error)}</p>}
@@ -103,12 +103,12 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
   const denials = polled.data?.denials ?? []
   return (
     <section class="card" aria-label="Denials">
-      <h2>What was refused</h2>
+      <h2>Refused connections</h2>
       <Problem error={polled.error} />
       {polled.loading && <Loading />}
       {!polled.loading && denials.length === 0 && !polled.error && (
         <Empty title="Nothing was refused">
-          <p>What the sandbox tries to reach and may not is listed here as it happens.</p>
+          <p>Each connection that the policy refuses appears here.</p>
         </Empty>
       )}
       {denials.length > 0 && (

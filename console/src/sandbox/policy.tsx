@@ -63,14 +63,14 @@ export function PolicyFields(props: {
     <>
       <Check
         label="Internet access"
-        hint="What no entry below decides: reached when this is on, refused when it is off."
+        hint="For destinations without an entry below: on opens them, off refuses them."
         checked={policy.internet}
         onChange={internet => set({ internet })}
         {...off}
       />
       <Check
         label="Package registries"
-        hint="The registries of the usual package managers, whatever the line above says."
+        hint="The registries of the usual package managers, even when the line above is off."
         checked={policy.registries}
         onChange={registries => set({ registries })}
         {...off}

@@ -44,7 +44,7 @@ function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => vo
       />
       <Check
         label="TLS inside"
-        hint="The server in the sandbox speaks TLS, under whatever certificate."
+        hint="The server in the sandbox speaks TLS; any certificate is accepted."
         checked={https}
         onChange={setHttps}
       />

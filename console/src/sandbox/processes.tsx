@@ -92,7 +92,7 @@ function StartedTable(props: { sandbox: string }) {
       <Problem error={polled.error} />
       {polled.loading && <Loading />}
       {!polled.loading && processes.length === 0 && !polled.error && (
-        <p class="muted">None. Terminals, and what programs start over the data plane, are listed here.</p>
+        <p class="muted">None. This list shows terminals and processes that were started over the data plane.</p>
       )}
       {processes.length > 0 && (
         <Table
