@@ -24,8 +24,8 @@ def commands(page, begin=None):
 
 
 def requests_of(page):
-    """What a page does between the environment of the quickstart and its next picture or table."""
-    return commands(page, "    . run/quickstart.env").split("                     ┌─ nginx")[0]
+    """The commands of a page, from the environment of the quickstart on."""
+    return commands(page, "    . run/quickstart.env")
 
 
 def run(stack, account, script):
