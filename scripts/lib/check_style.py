@@ -11,6 +11,7 @@ import symtable
 import sys
 
 import check_words
+import pictures
 import reference_tables
 import words_examples
 
@@ -380,8 +381,8 @@ def batch_name(result):
     return result.args[-1]
 
 
-# Names that look like misspellings: mandoc's Nd, the header TE, nftables' iif, parts of words.
-SPELLED_SO = "nd,te,iif,ontainer,2st"
+# Names that look like misspellings: mandoc's Nd, the header TE, nftables' iif, CrOS, parts of words.
+SPELLED_SO = "nd,te,iif,ontainer,2st,cros"
 
 
 def check_spelling(root, sources):
@@ -440,8 +441,8 @@ def check_read_by_setup(sources):
 
 
 def check_prose(sources):
-    """the documentation says who does what, in short sentences"""
-    texts = {source.path: source.text for source in sources if check_words.is_page(source.path)}
+    """pages, manual pages, settings, messages and comments say who does what, in short sentences"""
+    texts = {source.path: source.text for source in sources if check_words.has_prose(source.path)}
     yield from check_words.findings(texts)
 
 
@@ -458,9 +459,18 @@ def check_reference(_sources):
             yield path, 1, "run /usr/bin/python3 scripts/lib/reference_tables.py"
 
 
+def check_pictures(_sources):
+    """the pictures of doc/images are those of their script, with programs and worker pools that exist"""
+    for path, text in pictures.drawn():
+        if not os.path.isfile(os.path.join(ROOT, path)) or pictures.read(path) != text:
+            yield path, 1, "run /usr/bin/python3 scripts/lib/pictures.py"
+    for name in pictures.unknown_names():
+        yield "scripts/lib/pictures.py", 1, f"{name} is not in {pictures.PROGRAMS}"
+
+
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
           check_hand, check_text, check_names, check_packed, check_read_by_setup, check_prose,
-          check_prose_examples, check_reference]
+          check_prose_examples, check_reference, check_pictures]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")
@@ -470,7 +480,8 @@ def wanted(path):
     name = os.path.basename(path)
     if path.startswith(("build-aux/", "autom4te.cache/")) or "/corpus/" in path:
         return False
-    return name.endswith(SUFFIXES) or path == "NEWS" or (path.startswith("scripts/") and "." not in name)
+    return (name.endswith(SUFFIXES) or check_words.has_prose(path)
+            or (path.startswith("scripts/") and "." not in name))
 
 
 def tree(root):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Count the habits that make prose hard to read; see doc/dev/style.md. scripts/check-style calls this.
 
-`/usr/bin/python3 scripts/lib/check_words.py FILE…` prints the figures of some pages, for a writer."""
+`/usr/bin/python3 scripts/lib/check_words.py FILE…` prints the figures of some files, for a writer."""
 
+import collections
 import os
 import re
 import sys
+
+import prose_sources
 
 PARAGRAPH_WORDS_MAX = 90
 SENTENCE_WORDS_MEAN_MAX = 18
@@ -14,78 +17,52 @@ SENTENCES_MIN = 5
 # Readers of these folders are addressed directly: "you" and "your" per 10,000 words.
 ADDRESSED = ("doc/tutorial/", "doc/howto/")
 ADDRESS_MIN = 40
+# A page over two screens shows a picture, a table or an example.
+BARE_LINES_MAX = 90
+SHOWN = re.compile(r"!\[|\||```|    \S")
 # A rate over fewer words says nothing.
 RATE_WORDS_MIN = 1000
 
-# The pages that have to keep to this.
-PAGES = re.compile(r".*\.md|NEWS")
-
-# Habits with the most that 10,000 words may have. Questions do not count.
-RATES = {
-    "a clause with what, who or whoever as its subject": (
-        re.compile(r"\bwhat\b(?! to\b)|(?:^|[.:;] )who\b", re.IGNORECASE | re.MULTILINE), 2),
-    "of it, of them, of that, of those": (re.compile(r"\bof (?:it|them|that|those)\b(?!['’])", re.IGNORECASE), 6),
-    "nobody, whoever, whatever, whichever": (
-        re.compile(r"\b(?:nobody|whoever|whatever|whichever)\b", re.IGNORECASE), 2),
+# Habits that are counted. Questions do not count.
+HABITS = {
+    "a clause with what, who or whoever as its subject":
+        re.compile(r"\bwhat\b(?! to\b)|(?:^|[.:;] )who\b", re.IGNORECASE),
+    "of it, of them, of that, of those": re.compile(r"\bof (?:it|them|that|those)\b(?!['’])", re.IGNORECASE),
+    "nobody, whoever, whatever, whichever": re.compile(r"\b(?:nobody|whoever|whatever|whichever)\b", re.IGNORECASE),
 }
-# Habits that no page has.
+# The most that 10,000 words may have of each habit, in this order.
+PROSE = (2, 6, 2)
+COMMENTS = (3, 8, 2)
+# Habits that no text has.
 NEVER = re.compile(r"\b(?:goes on|go on|is none|are none|anew|of before|tells|is told|are told)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
+
+# A kind of text: the files that have it, how it is read, and the limits of its habits.
+Kind = collections.namedtuple("Kind", "name files read limits")
+# The parts of the programs whose comments keep to the limits.
+COMMENTED = "base|tools|guest|drivers"
+KINDS = (
+    Kind("page", r".*\.md|NEWS", prose_sources.markdown, PROSE),
+    Kind("manual page", r"conf/man/.*", prose_sources.manual, PROSE),
+    Kind("setting", r"fcgi/drivers/config/settings\.def", prose_sources.settings, PROSE),
+    Kind("message", r"fcgi/(?!drivers/config/settings\.def).*\.(?:c|h|def)", prose_sources.messages, PROSE),
+    Kind("text of the console", r"console/src/.*\.tsx?", prose_sources.console, PROSE),
+    Kind("comment", rf"fcgi/(?:{COMMENTED})/.*\.(?:c|h|def)", prose_sources.comments, COMMENTS),
+)
 
 # A number, a name or an option counts as one word.
 WORD = re.compile(r"[\w'’./:+*=<>&@#%~-]*\w[\w'’./:+*=<>&@#%~-]*")
 SENTENCE_END = re.compile(r"(?<=[.?!:])[\"”)*]*\s+(?=[\"“(*]*[A-Z0-9`_])")
-LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]|\(\d+\))\s+")
 
 
 class Prose:
-    """The prose of one page: paragraphs with their lines, and the text of tables apart."""
+    """The prose of one kind in one file: paragraphs with their lines, and short texts apart."""
 
-    def __init__(self, path, text):
+    def __init__(self, path, pieces):
         self.path = path
-        self.paragraphs = []  # (line, text)
-        self.cells = []
-        self._read(text)
-
-    def _read(self, text):
-        current, first, fenced, in_list = [], 0, False, False
-
-        def end():
-            if current:
-                self.paragraphs.append((first, plain(" ".join(current))))
-                current.clear()
-
-        for number, line in enumerate(text.split("\n"), 1):
-            if line.lstrip().startswith("```"):
-                end()
-                fenced = not fenced
-            elif fenced:
-                continue
-            elif not line.strip():
-                end()
-            elif line.startswith("       " if in_list else "    ") and not current:
-                continue
-            elif line.startswith("\t") and not current:
-                continue
-            elif line.startswith("|"):
-                end()
-                if not re.fullmatch(r"[|\s:-]+", line):
-                    self.cells.append((number, plain(line.replace("|", " . "))))
-            elif line.startswith("#"):
-                end()
-                in_list = False
-                self.cells.append((number, plain(line.lstrip("# "))))
-            else:
-                if LIST_ITEM.match(line):
-                    end()
-                    in_list = True
-                    line = LIST_ITEM.sub("", line, count=1)
-                elif not line.startswith(" "):
-                    in_list = False
-                if not current:
-                    first = number
-                current.append(line.strip())
-        end()
+        self.paragraphs, self.cells = [], []
+        for line, text, is_paragraph in pieces:
+            (self.paragraphs if is_paragraph else self.cells).append((line, plain(text)))
 
     def sentences(self):
         for line, text in self.paragraphs:
@@ -129,33 +106,55 @@ def page_findings(prose):
 
 
 def rate(pages, habit):
-    """How often a habit is in 10,000 words of some pages, and where: (rate, places)."""
+    """How often a habit is in 10,000 words of some pages, and where: (rate, places, words)."""
     words = sum(count(text) for page in pages for _, text in page.all())
     places = [(page.path, line, found.group().strip(" .:;")) for page in pages for line, text in page.all()
               for found in habit.finditer(declarative(text))]
     return (10000 * len(places) / words if words else 0), places, words
 
 
-def findings(texts, rate_words_min=RATE_WORDS_MIN):
-    """All that is wrong with some pages, from {path: text}: (path, line, sentence)."""
-    pages = [Prose(path, text) for path, text in sorted(texts.items())]
+def kinds_of(path):
+    return [kind for kind in KINDS if re.fullmatch(kind.files, path)]
+
+
+def has_prose(path):
+    return bool(kinds_of(path))
+
+
+def read(kind, texts):
+    """The prose of one kind in some files, from {path: text}."""
+    return [Prose(path, kind.read(text)) for path, text in sorted(texts.items()) if re.fullmatch(kind.files, path)]
+
+
+def kind_findings(kind, pages, rate_words_min):
     for page in pages:
         for line, sentence in page_findings(page):
             yield page.path, line, sentence
-    for name, (habit, most) in RATES.items():
+    for (name, habit), most in zip(HABITS.items(), kind.limits):
         found, places, words = rate(pages, habit)
         if found > most and words >= rate_words_min:
             for path, line, word in places:
-                yield path, line, f'"{word}" ({name}): {found:.1f} in 10,000 words; {most} at most'
+                yield path, line, f'"{word}" ({name}): {found:.1f} in 10,000 words of {kind.name}s; {most} at most'
+
+
+def bare_pages(texts):
+    """Long pages of the documentation that show nothing: (path, line, sentence)."""
+    for path, text in sorted(texts.items()):
+        lines = text.split("\n")
+        if path.startswith("doc/") and len(lines) > BARE_LINES_MAX and not any(SHOWN.match(line) for line in lines):
+            yield path, 1, f"over {BARE_LINES_MAX} lines without a picture, a table or an example"
+
+
+def findings(texts, rate_words_min=RATE_WORDS_MIN):
+    """All that is wrong with some files, from {path: text}: (path, line, sentence)."""
+    for kind in KINDS:
+        yield from kind_findings(kind, read(kind, texts), rate_words_min)
+    yield from bare_pages(texts)
     for folder in ADDRESSED:
-        inside = [page for page in pages if page.path.startswith(folder)]
+        inside = read(KINDS[0], {path: text for path, text in texts.items() if path.startswith(folder)})
         found, _, words = rate(inside, ADDRESS)
         if words >= rate_words_min and words and found < ADDRESS_MIN:
             yield folder, 1, f'"you" and "your": {found:.1f} in 10,000 words; {ADDRESS_MIN} at least'
-
-
-def is_page(path):
-    return PAGES.fullmatch(path) is not None
 
 
 def wrong_examples(examples):
@@ -168,23 +167,30 @@ def wrong_examples(examples):
             yield f"must fail with {expected!r}: {text[:60]!r}, but: {found}"
 
 
-def print_figures(paths):
-    pages = []
+def print_figures(name, pages):
+    habits = HABITS | {"never": NEVER, "you, your": ADDRESS,
+                       "for example, such as": re.compile(r"\bfor example\b|\bsuch as\b|\be\.g\.", re.IGNORECASE)}
+    print(f"{name}s:")
+    for habit_name, habit in habits.items():
+        found, places, words = rate(pages, habit)
+        print(f"  {habit_name}: {found:.1f} in 10,000 ({len(places)} in {words} words)")
+    print("  longest paragraph:", max((count(text) for page in pages for _, text in page.all()), default=0))
+    lengths = [count(sentence) for page in pages for _, sentence in page.sentences()]
+    print(f"  sentence: {sum(lengths) / max(1, len(lengths)):.1f} words on average, {max(lengths, default=0)} at most, "
+          f"{sum(length > 25 for length in lengths)} of {len(lengths)} over 25")
+    print(f"  paragraphs over 60 words: {sum(count(text) > 60 for page in pages for _, text in page.all())}")
+
+
+def main(paths):
+    texts = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            pages.append(Prose(os.path.relpath(path), file.read()))
-    habits = {name: habit for name, (habit, _) in RATES.items()}
-    habits |= {"never": NEVER, "you, your": ADDRESS,
-               "for example, such as": re.compile(r"\bfor example\b|\bsuch as\b|\be\.g\.", re.IGNORECASE)}
-    for name, habit in habits.items():
-        found, places, words = rate(pages, habit)
-        print(f"{name}: {found:.1f} in 10,000 ({len(places)} in {words} words)")
-    print("longest paragraph:", max((count(text) for page in pages for _, text in page.paragraphs), default=0))
-    lengths = [count(sentence) for page in pages for _, sentence in page.sentences()]
-    print(f"sentence: {sum(lengths) / max(1, len(lengths)):.1f} words on average, {max(lengths, default=0)} at most, "
-          f"{sum(length > 25 for length in lengths)} of {len(lengths)} over 25")
-    print(f"paragraphs over 60 words: {sum(count(text) > 60 for page in pages for _, text in page.paragraphs)}")
+            texts[os.path.relpath(path)] = file.read()
+    for kind in KINDS:
+        pages = read(kind, texts)
+        if pages:
+            print_figures(kind.name, pages)
 
 
 if __name__ == "__main__":
-    print_figures(sys.argv[1:])
+    main(sys.argv[1:])
