@@ -6,8 +6,8 @@
 
 #include "account/key_use.h"
 #include "api/act.h"
+#include "api/answer_cache.h"
 #include "api/console.h"
-#include "api/shown.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
+#include "api/answer_cache.h"
 #include "api/api.h"
 #include "api/network_input.h"
 #include "api/page_list.h"
 #include "api/sandbox_input.h"
 #include "api/sandbox_output.h"
-#include "api/shown.h"
 #include "base/log.h"
 #include "base/mem.h"
 

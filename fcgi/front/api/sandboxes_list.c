@@ -6,9 +6,9 @@
 
 #include "account/access_revision.h"
 #include "api/ahead.h"
+#include "api/answer_cache.h"
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
-#include "api/shown.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "http/pool.h"

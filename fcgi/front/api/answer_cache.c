@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "api/shown.h"
+#include "api/answer_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sandboxes as this worker has shown them lately. One holds for some seconds, as long as the
- * version in its row stands, which every change of what is shown changes: who reads that needs no
- * other column.
+ * Keep recent answers of this worker about sandboxes. An answer is valid for some seconds, as long
+ * as the version in the sandbox's row is the same: every change of a shown column changes the
+ * version. A reader of the version therefore needs no other column.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ struct shown {
     size_t size;
 };
 
-/* As it was shown last, in whatever version; NULL: it is not known. It lives until the next
- * shown_keep(). */
+/* Return the last answer for a sandbox, of any version; NULL without one. It is valid until the
+ * next shown_keep(). */
 const struct shown *shown_find(const char *id);
 
-/* A sandbox as its row was read, and what was made of it. */
+/* Keep the answer that was made from a sandbox's row. */
 void shown_keep(const struct sandbox *sandbox, const char *text, size_t size);
