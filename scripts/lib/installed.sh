@@ -252,11 +252,28 @@ installed_programs()
     systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
 }
 
+# installed_well: doctor finds nothing wrong, except packages with known holes: those are no fault of the set-up, and apt
+# could not configure the package that runs it.
+installed_well()
+{
+    local report
+
+    report=$(ctl --json doctor) && return 0
+    jq -e '[.findings[] | select(.state == "WRONG" and .check != "holes")] == []' <<<"$report" >/dev/null
+}
+
 # installed_doctor: all is well, the warm pool included, which on a slow machine takes minutes.
 installed_doctor()
 {
-    wait_for 900 ctl doctor || true
-    ctl doctor && return 0
+    local hole
+
+    wait_for 900 installed_well || true
+    if installed_well; then
+        while read -r hole; do
+            note "$hole"
+        done < <(ctl --json doctor | jq -r '.findings[] | select(.state == "WRONG") | "\(.message) \(.advice)"')
+        return 0
+    fi
     # What a log's last lines show.
     ctl doctor | grep -v '^ok' >&2 || true
     die "sandlotctl doctor finds something wrong"

@@ -129,6 +129,8 @@ CTL_HANDLER(ctl_template_delete);
 CTL_HANDLER(ctl_image_allow);
 CTL_HANDLER(ctl_image_disallow);
 CTL_HANDLER(ctl_image_list);
+CTL_HANDLER(ctl_holes_list);
+CTL_HANDLER(ctl_holes_refresh);
 CTL_HANDLER(ctl_host_add);
 CTL_HANDLER(ctl_host_list);
 CTL_HANDLER(ctl_host_authority);

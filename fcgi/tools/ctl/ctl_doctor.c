@@ -184,6 +184,7 @@ static void examine(struct doctor *doctor)
     doctor_check_sockets(doctor);
     doctor_check_certificate(doctor);
     doctor_check_front(doctor);
+    doctor_check_holes(doctor);
     if (has_database)
         leave_report(doctor);
 }

@@ -45,8 +45,13 @@ void doctor_check_registries(struct doctor *doctor); /* the profile of the packa
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, late work, last pause */
 void doctor_check_archive(struct doctor *doctor);    /* its storage, and late copies */
 void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
+void doctor_check_holes(struct doctor *doctor);      /* of this machine's packages and kernel */
 void doctor_check_certificate(struct doctor *doctor);
 void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */
+
+/* Run a program (arguments[0] is its path), and put what it prints, cut to size - 1 bytes, into
+ * out. Return its exit status, or -1 when it could not be run or a signal ended it. */
+int doctor_run(char *const *arguments, char *const *environment, char *out, size_t size);
 
 /* A connection to a host's Incus, for the caller to close. */
 struct incus;

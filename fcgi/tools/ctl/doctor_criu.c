@@ -4,12 +4,9 @@
  * check therefore looks in the PATH of incusd's process on this machine, and lets CRIU check the
  * kernel. CRIU before 4.2 cannot dump a socket on Linux 6.16 and later.
  */
-#include <fcntl.h>
 #include <jansson.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -78,33 +75,12 @@ static void find_program(const char *path, const char *name, char *out, size_t s
     out[0] = '\0';
 }
 
-/* Run the program with one argument and read its output. Returns its exit status, -1 when it could
- * not be run or was ended by a signal. */
+/* Run the program with one argument and read its output; see doctor_run(). */
 static int ask(const char *program, const char *argument, char *const *environment, char *out,
                size_t size)
 {
     char *arguments[] = {(char *)program, (char *)argument, NULL};
-    posix_spawn_file_actions_t actions;
-    int ends[2], status;
-    pid_t child;
-    out[0] = '\0';
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    int failed = posix_spawn(&child, program, &actions, NULL, arguments, environment);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    size_t used = 0;
-    ssize_t got;
-    while (!failed && used < size - 1 && (got = read(ends[0], out + used, size - 1 - used)) > 0)
-        used += (size_t)got;
-    out[used] = '\0';
-    close(ends[0]);
-    if (failed || waitpid(child, &status, 0) < 0 || !WIFEXITED(status))
-        return -1;
-    return WEXITSTATUS(status);
+    return doctor_run(arguments, environment, out, size);
 }
 
 /* The last line of a text, which is cut there. */
