@@ -34,7 +34,8 @@ qemu_newer()
         printf '%s/bookworm-backports\n' incus-base incus-client btrfs-progs
 }
 
-# qemu_later RELEASE: packages that the set-up will ask for. They are downloaded here, and installed in the machine.
+# qemu_later RELEASE: the kernel that the set-up will ask for. It is installed here, because an emulated machine takes
+# ten minutes for that, but Debian's own kernel boots first.
 qemu_later()
 {
     [[ $1 != bookworm ]] || echo linux-image-cloud-amd64/bookworm-backports
@@ -59,11 +60,48 @@ qemu_base_key()
         qemu_later "$1"
         qemu_needs "$2"
         declare -p QEMU_PACKAGES QEMU_DISK_SIZE
-        declare -f qemu_tree qemu_settle qemu_base
+        declare -f qemu_tree qemu_initrd qemu_settle qemu_base
     } | sha256sum | cut -c 1-16
 }
 
-# qemu_tree RELEASE DIRECTORY ROOT: the machine's file system, made here because it takes seconds here.
+# qemu_initrd ROOT FOLDER: puts the newest kernel of ROOT into FOLDER, with an initrd that only loads the disk's modules
+# and mounts the disk. Debian's own initrd takes an emulated machine minutes to make.
+qemu_initrd()
+{
+    local root=$1 folder=$2 version tree module
+
+    mkdir -p "$folder"
+    version=$(find "$root/lib/modules" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | tail -n 1)
+    tree=$(mktemp -d "$QEMU_CACHE/work.XXXXXX")
+    at_exit rm -rf "$tree"
+    mkdir -p "$tree"/{bin,dev,proc,root,modules}
+    cp "$root/bin/busybox" "$tree/bin/busybox"
+    for module in virtio_pci virtio_blk ext4; do
+        modprobe -d "$root" -S "$version" --show-depends "$module"
+    done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while read -r module; do
+        cp "$module" "$tree/modules/"
+        echo "/bin/busybox insmod /modules/$(basename "$module" .xz)" >>"$tree/modules/load"
+    done
+    find "$tree/modules" -name '*.xz' -exec xz -d {} +
+    cat >"$tree/init" <<'END_OF_TEXT'
+#!/bin/busybox sh
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t proc proc /proc
+. /modules/load
+while [ ! -b /dev/vda ]; do /bin/busybox sleep 1; done
+/bin/busybox mount -t ext4 /dev/vda /root
+/bin/busybox umount /proc
+exec /bin/busybox switch_root /root /sbin/init
+END_OF_TEXT
+    chmod 755 "$tree/init"
+    touch "$tree/modules/load"
+    (cd "$tree" && find . | bin/busybox cpio -o -H newc | gzip -1) >"$folder/initrd"
+    cp "$root/boot/vmlinuz-$version" "$folder/vmlinuz"
+    rm -rf "$tree"
+}
+
+# qemu_tree RELEASE DIRECTORY ROOT: the machine's file system, made here because it takes seconds here. No initrd is made
+# in it, neither here nor in the machine.
 qemu_tree()
 {
     local release=$1 root=$3 newer later include
@@ -72,21 +110,30 @@ qemu_tree()
     later=$(qemu_later "$release")
     include=$(tr -s "[:space:]" , <<<"$QEMU_PACKAGES linux-image-cloud-amd64")
     qemu_sources "$release" >"${root%/*}/sources.list"
+    # shellcheck disable=SC2016 # mmdebstrap's shell
     mmdebstrap --mode=root --variant=minbase --format=directory --dpkgopt=force-unsafe-io \
-        --include="${include%,}" "$release" "$root" "${root%/*}/sources.list" ||
+        --essential-hook='ln -s /bin/true "$1/usr/local/sbin/update-initramfs"' --include="${include%,}" \
+        "$release" "$root" "${root%/*}/sources.list" ||
         die "mmdebstrap could not make the machine's root"
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod 755 "$root/usr/sbin/policy-rc.d"
     # shellcheck disable=SC2016 # the inner shell's
     within_root "$root" -- sh -euc '
+        PATH=/usr/local/sbin:$PATH
         install="apt-get -y -q -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-recommends"
         apt-get -q update
         $install install $1 mariadb-server
         $install satisfy "$2"
-        apt-get clean
-        test -z "$3" || $install --download-only install $3' sh "$newer" "$(qemu_needs "$2")" "$later" ||
+        apt-get clean' sh "$newer" "$(qemu_needs "$2")" ||
         die "what the packages depend on could not be installed"
+    qemu_initrd "$root" "${root%/*}"
+    # shellcheck disable=SC2016 # the inner shell's
+    [[ -z $later ]] || within_root "$root" -- sh -euc '
+        PATH=/usr/local/sbin:$PATH
+        apt-get -y -q -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io --no-install-recommends install "$1"
+        apt-get clean' sh "$later" || die "the newer kernel could not be installed"
+    qemu_initrd "$root" "${root%/*}/newer"
     rm -f "$root/usr/sbin/policy-rc.d"
 }
 
@@ -109,7 +156,8 @@ qemu_settle()
     echo '/dev/vda / ext4 rw,noatime 0 1' >"$root/etc/fstab"
 }
 
-# qemu_base RELEASE DIRECTORY: sets BASE, a folder with disk, kernel and initrd.
+# qemu_base RELEASE DIRECTORY: sets BASE, a folder with disk, kernel and initrd. Its folder "newer" has the kernel that
+# the set-up asks for.
 qemu_base()
 {
     local work
@@ -125,26 +173,25 @@ qemu_base()
     at_exit rm -rf "$work"
     qemu_tree "$1" "$2" "$work/root"
     qemu_settle "$work/root"
-    cp "$work"/root/boot/vmlinuz-* "$work/vmlinuz"
-    cp "$work"/root/boot/initrd.img-* "$work/initrd"
     truncate -s "$QEMU_DISK_SIZE" "$work/disk.raw"
     mke2fs -q -t ext4 -d "$work/root" "$work/disk.raw"
     rm -rf "$work/root"
     mv "$work" "$BASE"
 }
 
-# qemu_boot DISK FOLDER: until it lets us in. FOLDER has its kernel and initrd.
+# qemu_boot DISK FOLDER [OPTION…]: until it lets us in. FOLDER has its kernel and initrd; options are QEMU's.
 qemu_boot()
 {
     local disk=$1 folder=$2 cpu=max
 
+    shift 2
     # On a busy machine the kernel's check of the timer sees no tick, and the kernel panics. A panic ends QEMU.
     # QEMU 7.2 emulates cmpxchg16b wrongly: a kernel of 6.12 uses it without a lock and then panics.
     [[ -c /dev/kvm ]] || cpu=max,la57=off,-cx16
     nice -n 5 setsid qemu-system-x86_64 -accel kvm -accel tcg,thread=multi,tb-size=1024 -cpu "$cpu" -smp 2 \
         -m "$QEMU_MEMORY_MB" -kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
         -append "root=/dev/vda rw console=ttyS0 mitigations=off net.ifnames=0 no_timer_check panic=-1" -no-reboot \
-        -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" \
+        -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" "$@" \
         -nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$QEMU_PORT-:22" -display none \
         -serial "file:$QEMU_CACHE/console.log" -monitor none >"$QEMU_CACHE/qemu.log" 2>&1 </dev/null 30>&- 38>&- 39>&- &
     QEMU_PID=$!
@@ -184,13 +231,15 @@ qemu_stop()
     QEMU_PID=
 }
 
-# qemu_install DIRECTORY DOMAIN: the packages in it, as an operator does.
+# qemu_install DOMAIN: the packages on the second drive, as an operator does. An emulated machine decrypts slowly what
+# comes by SSH.
 qemu_install()
 {
-    within_qemu 'rm -rf /root/packages && mkdir /root/packages && tar -x -C /root/packages' \
-        < <(tar -c -C "$1" --exclude='*-dbgsym*' .)
     # shellcheck disable=SC2016 # the machine's
-    within_qemu bash -euo pipefail -s "$2" <<'END_OF_TEXT'
+    within_qemu bash -euo pipefail -s "$1" <<'END_OF_TEXT'
+rm -rf /root/packages
+mkdir /root/packages
+tar -x -C /root/packages -f /dev/vdb
 export DEBIAN_FRONTEND=noninteractive
 echo "sandlot sandlot/domain string $1" | debconf-set-selections
 cd /root/packages
@@ -205,32 +254,29 @@ qemu_printed_kernel()
         tail -n 1 | cut -d '"' -f 2 || true
 }
 
-# qemu_newer_kernel FOLDER COMMAND: runs the command that the set-up has printed, boots the kernel that it has
-# installed, and runs the set-up. FOLDER has the kernel afterwards.
+# qemu_newer_kernel FOLDER COMMAND: runs the command that the set-up has printed, which finds the kernel installed, boots
+# that kernel, and runs the set-up. FOLDER has the kernel afterwards.
 qemu_newer_kernel()
 {
     within_qemu "DEBIAN_FRONTEND=noninteractive ${2/install/install -y -o Dpkg::Use-Pty=0}" </dev/null ||
         die "this command of the set-up fails: $2"
     # This machine has no boot loader.
-    # shellcheck disable=SC2016 # the machine's
-    {
-        within_qemu 'cat "$(ls -v /boot/vmlinuz-* | tail -n 1)"' </dev/null >"$1/vmlinuz"
-        within_qemu 'cat "$(ls -v /boot/initrd.img-* | tail -n 1)"' </dev/null >"$1/initrd"
-    }
+    cp "$BASE/newer/vmlinuz" "$BASE/newer/initrd" "$1"
     qemu_halt
     qemu_boot "$1/disk.qcow2" "$1"
     within_qemu sandlot-setup </dev/null || die "the set-up fails with the newer kernel"
 }
 
-# qemu_installed RELEASE DIRECTORY DOMAIN: sets INSTALLED, a folder with a disk that has the packages, set up and
-# switched off, and with its kernel.
+# qemu_installed DIRECTORY DOMAIN KERNEL: sets INSTALLED, a folder with a disk that has the packages, set up and switched
+# off, and with its kernel. KERNEL is the one that the packages are installed on: "own" or "newer".
 qemu_installed()
 {
-    local key new command
+    local key new command kernel=$BASE
 
+    [[ $3 == own ]] || kernel=$BASE/newer
     key=$({
-        printf '%s\n' "$BASE" "$3"
-        cat "$2"/*.deb
+        printf '%s\n' "$BASE" "$2" "$3"
+        cat "$1"/*.deb
     } | sha256sum | cut -c 1-16)
     INSTALLED=$BASE/installed-$key
     if [[ -d $INSTALLED ]]; then
@@ -240,12 +286,14 @@ qemu_installed()
     new=$BASE/installing
     rm -rf "$BASE"/installed-* "$new"
     mkdir "$new"
-    cp "$BASE/vmlinuz" "$BASE/initrd" "$new"
+    cp "$kernel/vmlinuz" "$kernel/initrd" "$new"
     qemu-img create -q -f qcow2 -b "$BASE/disk.raw" -F raw "$new/disk.qcow2"
-    qemu_boot "$new/disk.qcow2" "$new"
-    qemu_install "$2" "$3" || die "the packages could not be installed"
+    tar -c -C "$1" -f "$new/packages.tar" --exclude='*-dbgsym*' .
+    qemu_boot "$new/disk.qcow2" "$new" -drive "file=$new/packages.tar,format=raw,if=virtio,readonly=on"
+    qemu_install "$2" || die "the packages could not be installed"
     command=$(qemu_printed_kernel)
     [[ -z $command ]] || qemu_newer_kernel "$new" "$command"
     qemu_halt
+    rm -f "$new/packages.tar"
     mv "$new" "$INSTALLED"
 }
