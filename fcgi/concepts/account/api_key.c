@@ -439,8 +439,7 @@ int ssh_key_create(struct db *db, const struct keyring *ring, const struct api_k
     if (result < 0 && (*err)->code == ERR_DB_DUPLICATE) {
         error_clear(err);
         return error_set_field(err, ERR_NAME_TAKEN, "/public_key",
-                               "This public key signs somebody in already; a key belongs to one "
-                               "user.");
+                               "This public key belongs to another user already.");
     }
     if (result < 0)
         return -1;

@@ -211,7 +211,7 @@ static int change_body(struct db *db, void *context, struct error **err)
     bool stays_owner = !change->removes && change->role == ROLE_OWNER;
     if (change->member->role == ROLE_OWNER && !stays_owner && owners == 1)
         return error_set(err, ERR_LAST_OWNER,
-                         "%s is the only owner of the team; make somebody else an owner first.",
+                         "%s is the only owner of the team; make another member an owner first.",
                          change->user_name);
     change->member->role = change->role;
     if (write_change(db, change, err) < 0 ||

@@ -57,8 +57,9 @@ static int seal(const struct keyring *ring, const struct memory *memory, struct 
 
 static int forgotten(struct error **err)
 {
-    return error_set(err, ERR_INVALID_CREDENTIALS,
-                     "This sign-in was not begun in this browser, or took too long; begin again.");
+    return error_set(
+        err, ERR_INVALID_CREDENTIALS,
+        "This sign-in was not started in this browser, or took too long; start again.");
 }
 
 /* The path is last, since it may hold blanks. */
@@ -192,7 +193,7 @@ static int unknown(struct error **err, const char *name)
     return error_set(err, ERR_INVALID_CREDENTIALS,
                      "The identity provider knows you as %s, but no user is linked to that name; "
                      "ask an operator to link you.",
-                     *name ? name : "somebody without a name");
+                     *name ? name : "a user without a name");
 }
 
 /* A name that somebody has here already is not taken for the same person: who names people at the

@@ -189,7 +189,9 @@ int move_check_owner(struct db *db, const struct move *move, struct error **err)
                                db_u64(move->attempts), db_text(state_names[move->state])),
                        &ours, err) < 0)
         return -1;
-    return ours ? 0 : error_set(err, ERR_LEASE_LOST, "the move of %s is somebody else's", move->id);
+    return ours ? 0
+                : error_set(err, ERR_LEASE_LOST, "the move of %s belongs to another worker",
+                            move->id);
 }
 
 /* --- going on --- */

@@ -250,7 +250,7 @@ int firewall_end(struct firewall *firewall, struct error **err)
 {
     long status = 0;
     if (!firewall->in_hand)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no call of the firewall was begun");
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no call of the firewall was started");
     CURLcode result = finish(firewall);
     if (result == CURLE_OK)
         status = http_link_status(firewall->link, firewall->curl);

@@ -218,8 +218,8 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
                     name, name);
         else if (is_in_condition(host, "silent"))
             problem(problems,
-                    "Incus on host %s does not answer: its sandboxes run on, and nothing can be "
-                    "begun there.",
+                    "Incus on host %s does not answer: its sandboxes keep running, and no sandbox "
+                    "can start, pause or resume there.",
                     name);
         else if (watched && !is_in_condition(host, "lost") &&
                  !json_is_true(json_object_get(host, "events")))
@@ -256,7 +256,7 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
         problem(problems, "No dispatcher is alive: start sandlot-dispatcher.");
     if (due)
         problem(problems,
-                "%llu sandboxes are past their deadline for more than %d s: look at the log of "
+                "%llu sandboxes are past their deadline for more than %d s: read the log of "
                 "sandlot-dispatcher.",
                 (unsigned long long)due, LATE_MS / 1000);
     for (unsigned i = 0; i < count; i++)
@@ -269,8 +269,8 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
     if (json_integer_value(json_object_get(json_object_get(status, "events"), "lag_s")) >
         LATE_MS / 1000)
         problem(problems,
-                "Events wait for more than %d s until they can be read: look at the log "
-                "of sandlot-dispatcher.",
+                "Events wait for more than %d s until they can be read: read the log of "
+                "sandlot-dispatcher.",
                 LATE_MS / 1000);
     add_host_problems(json_object_get(status, "hosts"), alive, problems);
     json_object_set_new(status, "problems", problems);

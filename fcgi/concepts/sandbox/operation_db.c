@@ -170,7 +170,8 @@ int operation_check_owner(struct db *db, const struct operation *operation, stru
                        err) < 0)
         return -1;
     return ours ? 0
-                : error_set(err, ERR_LEASE_LOST, "operation %s is somebody else's", operation->id);
+                : error_set(err, ERR_LEASE_LOST, "operation %s belongs to another worker",
+                            operation->id);
 }
 
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,

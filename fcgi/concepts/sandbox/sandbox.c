@@ -42,7 +42,7 @@ const char *sandbox_network_reason(const struct sandbox *sandbox)
         return "The sandbox is stopped; the policy is applied before its first packet.";
     if (sandbox->network_failure && *sandbox->network_failure)
         return sandbox->network_failure;
-    return "The firewall of the sandbox's host is being told.";
+    return "The firewall of the sandbox's host is being updated.";
 }
 
 const char *sandbox_made_from(const struct sandbox *sandbox)

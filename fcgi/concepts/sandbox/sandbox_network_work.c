@@ -72,8 +72,9 @@ int work_network_resume(struct work *work, struct error **err)
     if (work->network == NETWORK_APPLIED || sandbox->network_revision == 1 ||
         sandbox->network_applied == sandbox->network_revision)
         return 0;
-    return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                     "the firewall cannot be told the policy that was set while it was stopped");
+    return error_set(
+        err, ERR_RUNTIME_UNAVAILABLE,
+        "cannot send the firewall the policy that was set while the sandbox was stopped");
 }
 
 void work_network_remove_begin(struct work *work)

@@ -41,14 +41,14 @@ static int read_file(const char *path, struct program *program, struct error **e
     struct stat status;
     autofclose FILE *file = fopen(path, "re");
     if (!file || fstat(fileno(file), &status) < 0 || status.st_size > PROGRAM_SIZE_MAX)
-        return error_set(err, ERR_CONFIG, "%s, the keeper's program, cannot be read", path);
+        return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read", path);
     program->size = (size_t)status.st_size;
     program->data = xmalloc(program->size + 1);
     if (fread(program->data, 1, program->size, file) == program->size)
         return 0;
     free(program->data);
     program->data = NULL;
-    return error_set(err, ERR_CONFIG, "%s, the keeper's program, cannot be read", path);
+    return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read", path);
 }
 
 /* Read once; it belongs to this process's version. */
@@ -139,7 +139,7 @@ static int take_keeper(struct worker *worker, uint32_t host_id, struct hold *hol
             break;
         if (clock_monotonic_ms() >= give_up_ms)
             return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                             "the keeper of the host is being made too long");
+                             "creating the volume server of the host takes too long");
         clock_sleep_ms(HOLD_POLL_MS);
     }
     hold->lost_at_ms = clock_monotonic_ms() + NAMED_LEASE_MS / 4 * 3;
@@ -206,7 +206,7 @@ static int wait_until_up(struct hold *hold, const struct keeper *keeper,
         if (epoch[0])
             return 0;
         if (clock_monotonic_ms() > give_up_ms)
-            return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper %s does not come up",
+            return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the volume server %s does not start",
                              keeper->instance_name);
         if (keep(hold, err) < 0)
             return -1;

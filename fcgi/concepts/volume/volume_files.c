@@ -94,8 +94,8 @@ static int judge(const struct attempt *attempt, const struct keeper_answer *answ
     if (!answer->body_begun && gone)
         return OUTCOME_AGAIN;
     if (gone || not_mounted)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper went away in the middle: %s",
-                         answer->failure);
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                         "the connection to the volume server broke: %s", answer->failure);
     return refused(attempt, code, message ? message : "", err);
 }
 
@@ -162,8 +162,8 @@ static int run(struct attempt *attempt, struct keeper_answer *answer, struct err
         return judge(attempt, answer, err);
     /* It may have been made: asking again would give the answer to another question. */
     if (!answer->status)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the keeper gave no answer to a change: %s",
-                         answer->failure);
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                         "the volume server did not answer a change: %s", answer->failure);
     return judge(attempt, answer, err);
 }
 

@@ -165,10 +165,10 @@ static int write_options(const struct settings *settings, const char *user, cons
     if (out)
         print_options(out, settings, db_server(db), user, password);
     db_close(db);
-    return out && !ferror(out) ? 0
-                               : error_set_errno(err, ERR_CONFIG, errno,
-                                                 "the database's clients cannot be told how to "
-                                                 "log in");
+    return out && !ferror(out)
+               ? 0
+               : error_set_errno(err, ERR_CONFIG, errno,
+                                 "cannot write the login for the database's clients");
 }
 
 int database_client_options(const struct settings *settings, int *fd, struct error **err)

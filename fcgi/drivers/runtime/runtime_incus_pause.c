@@ -41,8 +41,8 @@ static int look(struct subject *subject, struct error **err)
 static int change(struct subject *subject, struct incus_state_change order, struct error **err)
 {
     if (++subject->orders > ORDERS_MOST)
-        return error_set(err, ERR_RUNTIME_REFUSED, "instance %s does not stay as it was told to",
-                         subject->name);
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "instance %s changed its state again after each order", subject->name);
     return incus_instance_change(subject->runtime->incus, subject->name, &order, err);
 }
 

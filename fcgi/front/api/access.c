@@ -37,8 +37,7 @@ static int check_scope(const struct api *api, const struct route *route,
                          "This token opens the files of one volume and nothing else.");
     if (route->subject == SUBJECT_LOGIN && *api->principal.key_id)
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                         "This call is for somebody who has signed in to the console; a key cannot "
-                         "make it.");
+                         "This call needs a sign-in to the console; a key cannot make it.");
     if (route->scope == ROUTE_WRITE && !api->principal.can_write)
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
                          "This call needs a key with the scope `write`; this key can only read.");

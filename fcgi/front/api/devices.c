@@ -41,8 +41,7 @@ int device_authorize(void *context, struct http_request *request, struct http_re
     char text[SECRET_TEXT_SIZE];
     if (!*console)
         return error_set(err, ERR_NOT_FOUND,
-                         "There is no console here in which somebody could confirm; log in with a "
-                         "key.");
+                         "There is no console here to confirm the code; log in with a key.");
     if (device_begin(api->worker.db, api->worker.ring,
                      json_string_value(json_object_get(request->json, "client_name")),
                      request->remote_address, &device, text, err) < 0)

@@ -126,7 +126,7 @@ int volume_files_ask(struct api *api, const struct volume_files_call *call, json
     if (!answer.text.size)
         return 0;
     *json = json_read(answer.text.data, answer.text.size, 0, NULL);
-    return *json ? 0 : error_set(err, ERR_INTERNAL, "the keeper's answer is no JSON");
+    return *json ? 0 : error_set(err, ERR_INTERNAL, "the answer of the volume server is not JSON");
 }
 
 json_t *volume_entry_to_json(const char *path, json_t *entry)

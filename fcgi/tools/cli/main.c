@@ -35,7 +35,7 @@ static const char *advice(enum error_code code)
     case ERR_RATE_LIMITED:
     case ERR_NO_CAPACITY:
     case ERR_RUNTIME_UNAVAILABLE:
-        return "Try again later; if it stays so, tell the operator.";
+        return "Try again later; if this lasts, inform the operator.";
     default:
         return NULL;
     }

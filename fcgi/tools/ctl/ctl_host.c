@@ -88,10 +88,10 @@ static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
     runtimes_regardless(ctl->runtimes); /* it may have come back just now */
     if (runtimes_get(ctl->runtimes, ctl->db, host->id, &runtime, err) < 0 ||
         runtime->ops->prepare(runtime, err) < 0)
-        return error_context(err,
-                             "host %s is recorded but not ready; mend this and run the same "
-                             "command again",
-                             host->name);
+        return error_context(
+            err,
+            "host %s is recorded but not ready; remove the cause and run the same command again",
+            host->name);
     return 0;
 }
 

@@ -36,7 +36,7 @@ static void report_trial(struct doctor *doctor, const struct join *join, const c
                     "%s has been set up since %s; the dispatcher tries a sandbox there.",
                     join->name, since);
     else
-        doctor_wrong(doctor, "join", "Start sandlot-dispatcher, or look at its log.",
+        doctor_wrong(doctor, "join", "Start sandlot-dispatcher, or read its log.",
                      "%s has been set up since %s, and no dispatcher has tried a sandbox there.",
                      join->name, since);
 }

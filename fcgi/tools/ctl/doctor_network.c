@@ -37,8 +37,8 @@ void doctor_check_connections(struct doctor *doctor, const struct host *host)
                      "`conntrack -L` shows whose they are; load-network sets the table's size by "
                      "the machine's memory, and `sysctl net.netfilter.nf_conntrack_max` a larger "
                      "one.",
-                     "The connection table of %s holds %lu of %lu entries; a full one refuses "
-                     "connections to everybody.",
+                     "The connection table of %s holds %lu of %lu entries; a full table refuses "
+                     "all new connections.",
                      host->name, count, max);
     else
         doctor_ok(doctor, "connections", "The connection table of %s holds %lu of %lu entries.",

@@ -109,7 +109,8 @@ int fs_entry_at(const char *path, json_t **entry, struct rpc_error *error)
 {
     struct stat status;
     if (lstat(path, &status) < 0)
-        return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot look at '%s'", path);
+        return rpc_error_set_errno(error, rpc_errno_of_reading(errno),
+                                   "cannot read the metadata of '%s'", path);
     *entry = fs_entry(path, &status);
     return 0;
 }
