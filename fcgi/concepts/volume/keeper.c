@@ -41,7 +41,8 @@ static int read_file(const char *path, struct program *program, struct error **e
     struct stat status;
     autofclose FILE *file = fopen(path, "re");
     if (!file || fstat(fileno(file), &status) < 0 || status.st_size > PROGRAM_SIZE_MAX)
-        return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read", path);
+        return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read",
+                         path);
     program->size = (size_t)status.st_size;
     program->data = xmalloc(program->size + 1);
     if (fread(program->data, 1, program->size, file) == program->size)
