@@ -3,6 +3,8 @@
  * The confinement of a container: its system calls, its capabilities, its view of the host, and its
  * share of the machine's counted objects. Nothing here calls Incus.
  */
+#include <string.h>
+
 #include "base/disk_view.h"
 #include "base/guest_limits.h"
 #include "base/mem.h"
@@ -215,6 +217,9 @@ static char *disk_view(const struct runtime_instance *instance)
                               " tmpfs ro,nosuid,nodev,noexec,size=4k,mode=555,optional 0 0\n");
 }
 
+#define SHARED_MEMORY "lxc.mount.entry=shm dev/shm tmpfs nosuid,nodev,mode=1777,create=dir"
+#define SHARED_SIZE   ",size=%um"
+
 char *runtime_lxc(const struct runtime_instance *instance, const char *init)
 {
     /* Shared memory is half of all, to leave room for others; a template cannot mount it. liblxc
@@ -222,7 +227,7 @@ char *runtime_lxc(const struct runtime_instance *instance, const char *init)
      * host that no dump can hold. Programs inside must not see the name of an instance; a warm
      * instance has another name than its sandbox. */
     autofree char *size =
-        instance ? xasprintf(",size=%um", instance->resources.memory_mb / 2) : xstrdup("");
+        instance ? xasprintf(SHARED_SIZE, instance->resources.memory_mb / 2) : xstrdup("");
     autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
     /* fcgi/host/launcher reads this at the first start of an instance that continues from
@@ -233,11 +238,20 @@ char *runtime_lxc(const struct runtime_instance *instance, const char *init)
     return xasprintf("lxc.uts.name=sandbox\n"
                      "lxc.console.path=none\n"
                      "lxc.pty.max=256\n"
-                     "lxc.seccomp.allow_nesting=1\n"
-                     "lxc.mount.entry=shm dev/shm tmpfs nosuid,nodev,mode=1777,create=dir%s 0 0\n"
+                     "lxc.seccomp.allow_nesting=1\n" SHARED_MEMORY "%s 0 0\n"
                      "%s%s%s%s\n%s%s",
                      size, group, first, capabilities,
                      instance && instance->net_admin ? " net_admin" : "", view, disk);
+}
+
+char *runtime_lxc_resized(const char *lxc, unsigned memory_mb)
+{
+    const char *found = strstr(lxc, SHARED_MEMORY);
+    if (!found)
+        return xstrdup(lxc);
+    const char *behind = found + strlen(SHARED_MEMORY);
+    return xasprintf("%.*s" SHARED_SIZE "%s", (int)(behind - lxc), lxc, memory_mb / 2,
+                     behind + strcspn(behind, " \n"));
 }
 
 json_t *runtime_confinement(void)

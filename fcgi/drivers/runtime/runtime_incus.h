@@ -83,6 +83,9 @@ json_t *runtime_profile_config(bool virtual_machine);
  * of the caller's. */
 char *runtime_lxc(const struct runtime_instance *instance, const char *init);
 
+/* The lines of an instance as they are for another size of its memory; a string of the caller's. */
+char *runtime_lxc_resized(const char *lxc, unsigned memory_mb);
+
 /* The part of the containers' profile about the kernel. */
 json_t *runtime_confinement(void);
 

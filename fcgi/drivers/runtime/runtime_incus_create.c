@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Making and removing instances. */
 #include "base/log.h"
+#include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
 /* A refusal that another caller of the same instance explains: look again. */
@@ -110,6 +111,16 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
 
 /* --- adapt --- */
 
+/* That of the next start: what runs has it from its host. */
+static void add_shared_memory(json_t *config, const struct incus_instance *found,
+                              const struct runtime_resources *resources)
+{
+    const char *lxc = incus_instance_config(found, "raw.lxc");
+    autofree char *resized = runtime_lxc_resized(lxc, resources->memory_mb);
+    if (*lxc)
+        json_object_set_new(config, "raw.lxc", json_string(resized));
+}
+
 int runtime_incus_adapt(struct runtime *base, const char *name,
                         const struct runtime_resources *resources,
                         const struct runtime_mount *mounts, unsigned mount_count,
@@ -123,6 +134,7 @@ int runtime_incus_adapt(struct runtime *base, const char *name,
         if (incus_instance_get(runtime->incus, name, &found, err) < 0)
             return -1;
         config = runtime_size_config(resources, found.virtual_machine);
+        add_shared_memory(config, &found, resources);
         json_object_set_new(devices, "root",
                             runtime_sized_root(incus_instance_device(&found, "root", "pool"),
                                                resources, found.virtual_machine));

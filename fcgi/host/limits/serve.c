@@ -14,11 +14,13 @@
 #include "base/mem.h"
 #include "base/sizing.h"
 #include "base/str.h"
+#include "limits/shared_memory.h"
 
 #define CALLER_MS   200 /* for the line of one who is connected */
 #define SWEEP_MS    2000
 #define ANSWER_SIZE 512
-/* Processes that mount volumes; beyond them Incus mounts the volumes. */
+/* Processes that work in instances; beyond them Incus mounts the volumes, and shared memory keeps
+ * its size. */
 #define MOUNTING_MAX      32
 #define MOUNTING_TEAM_MAX 8
 
@@ -42,7 +44,7 @@ static bool receive(int fd, char line[SIZING_MAX])
 }
 
 /* The disk first: of all it may be refused, and the processors are kept from then on. What is
- * mounted cannot be taken back, and comes last: mount_apart(). */
+ * mounted cannot be taken back, and comes last: finish_apart(). */
 static int size(struct limits *limits, const struct order *order, struct error **err)
 {
     if ((order->disk_gb && disk_size(&limits->disks, order, err) < 0) ||
@@ -67,9 +69,18 @@ static void reply(int fd, const struct order *order, int64_t begun_us, const str
     shutdown(fd, SHUT_WR); /* whoever else may have it */
 }
 
-/* Mount and answer in a process of its own. A hostile disk can make the mount of its volumes take
- * INSIDE_MS, and the orders of other tenants must not wait for that. */
-static void mount_apart(struct limits *limits, int fd, const struct order *order, int64_t begun_us)
+/* A sandbox can do without. */
+static void size_shared_memory(const struct limits *limits, const struct order *order)
+{
+    error_auto err = NULL;
+    if (shared_memory_size(&limits->groups, order, limits->volumes.inside_ms, &err) < 0)
+        log_info("cannot give the shared memory of an instance its size",
+                 LOG_STR("instance", order->instance), LOG_ERROR(err));
+}
+
+/* Do what is done in the instance, and answer, in a process of its own. A hostile disk can make the
+ * mount of its volumes take INSIDE_MS, and the orders of other tenants must not wait for that. */
+static void finish_apart(struct limits *limits, int fd, const struct order *order, int64_t begun_us)
 {
     error_auto err = NULL;
     pid_t pid = places_has_room(&limits->mounting, order->tenant) ? fork() : -1;
@@ -77,11 +88,14 @@ static void mount_apart(struct limits *limits, int fd, const struct order *order
         places_take(&limits->mounting, order->tenant, (uint64_t)pid);
         return;
     }
-    if (pid < 0)
+    if (pid == 0)
+        size_shared_memory(limits, order);
+    if (pid < 0 && order->mount_count)
         error_set(&err, ERR_RUNTIME_REFUSED,
                   "%u instances get volumes at the moment, or %u of this team",
                   limits->mounting.count, limits->mounting.most_of_tenant);
-    else if (volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
+    else if (order->mount_count &&
+             volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
         error_context(&err, "instance %s", order->instance);
     reply(fd, order, begun_us, err);
     if (pid == 0)
@@ -91,7 +105,7 @@ static void mount_apart(struct limits *limits, int fd, const struct order *order
 static void reap(struct limits *limits)
 {
     pid_t pid;
-    while (limits->mounting.count && (pid = waitpid(-1, NULL, WNOHANG)) > 0)
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
         places_leave(&limits->mounting, (uint64_t)pid);
 }
 
@@ -118,11 +132,10 @@ static void answer(struct limits *limits, int fd)
     if (str_equal(line, SIZING_CHECK)) {
         check(limits, &err);
         reply(fd, NULL, begun_us, err);
-    } else if (order_read(line, &order, &err) < 0 || size(limits, &order, &err) < 0 ||
-               !order.mount_count) {
+    } else if (order_read(line, &order, &err) < 0 || size(limits, &order, &err) < 0) {
         reply(fd, &order, begun_us, err);
     } else {
-        mount_apart(limits, fd, &order, begun_us);
+        finish_apart(limits, fd, &order, begun_us);
     }
 }
 

@@ -3,25 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/openat2.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "common/mount_note.h"
+#include "limits/inside.h"
 
 /* What an id that the instance does not have is seen as. A volume of a host with another range of
  * ids may have larger ones. */
@@ -45,9 +40,7 @@ static void job_deinit(struct job *job)
 
 static int open_beneath(int folder, const char *name, uint64_t more)
 {
-    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | more};
-    return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+    return inside_open(folder, name, O_DIRECTORY, more);
 }
 
 /* --- on the host --- */
@@ -86,74 +79,19 @@ static int take_trees(const struct volumes *volumes, struct job *job, struct err
     return 0;
 }
 
-/* Whether a process is the first one of a namespace and the child of that monitor. */
-static bool is_init_of(pid_t monitor, pid_t pid)
-{
-    char path[64];
-    autofree char *line = NULL;
-    size_t size = 0;
-    int parent = 0;
-    bool is_first = false;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    autofclose FILE *file = fopen(path, "re");
-    while (file && getline(&line, &size, file) >= 0) {
-        sscanf(line, "PPid: %d", &parent);
-        if (str_starts_with(line, "NSpid:"))
-            is_first = str_ends_with(line, "\t1\n");
-    }
-    return is_first && parent == monitor;
-}
-
-/* Opened first and looked at then, so that it is no later process of the same number. */
-static int open_init(pid_t monitor)
-{
-    char path[64];
-    int pid;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)monitor, (int)monitor);
-    autofclose FILE *children = fopen(path, "re");
-    while (children && fscanf(children, "%d", &pid) == 1) {
-        int init = pidfd_open(pid, 0);
-        if (init >= 0 && is_init_of(monitor, pid))
-            return init;
-        if (init >= 0)
-            close(init);
-    }
-    return -1;
-}
-
 static int find_instance(const struct volumes *volumes, const struct groups *groups,
                          struct job *job, struct error **err)
 {
     const char *name = job->order->instance;
     struct stat found;
-    pid_t monitor;
     autoclose int disk = open_of_pool(volumes, false, name);
     if (disk < 0 || fstat(disk, &found) < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "its disk is not found");
     job->disk = found.st_dev;
-    if (groups_monitor(groups, name, &monitor, err) < 0)
-        return -1;
-    job->init = open_init(monitor);
-    return job->init >= 0 ? 0 : error_set(err, ERR_NOT_FOUND, "its first process is not found");
+    return inside_find(groups, name, &job->init, err);
 }
 
 /* --- inside --- */
-
-struct report {
-    const char *failed; /* a literal, which is at the same place in parent and child; NULL: done */
-    int number;         /* errno */
-};
-
-/* As root of the instance. */
-static const char *enter(const struct job *job)
-{
-    if (setns(job->init, CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return "its namespaces cannot be entered";
-    if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-        return "its root cannot be become";
-    umask(0022);
-    return NULL;
-}
 
 /* Its own disk, so that no file system of the guest answers, for which one could wait for ever. */
 static const char *open_root(const struct job *job, int *root)
@@ -213,49 +151,12 @@ static const char *mount_all(const struct job *job, int root)
     return NULL;
 }
 
-static void work_inside(const struct job *job, int out)
+static const char *mount_inside(const void *context)
 {
+    const struct job *job = context;
     int root = -1;
-    struct report report = {.failed = enter(job)};
-    if (!report.failed)
-        report.failed = open_root(job, &root);
-    if (!report.failed)
-        report.failed = mount_all(job, root);
-    report.number = errno;
-    _exit(write(out, &report, sizeof report) == sizeof report ? 0 : 1);
-}
-
-/* Whether it said in time how it went. */
-static bool hear(int in, unsigned most_ms, struct report *report)
-{
-    struct pollfd wait = {.fd = in, .events = POLLIN};
-    return poll(&wait, 1, (int)most_ms) == 1 && read(in, report, sizeof *report) == sizeof *report;
-}
-
-static int send_inside(const struct volumes *volumes, const struct job *job, struct error **err)
-{
-    struct report report;
-    int ends[2];
-    while (waitpid(-1, NULL, WNOHANG) > 0) /* one that was left to itself */
-        ;
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "no pipe");
-    autoclose int in = ends[0], out = ends[1];
-    pid_t pid = fork();
-    if (pid == 0)
-        work_inside(job, out);
-    cleanup_close_(&out);
-    out = -1;
-    bool heard = pid > 0 && hear(in, volumes->inside_ms, &report);
-    if (pid > 0 && !heard)
-        kill(pid, SIGKILL);
-    else if (pid > 0)
-        waitpid(pid, NULL, 0);
-    if (!heard)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the mount in the instance does not end");
-    return report.failed
-               ? error_set_errno(err, ERR_RUNTIME_REFUSED, report.number, "%s", report.failed)
-               : 0;
+    const char *failed = open_root(job, &root);
+    return failed ? failed : mount_all(job, root);
 }
 
 /* --- all of it --- */
@@ -291,7 +192,8 @@ int volumes_mount(const struct volumes *volumes, const struct groups *groups,
         return -1;
     if (is_done(volumes, &job))
         return 0;
-    if (find_instance(volumes, groups, &job, err) < 0 || send_inside(volumes, &job, err) < 0)
+    if (find_instance(volumes, groups, &job, err) < 0 ||
+        inside_run(job.init, volumes->inside_ms, mount_inside, &job, err) < 0)
         return -1;
     return mount_note_write(volumes->notes, order->instance, job.noted, order->mount_count, err);
 }

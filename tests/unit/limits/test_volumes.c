@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Volumes that are mounted in an instance that runs: here a process in namespaces of its own. */
+/* What is mounted in an instance that runs, or mounted anew: here a process in namespaces of its
+ * own.
+ */
 #include "unit/folder.h"
 
 #include <fcntl.h>
@@ -7,11 +9,13 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
 #include "common/mount_note.h"
+#include "limits/shared_memory.h"
 #include "limits/volumes.h"
 
 #define NAME   "warm-01m84zv6v7k928m8ea9wv1r61y"
@@ -46,6 +50,8 @@ static void make_host(void)
         ROOTFS,
         ROOTFS "/tmp",
         ROOTFS "/outside",
+        ROOTFS "/dev",
+        ROOTFS "/dev/shm",
         "groups",
         "groups/lxc.monitor.p_" NAME,
     };
@@ -69,7 +75,9 @@ static void be_instance(int wait, int ready)
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
         mount(ROOTFS, ROOTFS, NULL, MS_BIND, NULL) == 0 && chdir(ROOTFS) == 0 &&
         syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 &&
-        mount("none", "/tmp", "tmpfs", 0, NULL) == 0 && write(ready, "", 1) == 1)
+        mount("none", "/tmp", "tmpfs", 0, NULL) == 0 &&
+        mount("none", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "size=256m,mode=1777") == 0 &&
+        write(ready, "", 1) == 1)
         pause();
     _exit(1);
 }
@@ -207,6 +215,32 @@ static void what_is_not_there_is_refused(void **state)
     assert_fails_saying(mount_at("/data", &err), ERR_NOT_FOUND, "first process");
 }
 
+static uint64_t shared_memory_mb(struct statvfs *found)
+{
+    autofree char *path = xasprintf("/proc/%d/root/dev/shm", (int)instance);
+    assert_int_equal(statvfs(path, found), 0);
+    return (uint64_t)found->f_blocks * found->f_frsize >> 20;
+}
+
+static void shared_memory_is_half_of_the_new_size(void **state)
+{
+    const struct order order = {.instance = NAME, .memory_mb = 1664};
+    struct groups groups;
+    struct statvfs found;
+    error_auto err = NULL;
+    (void)state;
+    if (!instance)
+        skip();
+    autofree char *monitor = xasprintf("%d\n", (int)getpid());
+    write_file("groups/lxc.monitor.p_" NAME "/cgroup.procs", monitor);
+    assert_int_equal(shared_memory_mb(&found), 256);
+    assert_int_equal(groups_open(&groups, "groups", "p", &err), 0);
+    assert_ok(shared_memory_size(&groups, &order, 60000, &err));
+    groups_close(&groups);
+    assert_int_equal(shared_memory_mb(&found), 832);
+    assert_int_equal(found.f_flag & (ST_NOSUID | ST_NODEV | ST_RDONLY), ST_NOSUID | ST_NODEV);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_guest_leads_nowhere),
         cmocka_unit_test(one_without_ids_of_instances_is_left_to_incusd),
         cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(shared_memory_is_half_of_the_new_size),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, start_instance, end_instance);
 }

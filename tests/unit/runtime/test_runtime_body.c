@@ -145,6 +145,11 @@ static void a_container_is_one_request(void **state)
     /* Lines of its own replace the profile's, so they confine it as well. */
     const char *lxc = text_at(body, "config", "raw.lxc", NULL);
     assert_non_null(strstr(lxc, "mode=1777,create=dir,size=256m 0 0\n"));
+    autofree char *resized = runtime_lxc_resized(lxc, 1664);
+    const char *changed = strstr(resized, "mode=1777,create=dir,size=832m 0 0\n");
+    assert_non_null(changed);
+    assert_string_equal(strchr(changed, '\n'), strchr(strstr(lxc, ",size=256m"), '\n'));
+    assert_memory_equal(resized, lxc, (size_t)(changed - resized));
     assert_non_null(strstr(lxc, "lxc.cap.keep=chown "));
     assert_non_null(strstr(lxc, "lxc.seccomp.allow_nesting=1\n"));
     assert_non_null(strstr(lxc, "lxc.uts.name=sandbox\n"));
