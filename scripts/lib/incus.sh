@@ -80,7 +80,7 @@ incus_lxcfs()
     fi
     # One whose mount is gone would hold the pid file.
     strays_end lxcfs /run/lxcfs-sandlot.pid
-    service_start lxcfs root -- /usr/bin/lxcfs -f -p /run/lxcfs-sandlot.pid /var/lib/lxcfs
+    service_start lxcfs root -- /usr/bin/lxcfs -l -f -p /run/lxcfs-sandlot.pid /var/lib/lxcfs
     if ! wait_for 10 mountpoint -q /var/lib/lxcfs; then
         note "lxcfs did not start: sandboxes see the machine's limits"
         return 0

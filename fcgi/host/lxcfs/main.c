@@ -49,17 +49,22 @@ static int find(int root, const char *path)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Lay the file or folder of that path over the container's, if that has one. */
-static int lay_over(int lxcfs, int root, const char *path)
+/* Lay a file or folder of lxcfs over what the container has at a path, if it has that. */
+static int lay_over_other(int lxcfs, const char *source, int root, const char *path)
 {
     autoclose int target = find(root, path);
     if (target < 0)
         return errno == ENOENT ? 0 : fail("cannot mount on", path);
-    autoclose int tree = open_tree(lxcfs, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    autoclose int tree = open_tree(lxcfs, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0 ||
         move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
         return fail("cannot mount", path);
     return 0;
+}
+
+static int lay_over(int lxcfs, int root, const char *path)
+{
+    return lay_over_other(lxcfs, path, root, path);
 }
 
 /* lxcfs counts the uptime from the container's start, but the kernel counts the start times of
@@ -92,11 +97,18 @@ static int lay_each_over(int lxcfs, int root, const char *folder)
     return result;
 }
 
-/* One that shows the whole folder, or single files of it in older versions. */
+/* lxcfs shows the whole folder, or single files of it in older versions. The processors that are
+ * online are all that a container has, but "possible", which _SC_NPROCESSORS_CONF counts, and
+ * "present" are the host's in any version. */
 static int lay_processors_over(int lxcfs, int root)
 {
-    return faccessat(lxcfs, CPU "/uevent", F_OK, 0) == 0 ? lay_over(lxcfs, root, CPU)
-                                                         : lay_each_over(lxcfs, root, CPU);
+    int result = faccessat(lxcfs, CPU "/uevent", F_OK, 0) == 0 ? lay_over(lxcfs, root, CPU)
+                                                               : lay_each_over(lxcfs, root, CPU);
+    if (result < 0 || faccessat(lxcfs, CPU "/online", F_OK, 0) < 0)
+        return result;
+    return lay_over_other(lxcfs, CPU "/online", root, CPU "/possible") < 0
+               ? -1
+               : lay_over_other(lxcfs, CPU "/online", root, CPU "/present");
 }
 
 int main(int argc, char **argv)
