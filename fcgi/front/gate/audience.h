@@ -7,5 +7,6 @@
 #include "http/http.h"
 
 /* Whether the request is a browser's navigation. Sec-Fetch-Mode and Sec-Fetch-Dest say so; without
- * them Accept does, when it names HTML and does not rank JSON higher. */
+ * them Accept does, when it names HTML and does not rank JSON higher. At E2B's hosts User-Agent
+ * does where Accept names neither. */
 bool audience_wants_page(const struct http_request *request);

@@ -190,7 +190,8 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         http_response_header(response, "Retry-After", RETRY_AFTER_S);
     /* One address, two kinds of answer; and no browser keeps either. */
     if (is_preview)
-        http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest");
+        http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest%s",
+                             e2b_refusal_is_due(request) ? ", User-Agent" : "");
     if (is_preview && audience_wants_page(request)) {
         answer_page(&gate->worker, request, response, reason, status);
         return;

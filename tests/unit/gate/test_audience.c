@@ -55,6 +55,38 @@ static void test_accept(void **state)
         assert_false(wants_page(programs[i], NULL, NULL));
 }
 
+/* At E2B's hosts a browser is known by its name; elsewhere a name says nothing. */
+static void test_names_of_browsers(void **state)
+{
+    static const struct {
+        bool is_e2b, wants;
+        const char *agent, *accept;
+    } cases[] = {
+        {true, true, "Mozilla/5.0 (X11; Linux x86_64)", NULL},
+        {true, true, "Mozilla/5.0 (X11; Linux x86_64)", "*/*"},
+        {true, false, "Mozilla/5.0 (X11; Linux x86_64)", "application/json"},
+        {true, false, "curl/8.5.0", "*/*"},
+        {false, false, "Mozilla/5.0 (X11; Linux x86_64)", "*/*"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char agent[128], accept[128], host[] = "SANDLOT_E2B=1";
+        char *parameters[4] = {agent};
+        size_t count = 1;
+        snprintf(agent, sizeof agent, "HTTP_USER_AGENT=%s", cases[i].agent);
+        if (cases[i].accept) {
+            snprintf(accept, sizeof accept, "HTTP_ACCEPT=%s", cases[i].accept);
+            parameters[count++] = accept;
+        }
+        if (cases[i].is_e2b)
+            parameters[count++] = host;
+        struct http_request request;
+        http_request_init(&request, parameters, 0);
+        assert_int_equal(audience_wants_page(&request), cases[i].wants);
+        http_request_deinit(&request);
+    }
+}
+
 /* What the browser says of a request is worth more than what it accepts. */
 static void test_fetch_metadata(void **state)
 {
@@ -73,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_names_of_browsers),
         cmocka_unit_test(test_fetch_metadata),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
