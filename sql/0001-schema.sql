@@ -629,6 +629,7 @@ CREATE TABLE sandboxes (
     forked_from CHAR(30) COLLATE ascii_bin NULL,
     archived TINYINT UNSIGNED NOT NULL DEFAULT 0,
     version BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    silent_since_ms BIGINT NULL,
     PRIMARY KEY (id),
     UNIQUE KEY sandboxes_route (route),
     UNIQUE KEY sandboxes_instance (instance_name),

@@ -203,6 +203,11 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
             <Time at={sandbox.updated_at} />
           </Fact>
           {sandbox.resumed_from && <Fact name="Last resumed from">{sandbox.resumed_from}</Fact>}
+          {sandbox.silent_since && (
+            <Fact name="No answer since">
+              <Time at={sandbox.silent_since} />
+            </Fact>
+          )}
           {mounts.map(([path, volume]) => (
             <Fact key={path} name={`Volume at ${path}`}>
               {volume}

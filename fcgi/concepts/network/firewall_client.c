@@ -311,6 +311,12 @@ void firewall_ended_begin(struct firewall *firewall, uint32_t address, const cha
     begin(firewall, "DELETE", path, NULL);
 }
 
+void firewall_calls_end_begin(struct firewall *firewall, uint32_t address)
+{
+    autofree char *path = policy_path(address, "/calls", "");
+    begin(firewall, "DELETE", path, NULL);
+}
+
 /* --- reading --- */
 
 static int get(struct firewall *firewall, const char *path, json_t **json, struct error **err)

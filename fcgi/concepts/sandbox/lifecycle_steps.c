@@ -418,6 +418,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     switch (event) {
     case SANDBOX_EVENT_CREATED:
     case SANDBOX_EVENT_RESUMED:
+        sandbox->silent_since_ms = 0;
         sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
         sandbox->stopped_at_ms = 0;
         sandbox->pause_failures = 0;
@@ -426,12 +427,14 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     case SANDBOX_EVENT_PAUSED:
     case SANDBOX_EVENT_DIED:
         sandbox->reserved = RESERVES_NOTHING;
+        sandbox->silent_since_ms = 0;
         sandbox->deadline_at_ms = 0;
         sandbox->stopped_at_ms = now_ms;
         sandbox->resumed_from[0] = '\0';
         break;
     case SANDBOX_EVENT_LOST:
         sandbox->reserved = RESERVES_NOTHING;
+        sandbox->silent_since_ms = 0;
         sandbox->deadline_at_ms = sandbox->network_due_at_ms = 0;
         sandbox->resumed_from[0] = '\0';
         if (!sandbox->stopped_at_ms)

@@ -83,7 +83,8 @@ struct sandbox {
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t address; /* IPv4, host byte order */
     uint16_t agent_key_id;
-    char resumed_from[9]; /* memory, disk or "" */
+    char resumed_from[9];    /* memory, disk or "" */
+    int64_t silent_since_ms; /* its agent does not answer; 0: it does, or is not asked */
     int64_t created_at_ms, updated_at_ms, stopped_at_ms;
     int64_t cleanup_at_ms; /* when it is removed unless it is resumed; 0: not foreseen */
     struct exposed_port ports[SANDBOX_PORTS_MAX]; /* sandbox_ports.h */

@@ -79,6 +79,8 @@
     FIXED("created_at_ms", s->created_at_ms = db_get_i64(rows, c), db_i64(s->created_at_ms))       \
     MOVED("updated_at_ms", s->updated_at_ms = db_get_i64(rows, c), db_i64(s->updated_at_ms))       \
     LATER("stopped_at_ms", s->stopped_at_ms = db_get_i64(rows, c), time_or_null(s->stopped_at_ms)) \
+    LATER("silent_since_ms", s->silent_since_ms = db_get_i64(rows, c),                             \
+          time_or_null(s->silent_since_ms))                                                        \
     LATER("cleanup_at_ms", s->cleanup_at_ms = db_get_i64(rows, c), time_or_null(s->cleanup_at_ms)) \
     JOINED("h", "lost_at_ms", "hosts", "s.host_id",                                                \
            s->host_condition.lost_at_ms = db_get_i64(rows, c))                                     \

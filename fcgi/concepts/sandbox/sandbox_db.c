@@ -95,7 +95,8 @@ static const struct db_statement rehost_statement = {
 
 static const struct db_statement ready_on_host_statement = {
     "sandbox.ready_on_host",
-    "SELECT id, instance_name, incarnation, created_at_ms, team_id FROM sandboxes"
+    "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
+    " silent_since_ms IS NOT NULL FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
@@ -305,6 +306,9 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
         ready->incarnation = (uint32_t)db_get_u64(rows, 2);
         ready->created_at_ms = db_get_i64(rows, 3);
         db_copy_text(ready->team_id, rows, 4);
+        ready->address = (uint32_t)db_get_u64(rows, 5);
+        ready->agent_key_id = (uint16_t)db_get_u64(rows, 6);
+        ready->is_silent = db_get_bool(rows, 7);
     }
     return 0;
 }

@@ -49,4 +49,9 @@ int sandbox_tell_denials(struct db *db, const char *team_id, const char *sandbox
 int sandbox_tell_out_of_memory(struct db *db, const char *team_id, const char *sandbox_id,
                                uint64_t count, struct error **err);
 
+/* Its agent has not answered since that time, or (0) answers again. Nothing is told of a run that
+ * has ended, nor what has been told before. A transaction of its own. */
+int sandbox_note_silence(struct db *db, const char *id, uint32_t incarnation, int64_t since_ms,
+                         struct error **err);
+
 extern const struct db_statement_list sandbox_event_statements;

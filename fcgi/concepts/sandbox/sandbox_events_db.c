@@ -34,10 +34,18 @@ static const struct db_statement quotas_statement = {
 static const struct db_statement denied_told_statement = {
     "sandbox_event.denied_told",
     "UPDATE sandboxes SET denials_told = ? WHERE id = ? AND denials_told = ?", false};
+static const struct db_statement silent_lock_statement = {
+    "sandbox_event.silent_lock",
+    "SELECT team_id FROM sandboxes WHERE id = ? AND incarnation = ? AND state = 'ready'"
+    " AND (silent_since_ms IS NULL) = ? FOR UPDATE",
+    false};
+static const struct db_statement silent_statement = {
+    "sandbox_event.silent",
+    "UPDATE sandboxes SET silent_since_ms = ?, version = UUID_SHORT() WHERE id = ?", false};
 
 static const struct db_statement *const statements[] = {
-    &near_statement,   &near_lock_statement,   &near_told_statement,
-    &quotas_statement, &denied_told_statement,
+    &near_statement,        &near_lock_statement,   &near_told_statement, &quotas_statement,
+    &denied_told_statement, &silent_lock_statement, &silent_statement,
 };
 const struct db_statement_list sandbox_event_statements = DB_STATEMENT_LIST(statements);
 
@@ -151,4 +159,42 @@ int sandbox_tell_denials(struct db *db, const char *team_id, const char *sandbox
         .context = &denied,
     };
     return event_add_seldom(db, &seldom, err);
+}
+
+/* --- silence --- */
+
+struct silence {
+    const char *id;
+    uint32_t incarnation;
+    int64_t since_ms;
+};
+
+static int silence_body(struct db *db, void *context, struct error **err)
+{
+    const struct silence *silence = context;
+    db_rows_auto *rows = NULL;
+    char since[CLOCK_ISO8601_SIZE];
+    bool begins = silence->since_ms;
+    if (db_query(db, &silent_lock_statement,
+                 DB_ARGS(db_text(silence->id), db_u64(silence->incarnation), db_bool(begins)),
+                 &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    const struct event_note note = {
+        begins ? EVENT_SANDBOX_SILENT : EVENT_SANDBOX_ANSWERING, db_get_text(rows, 0), silence->id,
+        begins ? json_pack("{s:s}", "since", clock_format_iso8601(silence->since_ms, since))
+               : NULL};
+    if (event_add(db, &note, err) < 0)
+        return -1;
+    return db_exec(db, &silent_statement,
+                   DB_ARGS(begins ? db_i64(silence->since_ms) : db_null(), db_text(silence->id)),
+                   NULL, err);
+}
+
+int sandbox_note_silence(struct db *db, const char *id, uint32_t incarnation, int64_t since_ms,
+                         struct error **err)
+{
+    struct silence silence = {id, incarnation, since_ms};
+    return db_transaction(db, silence_body, &silence, err);
 }

@@ -23,8 +23,9 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
 /* Write what a lifecycle move changes: state, visible, reserved, incarnation, operation_id,
- * deadline, timeout, resumed_from, stopped_at, pause_failures, network_applied, network_due_at,
- * updated_at. The last is set here. What it takes no longer goes back to its team and its host. */
+ * deadline, timeout, resumed_from, silent_since, stopped_at, pause_failures, network_applied,
+ * network_due_at, updated_at. The last is set here. What it takes no longer goes back to its team
+ * and its host. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* One that is stopped and does not go on by itself takes nothing any more. */
@@ -55,6 +56,9 @@ struct sandbox_ready {
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t incarnation;
     int64_t created_at_ms;
+    uint32_t address; /* IPv4, host byte order */
+    uint16_t agent_key_id;
+    bool is_silent; /* as sandbox_note_silence() has written it */
 };
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err);

@@ -8,13 +8,15 @@
 #include "base/mem.h"
 #include "base/shared_file.h"
 
-#define PLACES 4096
+#define PLACES   4096
+#define FRESH_MS 2000
 
 /* Times are of the monotonic clock, which all processes share; the file does not outlive a boot. */
 struct place {
     _Atomic uint64_t sandbox;
     _Atomic int64_t silent_until_ms;
     _Atomic int64_t slow_until_ms;
+    _Atomic int64_t fresh_until_ms;
 };
 
 struct agent_notes {
@@ -51,17 +53,14 @@ static struct place *take_place(struct agent_notes *notes, uint64_t sandbox)
     if (atomic_exchange(&place->sandbox, sandbox) != sandbox) {
         atomic_store(&place->silent_until_ms, 0);
         atomic_store(&place->slow_until_ms, 0);
+        atomic_store(&place->fresh_until_ms, 0);
     }
     return place;
 }
 
-static bool is_until(const struct agent_notes *notes, uint64_t sandbox, bool slow)
+static bool is_of(const struct place *place, uint64_t sandbox)
 {
-    struct place *place = place_of(notes, sandbox);
-    if (atomic_load(&place->sandbox) != sandbox)
-        return false;
-    return clock_monotonic_ms() <
-           atomic_load(slow ? &place->slow_until_ms : &place->silent_until_ms);
+    return atomic_load(&place->sandbox) == sandbox;
 }
 
 void agent_notes_silent(struct agent_notes *notes, uint64_t sandbox)
@@ -69,11 +68,13 @@ void agent_notes_silent(struct agent_notes *notes, uint64_t sandbox)
     struct place *place = take_place(notes, sandbox);
     atomic_store(&place->silent_until_ms, clock_monotonic_ms() + notes->silence_ms);
     atomic_store(&place->slow_until_ms, 0);
+    atomic_store(&place->fresh_until_ms, 0);
 }
 
 bool agent_notes_is_silent(const struct agent_notes *notes, uint64_t sandbox)
 {
-    return is_until(notes, sandbox, false);
+    const struct place *place = place_of(notes, sandbox);
+    return is_of(place, sandbox) && clock_monotonic_ms() < atomic_load(&place->silent_until_ms);
 }
 
 void agent_notes_slow(struct agent_notes *notes, uint64_t sandbox, unsigned wait_ms)
@@ -84,14 +85,26 @@ void agent_notes_slow(struct agent_notes *notes, uint64_t sandbox, unsigned wait
 
 bool agent_notes_is_slow(const struct agent_notes *notes, uint64_t sandbox)
 {
-    return is_until(notes, sandbox, true);
+    const struct place *place = place_of(notes, sandbox);
+    return is_of(place, sandbox) && clock_monotonic_ms() < atomic_load(&place->slow_until_ms);
 }
 
 void agent_notes_answered(struct agent_notes *notes, uint64_t sandbox)
 {
     struct place *place = place_of(notes, sandbox);
-    if (atomic_load(&place->sandbox) != sandbox)
+    int64_t now_ms = clock_monotonic_ms();
+    /* A note about another's trouble is worth more. */
+    if (!is_of(place, sandbox) && (now_ms < atomic_load(&place->silent_until_ms) ||
+                                   now_ms < atomic_load(&place->slow_until_ms)))
         return;
+    place = take_place(notes, sandbox);
     atomic_store(&place->silent_until_ms, 0);
     atomic_store(&place->slow_until_ms, 0);
+    atomic_store(&place->fresh_until_ms, now_ms + FRESH_MS);
+}
+
+bool agent_notes_is_fresh(const struct agent_notes *notes, uint64_t sandbox)
+{
+    const struct place *place = place_of(notes, sandbox);
+    return is_of(place, sandbox) && clock_monotonic_ms() < atomic_load(&place->fresh_until_ms);
 }

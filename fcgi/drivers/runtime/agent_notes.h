@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Notes of a machine's workers about sandboxes' agents, in shared memory: the silent agents, and
- * the agents that a worker waits for. The gate has a table by sandbox; creates have one by source
- * (sandbox/failed_starts.h). One table of a fixed size; sandboxes that fall on the same place
- * replace each other, which costs one more request. A wrong note ends after the times below.
+ * Notes of a machine's workers about sandboxes' agents, in shared memory: the silent agents,
+ * the agents that a worker waits for, and those that have just answered. The gate has a table by
+ * sandbox; creates have one by source (sandbox/failed_starts.h). One table of a fixed size;
+ * sandboxes that fall on the same place replace each other, which costs one more request. A wrong
+ * note ends after the times below.
  */
 #pragma once
 
@@ -33,3 +34,6 @@ bool agent_notes_is_slow(const struct agent_notes *notes, uint64_t sandbox);
 
 /* It answered: nothing of the above holds any more. */
 void agent_notes_answered(struct agent_notes *notes, uint64_t sandbox);
+
+/* Whether it answered within the last two seconds, and has not been silent since. */
+bool agent_notes_is_fresh(const struct agent_notes *notes, uint64_t sandbox);

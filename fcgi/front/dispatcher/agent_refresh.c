@@ -38,12 +38,6 @@ struct restarted {
     int64_t again_at_ms; /* not asked before */
 };
 
-/* One of the round. */
-struct asked {
-    char id[ID_SIZE];
-    uint64_t team;
-};
-
 /* How long the agents of a team have kept this process waiting, since a while. */
 struct team_time {
     uint64_t team;
@@ -56,8 +50,6 @@ struct agent_refresh {
     size_t restarted_count;
     struct team_time times[TEAMS_MAX];
     int64_t forget_at_ms; /* monotonic */
-    struct asked *round;  /* still to be asked */
-    size_t round_count;
 };
 
 struct agent_refresh *agent_refresh_new(struct worker *worker)
@@ -69,7 +61,6 @@ struct agent_refresh *agent_refresh_new(struct worker *worker)
 
 void agent_refresh_free(struct agent_refresh *refresh)
 {
-    free(refresh->round);
     free(refresh);
 }
 
@@ -223,54 +214,6 @@ static void identify_all(struct agent_refresh *refresh)
     }
 }
 
-/* --- the round --- */
-
-static int add_to_round(void *context, const struct host *host, struct error **err)
-{
-    struct agent_refresh *refresh = context;
-    autofree struct sandbox_ready *ready = NULL;
-    size_t count = 0;
-    if (sandbox_row_ready_on_host(refresh->worker->db, host->id, &ready, &count, err) < 0)
-        return -1;
-    refresh->round =
-        xreallocarray(refresh->round, refresh->round_count + count + 1, sizeof *refresh->round);
-    for (size_t i = 0; i < count; i++) {
-        struct asked *one = &refresh->round[refresh->round_count++];
-        memcpy(one->id, ready[i].id, sizeof one->id);
-        one->team = pool_tenant(ready[i].team_id);
-    }
-    return 0;
-}
-
-/* Ask one of the team whose agents have kept this process waiting for the shortest time. */
-static void ask_next(struct agent_refresh *refresh)
-{
-    size_t next = 0;
-    int64_t least_ms = INT64_MAX;
-    for (size_t i = refresh->round_count; i-- > 0;) {
-        int64_t ms = waited_ms(refresh, refresh->round[i].team);
-        if (ms >= least_ms)
-            continue;
-        least_ms = ms;
-        next = i;
-    }
-    const struct asked one = refresh->round[next];
-    refresh->round[next] = refresh->round[--refresh->round_count];
-    /* One that does not answer, or is gone by now, is of no interest here. */
-    error_auto ignored = NULL;
-    bool answered;
-    int64_t started_ms = clock_monotonic_ms();
-    reinitialise(refresh->worker, one.id, &answered, &ignored);
-    time_of(refresh, one.team)->waited_ms += clock_monotonic_ms() - started_ms;
-}
-
-int agent_refresh_begin_round(struct agent_refresh *refresh, struct error **err)
-{
-    if (refresh->round_count) /* silent agents must not keep the last ones from their turn */
-        return 0;
-    return hosts_each(refresh->worker->db, add_to_round, refresh, NULL, err);
-}
-
 unsigned agent_refresh_work(struct agent_refresh *refresh)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -282,9 +225,5 @@ unsigned agent_refresh_work(struct agent_refresh *refresh)
             drop_restarted(refresh, one);
         return 0;
     }
-    if (refresh->round_count)
-        ask_next(refresh);
-    if (refresh->round_count)
-        return 0;
     return refresh->restarted_count ? START_AGAIN_MS : IDLE_MS;
 }

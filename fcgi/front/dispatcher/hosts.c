@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The processes that monitor the hosts, and the one that looks after agents. */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/named_lease.h"
+#include "dispatcher/agent_pulse.h"
 #include "dispatcher/agent_refresh.h"
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/host_monitor.h"
@@ -168,21 +168,14 @@ static void take_restarts(struct agent_refresh *refresh)
 void agents_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     struct agent_refresh *refresh = agent_refresh_new(worker);
-    int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;
-    int64_t round_at_ms = clock_monotonic_ms() + interval_ms;
+    struct agent_pulse *pulse = agent_pulse_new(worker, refresh);
     while (!*stop) {
-        error_auto err = NULL;
-        struct pollfd told = {.fd = restarts[1], .events = POLLIN};
-        if (clock_monotonic_ms() >= round_at_ms) {
-            round_at_ms = clock_monotonic_ms() + interval_ms;
-            if (agent_refresh_begin_round(refresh, &err) < 0)
-                log_warning("cannot list running sandboxes to initialise their agents again",
-                            LOG_ERROR(err));
-        }
         take_restarts(refresh);
+        agent_pulse_work(pulse);
         unsigned wait_ms = agent_refresh_work(refresh);
-        if (!*stop && wait_ms)
-            poll(&told, 1, (int)wait_ms);
+        if (!*stop)
+            agent_pulse_wait(pulse, restarts[1], wait_ms);
     }
+    agent_pulse_free(pulse);
     agent_refresh_free(refresh);
 }

@@ -17,7 +17,8 @@
 #include "session/session.h"
 
 /* Only an agent that does not answer keeps a resume for so long. */
-#define LONG_WAKE_MS 10000
+#define LONG_WAKE_MS       10000
+#define DATA_PLANE_WAIT_MS 5000 /* for the agent, before a call that it serves */
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
@@ -304,21 +305,6 @@ static int route_to_host(struct worker *worker, const struct sandbox *sandbox,
     return 0;
 }
 
-static int route_data_plane(struct worker *worker, const struct sandbox *sandbox,
-                            struct gate_decision *decision)
-{
-    char address[IPV4_TEXT_SIZE];
-    error_auto err = NULL;
-    if (agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, decision->secret,
-                     &err) < 0)
-        return refuse_error(decision, err);
-    if (route_to_host(worker, sandbox, decision) < 0)
-        return -1;
-    snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
-             ipv4_format(sandbox->address, address), AGENT_PORT);
-    return 0;
-}
-
 /* Nobody asks an agent that has just been waited for in vain, or is being waited for elsewhere. */
 static int may_ask(struct gate *gate, const struct gate_request *request,
                    const struct gate_sandbox *found, struct gate_decision *decision)
@@ -331,14 +317,17 @@ static int may_ask(struct gate *gate, const struct gate_request *request,
     return enter(gate, found, decision);
 }
 
-static int did_not_answer(struct gate *gate, const struct gate_request *request, uint64_t sandbox,
-                          struct gate_decision *decision)
+/* One that is known to be silent is not waited for at length. */
+static int did_not_answer(struct gate *gate, const struct gate_request *request,
+                          const struct gate_sandbox *found, struct gate_decision *decision)
 {
-    if (request->may_wait) {
+    uint64_t sandbox = pool_tenant(found->sandbox.id);
+    if (request->may_wait || found->sandbox.silent_since_ms) {
         agent_notes_silent(gate->notes, sandbox);
         return refuse(decision, REFUSAL_AGENT_SILENT);
     }
-    agent_notes_slow(gate->notes, sandbox, AGENT_WAIT_MS);
+    agent_notes_slow(gate->notes, sandbox,
+                     request->preview_port ? AGENT_WAIT_MS : DATA_PLANE_WAIT_MS);
     return hand_on(decision);
 }
 
@@ -373,8 +362,54 @@ static int find_listener(struct gate *gate, const struct gate_request *request,
             agent_notes_answered(gate->notes, sandbox);
         return take_listener(found, *listener, decision);
     }
-    return err->code == ERR_AGENT_SILENT ? did_not_answer(gate, request, sandbox, decision)
+    return err->code == ERR_AGENT_SILENT ? did_not_answer(gate, request, found, decision)
                                          : refuse_error(decision, err);
+}
+
+/* The kernel takes connections for an agent that is stopped or frozen, and a call would wait on one
+ * of them for as long as its client does. nginx finds any other fault of an agent by itself. */
+static int check_agent(struct gate *gate, const struct gate_request *request,
+                       const struct gate_sandbox *found, struct gate_decision *decision)
+{
+    error_auto err = NULL;
+    uint64_t sandbox = pool_tenant(found->sandbox.id);
+    struct deadline until = deadline_in_ms(
+        request->may_wait ? DATA_PLANE_WAIT_MS : (unsigned)gate->worker.settings->gate_wait_ms);
+    enum agent_listener ignored;
+    struct agent_place at;
+    /* While a checkpoint is made of its memory it stands still, and continues by itself. */
+    if (found->sandbox.state != SANDBOX_READY || agent_notes_is_fresh(gate->notes, sandbox))
+        return 0;
+    if (runtimes_agent(gate->worker.runtimes, gate->worker.db, found->sandbox.host_id,
+                       found->sandbox.address, &at, &err) < 0)
+        return refuse_error(decision, err);
+    if (may_ask(gate, request, found, decision) < 0)
+        return -1;
+    if (agent_port_listener(&at, decision->secret, AGENT_PORT, until, &ignored, &err) < 0 &&
+        err->code == ERR_AGENT_SILENT)
+        return did_not_answer(gate, request, found, decision);
+    agent_notes_answered(gate->notes, sandbox);
+    return 0;
+}
+
+static int route_data_plane(struct gate *gate, const struct gate_request *request,
+                            const struct gate_sandbox *found, struct gate_decision *decision)
+{
+    const struct sandbox *sandbox = &found->sandbox;
+    char address[IPV4_TEXT_SIZE];
+    error_auto err = NULL;
+    if (agent_secret(gate->worker.ring, sandbox->instance_name, sandbox->agent_key_id,
+                     decision->secret, &err) < 0)
+        return refuse_error(decision, err);
+    if (check_agent(gate, request, found, decision) < 0) {
+        mem_wipe(decision->secret, sizeof decision->secret);
+        return -1;
+    }
+    if (route_to_host(&gate->worker, sandbox, decision) < 0)
+        return -1;
+    snprintf(decision->upstream, sizeof decision->upstream, "%s:%d",
+             ipv4_format(sandbox->address, address), AGENT_PORT);
+    return 0;
 }
 
 /* A server that listens on the loopback interface only is reached through the agent's relay, which
@@ -407,16 +442,15 @@ void gate_decide(struct gate *gate, const struct gate_request *request,
                  struct gate_decision *decision)
 {
     struct gate_sandbox found;
-    struct worker *worker = &gate->worker;
     *decision = (struct gate_decision){.outcome = GATE_PASS};
     int (*authorize)(struct worker *, const struct gate_request *, struct gate_sandbox *,
                      struct gate_decision *) =
         request->preview_port ? authorize_preview : authorize_data_plane;
-    if (authorize(worker, request, &found, decision) < 0 ||
+    if (authorize(&gate->worker, request, &found, decision) < 0 ||
         ensure_running(gate, request, &found, decision) < 0)
         return;
     int result = request->preview_port ? route_preview(gate, request, &found, decision)
-                                       : route_data_plane(worker, &found.sandbox, decision);
+                                       : route_data_plane(gate, request, &found, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, REFUSAL_LISTENING);
     /* nginx does not look at signatures: what one of them opens stays shut for all others, and
@@ -440,6 +474,8 @@ enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_re
     question.is_poll = true;
     if (find_sandbox(&gate->worker, &question, &found, &decision) == 0 &&
         ensure_running(gate, &question, &found, &decision) == 0) {
+        if (found.sandbox.silent_since_ms)
+            return REFUSAL_AGENT_SILENT;
         if (question.preview_port)
             route_preview(gate, &question, &found, &decision);
         else

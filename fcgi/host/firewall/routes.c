@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "common/idle_time.h"
 #include "config.h"
+#include "firewall/calls.h"
 #include "firewall/sizing.h"
 #include "http/router.h"
 
@@ -209,6 +210,17 @@ static int list_denials(void *context, struct http_request *request, struct http
                               json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
 }
 
+static int end_calls(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    uint32_t address;
+    unsigned ended;
+    (void)context;
+    if (read_address(request, &address, err) < 0 || calls_end(address, &ended, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json_pack("{s:i}", "ended", (int)ended));
+}
+
 static int get_host(void *context, struct http_request *request, struct http_response *response,
                     struct error **err)
 {
@@ -276,6 +288,10 @@ static const struct route routes[] = {
      .pattern = ADDRESS "/denials",
      .operation = "listDenials",
      .handler = list_denials},
+    {.method = "DELETE",
+     .pattern = ADDRESS "/calls",
+     .operation = "endCalls",
+     .handler = end_calls},
 };
 
 void filter_serve(void *context, struct http_request *request, struct http_response *response)

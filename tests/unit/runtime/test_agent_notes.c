@@ -65,6 +65,18 @@ static void test_a_place_belongs_to_one(void **state)
     assert_true(agent_notes_is_slow(fixture->notes, SANDBOX + 4096));
 }
 
+/* An answer counts for a moment, for its sandbox alone, and until the agent is silent. */
+static void test_an_answer_is_fresh(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_false(agent_notes_is_fresh(fixture->notes, SANDBOX));
+    agent_notes_answered(fixture->notes, SANDBOX);
+    assert_true(agent_notes_is_fresh(fixture->others, SANDBOX));
+    assert_false(agent_notes_is_fresh(fixture->others, SANDBOX + 4096));
+    agent_notes_silent(fixture->others, SANDBOX);
+    assert_false(agent_notes_is_fresh(fixture->notes, SANDBOX));
+}
+
 static void test_times_end(void **state)
 {
     struct fixture *fixture = *state;
@@ -77,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_workers_know, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_place_belongs_to_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_answer_is_fresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_times_end, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,10 @@ final class CreatedSandbox
      * @param list<ExposedPort> $exposedPorts
      * @param string $dataPlaneUrl Address of files and processes.
      * @param ResumedFrom|null $resumedFrom What the last resume really continued from.
+     * @param \DateTimeImmutable|null $silentSince Since when the agent of the sandbox has not answered: it is
+     *   stopped or frozen, or has no processor time or memory. Known 15 s after its last answer at most. Calls of the
+     *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not
+     *   `ready`.
      * @param bool $exposeAllPorts Whether every port that is not reserved is exposed to everybody, without being
      *   listed.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
@@ -54,6 +58,7 @@ final class CreatedSandbox
         public readonly \DateTimeImmutable $updatedAt,
         public readonly ?\DateTimeImmutable $stoppedAt,
         public readonly ?ResumedFrom $resumedFrom,
+        public readonly ?\DateTimeImmutable $silentSince,
         public readonly Session $session,
         public readonly bool $exposeAllPorts,
         public readonly ?string $maskRequestHost,
@@ -86,6 +91,7 @@ final class CreatedSandbox
             updatedAt: $fields->time('updated_at'),
             stoppedAt: $fields->timeOrNull('stopped_at'),
             resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
+            silentSince: $fields->timeOrNull('silent_since'),
             session: $fields->object('session', Session::read(...)),
             exposeAllPorts: $fields->bool('expose_all_ports'),
             maskRequestHost: $fields->stringOrNull('mask_request_host'),

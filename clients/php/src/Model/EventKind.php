@@ -17,6 +17,8 @@ enum EventKind: string
     case SandboxUpdated = 'sandbox.updated';
     case SandboxDied = 'sandbox.died';
     case SandboxOutOfMemory = 'sandbox.out_of_memory';
+    case SandboxSilent = 'sandbox.silent';
+    case SandboxAnswering = 'sandbox.answering';
     case SandboxFailed = 'sandbox.failed';
     case SandboxDeleted = 'sandbox.deleted';
     case SandboxDeadlineNear = 'sandbox.deadline_near';

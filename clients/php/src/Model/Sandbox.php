@@ -26,6 +26,10 @@ final class Sandbox
      * @param list<ExposedPort> $exposedPorts
      * @param string $dataPlaneUrl Address of files and processes.
      * @param ResumedFrom|null $resumedFrom What the last resume really continued from.
+     * @param \DateTimeImmutable|null $silentSince Since when the agent of the sandbox has not answered: it is
+     *   stopped or frozen, or has no processor time or memory. Known 15 s after its last answer at most. Calls of the
+     *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not
+     *   `ready`.
      * @param bool $exposeAllPorts Whether every port that is not reserved is exposed to everybody, without being
      *   listed.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
@@ -57,6 +61,7 @@ final class Sandbox
         public readonly \DateTimeImmutable $updatedAt,
         public readonly ?\DateTimeImmutable $stoppedAt,
         public readonly ?ResumedFrom $resumedFrom,
+        public readonly ?\DateTimeImmutable $silentSince,
         public readonly bool $exposeAllPorts,
         public readonly ?string $maskRequestHost,
         public readonly ?\DateTimeImmutable $cleanupAt,
@@ -89,6 +94,7 @@ final class Sandbox
             updatedAt: $fields->time('updated_at'),
             stoppedAt: $fields->timeOrNull('stopped_at'),
             resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
+            silentSince: $fields->timeOrNull('silent_since'),
             exposeAllPorts: $fields->bool('expose_all_ports'),
             maskRequestHost: $fields->stringOrNull('mask_request_host'),
             cleanupAt: $fields->timeOrNull('cleanup_at'),

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Questions to many agents at once, whether each is there (agent_client.h asks one at a time). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "http/link.h"
+
+#define AGENT_MANY_KNOWS 200
+
+struct agent_many;
+struct agent_question; /* that waits for its answer */
+
+struct agent_many *agent_many_open(void);
+/* Every question is dropped or answered before. */
+void agent_many_close(struct agent_many *many);
+
+/* Ask the agent at an address (IPv4, host byte order) for at most wait_ms. link, which is taken:
+ * to its host; NULL: direct. The question belongs to `many` until it is answered or dropped. */
+struct agent_question *agent_many_ask(struct agent_many *many, struct http_link *link,
+                                      uint32_t address, const char *secret, unsigned wait_ms,
+                                      void *context);
+void agent_many_drop(struct agent_many *many, struct agent_question *question);
+
+struct agent_said {
+    void *context; /* of agent_many_ask() */
+    /* AGENT_MANY_KNOWS: it knows its secret; 0: no answer; any other: it has restarted and
+     * knows none */
+    long status;
+    bool asked; /* the question left for the agent's host, or was for an agent of this one */
+};
+
+/* Send and receive what can be without waiting. */
+void agent_many_go_on(struct agent_many *many);
+/* The next answer, or end of the waiting for one; the question is gone then. False: none. */
+bool agent_many_take(struct agent_many *many, struct agent_said *said);
+/* Wait until there is something to do, or fd can be read; at most wait_ms. */
+void agent_many_wait(struct agent_many *many, int fd, unsigned wait_ms);

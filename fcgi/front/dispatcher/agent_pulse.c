@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dispatcher/agent_pulse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "db/named_lease.h"
+#include "host/host.h"
+#include "http/pool.h"
+#include "network/firewall_client.h"
+#include "runtime/agent_client.h"
+#include "runtime/agent_client_many.h"
+#include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_row.h"
+
+#define LEASE         "pulses of agents"
+#define EVERY_MS      5000 /* for each sandbox */
+#define ANSWER_MS     4000
+#define MISSES_MOST   2
+#define LIST_EVERY_MS 2500
+/* After this process did something else for so long, answers may lie unread. */
+#define STALL_MS 1000
+
+/* Of one run of a sandbox. */
+struct beat {
+    struct sandbox_ready of;
+    uint32_t host_id;
+    uint64_t team;                   /* pool_tenant() of its team's id */
+    bool is_listed;                  /* by the latest list */
+    int64_t asked_ms;                /* monotonic */
+    unsigned misses;                 /* in a row */
+    int64_t missed_ms;               /* by the clock: when the first of them was asked */
+    struct agent_question *question; /* NULL: none waits */
+};
+
+struct agent_pulse {
+    struct worker *worker;
+    struct agent_refresh *refresh;
+    struct agent_many *many;
+    struct beat **beats; /* by the ids of their sandboxes */
+    size_t count;
+    size_t waiting;  /* questions */
+    int64_t list_ms; /* monotonic: when to list again */
+    int64_t read_ms; /* monotonic: when answers were last taken */
+};
+
+struct agent_pulse *agent_pulse_new(struct worker *worker, struct agent_refresh *refresh)
+{
+    struct agent_pulse *pulse = xcalloc(1, sizeof *pulse);
+    *pulse = (struct agent_pulse){.worker = worker, .refresh = refresh};
+    pulse->many = agent_many_open();
+    return pulse;
+}
+
+static void free_beat(struct agent_pulse *pulse, struct beat *beat)
+{
+    if (beat->question) {
+        agent_many_drop(pulse->many, beat->question);
+        pulse->waiting--;
+    }
+    free(beat);
+}
+
+static void forget_all(struct agent_pulse *pulse)
+{
+    for (size_t i = 0; i < pulse->count; i++)
+        free_beat(pulse, pulse->beats[i]);
+    pulse->count = 0;
+}
+
+void agent_pulse_free(struct agent_pulse *pulse)
+{
+    error_auto ignored = NULL; /* it ends by itself, soon */
+    forget_all(pulse);
+    free(pulse->beats);
+    agent_many_close(pulse->many);
+    named_lease_release(pulse->worker->db, LEASE, pulse->worker->lease_owner, &ignored);
+    free(pulse);
+}
+
+/* --- the list --- */
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp((*(struct beat *const *)a)->of.id, (*(struct beat *const *)b)->of.id);
+}
+
+static struct beat *find_beat(const struct agent_pulse *pulse, size_t known, const char *id)
+{
+    struct beat wanted;
+    const struct beat *key = &wanted;
+    memcpy(wanted.of.id, id, sizeof wanted.of.id);
+    struct beat **found = known ? bsearch(&key, pulse->beats, known, sizeof key, by_id) : NULL;
+    return found ? *found : NULL;
+}
+
+static bool is_same_run(const struct beat *beat, const struct sandbox_ready *ready,
+                        uint32_t host_id)
+{
+    return beat->of.incarnation == ready->incarnation && beat->of.address == ready->address &&
+           beat->host_id == host_id;
+}
+
+static void append_beat(struct agent_pulse *pulse, const struct sandbox_ready *ready,
+                        uint32_t host_id)
+{
+    struct beat *beat = xcalloc(1, sizeof *beat);
+    *beat = (struct beat){
+        .of = *ready,
+        .host_id = host_id,
+        .team = pool_tenant(ready->team_id),
+        .is_listed = true,
+        .asked_ms = clock_monotonic_ms(), /* a start has just waited for its agent */
+    };
+    pulse->beats = xreallocarray(pulse->beats, pulse->count + 1, sizeof(struct beat *));
+    pulse->beats[pulse->count++] = beat;
+}
+
+struct listing {
+    struct agent_pulse *pulse;
+    size_t known; /* beats before this list, in order */
+};
+
+static int list_host(void *context, const struct host *host, struct error **err)
+{
+    struct listing *listing = context;
+    struct agent_pulse *pulse = listing->pulse;
+    autofree struct sandbox_ready *ready = NULL;
+    size_t count = 0;
+    if (sandbox_row_ready_on_host(pulse->worker->db, host->id, &ready, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct beat *beat = find_beat(pulse, listing->known, ready[i].id);
+        if (beat && is_same_run(beat, &ready[i], host->id)) {
+            beat->of = ready[i];
+            beat->is_listed = true;
+        } else {
+            append_beat(pulse, &ready[i], host->id);
+        }
+    }
+    return 0;
+}
+
+/* What is paused, is gone or runs anew since the last list begins from nothing. */
+static void drop_unlisted(struct agent_pulse *pulse)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < pulse->count; i++) {
+        if (pulse->beats[i]->is_listed)
+            pulse->beats[kept++] = pulse->beats[i];
+        else
+            free_beat(pulse, pulse->beats[i]);
+    }
+    pulse->count = kept;
+    if (kept)
+        qsort(pulse->beats, kept, sizeof(struct beat *), by_id);
+}
+
+static int list(struct agent_pulse *pulse, struct error **err)
+{
+    struct worker *worker = pulse->worker;
+    struct listing listing = {pulse, pulse->count};
+    bool ours;
+    if (named_lease_take(worker->db, LEASE, worker->lease_owner, &ours, err) < 0)
+        return -1;
+    if (!ours) {
+        forget_all(pulse);
+        return 0;
+    }
+    for (size_t i = 0; i < pulse->count; i++)
+        pulse->beats[i]->is_listed = false;
+    if (hosts_each(worker->db, list_host, &listing, NULL, err) < 0) {
+        forget_all(pulse);
+        return -1;
+    }
+    drop_unlisted(pulse);
+    return 0;
+}
+
+/* --- questions --- */
+
+/* A link of its own to the host, which stays when the host's row changes. *link NULL: direct. */
+static int make_link(struct worker *worker, uint32_t host_id, struct http_link **link,
+                     struct error **err)
+{
+    struct relay_place relay;
+    if (runtimes_relay(worker->runtimes, worker->db, host_id, &relay, err) < 0)
+        return -1;
+    *link =
+        relay.url ? http_link_new(relay.host_name, relay.url, worker->settings->relay_dir) : NULL;
+    return 0;
+}
+
+/* A host that cannot be reached is told of elsewhere. */
+static void ask(struct agent_pulse *pulse, struct beat *beat)
+{
+    struct worker *worker = pulse->worker;
+    char secret[AGENT_SECRET_SIZE];
+    struct http_link *link;
+    error_auto unreachable = NULL;
+    beat->asked_ms = clock_monotonic_ms();
+    if (!beat->misses)
+        beat->missed_ms = clock_now_ms();
+    if (make_link(worker, beat->host_id, &link, &unreachable) < 0) {
+        beat->misses = 0;
+        return;
+    }
+    if (agent_secret(worker->ring, beat->of.instance_name, beat->of.agent_key_id, secret,
+                     &unreachable) < 0) {
+        http_link_free(link);
+        return;
+    }
+    beat->question = agent_many_ask(pulse->many, link, beat->of.address, secret, ANSWER_MS, beat);
+    pulse->waiting++;
+    mem_wipe(secret, sizeof secret);
+}
+
+static size_t waiting_of(const struct agent_pulse *pulse, uint64_t team)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pulse->count; i++)
+        count += pulse->beats[i]->question && pulse->beats[i]->team == team;
+    return count;
+}
+
+static int by_asked(const void *a, const void *b)
+{
+    int64_t left = (*(struct beat *const *)a)->asked_ms;
+    int64_t right = (*(struct beat *const *)b)->asked_ms;
+    return (left > right) - (left < right);
+}
+
+/* Those whose turn has come, the longest waiting first. */
+static void ask_due(struct agent_pulse *pulse)
+{
+    int64_t before_ms = clock_monotonic_ms() - EVERY_MS;
+    autofree struct beat **due = xcalloc(pulse->count + 1, sizeof *due);
+    size_t count = 0;
+    for (size_t i = 0; i < pulse->count; i++)
+        if (!pulse->beats[i]->question && pulse->beats[i]->asked_ms <= before_ms)
+            due[count++] = pulse->beats[i];
+    qsort(due, count, sizeof *due, by_asked);
+    for (size_t i = 0; i < count && pulse->waiting < AGENT_PULSE_MAX; i++)
+        if (waiting_of(pulse, due[i]->team) < AGENT_PULSE_TEAM)
+            ask(pulse, due[i]);
+}
+
+/* --- answers --- */
+
+/* What is open to an agent waits for as long as its client does. */
+static void end_calls(struct agent_pulse *pulse, const struct beat *beat)
+{
+    struct worker *worker = pulse->worker;
+    struct runtime *runtime;
+    error_auto err = NULL;
+    if (runtimes_get(worker->runtimes, worker->db, beat->host_id, &runtime, &err) == 0) {
+        struct firewall *firewall = runtimes_firewall(worker->runtimes, beat->host_id);
+        if (!firewall)
+            return;
+        firewall_calls_end_begin(firewall, beat->of.address);
+        firewall_end(firewall, &err);
+    }
+    if (err)
+        log_warning("cannot end the calls of an agent that does not answer",
+                    LOG_STR("sandbox", beat->of.id), LOG_ERROR(err));
+}
+
+static void note(struct agent_pulse *pulse, struct beat *beat, bool is_silent)
+{
+    error_auto err = NULL;
+    if (is_silent == beat->of.is_silent)
+        return;
+    if (sandbox_note_silence(pulse->worker->db, beat->of.id, beat->of.incarnation,
+                             is_silent ? beat->missed_ms : 0, &err) < 0) {
+        log_warning("cannot note whether an agent answers", LOG_STR("sandbox", beat->of.id),
+                    LOG_ERROR(err));
+        return;
+    }
+    beat->of.is_silent = is_silent;
+    log_info(is_silent ? "agent does not answer" : "agent answers again",
+             LOG_STR("sandbox", beat->of.id));
+    if (is_silent)
+        end_calls(pulse, beat);
+}
+
+/* status 0: there was no answer. */
+static void take_answer(struct agent_pulse *pulse, struct beat *beat, long status)
+{
+    if (status && status != AGENT_MANY_KNOWS)
+        agent_refresh_restarted(pulse->refresh, beat->of.instance_name);
+    if (status) {
+        beat->misses = 0;
+        note(pulse, beat, false);
+    } else if (++beat->misses >= MISSES_MOST) {
+        note(pulse, beat, true);
+    }
+}
+
+static void take_answers(struct agent_pulse *pulse)
+{
+    struct agent_said said;
+    int64_t now_ms = clock_monotonic_ms();
+    bool stalled = now_ms - pulse->read_ms > STALL_MS;
+    pulse->read_ms = now_ms;
+    while (agent_many_take(pulse->many, &said)) {
+        struct beat *beat = said.context;
+        beat->question = NULL;
+        pulse->waiting--;
+        if (said.status || (said.asked && !stalled))
+            take_answer(pulse, beat, said.status);
+    }
+}
+
+void agent_pulse_work(struct agent_pulse *pulse)
+{
+    error_auto err = NULL;
+    if (clock_monotonic_ms() >= pulse->list_ms) {
+        if (list(pulse, &err) < 0)
+            log_warning("cannot list running sandboxes to ask their agents", LOG_ERROR(err));
+        pulse->list_ms = clock_monotonic_ms() + LIST_EVERY_MS;
+    }
+    ask_due(pulse);
+    agent_many_go_on(pulse->many);
+    take_answers(pulse);
+}
+
+void agent_pulse_wait(struct agent_pulse *pulse, int fd, unsigned wait_ms)
+{
+    agent_many_wait(pulse->many, fd, wait_ms);
+}
