@@ -11,6 +11,7 @@ import symtable
 import sys
 
 import check_words
+import openapi
 import pictures
 import reference_tables
 import words_examples
@@ -468,9 +469,19 @@ def check_pictures(_sources):
         yield "scripts/lib/pictures.py", 1, f"{name} is not in {pictures.PROGRAMS}"
 
 
+def check_openapi(_sources):
+    """the OpenAPI documents can be made from their parts, and the parts are laid out"""
+    try:
+        openapi.documents()
+        for path in openapi.badly_laid_out():
+            yield path, 1, "run /usr/bin/python3 scripts/lib/openapi.py --format"
+    except openapi.PartError as failure:
+        yield "conf/openapi", 1, failure
+
+
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
           check_hand, check_text, check_names, check_packed, check_read_by_setup, check_prose,
-          check_prose_examples, check_reference, check_pictures]
+          check_prose_examples, check_openapi, check_reference, check_pictures]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",
             ".md", ".nft")

@@ -5,10 +5,11 @@
 
 A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`."""
 
-import json
 import os
 import re
 import sys
+
+import openapi
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -34,9 +35,9 @@ def table(head, rows):
 
 
 def api_calls():
-    """Every call of the API: from conf/openapi.json."""
+    """Every call of the API: from its OpenAPI document."""
     rows = []
-    for path, calls in json.loads(read("conf/openapi.json"))["paths"].items():
+    for path, calls in openapi.documents()["openapi"]["paths"].items():
         for method in METHODS:
             if method in calls:
                 access = {name: scopes for way in calls[method].get("security", []) for name, scopes in way.items()}

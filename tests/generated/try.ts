@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What the client that @hey-api/openapi-ts has made of conf/openapi.json can do, compiled strictly and
+// What the client that @hey-api/openapi-ts has made of the OpenAPI document can do, compiled strictly and
 // then used: BASE_URL, API_KEY. Members with a default need not be named, and lists are filtered.
 
 import { client } from './client/client.gen'

@@ -8,6 +8,7 @@ namespace Sandlot\Tests;
 
 use PHPUnit\Framework\TestCase;
 use Sandlot\Exception\UnexpectedAnswerException;
+use Sandlot\Generator\Document;
 use Sandlot\Generator\Generator;
 use Sandlot\Model\CreateSandbox;
 use Sandlot\Model\Fields;
@@ -23,8 +24,6 @@ use Sandlot\Sandboxes;
 /** What is here is what the API's document says. */
 final class DocumentTest extends TestCase
 {
-    private const DOCUMENT = __DIR__ . '/../../../conf/openapi.json';
-
     public function testTheCommittedClassesAreThoseOfTheDocument(): void
     {
         $differences = (new Generator($this->document()))->compare(dirname(__DIR__) . '/src');
@@ -86,7 +85,7 @@ final class DocumentTest extends TestCase
     /** @return array<string, mixed> */
     private function document(): array
     {
-        return json_decode((string) file_get_contents(self::DOCUMENT), true);
+        return Document::fromParts();
     }
 
     /** @return list<string> */

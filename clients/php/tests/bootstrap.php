@@ -6,6 +6,6 @@ declare(strict_types=1);
 
 require __DIR__ . '/../autoload.php';
 require __DIR__ . '/ServiceTestCase.php';
-foreach (['Names', 'Type', 'Schema', 'ClassText', 'EnumText', 'Generator'] as $class) {
+foreach (['Document', 'Names', 'Type', 'Schema', 'ClassText', 'EnumText', 'Generator'] as $class) {
     require_once __DIR__ . "/../generator/{$class}.php";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The interface, typed by its own description (schema.d.ts is made from conf/openapi.json).
+// The interface, typed by its own description (schema.d.ts is made from conf/openapi.json, a product of the build).
 import { ApiError, UnreachableError, isAbort, refusalOf } from './errors'
 import type { components, paths } from './schema'
 import { Store } from './store'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""conf/dataplane-openapi.json against the agent of a sandbox."""
+"""The OpenAPI document of the data plane against the agent of a sandbox."""
 
 import json
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""conf/openapi.json against the route table, and one authorisation test a route."""
+"""The OpenAPI document against the route table, and one authorisation test a route."""
 
 import json
 import subprocess

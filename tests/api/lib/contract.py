@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Holds every answer of the API that any test gets against conf/openapi.json."""
+"""Holds every answer of the API that any test gets against its OpenAPI document."""
 
 import functools
 import json
-import pathlib
 import re
 import urllib.parse
 
 import jsonschema
+
+import openapi_parts
 
 # The closed table of errors. What nginx refuses before a worker sees it has a status of its own.
 CODES = {
@@ -47,8 +48,7 @@ def is_time(value):
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value) is not None
 
 
-DOCUMENT = json.loads(
-    (pathlib.Path(__file__).parents[3] / "conf" / "openapi.json").read_text(encoding="utf-8"))
+DOCUMENT = openapi_parts.documents()["openapi"]
 
 
 def resolve(node):

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Holds answers of a data plane against conf/dataplane-openapi.json."""
+"""Holds answers of a data plane against their OpenAPI document."""
 
 import functools
 import json
-import pathlib
 import urllib.parse
 
 import jsonschema
 
 import contract
+import openapi_parts
 
-DOCUMENT = json.loads((pathlib.Path(__file__).parents[3] / "conf" / "dataplane-openapi.json").read_text(
-    encoding="utf-8"))
+DOCUMENT = openapi_parts.documents()["dataplane-openapi"]
 
 
 @functools.cache

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""conf/e2b-openapi.json, and answers held against it."""
+"""The OpenAPI document of E2B's paths, and answers held against it."""
 
 import json
-import pathlib
 import re
 import urllib.parse
 
 import jsonschema
 
-DOCUMENT = json.loads((pathlib.Path(__file__).parents[3] / "conf" / "e2b-openapi.json").read_text(encoding="utf-8"))
+import openapi_parts
+
+DOCUMENT = openapi_parts.documents()["e2b-openapi"]
 
 
 def operations():

@@ -59,9 +59,9 @@ final class CreatedSandbox
         public readonly ?\DateTimeImmutable $stoppedAt,
         public readonly ?ResumedFrom $resumedFrom,
         public readonly ?\DateTimeImmutable $silentSince,
-        public readonly Session $session,
         public readonly bool $exposeAllPorts,
         public readonly ?string $maskRequestHost,
+        public readonly Session $session,
     ) {
     }
 
@@ -92,9 +92,9 @@ final class CreatedSandbox
             stoppedAt: $fields->timeOrNull('stopped_at'),
             resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
             silentSince: $fields->timeOrNull('silent_since'),
-            session: $fields->object('session', Session::read(...)),
             exposeAllPorts: $fields->bool('expose_all_ports'),
             maskRequestHost: $fields->stringOrNull('mask_request_host'),
+            session: $fields->object('session', Session::read(...)),
         );
     }
 }

@@ -10,12 +10,6 @@ namespace Sandlot\Model;
 /** The calls of the API. */
 enum Operation: string
 {
-    /** Limits, plans, prices and quota of a team. */
-    case ShowLimits = 'GET /v1/sandbox_limits';
-
-    /** Show the usage of a team. */
-    case ShowUsage = 'GET /v1/usage';
-
     /** Create a sandbox. */
     case CreateSandbox = 'POST /v1/sandboxes';
 
@@ -52,20 +46,11 @@ enum Operation: string
     /** Show processor, memory and disk of a sandbox over time. */
     case ShowMetrics = 'GET /v1/sandboxes/{id}/metrics';
 
-    /** Show the network policy of a sandbox. */
-    case ShowNetwork = 'GET /v1/sandboxes/{id}/network';
-
-    /** Replace the network policy of a sandbox. */
-    case ReplaceNetwork = 'PUT /v1/sandboxes/{id}/network';
-
-    /** Explain whether the sandbox reaches a host and port. */
-    case CheckNetwork = 'POST /v1/sandboxes/{id}/network/check';
-
-    /** List recent refusals of a sandbox. */
-    case ListDenials = 'GET /v1/sandboxes/{id}/network/denials';
-
     /** List the output of a sandbox's processes. */
     case ListLogs = 'GET /v1/sandboxes/{id}/logs';
+
+    /** Fork a sandbox. */
+    case ForkSandbox = 'POST /v1/sandboxes/{id}/fork';
 
     /** List the exposed ports of a running sandbox. */
     case ListPorts = 'GET /v1/sandboxes/{id}/ports';
@@ -78,6 +63,66 @@ enum Operation: string
 
     /** Withdraw a port. */
     case WithdrawPort = 'DELETE /v1/sandboxes/{id}/ports/{port}';
+
+    /** Show the network policy of a sandbox. */
+    case ShowNetwork = 'GET /v1/sandboxes/{id}/network';
+
+    /** Replace the network policy of a sandbox. */
+    case ReplaceNetwork = 'PUT /v1/sandboxes/{id}/network';
+
+    /** Explain whether the sandbox reaches a host and port. */
+    case CheckNetwork = 'POST /v1/sandboxes/{id}/network/check';
+
+    /** List recent refusals of a sandbox. */
+    case ListDenials = 'GET /v1/sandboxes/{id}/network/denials';
+
+    /** Make a volume. */
+    case CreateVolume = 'POST /v1/volumes';
+
+    /** List volumes, newest first. */
+    case ListVolumes = 'GET /v1/volumes';
+
+    /** Show a volume. */
+    case ShowVolume = 'GET /v1/volumes/{id}';
+
+    /** Delete a volume with its files. */
+    case DeleteVolume = 'DELETE /v1/volumes/{id}';
+
+    /** Write a file. */
+    case WriteVolumeFile = 'PUT /v1/volumes/{id}/files';
+
+    /** Read a file. */
+    case ReadVolumeFile = 'GET /v1/volumes/{id}/files';
+
+    /** Make a directory, with those above it. */
+    case MakeVolumeDirectory = 'PUT /v1/volumes/{id}/directories';
+
+    /** List a directory. */
+    case ListVolumeDirectory = 'GET /v1/volumes/{id}/directories';
+
+    /** Show a file or directory. */
+    case ShowVolumePath = 'GET /v1/volumes/{id}/path';
+
+    /** Change mode and owner of a file or directory. */
+    case UpdateVolumePath = 'PATCH /v1/volumes/{id}/path';
+
+    /** Delete a file or directory. */
+    case RemoveVolumePath = 'DELETE /v1/volumes/{id}/path';
+
+    /** Move or rename. */
+    case MoveVolumePath = 'POST /v1/volumes/{id}/path';
+
+    /** Keep a copy of a sandbox's disk, or of its disk and memory. */
+    case CreateCheckpoint = 'POST /v1/sandboxes/{id}/checkpoints';
+
+    /** List checkpoints, newest first. */
+    case ListCheckpoints = 'GET /v1/checkpoints';
+
+    /** Show a checkpoint. */
+    case ShowCheckpoint = 'GET /v1/checkpoints/{id}';
+
+    /** Delete a checkpoint. */
+    case DeleteCheckpoint = 'DELETE /v1/checkpoints/{id}';
 
     /** List the templates that a team sees. */
     case ListTemplates = 'GET /v1/templates';
@@ -100,11 +145,56 @@ enum Operation: string
     /** Build the next version of a template. */
     case CreateTemplateVersion = 'POST /v1/templates/{slug}/versions';
 
+    /** Show a version with the log of its build. */
+    case ShowTemplateVersion = 'GET /v1/templates/{slug}/versions/{version}';
+
+    /** Delete a version of a template. */
+    case DeleteTemplateVersion = 'DELETE /v1/templates/{slug}/versions/{version}';
+
+    /** List the tags of a template. */
+    case ListTemplateTags = 'GET /v1/templates/{slug}/tags';
+
+    /** Let a tag point to a version of a template. */
+    case AssignTemplateTag = 'PUT /v1/templates/{slug}/tags/{tag}';
+
+    /** Remove a tag of a template. */
+    case RemoveTemplateTag = 'DELETE /v1/templates/{slug}/tags/{tag}';
+
+    /** Upload an archive for steps that copy. */
+    case UploadTemplateFile = 'PUT /v1/template_files/{hash}';
+
     /** Show the user, the key or sign-in, and the teams that it reaches. */
     case ShowMe = 'GET /v1/me';
 
     /** List the teams that the key reaches. */
     case ListTeams = 'GET /v1/teams';
+
+    /** List the API keys of the key's user. */
+    case ListKeys = 'GET /v1/keys';
+
+    /** Make an API key; it is shown once. */
+    case CreateKey = 'POST /v1/keys';
+
+    /** Revoke an API key at once. */
+    case RevokeKey = 'DELETE /v1/keys/{id}';
+
+    /** List the SSH keys of the key's user. */
+    case ListSshKeys = 'GET /v1/ssh_keys';
+
+    /** Let a public key sign in over SSH. */
+    case CreateSshKey = 'POST /v1/ssh_keys';
+
+    /** Delete an SSH key at once. */
+    case RevokeSshKey = 'DELETE /v1/ssh_keys/{id}';
+
+    /** Limits, plans, prices and quota of a team. */
+    case ShowLimits = 'GET /v1/sandbox_limits';
+
+    /** Show the usage of a team. */
+    case ShowUsage = 'GET /v1/usage';
+
+    /** List the audit log of a team, newest first. */
+    case ListAudit = 'GET /v1/audit';
 
     /** List the members of a team. */
     case ListMembers = 'GET /v1/teams/{slug}/members';
@@ -132,6 +222,12 @@ enum Operation: string
 
     /** Decline an invitation. */
     case DeclineInvitation = 'POST /v1/invitations/{slug}/decline';
+
+    /** List the keys that reach a team. */
+    case ListTeamKeys = 'GET /v1/teams/{slug}/keys';
+
+    /** Exclude a member's key from a team. */
+    case RevokeTeamKey = 'DELETE /v1/teams/{slug}/keys/{id}';
 
     /** Show the ways to sign in. */
     case ShowLogin = 'GET /v1/login';
@@ -172,92 +268,17 @@ enum Operation: string
     /** Turn the second factor on with its first code. */
     case ConfirmTotp = 'POST /v1/me/totp/confirm';
 
-    /** List the API keys of the key's user. */
-    case ListKeys = 'GET /v1/keys';
+    /** Start a login that a user confirms in the console. */
+    case AuthorizeDevice = 'POST /v1/device/authorize';
 
-    /** Make an API key; it is shown once. */
-    case CreateKey = 'POST /v1/keys';
+    /** Ask whether the login is confirmed, and take its key. */
+    case TakeDeviceKey = 'POST /v1/device/token';
 
-    /** Revoke an API key at once. */
-    case RevokeKey = 'DELETE /v1/keys/{id}';
+    /** Show the program that waits with a code. */
+    case ShowDevice = 'GET /v1/devices/{code}';
 
-    /** List the SSH keys of the key's user. */
-    case ListSshKeys = 'GET /v1/ssh_keys';
-
-    /** Let a public key sign in over SSH. */
-    case CreateSshKey = 'POST /v1/ssh_keys';
-
-    /** Delete an SSH key at once. */
-    case RevokeSshKey = 'DELETE /v1/ssh_keys/{id}';
-
-    /** Make a volume. */
-    case CreateVolume = 'POST /v1/volumes';
-
-    /** List volumes, newest first. */
-    case ListVolumes = 'GET /v1/volumes';
-
-    /** Show a volume. */
-    case ShowVolume = 'GET /v1/volumes/{id}';
-
-    /** Delete a volume with its files. */
-    case DeleteVolume = 'DELETE /v1/volumes/{id}';
-
-    /** Keep a copy of a sandbox's disk, or of its disk and memory. */
-    case CreateCheckpoint = 'POST /v1/sandboxes/{id}/checkpoints';
-
-    /** List checkpoints, newest first. */
-    case ListCheckpoints = 'GET /v1/checkpoints';
-
-    /** Show a checkpoint. */
-    case ShowCheckpoint = 'GET /v1/checkpoints/{id}';
-
-    /** Delete a checkpoint. */
-    case DeleteCheckpoint = 'DELETE /v1/checkpoints/{id}';
-
-    /** Write a file. */
-    case WriteVolumeFile = 'PUT /v1/volumes/{id}/files';
-
-    /** Read a file. */
-    case ReadVolumeFile = 'GET /v1/volumes/{id}/files';
-
-    /** Make a directory, with those above it. */
-    case MakeVolumeDirectory = 'PUT /v1/volumes/{id}/directories';
-
-    /** List a directory. */
-    case ListVolumeDirectory = 'GET /v1/volumes/{id}/directories';
-
-    /** Show a file or directory. */
-    case ShowVolumePath = 'GET /v1/volumes/{id}/path';
-
-    /** Change mode and owner of a file or directory. */
-    case UpdateVolumePath = 'PATCH /v1/volumes/{id}/path';
-
-    /** Delete a file or directory. */
-    case RemoveVolumePath = 'DELETE /v1/volumes/{id}/path';
-
-    /** Move or rename. */
-    case MoveVolumePath = 'POST /v1/volumes/{id}/path';
-
-    /** Show a version with the log of its build. */
-    case ShowTemplateVersion = 'GET /v1/templates/{slug}/versions/{version}';
-
-    /** Delete a version of a template. */
-    case DeleteTemplateVersion = 'DELETE /v1/templates/{slug}/versions/{version}';
-
-    /** List the tags of a template. */
-    case ListTemplateTags = 'GET /v1/templates/{slug}/tags';
-
-    /** Let a tag point to a version of a template. */
-    case AssignTemplateTag = 'PUT /v1/templates/{slug}/tags/{tag}';
-
-    /** Remove a tag of a template. */
-    case RemoveTemplateTag = 'DELETE /v1/templates/{slug}/tags/{tag}';
-
-    /** List the keys that reach a team. */
-    case ListTeamKeys = 'GET /v1/teams/{slug}/keys';
-
-    /** Exclude a member's key from a team. */
-    case RevokeTeamKey = 'DELETE /v1/teams/{slug}/keys/{id}';
+    /** Confirm the program's login, or refuse it. */
+    case AnswerDevice = 'POST /v1/devices/{code}';
 
     /** Show the state of the deployment. */
     case ShowStatus = 'GET /v1/operator/status';
@@ -277,8 +298,8 @@ enum Operation: string
     /** Change values of a plan. */
     case UpdatePlan = 'PATCH /v1/operator/plans/{name}';
 
-    /** List the audit log of a team, newest first. */
-    case ListAudit = 'GET /v1/audit';
+    /** Join as a host. */
+    case JoinHost = 'POST /v1/host-joins';
 
     /** List events, oldest first, or wait for the next. */
     case ListEvents = 'GET /v1/events';
@@ -312,25 +333,4 @@ enum Operation: string
 
     /** Send a dead letter again. */
     case ResendWebhookMessage = 'POST /v1/webhooks/{id}/messages/{message}/resend';
-
-    /** Start a login that a user confirms in the console. */
-    case AuthorizeDevice = 'POST /v1/device/authorize';
-
-    /** Ask whether the login is confirmed, and take its key. */
-    case TakeDeviceKey = 'POST /v1/device/token';
-
-    /** Join as a host. */
-    case JoinHost = 'POST /v1/host-joins';
-
-    /** Show the program that waits with a code. */
-    case ShowDevice = 'GET /v1/devices/{code}';
-
-    /** Confirm the program's login, or refuse it. */
-    case AnswerDevice = 'POST /v1/devices/{code}';
-
-    /** Fork a sandbox. */
-    case ForkSandbox = 'POST /v1/sandboxes/{id}/fork';
-
-    /** Upload an archive for steps that copy. */
-    case UploadTemplateFile = 'PUT /v1/template_files/{hash}';
 }
