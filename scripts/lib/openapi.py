@@ -15,6 +15,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "conf", "openapi")
+FIELDS = os.path.join(ROOT, "fcgi", "concepts", "sandbox", "sandbox_fields.def")
 DOCUMENTS = {"openapi": "api", "dataplane-openapi": "dataplane", "e2b-openapi": "e2b"}  # name: folder of its parts
 WIDTH = 120
 USE, OBJECT, OPTIONAL = "$use", "$object", "$optional"
@@ -125,6 +126,43 @@ class Pieces:
         return {**{name: whole[name] for name in before if name in whole}, **whole}
 
 
+def field_rows():
+    """The rows of sandbox_fields.def, each as (kind, list of its arguments); strings keep their quotes."""
+    with open(FIELDS, encoding="utf-8") as file:
+        table = re.search(r"^#define SANDBOX_FIELDS\([^)]*\)(.*?[^\\])\n", file.read(), re.DOTALL | re.MULTILINE)[1]
+    table = re.sub(r'"\s*"', "", table.replace("\\\n", "\n"))
+    for kind, row in re.findall(r'\b(BOOL|CHOICE|TEXT)\(((?:"[^"]*"|\([^()]*\)|[^()"])*)\)', table):
+        yield kind, re.findall(r'"[^"]*"|\([^()]*\)|[^\s,()"]+', row)
+
+
+def field_schema(kind, words, prose):
+    """Schema and example of a field; words: what its kind has between `change` and the prose."""
+    if kind == "BOOL":
+        return {"type": "boolean", "description": prose}, words[0] == "true"
+    if kind == "CHOICE":
+        names = re.findall(r'"([^"]*)"', words[0])
+        return {"type": "string", "enum": names, "description": prose}, names[0]
+    return {"type": ["string", "null"], "maxLength": int(words[0]) - 1, "description": prose,
+            "examples": [words[1].strip('"')]}, None
+
+
+def field_pieces():
+    """What the parts say about sandbox_fields.def: its fields in requests (`asked`, `patched`) and answers (`shown`)."""
+    found = {}
+    for kind, arguments in field_rows():
+        name, request, answer, change, *words, asked, shown = arguments[3:]
+        name = name.strip('"')
+        places = [(f"asked/{request}", asked), (f"shown/{answer}", shown)]
+        if request == "BODY" and change != "NEVER":
+            places.append(("patched/BODY", asked))
+        for place, prose in places:
+            schema, example = field_schema(kind, words, prose.strip('"'))
+            found.setdefault(place, {})[name] = schema
+            if place.startswith("shown/"):
+                found.setdefault(f"example/{place}", {})[name] = example
+    return found
+
+
 def joined(document, part, path):
     """Put the members of a part into the document; one member cannot come from two parts."""
     for name, value in part.items():
@@ -153,6 +191,8 @@ def made(name, common):
     """The document of a folder, and the names of the pieces that it has and uses."""
     pieces, document = Pieces(), {}
     pieces.add(common, "common.json")
+    if name == "api":
+        pieces.add(field_pieces(), "sandbox_fields.def")
     for path, part in parts(name):
         pieces.add(part.pop("pieces", {}), path)
         joined(document, part, path)

@@ -101,20 +101,20 @@ static int make_sandbox(struct running *running, struct error **err)
     if (team_get_by_slug(worker->db, running->version.team_slug, &team, err) < 0 ||
         plan_get(worker->db, team.plan, &plan, err) < 0)
         return -1;
-    const struct sandbox_create request = {
+    struct sandbox_create request = {
         .user_id = running->row.user_id,
         .team = &team,
         .source = running->version.base_id,
         .source_field = "/template",
         .timeout_s =
             plan.max_timeout_s < RECIPE_TIME_MAX_S ? plan.max_timeout_s : RECIPE_TIME_MAX_S,
-        .on_timeout = ON_TIMEOUT_KILL,
+        .choices = sandbox_choices_default,
         .metadata = metadata,
         .network = json_string_value(json_object_get(running->whole, "network")),
-        .request_host = "",
         .claim = claim,
         .claim_context = running,
     };
+    request.allow_public_traffic = false;
     return sandbox_create(worker, &request, &running->sandbox, err);
 }
 

@@ -27,17 +27,11 @@ struct sandbox_create {
     const char *source;       /* template or checkpoint reference; NULL: the deployment's default */
     const char *source_field; /* JSON pointer of the member that named it */
     uint64_t timeout_s;
-    enum sandbox_on_timeout on_timeout;
-    bool auto_resume;
-    bool pause_memory; /* a pause at the deadline keeps it */
-    enum sandbox_on_pause_failure on_pause_failure;
+    SANDBOX_CHOICES;
     uint32_t cpu, memory_mb; /* overrides; 0: the version's baseline */
     const char *metadata;    /* JSON object of strings */
     const char *network;     /* JSON object: the policy */
-    bool allow_public_traffic;
-    bool all_ports;           /* every one that is not reserved is exposed */
-    const char *request_host; /* what its servers see as Host, "": the preview's name */
-    const char *envs;         /* JSON object of strings, secret; NULL: none */
+    const char *envs;        /* JSON object of strings, secret; NULL: none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX];
     unsigned mount_count;
     const char *volume_mounts; /* the same as a JSON object; NULL: none */
@@ -97,13 +91,8 @@ int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox,
 struct sandbox_update {
     const json_t *metadata; /* a JSON merge patch, or NULL; borrowed */
     uint64_t timeout_s;     /* 0: not set; else the deadline becomes now + timeout_s */
-    bool set_on_timeout, set_auto_resume, set_on_pause_failure, set_pause_memory,
-        set_public_traffic;
-    const char *request_host; /* "": none; NULL: not set; borrowed */
-    enum sandbox_on_timeout on_timeout;
-    bool auto_resume, pause_memory;
-    enum sandbox_on_pause_failure on_pause_failure;
-    bool allow_public_traffic;
+    struct sandbox_choices choices;
+    struct sandbox_chosen chosen; /* which of them are set */
 };
 
 /* Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the field. */

@@ -18,7 +18,7 @@ static bool fill_in(const char *host, uint16_t port, char text[SANDBOX_HOST_SIZE
     int size = found ? snprintf(text, SANDBOX_HOST_SIZE, "%.*s%u%s", (int)(found - host), host,
                                 port, found + strlen(PLACEHOLDER))
                      : snprintf(text, SANDBOX_HOST_SIZE, "%s", host);
-    return size < SANDBOX_HOST_SIZE;
+    return (size_t)size < SANDBOX_HOST_SIZE;
 }
 
 bool request_host_is_valid(const char *text)

@@ -5,20 +5,30 @@
 
 #include "base/str.h"
 
-const char *on_timeout_name(enum sandbox_on_timeout on_timeout)
+static unsigned index_of(const char *const names[], const char *name)
 {
-    return on_timeout == ON_TIMEOUT_PAUSE ? "pause" : "kill";
+    for (unsigned i = 0; names[i]; i++)
+        if (str_equal(names[i], name))
+            return i;
+    return 0;
 }
 
-const char *on_pause_failure_name(enum sandbox_on_pause_failure on_pause_failure)
-{
-    return on_pause_failure == ON_PAUSE_FAILURE_KEEP_RUNNING ? "keep_running" : "disk";
-}
+#define LIST(...) __VA_ARGS__
+#define NAMES(a, b, member, json, request, answer, change, names, ...) \
+    const char *const member##_names[] = {LIST names, NULL};           \
+    const char *member##_name(enum sandbox_##member value)             \
+    {                                                                  \
+        return member##_names[value];                                  \
+    }                                                                  \
+    enum sandbox_##member member##_of(const char *name)                \
+    {                                                                  \
+        return (enum sandbox_##member)index_of(member##_names, name);  \
+    }
+SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES, NOTHING_OF_FIELD_, , )
 
-enum sandbox_on_pause_failure on_pause_failure_of(const char *name)
-{
-    return str_equal(name, "keep_running") ? ON_PAUSE_FAILURE_KEEP_RUNNING : ON_PAUSE_FAILURE_DISK;
-}
+#define DEFAULT(a, b, member, json, request, answer, change, value, ...) .member = value,
+const struct sandbox_choices sandbox_choices_default = {
+    SANDBOX_FIELDS(DEFAULT, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, , )};
 
 void sandbox_deinit(struct sandbox *sandbox)
 {

@@ -11,19 +11,52 @@
 #include "db/db.h"
 #include "host/host.h"
 #include "runtime/runtime.h"
+#include "sandbox/sandbox_fields.def"
 #include "sandbox/sandbox_state.h"
 
 #define SANDBOX_PORTS_MAX 200 /* room; the setting sandbox_ports_max may say less */
-#define SANDBOX_HOST_SIZE 256
 
 enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
-const char *on_timeout_name(enum sandbox_on_timeout on_timeout);
 
 /* What becomes of a pause that cannot keep the memory. */
 enum sandbox_on_pause_failure { ON_PAUSE_FAILURE_DISK, ON_PAUSE_FAILURE_KEEP_RUNNING };
-const char *on_pause_failure_name(enum sandbox_on_pause_failure on_pause_failure);
-/* Any other name is "disk". */
-enum sandbox_on_pause_failure on_pause_failure_of(const char *name);
+
+/* Of each CHOICE of sandbox_fields.def: MEMBER_names, ended by NULL; MEMBER_name(); MEMBER_of(), to
+ * which any other name, or NULL, is the first. */
+#define NOTHING_OF_FIELD_(...)
+#define NAMES_OF_FIELD_(a, b, member, ...)                  \
+    extern const char *const member##_names[];              \
+    const char *member##_name(enum sandbox_##member value); \
+    enum sandbox_##member member##_of(const char *name);
+SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES_OF_FIELD_, NOTHING_OF_FIELD_, , )
+
+/* What a client chooses for a sandbox: the rows of sandbox_fields.def. */
+/* clang-format off */
+#define BOOL_OF_FIELD_(a, b, member, ...)   bool member;
+#define CHOICE_OF_FIELD_(a, b, member, ...) enum sandbox_##member member;
+#define TEXT_OF_FIELD_(a, b, member, json, request, answer, change, size, ...) char member[size];
+#define CHOICES_ SANDBOX_FIELDS(BOOL_OF_FIELD_, CHOICE_OF_FIELD_, TEXT_OF_FIELD_, , )
+/* clang-format on */
+struct sandbox_choices {
+    CHOICES_
+};
+extern const struct sandbox_choices sandbox_choices_default;
+
+/* The same members of another struct: each by itself, and all as `choices`. */
+#define SANDBOX_CHOICES                 \
+    union {                             \
+        struct sandbox_choices choices; \
+        struct {                        \
+            CHOICES_                    \
+        };                              \
+    }
+
+/* Which of them a request has. */
+struct sandbox_chosen {
+    SANDBOX_FIELDS(BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, , )
+};
+
+#define SANDBOX_HOST_SIZE sizeof((struct sandbox_choices *)0)->request_host
 
 struct exposed_port {
     uint16_t port;
@@ -59,11 +92,8 @@ struct sandbox {
     bool virtual_machine;
     uint32_t timeout_s;
     int64_t deadline_at_ms; /* 0: none, it is not running */
-    enum sandbox_on_timeout on_timeout;
-    bool auto_resume;
-    bool pause_memory; /* a pause at the deadline keeps it */
-    bool memory_left;  /* the pause or resume in flight, or the last one, goes without the memory */
-    enum sandbox_on_pause_failure on_pause_failure;
+    SANDBOX_CHOICES;
+    bool memory_left; /* the pause or resume in flight, or the last one, goes without the memory */
     uint32_t pause_failures; /* in a row */
     struct runtime_resources resources;
     char *metadata;            /* JSON object of strings */
@@ -73,11 +103,8 @@ struct sandbox {
     uint64_t network_applied;  /* the revision that the firewall is known to have; 0: none */
     int64_t network_due_at_ms; /* when a dispatcher tries to apply it; 0: nothing is due */
     char *network_failure;     /* why the last attempt to apply it failed, or "" */
-    bool allow_public_traffic;
-    bool all_ports;                       /* all that are not reserved are exposed, to everybody */
-    char request_host[SANDBOX_HOST_SIZE]; /* what servers see as Host, or ""; request_host.h */
-    uint64_t version;                     /* another one with each change of what is shown */
-    uint32_t session_epoch;               /* lasting tokens of another one are over */
+    uint64_t version;          /* another one with each change of what is shown */
+    uint32_t session_epoch;    /* lasting tokens of another one are over */
     uint32_t host_id;
     struct host_condition host_condition; /* of that host, as it was when the row was read */
     char instance_name[INSTANCE_NAME_SIZE];

@@ -20,6 +20,20 @@
 #define READ_U32_   ((uint32_t)db_get_u64(rows, c))
 #define PORTS_TEXT_ sandbox_ports_to_text(s, (char[SANDBOX_PORTS_TEXT_SIZE]){0})
 
+/* The rows of sandbox_fields.def. */
+#define COLUMN_NEVER_(FIXED, CHANGED)     FIXED
+#define COLUMN_LIFECYCLE_(FIXED, CHANGED) CHANGED
+#define COLUMN_NETWORK_(FIXED, CHANGED)   CHANGED
+#define COLUMN_BOOL_(FIXED, CHANGED, member, json, request, answer, change, ...)  \
+    COLUMN_##change##_(FIXED, CHANGED)(#member, s->member = db_get_bool(rows, c), \
+                                       db_bool(s->member))
+#define COLUMN_CHOICE_(FIXED, CHANGED, member, json, request, answer, change, ...)             \
+    COLUMN_##change##_(FIXED, CHANGED)(#member, s->member = member##_of(db_get_text(rows, c)), \
+                                       db_text(member##_name(s->member)))
+#define COLUMN_TEXT_(FIXED, CHANGED, member, json, request, answer, change, ...)  \
+    COLUMN_##change##_(FIXED, CHANGED)(#member, db_copy_text(s->member, rows, c), \
+                                       db_text(s->member))
+
 /* clang-format off */
 #define SANDBOX_TABLE(JOINED, OTHER, FIXED, MOVED, LATER, CHANGED)                                 \
     FIXED("id", db_copy_text(s->id, rows, c), db_text(s->id))                                      \
@@ -42,12 +56,7 @@
     MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \
     MOVED("deadline_at_ms", s->deadline_at_ms = db_get_i64(rows, c),                               \
           time_or_null(s->deadline_at_ms))                                                         \
-    CHANGED("on_timeout", s->on_timeout = on_timeout_of(db_get_text(rows, c)),                     \
-            db_text(on_timeout_name(s->on_timeout)))                                               \
-    CHANGED("auto_resume", s->auto_resume = db_get_bool(rows, c), db_bool(s->auto_resume))         \
-    CHANGED("on_pause_failure", s->on_pause_failure = on_pause_failure_of(db_get_text(rows, c)),   \
-            db_text(on_pause_failure_name(s->on_pause_failure)))                                   \
-    CHANGED("pause_memory", s->pause_memory = db_get_bool(rows, c), db_bool(s->pause_memory))      \
+    SANDBOX_FIELDS(COLUMN_BOOL_, COLUMN_CHOICE_, COLUMN_TEXT_, FIXED, CHANGED)                     \
     LATER("memory_left", s->memory_left = db_get_bool(rows, c), db_bool(s->memory_left))           \
     LATER("pause_failures", s->pause_failures = READ_U32_, db_u64(s->pause_failures))              \
     FIXED("cpu", s->resources.cpu = READ_U32_, db_u64(s->resources.cpu))                                   \
@@ -63,10 +72,6 @@
     LATER("network_due_at_ms", s->network_due_at_ms = db_get_i64(rows, c),                         \
           time_or_null(s->network_due_at_ms))                                                      \
     OTHER("s.network_failure", s->network_failure = xstrdup(db_get_text(rows, c)))                \
-    CHANGED("allow_public_traffic", s->allow_public_traffic = db_get_bool(rows, c),                \
-            db_bool(s->allow_public_traffic))                                                      \
-    FIXED("all_ports", s->all_ports = db_get_bool(rows, c), db_bool(s->all_ports))                 \
-    CHANGED("request_host", db_copy_text(s->request_host, rows, c), db_text(s->request_host))      \
     FIXED("ports", sandbox_ports_of_text(db_get_text(rows, c), s), db_text(PORTS_TEXT_))         \
     OTHER("s.session_epoch", s->session_epoch = READ_U32_)                                        \
     OTHER("s.version", s->version = db_get_u64(rows, c))                                          \

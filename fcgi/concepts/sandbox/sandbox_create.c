@@ -216,17 +216,11 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
         return -1;
     work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
     sandbox->timeout_s = (uint32_t)request->timeout_s;
-    sandbox->on_timeout = request->on_timeout;
-    sandbox->auto_resume = request->auto_resume;
-    sandbox->pause_memory = request->pause_memory;
-    sandbox->on_pause_failure = request->on_pause_failure;
+    sandbox->choices = request->choices;
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
     sandbox->network = xstrdup(request->network);
     sandbox->network_revision = 1;
-    sandbox->allow_public_traffic = request->allow_public_traffic;
-    sandbox->all_ports = request->all_ports;
-    snprintf(sandbox->request_host, sizeof sandbox->request_host, "%s", request->request_host);
     sandbox->agent_key_id = keyring_newest(worker->ring);
     for (unsigned i = 0; i < request->port_count; i++)
         sandbox_port_add(sandbox, request->ports[i]);

@@ -150,11 +150,6 @@ static enum sandbox_state state_of(const struct db_rows *rows, unsigned column)
     return state;
 }
 
-static enum sandbox_on_timeout on_timeout_of(const char *name)
-{
-    return strcmp(name, "pause") ? ON_TIMEOUT_KILL : ON_TIMEOUT_PAUSE;
-}
-
 #define READ_2(expression, read)                read, c++;
 #define READ_3(column, read, write)             read, c++;
 #define READ_5(alias, column, table, key, read) read, c++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fault_point.h"
@@ -51,6 +52,19 @@ static bool has_deadline(const struct sandbox *sandbox)
     return sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
 }
 
+/* Of the fields that a PATCH may have. */
+static void take_choices(const struct sandbox_update *wanted, struct sandbox *sandbox)
+{
+#define TAKE(at, b, member, json, request, answer, change, ...) \
+    at##_##change(if (wanted->chosen.member)                    \
+                      memcpy(&sandbox->member, &wanted->choices.member, sizeof sandbox->member);)
+    SANDBOX_FIELDS(TAKE, TAKE, TAKE, AT_UPDATE, )
+}
+
+#define OR_CHOSEN(of, b, member, json, request, answer, change, ...) \
+    of##_##change(|| wanted->chosen.member)
+#define IS_ANY_CHOSEN(of) (false SANDBOX_FIELDS(OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, of, ))
+
 /* A timeout of one that is stopped is told by its next start. */
 static int tell_updated(struct db *db, const struct update *update, struct error **err)
 {
@@ -58,9 +72,8 @@ static int tell_updated(struct db *db, const struct update *update, struct error
     const struct sandbox_changed changed = {
         .deadline = wanted->timeout_s && has_deadline(update->sandbox),
         .metadata = wanted->metadata,
-        .lifecycle = wanted->set_on_timeout || wanted->set_auto_resume ||
-                     wanted->set_on_pause_failure || wanted->set_pause_memory,
-        .network = wanted->set_public_traffic || wanted->request_host,
+        .lifecycle = IS_ANY_CHOSEN(OF_LIFECYCLE),
+        .network = IS_ANY_CHOSEN(OF_NETWORK),
     };
     return sandbox_tell_updated(db, update->sandbox, &changed, err);
 }
@@ -84,21 +97,10 @@ static int update_body(struct db *db, void *context, struct error **err)
         free(sandbox->metadata);
         sandbox->metadata = metadata;
     }
-    if (wanted->set_on_timeout)
-        sandbox->on_timeout = wanted->on_timeout;
-    if (wanted->set_auto_resume)
-        sandbox->auto_resume = wanted->auto_resume;
-    if (wanted->set_on_pause_failure)
-        sandbox->on_pause_failure = wanted->on_pause_failure;
-    if (wanted->set_pause_memory)
-        sandbox->pause_memory = wanted->pause_memory;
+    take_choices(wanted, sandbox);
     if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
                                "auto_resume needs on_timeout = pause.");
-    if (wanted->set_public_traffic)
-        sandbox->allow_public_traffic = wanted->allow_public_traffic;
-    if (wanted->request_host)
-        snprintf(sandbox->request_host, sizeof sandbox->request_host, "%s", wanted->request_host);
     if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
     return tell_updated(db, update, err);

@@ -9,7 +9,8 @@ const struct schema_member network_entry_item = {
 const struct schema_member network_profile_item = {
     .type = SCHEMA_STRING, .min = 1, .max = EGRESS_PROFILE_NAME_MAX};
 
-const struct schema_member network_put_schema[] = {NETWORK_MEMBERS, {.name = NULL}};
+const struct schema_member network_put_schema[] = {
+    NETWORK_MEMBERS, {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN}, {.name = NULL}};
 
 const struct schema_member network_check_schema[] = {
     {.name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = POLICY_HOST_MAX + 1},

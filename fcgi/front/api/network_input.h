@@ -14,7 +14,6 @@ extern const struct schema_member network_entry_item, network_profile_item;
 #define NETWORK_MEMBERS                                                              \
     {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},                       \
         {.name = "allow_package_registry_access", .type = SCHEMA_BOOLEAN},           \
-        {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},                    \
         {.name = "allow_out",                                                        \
          .type = SCHEMA_ARRAY,                                                       \
          .max = NETWORK_ENTRIES_MAX,                                                 \

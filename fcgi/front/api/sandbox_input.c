@@ -19,8 +19,6 @@ static const struct schema_member slug_item = {.type = SCHEMA_STRING, .min = 1, 
 static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = ENVS_MAX_BYTES};
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = true};
-static const char *const on_timeout_choices[] = {"kill", "pause", NULL};
-static const char *const on_pause_failure_choices[] = {"disk", "keep_running", NULL};
 static const char *const protocol_choices[] = {"http", "https", NULL};
 static const char *const all_ports[] = {"all", NULL};
 
@@ -43,13 +41,35 @@ static int check_timeout(const json_t *value, const char *pointer, struct error 
     "the size of the disk comes from the team's plan (disk_gb of GET /v1/sandbox_limits); a " \
     "request cannot choose it"
 
+static int request_host_check(const json_t *value, const char *pointer, struct error **err)
+{
+    const char *text = json_string_value(value);
+    if (!*text || request_host_is_valid(text))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "The host that servers see is a name, with or without a port, such as "
+                           "localhost:${PORT}; ${PORT} stands for the port that is asked.");
+}
+
+/* The rows of sandbox_fields.def. */
+#define BOOL_MEMBER(in, at, member, json, request, answer, change, ...) \
+    in##_##request(at##_##change(, {.name = json, .type = SCHEMA_BOOLEAN}))
+#define CHOICE_MEMBER(in, at, member, json, request, answer, change, ...) \
+    in##_##request(                                                       \
+        at##_##change(, {.name = json, .type = SCHEMA_STRING, .choices = member##_names}))
+#define TEXT_MEMBER(in, at, member, json, request, answer, change, size, ...) \
+    in##_##request(at##_##change(, {.name = json,                             \
+                                    .type = SCHEMA_STRING,                    \
+                                    .nullable = true,                         \
+                                    .max = (size)-1,                          \
+                                    .check = member##_check}))
+/* They follow another row, and have the comma before them. */
+#define FIELD_MEMBERS(in, at) SANDBOX_FIELDS(BOOL_MEMBER, CHOICE_MEMBER, TEXT_MEMBER, in, at)
+
 static const struct schema_member lifecycle_members[] = {
-    {.name = "on_timeout", .type = SCHEMA_STRING, .choices = on_timeout_choices},
-    {.name = "auto_resume", .type = SCHEMA_BOOLEAN},
-    {.name = "pause_memory", .type = SCHEMA_BOOLEAN},
-    {.name = "on_pause_failure", .type = SCHEMA_STRING, .choices = on_pause_failure_choices},
     {.name = "auto_pause", .hint = "it stands beside lifecycle, and means on_timeout = pause"},
-    {.name = "timeout", .hint = "it stands beside lifecycle, not in it"},
+    {.name = "timeout", .hint = "it stands beside lifecycle, not in it"} FIELD_MEMBERS(IN_LIFECYCLE,
+                                                                                       AT_UPDATE),
     {.name = NULL},
 };
 
@@ -61,16 +81,6 @@ static const struct schema_member port_members[] = {
 };
 static const struct schema_member port_item = {.type = SCHEMA_OBJECT, .members = port_members};
 static const struct schema_member number_item = {.type = SCHEMA_INTEGER, .min = 1, .max = 65535};
-
-static int check_request_host(const json_t *value, const char *pointer, struct error **err)
-{
-    const char *text = json_string_value(value);
-    if (!*text || request_host_is_valid(text))
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "The host that servers see is a name, with or without a port, such as "
-                           "localhost:${PORT}; ${PORT} stands for the port that is asked.");
-}
 
 const struct schema_member sandbox_create_schema[] = {
     {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = 63},
@@ -87,19 +97,13 @@ const struct schema_member sandbox_create_schema[] = {
      .item = &any_item},
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
-    NETWORK_MEMBERS,
+    NETWORK_MEMBERS FIELD_MEMBERS(IN_BODY, AT_CREATE),
     {.name = "exposed_ports",
      .type = SCHEMA_ARRAY,
      .max = SANDBOX_PORTS_MAX,
      .choices = all_ports,
      .item = &port_item},
-    {.name = "expose_all_ports", .type = SCHEMA_BOOLEAN},
     {.name = "https_ports", .type = SCHEMA_ARRAY, .max = SANDBOX_PORTS_MAX, .item = &number_item},
-    {.name = "mask_request_host",
-     .type = SCHEMA_STRING,
-     .nullable = true,
-     .max = SANDBOX_HOST_SIZE - 1,
-     .check = check_request_host},
     {.name = "cpu", .type = SCHEMA_INTEGER, .min = 1, .max = 1024},
     {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
     {.name = "disk_gb", .hint = DISK_HINT},
@@ -134,14 +138,8 @@ const struct schema_member sandbox_fork_schema[] = {
 
 const struct schema_member sandbox_update_schema[] = {
     {.name = "metadata", .type = SCHEMA_MAP, .keeps_numbers = true, .item = &patch_item},
-    TIMEOUT_MEMBER,
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
-    {.name = "allow_public_traffic", .type = SCHEMA_BOOLEAN},
-    {.name = "mask_request_host",
-     .type = SCHEMA_STRING,
-     .nullable = true,
-     .max = SANDBOX_HOST_SIZE - 1,
-     .check = check_request_host},
+    TIMEOUT_MEMBER FIELD_MEMBERS(IN_BODY, AT_UPDATE),
     {.name = "auto_pause",
      .hint = "a sandbox that exists is changed by \"lifecycle\": {\"on_timeout\": \"pause\"}"},
     {.name = "https_ports",
@@ -180,26 +178,45 @@ static int read_source(const json_t *body, struct sandbox_create *create, struct
     return 0;
 }
 
-/* --- lifecycle --- */
+/* --- what the table has --- */
 
-static int read_lifecycle(const json_t *body, struct sandbox_create *create, struct error **err)
+static void read_choices(const json_t *body, struct sandbox_choices *choices,
+                         struct sandbox_chosen *chosen)
 {
     const json_t *lifecycle = json_object_get(body, "lifecycle");
-    const char *on_timeout = json_string_value(json_object_get(lifecycle, "on_timeout"));
+    const json_t *value;
+#define OBJECT_BODY      body
+#define OBJECT_LIFECYCLE lifecycle
+#define READ(member, json, request, read)            \
+    value = json_object_get(OBJECT_##request, json); \
+    chosen->member = value != NULL;                  \
+    if (value)                                       \
+        read;
+#define READ_BOOL(a, b, member, json, request, ...) \
+    READ(member, json, request, choices->member = json_is_true(value))
+#define READ_CHOICE(a, b, member, json, request, ...) \
+    READ(member, json, request, choices->member = member##_of(json_string_value(value)))
+#define READ_TEXT(a, b, member, json, request, ...)              \
+    READ(member, json, request,                                  \
+         snprintf(choices->member, sizeof choices->member, "%s", \
+                  json_is_null(value) ? "" : json_string_value(value)))
+    SANDBOX_FIELDS(READ_BOOL, READ_CHOICE, READ_TEXT, , )
+}
+
+static int read_lifecycle(const json_t *body, const struct sandbox_chosen *chosen,
+                          struct sandbox_create *create, struct error **err)
+{
     const json_t *auto_pause = json_object_get(body, "auto_pause");
-    bool pause = json_is_true(auto_pause) || str_equal(on_timeout, "pause");
-    if (json_is_true(auto_pause) && str_equal(on_timeout, "kill"))
+    bool pause = create->on_timeout == ON_TIMEOUT_PAUSE;
+    if (json_is_true(auto_pause) && chosen->on_timeout && !pause)
         return error_set_field(err, ERR_INVALID_REQUEST, "/auto_pause",
                                "auto_pause contradicts lifecycle.on_timeout = kill.");
-    if (json_is_false(auto_pause) && str_equal(on_timeout, "pause"))
+    if (json_is_false(auto_pause) && pause)
         return error_set_field(err, ERR_INVALID_REQUEST, "/auto_pause",
                                "auto_pause = false contradicts lifecycle.on_timeout = pause.");
-    create->on_timeout = pause ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL;
-    create->auto_resume = json_is_true(json_object_get(lifecycle, "auto_resume"));
-    create->pause_memory = !json_is_false(json_object_get(lifecycle, "pause_memory"));
-    create->on_pause_failure =
-        on_pause_failure_of(json_string_value(json_object_get(lifecycle, "on_pause_failure")));
-    if (create->auto_resume && !pause)
+    if (json_is_true(auto_pause))
+        create->on_timeout = ON_TIMEOUT_PAUSE;
+    if (create->auto_resume && create->on_timeout != ON_TIMEOUT_PAUSE)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
                                "auto_resume needs on_timeout = pause.");
     const json_t *timeout = json_object_get(body, "timeout");
@@ -310,8 +327,7 @@ static int read_ports(const json_t *body, struct sandbox_create *create, struct 
     const json_t *exposed = json_object_get(body, "exposed_ports");
     size_t index;
     json_t *entry;
-    create->all_ports =
-        json_is_string(exposed) || json_is_true(json_object_get(body, "expose_all_ports"));
+    create->all_ports |= json_is_string(exposed);
     json_array_foreach (exposed, index, entry) {
         struct exposed_port port = exposed_port_of(entry);
         autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);
@@ -328,7 +344,10 @@ static int read_ports(const json_t *body, struct sandbox_create *create, struct 
 int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct error **err)
 {
     struct sandbox_create *create = &input->create;
-    if (read_source(body, create, err) < 0 || read_lifecycle(body, create, err) < 0 ||
+    struct sandbox_chosen chosen;
+    create->choices = sandbox_choices_default;
+    read_choices(body, &create->choices, &chosen);
+    if (read_source(body, create, err) < 0 || read_lifecycle(body, &chosen, create, err) < 0 ||
         metadata_read(json_object_get(body, "metadata"), &input->metadata, err) < 0 ||
         read_envs(body, &input->envs, err) < 0 ||
         read_volume_mounts(body, create, &input->volume_mounts, err) < 0 ||
@@ -337,9 +356,6 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
     create->metadata = input->metadata;
-    create->allow_public_traffic = !json_is_false(json_object_get(body, "allow_public_traffic"));
-    const char *request_host = json_string_value(json_object_get(body, "mask_request_host"));
-    create->request_host = request_host ? request_host : "";
     create->envs = input->envs;
     create->volume_mounts = input->volume_mounts;
     return 0;
@@ -347,29 +363,11 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
 
 void sandbox_update_read(const json_t *body, struct sandbox_update *update)
 {
-    const json_t *lifecycle = json_object_get(body, "lifecycle");
-    const char *on_timeout = json_string_value(json_object_get(lifecycle, "on_timeout"));
-    const json_t *auto_resume = json_object_get(lifecycle, "auto_resume");
-    const json_t *pause_memory = json_object_get(lifecycle, "pause_memory");
-    const char *on_pause_failure =
-        json_string_value(json_object_get(lifecycle, "on_pause_failure"));
-    const json_t *public_traffic = json_object_get(body, "allow_public_traffic");
-    const json_t *request_host = json_object_get(body, "mask_request_host");
     *update = (struct sandbox_update){
         .metadata = json_object_get(body, "metadata"),
         .timeout_s = (uint64_t)json_integer_value(json_object_get(body, "timeout")),
-        .set_on_timeout = on_timeout != NULL,
-        .on_timeout = str_equal(on_timeout, "pause") ? ON_TIMEOUT_PAUSE : ON_TIMEOUT_KILL,
-        .set_auto_resume = auto_resume != NULL,
-        .auto_resume = json_is_true(auto_resume),
-        .set_pause_memory = pause_memory != NULL,
-        .pause_memory = json_is_true(pause_memory),
-        .set_on_pause_failure = on_pause_failure != NULL,
-        .on_pause_failure = on_pause_failure_of(on_pause_failure),
-        .set_public_traffic = public_traffic != NULL,
-        .allow_public_traffic = json_is_true(public_traffic),
-        .request_host = json_is_null(request_host) ? "" : json_string_value(request_host),
     };
+    read_choices(body, &update->choices, &update->chosen);
 }
 
 void sandbox_input_deinit(struct sandbox_input *input)

@@ -27,14 +27,23 @@ static const char *protocol_of(const struct exposed_port *port)
     return port->is_https ? "https" : "http";
 }
 
-/* The stored policy is an object that was written here, without these three. */
-static void write_network(struct buffer *out, const char *name, const struct sandbox *sandbox)
+/* The rows of sandbox_fields.def. */
+#define WRITE_BOOL(in, b, member, json, request, answer, ...) \
+    in##_##answer(json_text_bool(out, json, s->member);)
+#define WRITE_CHOICE(in, b, member, json, request, answer, ...) \
+    in##_##answer(json_text_string(out, json, member##_name(s->member));)
+#define WRITE_TEXT(in, b, member, json, request, answer, ...) \
+    in##_##answer(json_text_string_or_null(out, json, s->member);)
+#define WRITE_FIELDS(in) SANDBOX_FIELDS(WRITE_BOOL, WRITE_CHOICE, WRITE_TEXT, in, )
+
+/* The stored policy is an object that was written here, without these. */
+static void write_network(struct buffer *out, const char *name, const struct sandbox *s)
 {
-    json_text_object(out, name, sandbox->network);
+    json_text_object(out, name, s->network);
     out->size -= out->size && !out->overflowed;
-    json_text_bool(out, "allow_public_traffic", sandbox->allow_public_traffic);
-    json_text_string(out, "status", sandbox_network_status(sandbox));
-    const char *reason = sandbox_network_reason(sandbox);
+    WRITE_FIELDS(IN_NETWORK)
+    json_text_string(out, "status", sandbox_network_status(s));
+    const char *reason = sandbox_network_reason(s);
     json_text_string_or_null(out, "status_reason", reason ? reason : "");
     buffer_append_char(out, '}');
 }
@@ -71,10 +80,7 @@ static void write_lifecycle(struct buffer *out, const struct sandbox *s)
 {
     json_text_name(out, "lifecycle");
     buffer_append_char(out, '{');
-    json_text_string(out, "on_timeout", on_timeout_name(s->on_timeout));
-    json_text_bool(out, "auto_resume", s->auto_resume);
-    json_text_bool(out, "pause_memory", s->pause_memory);
-    json_text_string(out, "on_pause_failure", on_pause_failure_name(s->on_pause_failure));
+    WRITE_FIELDS(IN_LIFECYCLE)
     buffer_append_char(out, '}');
 }
 
@@ -109,8 +115,7 @@ void sandbox_write(const struct settings *settings, const struct sandbox *s, str
     json_text_object(out, "metadata", s->metadata);
     write_network(out, "network", s);
     write_ports(out, s);
-    json_text_bool(out, "expose_all_ports", s->all_ports);
-    json_text_string_or_null(out, "mask_request_host", s->request_host);
+    WRITE_FIELDS(IN_BODY)
     write_data_plane_url(out, settings, s);
     json_text_time(out, "created_at", s->created_at_ms);
     json_text_time(out, "updated_at", s->updated_at_ms);

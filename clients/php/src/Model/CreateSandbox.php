@@ -39,15 +39,15 @@ final class CreateSandbox implements \JsonSerializable
      *   deny.
      * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
      * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     * @param bool|null $exposeAllPorts Expose every port but 22, 49983 and 49984 to everybody, besides those of
+     *   exposed_ports, whose own `public` holds. Default: false.
+     * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
+     *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
      * @param mixed $exposedPorts Ports by number, no more than the deployment's `sandbox_ports_max`, or `all`: every
      *   port but 22, 49983 and 49984, as with expose_all_ports.
      * @param list<int>|null $httpsPorts Exposed ports whose servers speak TLS: the same as their `protocol` = https.
-     * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
-     *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
      * @param int|null $cpu vCPUs instead of the template's; see `cpu_values` of the limits.
      * @param int|null $memoryMb MiB instead of the template's.
-     * @param bool|null $exposeAllPorts Expose every port but 22, 49983 and 49984 to everybody, besides those of
-     *   exposed_ports, whose own `public` holds. Default: false.
      */
     public function __construct(
         public readonly ?string $team = null,
@@ -67,12 +67,12 @@ final class CreateSandbox implements \JsonSerializable
         public readonly ?array $denyOut = null,
         public readonly ?string $egressProfile = null,
         public readonly ?array $egressProfiles = null,
+        public readonly ?bool $exposeAllPorts = null,
+        public readonly ?string $maskRequestHost = null,
         public readonly mixed $exposedPorts = null,
         public readonly ?array $httpsPorts = null,
-        public readonly ?string $maskRequestHost = null,
         public readonly ?int $cpu = null,
         public readonly ?int $memoryMb = null,
-        public readonly ?bool $exposeAllPorts = null,
     ) {
     }
 
@@ -96,12 +96,12 @@ final class CreateSandbox implements \JsonSerializable
             'deny_out' => $this->denyOut,
             'egress_profile' => $this->egressProfile,
             'egress_profiles' => $this->egressProfiles,
+            'expose_all_ports' => $this->exposeAllPorts,
+            'mask_request_host' => $this->maskRequestHost,
             'exposed_ports' => $this->exposedPorts,
             'https_ports' => $this->httpsPorts,
-            'mask_request_host' => $this->maskRequestHost,
             'cpu' => $this->cpu,
             'memory_mb' => $this->memoryMb,
-            'expose_all_ports' => $this->exposeAllPorts,
         ]);
     }
 }

@@ -13,15 +13,15 @@ final class Lifecycle
      * @param OnTimeout $onTimeout What happens at the deadline: the sandbox is removed, or stopped with its memory
      *   and disk.
      * @param bool $autoResume Whether an authorised data-plane or preview request resumes the paused sandbox.
+     * @param bool $pauseMemory Whether a pause at the deadline keeps the memory.
      * @param OnPauseFailure $onPauseFailure What a pause does that cannot keep the memory: stop with the disk only,
      *   or not at all.
-     * @param bool $pauseMemory Whether a pause at the deadline keeps the memory.
      */
     public function __construct(
         public readonly OnTimeout $onTimeout,
         public readonly bool $autoResume,
-        public readonly OnPauseFailure $onPauseFailure,
         public readonly bool $pauseMemory,
+        public readonly OnPauseFailure $onPauseFailure,
     ) {
     }
 
@@ -31,8 +31,8 @@ final class Lifecycle
         return new self(
             onTimeout: $fields->enum('on_timeout', OnTimeout::class),
             autoResume: $fields->bool('auto_resume'),
-            onPauseFailure: $fields->enum('on_pause_failure', OnPauseFailure::class),
             pauseMemory: $fields->bool('pause_memory'),
+            onPauseFailure: $fields->enum('on_pause_failure', OnPauseFailure::class),
         );
     }
 }

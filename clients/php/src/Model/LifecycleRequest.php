@@ -12,19 +12,19 @@ final class LifecycleRequest implements \JsonSerializable
     /**
      * @param OnTimeout|null $onTimeout Default `kill`.
      * @param bool|null $autoResume Needs `on_timeout` = `pause`. Default false.
+     * @param bool|null $pauseMemory Whether a pause at the deadline keeps the memory. Without it the programs end,
+     *   the disk is kept, and a resume starts it again. Default: true.
      * @param OnPauseFailure|null $onPauseFailure Default `disk`: a pause that cannot keep the memory stops the
      *   sandbox with its disk only. `keep_running`: the pause is refused and the sandbox keeps running (409
      *   `memory_not_kept` when what runs in it is the cause, 503 `runtime_unavailable` when the host was short of
      *   something); a pause at the deadline is then tried again after 10 seconds, later each time up to 320. A sandbox
      *   with volumes never keeps its memory, which is no failure.
-     * @param bool|null $pauseMemory Whether a pause at the deadline keeps the memory. Without it the programs end,
-     *   the disk is kept, and a resume starts it anew. Default: true.
      */
     public function __construct(
         public readonly ?OnTimeout $onTimeout = null,
         public readonly ?bool $autoResume = null,
-        public readonly ?OnPauseFailure $onPauseFailure = null,
         public readonly ?bool $pauseMemory = null,
+        public readonly ?OnPauseFailure $onPauseFailure = null,
     ) {
     }
 
@@ -33,8 +33,8 @@ final class LifecycleRequest implements \JsonSerializable
         return Members::of([
             'on_timeout' => $this->onTimeout,
             'auto_resume' => $this->autoResume,
-            'on_pause_failure' => $this->onPauseFailure,
             'pause_memory' => $this->pauseMemory,
+            'on_pause_failure' => $this->onPauseFailure,
         ]);
     }
 }

@@ -12,6 +12,7 @@ final class UpdateSandbox implements \JsonSerializable
     /**
      * @param array<string, mixed>|null $metadata A JSON merge patch: null removes a key.
      * @param int|null $timeout The deadline becomes now + timeout.
+     * @param bool|null $allowPublicTraffic Whether previews of public ports are open to everyone. Default: true.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
      *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
      */
