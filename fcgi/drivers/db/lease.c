@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "db/lease_board.h"
 
 /* --- whose turn it is --- */
 
@@ -29,10 +30,13 @@ static uint64_t turns_given;
 
 struct candidate {
     char key[LEASE_KEY_SIZE];
+    uint64_t team;
     uint64_t of, last_turn; /* 0: none that is known */
     size_t place;           /* in the line */
     uint64_t of_team;       /* which one of its team's rows it is; 1: the first */
 };
+
+#define HASH_START 0xcbf29ce484222325u
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -78,7 +82,7 @@ static int read_line(struct db *db, const struct lease_table *table, struct cand
                      size_t *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    uint64_t work = hash_text(0xcbf29ce484222325u, table->line.name);
+    uint64_t work = hash_text(HASH_START, table->line.name);
     *count = 0;
     if (db_query(db, &table->line, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
         return -1;
@@ -86,6 +90,7 @@ static int read_line(struct db *db, const struct lease_table *table, struct cand
         *line = xreallocarray(*line, *count + 1, sizeof **line);
         struct candidate *one = &(*line)[*count];
         db_copy_text(one->key, rows, 0);
+        one->team = hash_text(HASH_START, db_get_text(rows, 1));
         one->of = hash_text(work, db_get_text(rows, 1));
         one->last_turn = last_turn(one->of);
         one->of_team = db_get_u64(rows, 2);
@@ -113,7 +118,10 @@ static int lock_next(struct db *db, const struct lease_table *table, char key[LE
     }
     if (read_line(db, table, &line, &count, err) < 0)
         return -1;
-    for (size_t i = 0; i < count && i < TRIES_MOST; i++) {
+    for (size_t i = 0, tries = 0; i < count && tries < TRIES_MOST; i++) {
+        if (!lease_board_enter(line[i].team))
+            continue; /* the team has its share of the processes */
+        tries++;
         db_rows_free(*rows);
         *rows = NULL;
         if (db_query(db, &table->due, DB_ARGS(db_text(line[i].key), db_i64(clock_now_ms())), rows,
@@ -125,6 +133,7 @@ static int lock_next(struct db *db, const struct lease_table *table, char key[LE
         note_turn(line[i].of);
         return 0;
     }
+    lease_board_leave();
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "base/notify.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_move.h"
+#include "db/lease_board.h"
 #include "db/named_lease.h"
 #include "dispatcher/cleanup.h"
 #include "dispatcher/due.h"
@@ -143,6 +144,7 @@ static bool work_next(struct worker *worker, struct job *job)
     error_auto err = NULL;
     bool worked = false;
     int result = job->next(worker, &worked, &err);
+    lease_board_leave();
     if (worked || result < 0)
         COUNT(COUNT_JOBS, job->name, result < 0 ? "failed" : "done");
     if (result == 0 && worked)
@@ -289,6 +291,8 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
         return;
     }
     begin(worker);
+    if (dispatcher_processes[process].team_most)
+        lease_board_join(process, dispatcher_processes[process].team_most);
     int notices = notify_open(worker->settings->api_socket, dispatcher_processes[process].notices);
     bool looks = has_due_jobs(process);
     bool looks_always = process == PROCESS_DEADLINES || notices < 0, told = true;

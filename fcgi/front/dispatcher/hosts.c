@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "db/lease_board.h"
 #include "db/named_lease.h"
 #include "dispatcher/agent_pulse.h"
 #include "dispatcher/agent_refresh.h"
@@ -27,6 +28,8 @@ static int restarts[2] = {-1, -1};
 
 int dispatcher_prepare(void)
 {
+    if (lease_board_open() < 0)
+        return -1;
     return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, restarts);
 }
 

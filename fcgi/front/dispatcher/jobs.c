@@ -208,9 +208,9 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_WORK] = {1, NOTIFY_WORK, NULL},
     /* It waits for idle processors. */
     [PROCESS_POOL] = {1, NOTIFY_POOL, warm_hurry},
-    [PROCESS_OPERATIONS] = {2, NOTIFY_OPERATIONS, NULL},
+    [PROCESS_OPERATIONS] = {3, NOTIFY_OPERATIONS, NULL, .team_most = 2},
     /* A host takes as many starts at once well; forks keep no other operation waiting. */
-    [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL},
+    [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL, .team_most = 3},
     /* Two streams keep disks and the wire busy; more would only make each of them longer. */
     [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},
     [PROCESS_DRAINS] = {2, NOTIFY_MOVES, NULL},

@@ -38,9 +38,10 @@ struct process {
     unsigned count;           /* how many there are of it */
     enum notify_kind notices; /* who makes work for it says so by these */
     void (*notified)(void);   /* called when somebody did; may be NULL */
+    unsigned team_most;       /* of its processes work for one team at once; 0: no bound */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 25 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 26 /* of all of them together */
 
 struct job {
     const char *name;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "db/lease.h"
+#include "db/lease_board.h"
 #include "unit/db/own_server.h"
 
 #define LONG_MS 60000
@@ -132,6 +136,72 @@ static void with_the_database_away_it_counts_until_its_time_is_over(void **state
     assert_fails_saying(lease_check(&lease, &err), ERR_LEASE_LOST, "builds");
 }
 
+static const struct lease_table of_teams =
+    LEASE_TEAMS("teams", "builds", "id", "lease_until_ms", "state = 'open'", "SUBSTR(id, 1, 1)");
+
+struct process {
+    pid_t pid;
+    int key; /* the first letter of its row's key comes from here */
+};
+
+/* Another process of a board, with a connection of its own. It keeps its row until go ends. */
+static struct process start_process(int go[2])
+{
+    int keys[2];
+    assert_int_equal(pipe(keys), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid) {
+        close(keys[1]);
+        return (struct process){pid, keys[0]};
+    }
+    struct error *err = NULL;
+    struct taking taking = {.table = &of_teams};
+    char wait;
+    db = server_open(server); /* the other connection is the parent's */
+    lease_board_join(1, 2);
+    if (db_transaction(db, take_body, &taking, &err) < 0)
+        _exit(1);
+    close(go[1]);
+    _exit(write(keys[1], taking.key[0] ? taking.key : "-", 1) != 1 || read(go[0], &wait, 1) < 0);
+}
+
+static char taken_by(const struct process *process)
+{
+    char letter = 0;
+    assert_int_equal(read(process->key, &letter, 1), 1);
+    close(process->key);
+    return letter;
+}
+
+static void a_team_has_its_share_of_the_processes(void **state)
+{
+    struct error *err = NULL;
+    struct taking taking = {.table = &of_teams};
+    int go[2];
+    (void)state;
+    server_say(raw, "DELETE FROM builds");
+    server_say(raw, "INSERT INTO builds VALUES ('a1', 'open', NULL, 0, 1), ('a2', 'open', NULL, 0,"
+                    " 1), ('a3', 'open', NULL, 0, 1), ('a4', 'open', NULL, 0, 1)");
+    assert_int_equal(pipe(go), 0);
+    assert_int_equal(lease_board_open(), 0);
+    /* With two processes the team has its share, and rows are left. */
+    static const char expected[] = "aa-b";
+    struct process processes[4];
+    for (unsigned i = 0; i < 4; i++) {
+        if (expected[i] == 'b')
+            server_say(raw, "INSERT INTO builds VALUES ('b1', 'open', NULL, 0, 2)");
+        processes[i] = start_process(go);
+        assert_int_equal(taken_by(&processes[i]), expected[i]);
+    }
+    close(go[1]);
+    close(go[0]);
+    for (unsigned i = 0; i < 4; i++)
+        waitpid(processes[i].pid, NULL, 0);
+    assert_ok(db_transaction(db, take_body, &taking, &err)); /* outside: no bound */
+    assert_int_equal(taking.key[0], 'a');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +211,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_closed_is_nobodys, make_table, close_all),
         cmocka_unit_test_setup_teardown(a_table_without_holders, make_table, close_all),
         cmocka_unit_test_setup_teardown(a_lease_is_renewed_in_time_only, make_table, close_all),
+        cmocka_unit_test_setup_teardown(a_team_has_its_share_of_the_processes, make_table,
+                                        close_all),
         cmocka_unit_test_setup_teardown(with_the_database_away_it_counts_until_its_time_is_over,
                                         make_table, close_all),
     };
