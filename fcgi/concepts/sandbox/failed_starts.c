@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "http/pool.h"
 #include "runtime/agent_notes.h"
 
@@ -34,9 +35,10 @@ int failed_start_check(struct worker *worker, const char *team_id, const char *s
     if (!notes || !agent_notes_is_silent(notes, key_of(team_id, source)))
         return 0;
     error_set(err, ERR_AGENT_SILENT,
-              "Sandboxes made from %s did not start: sandlot-agent in them did not answer within "
-              "%d s, twice. It can be tried again within %d s.",
-              source, AGENT_START_WAIT_MS / MS_PER_S, FAILED_START_S);
+              "%s %s did not start: sandlot-agent did not answer within %d s, twice. It can be tried "
+              "again within %d s.",
+              str_starts_with(source, "sbx_") ? "Sandbox" : "Sandboxes made from", source,
+              AGENT_START_WAIT_MS / MS_PER_S, FAILED_START_S);
     (*err)->retry_after_s = FAILED_START_S;
     return -1;
 }

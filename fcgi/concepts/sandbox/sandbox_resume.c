@@ -10,6 +10,7 @@
 #include "host/host.h"
 #include "moving/moving.h"
 #include "runtime/agent_client.h"
+#include "sandbox/failed_starts.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
@@ -19,6 +20,27 @@
 #include "volume/volume_move.h"
 
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
+
+/* The agent of an instance that started from its disk. A sandbox whose agent never comes must not
+ * hold a worker again and again. */
+static int init_started(struct work *work, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    if (work_init_agent(work, AGENT_START_WAIT_MS, err) == 0) {
+        failed_start_forget(work->worker, sandbox->team_id, sandbox->id);
+        return 0;
+    }
+    if ((*err)->code == ERR_RUNTIME_UNAVAILABLE)
+        failed_start_note(work->worker, sandbox->team_id, sandbox->id);
+    return -1;
+}
+
+static bool is_worth_another_try(struct work *work, const struct error *failure)
+{
+    error_auto silent = NULL;
+    return error_is_transient(failure) && work->operation.attempts < 5 &&
+           failed_start_check(work->worker, work->sandbox.team_id, work->sandbox.id, &silent) == 0;
+}
 
 /* Bring the instance up and its agent to answer; a memory image that yields no working agent is
  * given up for the disk. */
@@ -34,7 +56,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     fault_point(FAULT_RESUME_STARTED);
     if (*origin == RUNTIME_FROM_DISK)
-        return work_init_agent(work, AGENT_START_WAIT_MS, err);
+        return init_started(work, err);
 
     error_auto failure = NULL;
     bool continues = true;
@@ -43,7 +65,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         work_agent_continues(work, AGENT_CONTINUE_WAIT_MS, &continues, &failure) == 0) {
         if (!continues) {
             *origin = RUNTIME_FROM_DISK;
-            return work_init_agent(work, AGENT_START_WAIT_MS, err);
+            return init_started(work, err);
         }
         if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
             return 0;
@@ -64,7 +86,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
                              err) < 0)
         return -1;
     *origin = RUNTIME_FROM_DISK;
-    return work_init_agent(work, AGENT_START_WAIT_MS, err);
+    return init_started(work, err);
 }
 
 int work_run_resume(struct work *work, struct error **err)
@@ -86,7 +108,7 @@ int work_run_resume(struct work *work, struct error **err)
         fault_point(FAULT_RESUME_FINISHED);
         return 0;
     }
-    if (error_is_transient(failure) && work->operation.attempts < 5) {
+    if (is_worth_another_try(work, failure)) {
         work_defer(work, failure);
         return error_move(err, &failure);
     }
@@ -390,6 +412,8 @@ static int bring_up(struct worker *worker, const char *id, struct admission *adm
         work_note_host(&work);
         if (refresh.runs && work_find_agent(&work, &at, err) < 0)
             return work_public_error(&work, err);
+        if (!refresh.runs && failed_start_check(worker, work.sandbox.team_id, id, err) < 0)
+            return -1;
         if (!refresh.runs && work_begin(&work, worker, id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                                         admit, admission, err) < 0) {
             if (overcome(&work, admission, &journey, give_up_ms, err) < 0)
