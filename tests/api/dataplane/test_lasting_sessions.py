@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from client import assert_error
-from dataplane import DataPlane, collect, is_cut_off
+from dataplane import DataPlane, Stream, collect, is_cut_off
 from faults import InBackground
 from stack import wait_until
 
@@ -59,6 +59,20 @@ def test_open_streams_end_with_the_sessions(sandbox):
     assert again.output() == b"still there\n"
     sandbox.data.close_stdin(pid)
     assert collect(again).exit_code == 0
+
+
+def open_terminal(plane):
+    stream = Stream(*plane.open_stream("process.Process/Start", {
+        "process": {"cmd": "/bin/sh"}, "pty": {"size": {"cols": 80, "rows": 24}}}))
+    assert next(stream)["event"]["start"]["pid"] > 0
+    return stream
+
+
+def test_terminals_and_watches_end_with_the_sessions(sandbox):
+    plane = DataPlane(sandbox.stack, session(sandbox, lifetime="sandbox"))
+    waiting = [InBackground(is_cut_off, stream) for stream in (open_terminal(plane), plane.watch("/tmp"))]
+    assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
+    assert all(one.result(10) for one in waiting)
 
 
 def test_a_replay_has_a_session_of_the_same_life(sandbox):
