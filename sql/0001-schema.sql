@@ -7,6 +7,7 @@
 -- Plans and prices. The operator edits the rows (sandlotctl plan set).
 -- stopped_days and checkpoint_days: days until an unused paused sandbox or a checkpoint is deleted; 0: never.
 -- cleanup_warning_hours: hours between the warning (cleanup_at_ms of the record) and the deletion.
+-- paused_memory_gb: GiB of memory images of paused sandboxes and checkpoints (memory_images).
 -- audit_days: days that a team's audit rows are kept. process_log_kib: size of a sandbox's process log.
 CREATE TABLE plans (
     name VARCHAR(32) COLLATE ascii_bin NOT NULL,
@@ -24,6 +25,7 @@ CREATE TABLE plans (
     vcpus INT UNSIGNED NOT NULL,
     memory_mb INT UNSIGNED NOT NULL,
     stopped_sandboxes INT UNSIGNED NOT NULL,
+    paused_memory_gb INT UNSIGNED NOT NULL,
     volumes INT UNSIGNED NOT NULL,
     volume_gb INT UNSIGNED NOT NULL,
     checkpoints INT UNSIGNED NOT NULL,
@@ -40,14 +42,14 @@ CREATE TABLE plans (
     PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT INTO plans (name, position, resource_override, cpu_default, memory_mb_default, cpu_values, memory_mb_min,
-    memory_mb_max, memory_mb_increment, disk_gb, max_timeout_s, sandboxes, vcpus, memory_mb, stopped_sandboxes, volumes,
-    volume_gb, checkpoints, currency, vcpu_hour, memory_gb_hour, storage_gb_month, stopped_days, checkpoint_days,
+    memory_mb_max, memory_mb_increment, disk_gb, max_timeout_s, sandboxes, vcpus, memory_mb, stopped_sandboxes,
+    paused_memory_gb, volumes, volume_gb, checkpoints, currency, vcpu_hour, memory_gb_hour, storage_gb_month, stopped_days, checkpoint_days,
     cleanup_warning_hours, audit_days, process_log_kib) VALUES
-    ('basic', 1, 0, 1, 512, '1,2', 256, 2048, 128, 10, 3600, 20, 40, 40960, 50, 10, 5, 20, 'USD', '0.0504', '0.0162',
+    ('basic', 1, 0, 1, 512, '1,2', 256, 2048, 128, 10, 3600, 20, 40, 40960, 50, 80, 10, 5, 20, 'USD', '0.0504', '0.0162',
         '0.08', 30, 90, 72, 90, 1024),
-    ('pro', 2, 1, 1, 512, '1,2,4,8', 256, 16384, 128, 20, 86400, 100, 200, 204800, 500, 100, 20, 200, 'USD', '0.0504',
+    ('pro', 2, 1, 1, 512, '1,2,4,8', 256, 16384, 128, 20, 86400, 100, 200, 204800, 500, 400, 100, 20, 200, 'USD', '0.0504',
         '0.0162', '0.08', 90, 365, 168, 90, 1024),
-    ('enterprise', 3, 1, 1, 512, '1,2,4,8,16', 256, 65536, 128, 40, 604800, 1000, 2000, 2097152, 5000, 1000, 100, 2000,
+    ('enterprise', 3, 1, 1, 512, '1,2,4,8,16', 256, 65536, 128, 40, 604800, 1000, 2000, 2097152, 5000, 4096, 1000, 100, 2000,
         'USD', '0.0504', '0.0162', '0.08', 365, 0, 168, 365, 4096);
 
 -- Teams own everything. used_* and stopped_sandboxes count what the team has reserved, so that a create reserves
@@ -833,6 +835,19 @@ CREATE TABLE checkpoints (
     KEY checkpoints_archive (team_id, archived, state, created_at_ms),
     CONSTRAINT checkpoints_team FOREIGN KEY (team_id) REFERENCES teams (id),
     CONSTRAINT checkpoints_version FOREIGN KEY (template_version_id) REFERENCES template_versions (id)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Memory images: one row for each stopped sandbox and each checkpoint that keeps its memory; id is that of the sandbox
+-- or checkpoint. size_mb: the memory that it had, which an image never exceeds. user_id: the user who created the
+-- sandbox or checkpoint.
+CREATE TABLE memory_images (
+    id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    user_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    size_mb INT UNSIGNED NOT NULL,
+    PRIMARY KEY (id),
+    KEY memory_images_team (team_id, size_mb),
+    KEY memory_images_user (user_id, size_mb)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Moves to another host: checkpoints, volumes, template sources, and running sandboxes (kind sandbox); id names what

@@ -31,6 +31,7 @@ const NUMBERS: [NumberName, string, string, (value: number) => string][] = [
   ['disk_gb', 'Disk of a sandbox', 'GiB', value => `${formatNumber(value)} GiB`],
   ['max_timeout', 'Longest timeout', 'seconds', formatSpan],
   ['stopped_sandboxes', 'Paused sandboxes', '', formatNumber],
+  ['paused_memory_gb', 'Memory of paused sandboxes', 'GiB', value => `${formatNumber(value)} GiB`],
   ['volumes', 'Volumes', '', formatNumber],
   ['checkpoints', 'Checkpoints', '', formatNumber],
   ['stopped_days', 'Paused sandboxes stay', 'days; 0: for ever', days],

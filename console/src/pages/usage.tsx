@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
-import { formatNumber, formatShort, formatSpan } from '../lib/format'
+import { formatBytes, formatNumber, formatShort, formatSpan } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { useTeam } from '../lib/session'
 import { Bar, Fact, Facts, Id, Loading, Page, Problem, Table } from '../parts/basic'
@@ -10,6 +10,7 @@ type Limits = Schemas['Limits']
 type Usage = Schemas['Usage']
 type UsagePart = Schemas['UsagePart']
 
+const MIB = 1048576
 const MONTHS = 6
 const HOUR_S = 3600
 const MONTH_S = 30 * 24 * HOUR_S
@@ -56,7 +57,7 @@ function Quota(props: { limits: Limits }) {
 }
 
 function PlanCard(props: { limits: Limits }) {
-  const { plan } = props.limits
+  const { plan, paused_memory } = props.limits
   return (
     <section class="card" aria-label="Plan">
       <h2>Plan {plan.name}</h2>
@@ -65,6 +66,9 @@ function PlanCard(props: { limits: Limits }) {
         <Fact name="Longest timeout">{formatSpan(plan.max_timeout)}</Fact>
         <Fact name="Own sizes">{plan.resource_override ? 'yes' : 'no'}</Fact>
         <Fact name="Paused sandboxes">{formatNumber(plan.stopped_sandboxes)}</Fact>
+        <Fact name="Memory of paused sandboxes">
+          {formatBytes(paused_memory.used_mb * MIB)} of {formatBytes(paused_memory.limit_mb * MIB)}
+        </Fact>
         <Fact name="Volumes">{formatNumber(plan.volumes)}</Fact>
         <Fact name="Checkpoints">{formatNumber(plan.checkpoints)}</Fact>
       </Facts>

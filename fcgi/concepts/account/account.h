@@ -21,7 +21,8 @@ struct plan {
     unsigned cpu_value_count;
     uint32_t memory_mb_min, memory_mb_max, memory_mb_increment;
     uint32_t disk_gb, max_timeout_s;
-    uint32_t sandboxes, vcpus, memory_mb, stopped_sandboxes, volumes, volume_gb, checkpoints;
+    uint32_t sandboxes, vcpus, memory_mb, stopped_sandboxes, paused_memory_gb;
+    uint32_t volumes, volume_gb, checkpoints;
     /* What is stopped, or a checkpoint, for longer is removed (0: never), and not before a warning
      * has stood in its record for so long. */
     uint32_t stopped_days, checkpoint_days, cleanup_warning_hours;

@@ -24,6 +24,7 @@
     X(vcpus, NUMBER, 0, 10000000, NULL)                \
     X(memory_mb, NUMBER, 0, 2147483648, NULL)          \
     X(stopped_sandboxes, NUMBER, 0, 10000000, NULL)    \
+    X(paused_memory_gb, NUMBER, 0, 1048576, NULL)      \
     X(volumes, NUMBER, 0, 10000000, NULL)              \
     X(volume_gb, NUMBER, 1, 1048576, NULL)             \
     X(checkpoints, NUMBER, 0, 10000000, NULL)          \

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint_row.h"
+#include "checkpoint/memory_image.h"
 #include "db/lease.h"
 #include "event/event.h"
 
@@ -494,5 +495,8 @@ int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpo
 
 int checkpoint_row_deleted(struct db *db, const char *id, struct error **err)
 {
-    return db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err);
+    if (db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err) <
+        0)
+        return -1;
+    return memory_image_drop(db, id, err);
 }

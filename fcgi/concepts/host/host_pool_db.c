@@ -19,7 +19,10 @@ static const struct db_statement promised_statement = {
     "SELECT (SELECT CAST(COALESCE(SUM(disk_gb), 0) AS UNSIGNED) FROM sandboxes"
     "   WHERE host_id = ? AND state <> 'destroyed')"
     " + (SELECT CAST(COALESCE(SUM(size_gb), 0) AS UNSIGNED) FROM volumes"
-    "   WHERE host_id = ? AND taken = 1)",
+    "   WHERE host_id = ? AND taken = 1)"
+    " + (SELECT CAST(COALESCE(SUM(m.size_mb), 0) DIV 1024 AS UNSIGNED) FROM memory_images m"
+    "   LEFT JOIN sandboxes s ON s.id = m.id LEFT JOIN checkpoints c ON c.id = m.id"
+    "   WHERE COALESCE(s.host_id, c.host_id) = ?)",
     false};
 /* An insert looks at the row of the host, which a create locks before that of the pool. */
 static const struct db_statement update_pool_statement = {
@@ -87,7 +90,7 @@ static int pool_put_body(struct db *db, void *context, struct error **err)
     if (db_query_finds(db, &lock_pool_statement, DB_ARGS(host), &known, err) < 0)
         return -1;
     db_rows_auto *rows = NULL;
-    if (db_query(db, &promised_statement, DB_ARGS(host, host), &rows, err) < 0)
+    if (db_query(db, &promised_statement, DB_ARGS(host, host, host), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
     uint64_t promised_gb = db_get_u64(rows, 0);

@@ -34,11 +34,12 @@ int failed_start_check(struct worker *worker, const char *team_id, const char *s
     const struct agent_notes *notes = open_notes(worker);
     if (!notes || !agent_notes_is_silent(notes, key_of(team_id, source)))
         return 0;
-    error_set(err, ERR_AGENT_SILENT,
-              "%s %s did not start: sandlot-agent did not answer within %d s, twice. It can be tried "
-              "again within %d s.",
-              str_starts_with(source, "sbx_") ? "Sandbox" : "Sandboxes made from", source,
-              AGENT_START_WAIT_MS / MS_PER_S, FAILED_START_S);
+    error_set(
+        err, ERR_AGENT_SILENT,
+        "%s %s did not start: sandlot-agent did not answer within %d s, twice. It can be tried "
+        "again within %d s.",
+        str_starts_with(source, "sbx_") ? "Sandbox" : "Sandboxes made from", source,
+        AGENT_START_WAIT_MS / MS_PER_S, FAILED_START_S);
     (*err)->retry_after_s = FAILED_START_S;
     return -1;
 }

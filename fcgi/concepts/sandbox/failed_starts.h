@@ -2,8 +2,8 @@
 /*
  * What no sandbox of a team has started from of late: a version or checkpoint whose agent did not
  * come, twice in a row, or a stopped sandbox. A further create or resume would hold a worker for
- * the whole wait, so it is refused for a while. The memory is shared by the workers of a machine and kept per team, so that a disk
- * which one team cannot use says nothing to another.
+ * the whole wait, so it is refused for a while. The memory is shared by the workers of a machine
+ * and kept per team, so that a disk which one team cannot use says nothing to another.
  */
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "checkpoint/memory_image.h"
 #include "crypto/aead.h"
 #include "moving/moving.h"
 #include "runtime/agent_client.h"
@@ -466,6 +467,21 @@ static bool ends_kept_log(enum sandbox_event event)
            event == SANDBOX_EVENT_DESTROYED;
 }
 
+/* A resume that failed may have left the memory. */
+static bool ends_memory_image(const struct finish *finish)
+{
+    switch (finish->event) {
+    case SANDBOX_EVENT_PAUSED:
+        return !memory_is_kept(finish);
+    case SANDBOX_EVENT_PAUSE_FAILED:
+    case SANDBOX_EVENT_RESUMED:
+    case SANDBOX_EVENT_DESTROYED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* One that was stopped only to go on elsewhere has the deadline that it had. */
 static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event event,
                          struct error **err)
@@ -537,6 +553,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
          host_address_release(db, row->host_id, row->instance_name, err) < 0))
         return -1;
     if (ends_kept_log(finish->event) && kept_log_drop(db, row->id, err) < 0)
+        return -1;
+    if (ends_memory_image(finish) && memory_image_drop(db, row->id, err) < 0)
         return -1;
     if (outdates_archive(finish->event) && archive_outdate(db, ARCHIVE_SANDBOX, row->id, err) < 0)
         return -1;

@@ -35,6 +35,7 @@ struct work {
     bool sized;                /* and has */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* how the policy fared */
     char memory_lost[256]; /* why a move that was to keep memory did not; "": it did */
+    bool in_transit;       /* a move pauses it, so no quota refuses the memory */
     const char *outcome;   /* "done", "failed" or "deferred"; static, NULL: none yet */
     bool policy_may_stand; /* its removal from the firewall was not confirmed */
 };

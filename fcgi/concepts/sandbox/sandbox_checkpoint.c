@@ -7,6 +7,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "checkpoint/checkpoint_row.h"
+#include "checkpoint/memory_image.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
@@ -87,6 +88,17 @@ static int check_memory(const struct sandbox *sandbox, struct error **err)
     return 0;
 }
 
+static int take_room(struct db *db, const struct checkpoint *checkpoint, struct error **err)
+{
+    const struct memory_image image = {.id = checkpoint->id,
+                                       .team_id = checkpoint->team_id,
+                                       .user_id = checkpoint->created_by,
+                                       .host_id = checkpoint->host_id,
+                                       .size_mb = checkpoint->memory_mb};
+    return checkpoint->memory ? memory_image_take(db, &image, err)
+                              : host_disk_reserve(db, checkpoint->host_id, 0, err);
+}
+
 /* With the sandbox's row locked. In another state than these the move itself is refused. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
@@ -100,7 +112,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
         return -1;
     plan_checkpoint(making, sandbox);
     if ((!request->for_fork && check_quota(db, sandbox, err) < 0) ||
-        host_disk_reserve(db, sandbox->host_id, 0, err) < 0 ||
+        take_room(db, making->checkpoint, err) < 0 ||
         checkpoint_row_insert(db, making->checkpoint, err) < 0)
         return -1;
     return request->claim ? request->claim(db, making->checkpoint->id, request->claim_context, err)

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "checkpoint/checkpoint_removal.h"
 #include "checkpoint/checkpoint_row.h"
+#include "checkpoint/memory_image.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
@@ -93,7 +94,8 @@ static int lose_body(struct db *db, void *context, struct error **err)
     sandbox.incarnation++;
     sandbox_apply_event(&sandbox, SANDBOX_EVENT_LOST);
     losing->lost = !losing->archived;
-    if (sandbox_row_update(db, &sandbox, err) < 0 || end_usage(db, losing, err) < 0)
+    if (sandbox_row_update(db, &sandbox, err) < 0 || end_usage(db, losing, err) < 0 ||
+        memory_image_drop(db, sandbox.id, err) < 0)
         return -1;
     return sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_LOST, false, err);
 }

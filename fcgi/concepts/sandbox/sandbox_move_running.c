@@ -89,6 +89,7 @@ static int pause(struct moving *moving, struct error **err)
                    admit_pause, NULL, err) < 0)
         return -1;
     work.sandbox.on_pause_failure = ON_PAUSE_FAILURE_KEEP_RUNNING;
+    work.in_transit = true;
     return work_run_pause(&work, err);
 }
 

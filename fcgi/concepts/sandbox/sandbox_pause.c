@@ -7,6 +7,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "checkpoint/memory_image.h"
 #include "moving/moving.h"
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
@@ -64,6 +65,35 @@ static void write_out(struct work *work)
     mem_wipe(secret, sizeof secret);
 }
 
+static int take_image(struct db *db, void *context, struct error **err)
+{
+    return memory_image_take(db, context, err);
+}
+
+/* A pause whose memory has no room keeps the disk, or is refused: as one whose memory cannot be
+ * saved. */
+static int take_room(struct work *work, enum runtime_pause *how, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    struct memory_image image = {.id = sandbox->id,
+                                 .team_id = sandbox->team_id,
+                                 .user_id = sandbox->created_by,
+                                 .host_id = sandbox->host_id,
+                                 .size_mb = sandbox->resources.memory_mb,
+                                 .in_transit = work->in_transit};
+    error_auto refusal = NULL;
+    if (*how != RUNTIME_PAUSE_MEMORY && *how != RUNTIME_PAUSE_MEMORY_OR_DISK)
+        return 0;
+    if (db_transaction(work->worker->db, take_image, &image, &refusal) == 0)
+        return 0;
+    if (*how == RUNTIME_PAUSE_MEMORY ||
+        (refusal->code != ERR_STOPPED_QUOTA_EXCEEDED && refusal->code != ERR_INSUFFICIENT_STORAGE))
+        return error_move(err, &refusal);
+    *how = RUNTIME_PAUSE_DISK;
+    snprintf(work->memory_lost, sizeof work->memory_lost, "%s", refusal->message);
+    return 0;
+}
+
 /* Connections live through a pause with the memory, but whoever waits at one would not learn that
  * nothing comes before the resume. */
 static int pause_instance(struct work *work, enum runtime_origin *origin, struct error **err)
@@ -71,6 +101,8 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
     enum runtime_pause how = pause_of(sandbox);
+    if (take_room(work, &how, err) < 0)
+        return -1;
     kept_log_take(work);
     if (how == RUNTIME_PAUSE_DISK_AT_ONCE)
         write_out(work);
@@ -78,7 +110,8 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     fault_point(FAULT_PAUSE_HUNG_UP);
     int result =
         runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
-    memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
+    if (runtime->memory_lost[0])
+        memcpy(work->memory_lost, runtime->memory_lost, sizeof work->memory_lost);
     return result;
 }
 

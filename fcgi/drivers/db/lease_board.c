@@ -15,7 +15,7 @@ struct slot {
 static struct board {
     _Atomic uint32_t joined;
     struct slot slots[SLOTS_MAX];
-} *board;
+} * board;
 
 static struct slot *own; /* NULL: this process has no bound */
 static unsigned own_most;

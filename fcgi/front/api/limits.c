@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "checkpoint/memory_image.h"
 #include "template/template.h"
 
 /* All plans as they are shown, while the access revision stands (account/access_revision.h) and the
@@ -162,6 +163,16 @@ static void write_quota(const struct quota *quota, struct buffer *out)
     buffer_append_char(out, '}');
 }
 
+/* Memory of paused sandboxes and checkpoints, which a create does not take. */
+static void write_paused_memory(const struct plan *plan, uint64_t used_mb, struct buffer *out)
+{
+    json_text_name(out, "paused_memory");
+    buffer_append_char(out, '{');
+    json_text_number(out, "limit_mb", (uint64_t)plan->paused_memory_gb * 1024);
+    json_text_number(out, "used_mb", used_mb);
+    buffer_append_char(out, '}');
+}
+
 /* The list has the plans that the operator made public; operators see all plans. */
 static void write_plans(unsigned place, bool all, struct buffer *out)
 {
@@ -205,9 +216,11 @@ int limits_show(void *context, struct http_request *request, struct http_respons
     struct buffer *out = &response->body;
     struct quota quota;
     unsigned place;
+    uint64_t paused_mb;
     (void)request;
     if (find_plan(api->worker.db, &api->principal, team->plan, &place, err) < 0 ||
-        read_quota(api, team, &known.plans[place], &quota, err) < 0)
+        read_quota(api, team, &known.plans[place], &quota, err) < 0 ||
+        memory_image_used(api->worker.db, team->id, &paused_mb, err) < 0)
         return -1;
     const struct plan *plan = &known.plans[place];
     buffer_append_char(out, '{');
@@ -224,6 +237,7 @@ int limits_show(void *context, struct http_request *request, struct http_respons
     json_text_string(out, "network_class", api->settings->default_network_class);
     json_text_object(out, "prices", known.prices[place]);
     write_quota(&quota, out);
+    write_paused_memory(plan, paused_mb, out);
     buffer_append_char(out, '}');
     return 0;
 }

@@ -25,6 +25,7 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_move.h"
+#include "checkpoint/memory_image.h"
 #include "config/program.h"
 #include "crypto/password.h"
 #include "db/named_lease.h"
@@ -140,6 +141,7 @@ static int open_worker(const struct settings *settings, struct worker *worker, s
         audit_statements,
         checkpoint_move_statements,
         checkpoint_statements,
+        memory_image_statements,
         credential_statements,
         denied_names_statements,
         device_statements,

@@ -14,6 +14,7 @@
 #include "base/notify.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_move.h"
+#include "checkpoint/memory_image.h"
 #include "db/lease_board.h"
 #include "db/named_lease.h"
 #include "dispatcher/cleanup.h"
@@ -78,6 +79,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
         audit_statements,
         checkpoint_move_statements,
         checkpoint_statements,
+        memory_image_statements,
         cleanup_statements,
         credential_statements,
         denied_names_statements,

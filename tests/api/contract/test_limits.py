@@ -8,7 +8,7 @@ from stack import wait_until
 from tenant import Sandbox
 
 PLAN = {"name", "public", "resource_override", "cpu_values", "memory_mb_max", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
-        "stopped_sandboxes", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
+        "stopped_sandboxes", "paused_memory_gb", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
         "cleanup_warning_hours", "audit_days", "process_log_kib", "prices"}
 AMOUNT = {"sandboxes", "vcpus", "memory_mb"}
 
@@ -68,7 +68,7 @@ def test_every_member(make_account, stack, plan, disk_gb, max_timeout):
     row = stack.query("SELECT * FROM plans WHERE name = %s", plan)[0]
     assert set(given) == {"team", "cpu", "memory_mb", "plan", "plans", "cpu_values", "memory_mb_min",
                           "memory_mb_max", "memory_mb_increment", "disk_gb", "max_timeout",
-                          "network_class", "prices", "quota", "per_sandbox"}
+                          "network_class", "prices", "quota", "paused_memory", "per_sandbox"}
     assert given["per_sandbox"]["processes"] == 500 and all(bound > 0 for bound in given["per_sandbox"].values())
     assert given["team"] == account.team
     assert [one["name"] for one in given["plans"]] == ["basic", "pro", "enterprise"]
@@ -103,6 +103,27 @@ def test_the_reservation_is_what_a_create_takes(api):
     assert limits(api)["quota"]["usage"] == reservation
     api.destroy(document["id"])
     assert limits(api)["quota"]["usage"] == dict.fromkeys(AMOUNT, 0)
+
+
+def test_paused_memory_at_its_bound(account, set_plan):
+    """A paused sandbox counts with its memory; at the bound a pause keeps the disk only, or is refused."""
+    api = account.api
+    set_plan("basic", paused_memory_gb=1)
+    first, second = Sandbox.create(api), Sandbox.create(api)
+    size = first.show()["memory_mb"]
+    first.pause()
+    assert limits(api)["paused_memory"] == {"limit_mb": 1024, "used_mb": size}
+    set_plan("basic", paused_memory_gb=0)
+    second.pause()
+    assert second.resume()["resumed_from"] == "disk"
+    assert api.request("PATCH", second.path, {"lifecycle": {"on_pause_failure": "keep_running"}}).status == 200
+    refused = assert_error(api.post(f"{second.path}/pause"), 422, "stopped_quota_exceeded")
+    assert (refused["limit"], refused["used"]) == (0, size)
+    checkpoint = api.post(f"{second.path}/checkpoints", {"memory": True})
+    assert_error(checkpoint, 422, "stopped_quota_exceeded")
+    assert second.show()["state"] == "ready" and second.data.check("true") == ""
+    assert first.resume()["resumed_from"] == "memory"
+    assert limits(api)["paused_memory"]["used_mb"] == 0
 
 
 def test_usage_is_of_the_team_that_is_asked(account):

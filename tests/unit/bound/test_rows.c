@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "checkpoint/memory_image.h"
 #include "event/event.h"
 #include "idempotency/idempotency.h"
 #include "recipe/recipe_file.h"
@@ -324,6 +325,38 @@ static void the_oldest_answers_of_a_user_make_room(void **state)
     assert_int_equal(ask("SELECT COUNT(*) FROM idempotency_keys WHERE id = 'idk_0'"), 0);
 }
 
+static int take_image(const char *id, const char *team_id, const struct user *user,
+                      uint32_t size_mb)
+{
+    struct error *err = NULL;
+    const struct memory_image image = {
+        .id = id, .team_id = team_id, .user_id = user->id, .host_id = 1, .size_mb = size_mb};
+    int result = memory_image_take(db, &image, &err);
+    if (result < 0)
+        assert_int_equal(err->code, ERR_STOPPED_QUOTA_EXCEEDED);
+    error_clear(&err);
+    return result;
+}
+
+/* acme and other have the plan pro; alice's own team has basic, which gives less. */
+static void memory_images_are_bounded_by_bytes(void **state)
+{
+    struct error *err = NULL;
+    (void)state;
+    server_say(raw, "UPDATE plans SET paused_memory_gb = IF(name = 'pro', 2, 1)");
+    assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0);
+    assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0); /* again: counted once */
+    assert_int_equal(take_image("sbx_2", acme.id, &alice, 512), 0);
+    assert_int_equal(take_image("sbx_3", acme.id, &alice, 1024), -1);
+    assert_int_equal(take_image("sbx_3", alice.personal_team_id, &alice, 1024), 0);
+    assert_int_equal(take_image("sbx_4", other.id, &alice, 1024), -1); /* by user */
+    assert_int_equal(take_image("sbx_4", other.id, &bob, 1024), 0);
+    assert_ok(memory_image_drop(db, "sbx_3", &err));
+    assert_int_equal(take_image("sbx_5", other.id, &alice, 1024), 0);
+    assert_int_equal(ask("SELECT SUM(size_mb) FROM memory_images WHERE user_id = '%s'", alice.id),
+                     1536);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +370,7 @@ int main(void)
         cmocka_unit_test(an_event_that_comes_often_is_stored_once),
         cmocka_unit_test(refused_acts_of_an_actor_have_one_row),
         cmocka_unit_test(the_oldest_answers_of_a_user_make_room),
+        cmocka_unit_test(memory_images_are_bounded_by_bytes),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
 }

@@ -17,6 +17,7 @@ final class Limits
      * @param int $memoryMbMax The largest memory of one sandbox that the plan allows and a host of the deployment
      *   can give.
      * @param int $maxTimeout Seconds.
+     * @param LimitsPausedMemory $pausedMemory Memory of the team's paused sandboxes and checkpoints.
      */
     public function __construct(
         public readonly string $team,
@@ -34,6 +35,7 @@ final class Limits
         public readonly NetworkClass $networkClass,
         public readonly Prices $prices,
         public readonly Quota $quota,
+        public readonly LimitsPausedMemory $pausedMemory,
     ) {
     }
 
@@ -56,6 +58,7 @@ final class Limits
             networkClass: $fields->enum('network_class', NetworkClass::class),
             prices: $fields->object('prices', Prices::read(...)),
             quota: $fields->object('quota', Quota::read(...)),
+            pausedMemory: $fields->object('paused_memory', LimitsPausedMemory::read(...)),
         );
     }
 }

@@ -17,6 +17,8 @@ final class Plan
      * @param int $maxTimeout Seconds.
      * @param int $stoppedSandboxes Stopped sandboxes that are kept. A pause is never refused: those stopped first
      *   are removed after a warning (`cleanup_at`), and no sandbox is created while there are more.
+     * @param int $pausedMemoryGb GiB of memory of paused sandboxes and of checkpoints. Each counts with the whole
+     *   memory of its sandbox. At the bound a pause keeps the disk only, or fails (`on_pause_failure`).
      * @param int $stoppedDays Days that a stopped sandbox is kept; 0: for ever.
      * @param int $checkpointDays Days that a checkpoint is kept; 0: for ever.
      * @param int $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
@@ -35,6 +37,7 @@ final class Plan
         public readonly int $vcpus,
         public readonly int $memoryMb,
         public readonly int $stoppedSandboxes,
+        public readonly int $pausedMemoryGb,
         public readonly int $volumes,
         public readonly int $checkpoints,
         public readonly int $stoppedDays,
@@ -61,6 +64,7 @@ final class Plan
             vcpus: $fields->int('vcpus'),
             memoryMb: $fields->int('memory_mb'),
             stoppedSandboxes: $fields->int('stopped_sandboxes'),
+            pausedMemoryGb: $fields->int('paused_memory_gb'),
             volumes: $fields->int('volumes'),
             checkpoints: $fields->int('checkpoints'),
             stoppedDays: $fields->int('stopped_days'),

@@ -13,6 +13,8 @@ final class UpdatePlan implements \JsonSerializable
      * @param int|null $maxTimeout Seconds.
      * @param int|null $stoppedSandboxes Stopped sandboxes that are kept. A pause is never refused: those stopped
      *   first are removed after a warning (`cleanup_at`), and no sandbox is created while there are more.
+     * @param int|null $pausedMemoryGb GiB of memory of paused sandboxes and of checkpoints. Each counts with the
+     *   whole memory of its sandbox. At the bound a pause keeps the disk only, or fails (`on_pause_failure`).
      * @param int|null $stoppedDays Days that a stopped sandbox is kept; 0: for ever.
      * @param int|null $checkpointDays Days that a checkpoint is kept; 0: for ever.
      * @param int|null $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
@@ -29,6 +31,7 @@ final class UpdatePlan implements \JsonSerializable
         public readonly ?int $vcpus = null,
         public readonly ?int $memoryMb = null,
         public readonly ?int $stoppedSandboxes = null,
+        public readonly ?int $pausedMemoryGb = null,
         public readonly ?int $volumes = null,
         public readonly ?int $checkpoints = null,
         public readonly ?int $stoppedDays = null,
@@ -51,6 +54,7 @@ final class UpdatePlan implements \JsonSerializable
             'vcpus' => $this->vcpus,
             'memory_mb' => $this->memoryMb,
             'stopped_sandboxes' => $this->stoppedSandboxes,
+            'paused_memory_gb' => $this->pausedMemoryGb,
             'volumes' => $this->volumes,
             'checkpoints' => $this->checkpoints,
             'stopped_days' => $this->stoppedDays,

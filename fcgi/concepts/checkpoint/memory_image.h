@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory images of stopped sandboxes and of checkpoints: rows of memory_images. An image takes a
+ * part of the plan's paused_memory_gb of its team, and of its user in all teams together, and is
+ * promised on the disk of its host. It counts with the whole memory of its sandbox, because no
+ * image is larger.
+ */
+#pragma once
+
+#include "account/account.h"
+
+struct memory_image {
+    const char *id; /* of the sandbox or checkpoint; all texts are borrowed */
+    const char *team_id, *user_id;
+    uint32_t host_id, size_mb;
+    bool in_transit; /* a move makes it and ends it: it is counted, and never refused */
+};
+
+/* Inside a transaction: insert the image's row, unless the row exists. Locks the user, the team and
+ * the storage pool. Errors: ERR_STOPPED_QUOTA_EXCEEDED with limit and used in MiB;
+ * ERR_INSUFFICIENT_STORAGE. */
+int memory_image_take(struct db *db, const struct memory_image *image, struct error **err);
+
+/* Delete the row of an image; there may be none. */
+int memory_image_drop(struct db *db, const char *id, struct error **err);
+
+/* What the images of a team take, in MiB. */
+int memory_image_used(struct db *db, const char *team_id, uint64_t *used_mb, struct error **err);
+
+extern const struct db_statement_list memory_image_statements;

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "checkpoint/memory_image.h"
+
+#include <inttypes.h>
+
+#include "host/host.h"
+
+#define MIB_PER_GIB 1024
+
+static const struct db_statement exists_statement = {
+    "memory_image.exists", "SELECT 1 FROM memory_images WHERE id = ?", true};
+static const struct db_statement lock_user_statement = {
+    "memory_image.lock_user", "SELECT 1 FROM users WHERE id = ? FOR UPDATE", false};
+/* A user has as much in all teams as the largest plan of them gives. */
+static const struct db_statement used_statement = {
+    "memory_image.used",
+    "SELECT (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images"
+    "   WHERE team_id = ?),"
+    " (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images WHERE user_id = ?),"
+    " (SELECT COALESCE(MAX(p.paused_memory_gb), 0) FROM memberships m"
+    "   JOIN teams t ON t.id = m.team_id JOIN plans p ON p.name = t.plan WHERE m.user_id = ?)",
+    true};
+static const struct db_statement team_statement = {
+    "memory_image.team",
+    "SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images WHERE team_id = ?",
+    true};
+static const struct db_statement insert_statement = {
+    "memory_image.insert",
+    "INSERT INTO memory_images (id, team_id, user_id, size_mb) VALUES (?, ?, ?, ?)", false};
+static const struct db_statement drop_statement = {"memory_image.drop",
+                                                   "DELETE FROM memory_images WHERE id = ?", false};
+
+static const struct db_statement *const statements[] = {
+    &exists_statement, &lock_user_statement, &used_statement,
+    &team_statement,   &insert_statement,    &drop_statement,
+};
+const struct db_statement_list memory_image_statements = DB_STATEMENT_LIST(statements);
+
+static int exceeded(uint64_t limit_mb, uint64_t used_mb, uint32_t size_mb, const char *owner,
+                    struct error **err)
+{
+    error_set(err, ERR_STOPPED_QUOTA_EXCEEDED,
+              "%s keeps at most %" PRIu64 " MiB of memory of paused sandboxes and checkpoints, and "
+              "has %" PRIu64 " MiB; this one has %" PRIu32 " MiB. Delete or resume one first, or "
+              "leave the memory behind.",
+              owner, limit_mb, used_mb, size_mb);
+    return error_add_limit(err, (uint32_t)limit_mb, (uint32_t)used_mb);
+}
+
+/* The locks order the transactions that count, so that the plan's number is never passed. */
+static int check(struct db *db, const struct memory_image *image, struct error **err)
+{
+    struct plan plan;
+    bool ignored;
+    db_rows_auto *rows = NULL;
+    if (db_query_finds(db, &lock_user_statement, DB_ARGS(db_text(image->user_id)), &ignored, err) <
+            0 ||
+        team_lock(db, image->team_id, &plan, err) < 0 ||
+        db_query(db, &used_statement,
+                 DB_ARGS(db_text(image->team_id), db_text(image->user_id), db_text(image->user_id)),
+                 &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    uint64_t team_mb = db_get_u64(rows, 0), user_mb = db_get_u64(rows, 1);
+    uint64_t team_gb = plan.paused_memory_gb, user_gb = db_get_u64(rows, 2);
+    if (user_gb < team_gb)
+        user_gb = team_gb;
+    if (team_mb + image->size_mb > team_gb * MIB_PER_GIB)
+        return exceeded(team_gb * MIB_PER_GIB, team_mb, image->size_mb, "The team", err);
+    if (user_mb + image->size_mb > user_gb * MIB_PER_GIB)
+        return exceeded(user_gb * MIB_PER_GIB, user_mb, image->size_mb,
+                        "The user in all teams together", err);
+    return 0;
+}
+
+int memory_image_take(struct db *db, const struct memory_image *image, struct error **err)
+{
+    bool found;
+    if (db_query_finds(db, &exists_statement, DB_ARGS(db_text(image->id)), &found, err) < 0)
+        return -1;
+    if (found)
+        return 0;
+    uint32_t size_gb = (image->size_mb + MIB_PER_GIB - 1) / MIB_PER_GIB;
+    if (!image->in_transit &&
+        (check(db, image, err) < 0 || host_disk_reserve(db, image->host_id, size_gb, err) < 0))
+        return -1;
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(image->id), db_text(image->team_id), db_text(image->user_id),
+                           db_u64(image->size_mb)),
+                   NULL, err);
+}
+
+int memory_image_drop(struct db *db, const char *id, struct error **err)
+{
+    return db_exec(db, &drop_statement, DB_ARGS(db_text(id)), NULL, err);
+}
+
+int memory_image_used(struct db *db, const char *team_id, uint64_t *used_mb, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    *used_mb = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
+}
