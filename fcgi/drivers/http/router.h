@@ -19,6 +19,11 @@ struct route_query {
 typedef int route_handler(void *context, struct http_request *request,
                           struct http_response *response, struct error **err);
 
+/* Read the revision of access rights, and in the same statement what the handler will need. context
+ * is the same as the handler's. */
+typedef int route_look_ahead(void *context, const struct http_request *request, uint64_t *revision,
+                             struct error **err);
+
 struct route {
     const char *method;
     const char *pattern;   /* "/v1/sandboxes/:id/pause": captures[0] is :id */
@@ -36,6 +41,9 @@ struct route {
     bool has_etag;          /* of a GET: it shows a record that other methods of the path change */
     const char *whole_list; /* of a GET whose handler answers all rows: the member with the rows,
                              * which is cut into pages */
+    route_look_ahead *look_ahead; /* NULL: nothing is read before access is confirmed */
+    bool keeps_answers; /* of a GET: the handler keeps answers, and sends one again while the
+                         * record's version is the same */
 };
 
 struct router {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "account/access_revision.h"
 #include "account/key_use.h"
 #include "api/act.h"
 #include "api/answer_cache.h"
@@ -92,6 +93,13 @@ static int confirm(struct api *api, const struct route *route, struct http_reque
     return authorize(api, route, request, err);
 }
 
+static int look_ahead(struct api *api, const struct route *route,
+                      const struct http_request *request, uint64_t *revision, struct error **err)
+{
+    return route->look_ahead ? route->look_ahead(api, request, revision, err)
+                             : access_revision_get(api->worker.db, revision, err);
+}
+
 /* Who waits for a share of the pool costs the database nothing. */
 static int authorize_presumed(struct api *api, const struct route *route,
                               struct http_request *request, struct error **err)
@@ -103,7 +111,7 @@ static int authorize_presumed(struct api *api, const struct route *route,
         log_context_set("key", api->principal.key_id);
         return 0;
     }
-    if (api_look_ahead(api, route, request, &revision, err) < 0 ||
+    if (look_ahead(api, route, request, &revision, err) < 0 ||
         confirm(api, route, request, revision, err) < 0)
         return -1;
     return admit(api, route, request, err);
@@ -187,7 +195,7 @@ static int load_sandbox_presumed(struct api *api, const struct route *route,
 {
     uint64_t revision;
     struct sandbox *sandbox = &api->access.sandbox;
-    if (route->handler == sandboxes_show && is_shown_still(api, request->captures[0], err))
+    if (route->keeps_answers && is_shown_still(api, request->captures[0], err))
         return 0;
     if (*err || sandbox_look(api->worker.db, request->captures[0], sandbox, &revision, err) < 0 ||
         confirm(api, route, request, revision, err) < 0)

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api.h"
 
+#include <stdlib.h>
+
 #include "api/access.h"
 #include "api/replay.h"
 #include "api/sandbox_output.h"
 #include "base/str.h"
+
+void ahead_deinit(struct ahead *ahead)
+{
+    free(ahead->listed);
+    *ahead = (struct ahead){0};
+}
 
 struct router api_router(struct api *api)
 {

@@ -30,7 +30,7 @@ struct access {
     bool made; /* an earlier attempt did: what this request is to make is there already */
 };
 
-/* What the request in hand reads was read in the statement that reads the access revision. */
+/* What the look_ahead of a route has read. */
 struct ahead {
     enum { AHEAD_NOTHING, AHEAD_KEY, AHEAD_QUOTA, AHEAD_LIST } what;
     char team_id[ID_SIZE];
@@ -96,9 +96,6 @@ int api_take_password_share(struct api *api, struct http_request *request, struc
 /* The same before the identity provider is asked, which may take its time. */
 int api_take_oidc_share(struct api *api, struct http_request *request, struct error **err);
 
-/* Read the access revision, and with it what the route reads where that is known already. */
-int api_look_ahead(struct api *api, const struct route *route, const struct http_request *request,
-                   uint64_t *revision, struct error **err);
 void ahead_deinit(struct ahead *ahead);
 
 /* Make what a body of POST /v1/sandboxes asks for, which has passed its schema, for the team of the
@@ -141,6 +138,7 @@ route_handler metrics_show;
 route_handler keys_list, keys_create, keys_delete;
 route_handler ssh_keys_list, ssh_keys_create, ssh_keys_delete;
 route_handler me_show, teams_list;
+route_look_ahead me_look, limits_look, sandboxes_look;
 route_handler audit_log_list;
 route_handler members_list, members_update, members_remove;
 route_handler team_invitations_list, team_invitations_create, team_invitations_delete;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "account/access_revision.h"
-#include "api/ahead.h"
 #include "api/api.h"
 #include "api/plan_view.h"
 #include "base/guest_limits.h"
@@ -88,9 +87,10 @@ static int find_plan(struct db *db, const struct principal *principal, const cha
     return error_set(err, ERR_INTERNAL, "the team is on plan %s, which there is not", name);
 }
 
-int limits_look(struct api *api, const struct http_request *request, uint64_t *revision,
+int limits_look(void *context, const struct http_request *request, uint64_t *revision,
                 struct error **err)
 {
+    struct api *api = context;
     struct ahead *ahead = &api->ahead;
     const struct team *team = principal_default_team(&api->principal);
     if (!team || http_parameter(request, "QUERY_STRING"))

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/ahead.h"
 #include "api/api.h"
 #include "api/console.h"
 #include "api/key_view.h"
@@ -55,9 +54,10 @@ static void keep_answer(const struct principal *principal, int64_t last_used_at_
     }
 }
 
-int me_look(struct api *api, const struct http_request *request, uint64_t *revision,
+int me_look(void *context, const struct http_request *request, uint64_t *revision,
             struct error **err)
 {
+    struct api *api = context;
     (void)request;
     api->ahead.what = AHEAD_KEY;
     return api_key_look_used(api->worker.db, api->principal.key_id, &api->ahead.last_used_at_ms,

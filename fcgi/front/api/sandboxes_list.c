@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "account/access_revision.h"
-#include "api/ahead.h"
 #include "api/answer_cache.h"
 #include "api/page_list.h"
 #include "api/sandbox_output.h"
@@ -49,9 +48,10 @@ static unsigned plain_limit(const struct http_request *request)
                : 0;
 }
 
-int sandboxes_look(struct api *api, const struct http_request *request, uint64_t *revision,
+int sandboxes_look(void *context, const struct http_request *request, uint64_t *revision,
                    struct error **err)
 {
+    struct api *api = context;
     struct ahead *ahead = &api->ahead;
     unsigned limit = plain_limit(request);
     if (!limit || api->principal.team_count != 1)
