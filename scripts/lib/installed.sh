@@ -245,10 +245,8 @@ installed_nginx()
 
 installed_programs()
 {
-    systemctl enable --quiet sandlot-api.socket sandlot-records.socket sandlot-files.socket sandlot-pauses.socket \
-        sandlot-copies.socket sandlot-gate.socket sandlot-wake.socket sandlot-events.socket sandlot-firewall.socket \
-        sandlot-limits.socket \
-        sandlot-dispatcher.service sandlot-ssh.service sandlot.target
+    systemctl list-unit-files --no-legend 'sandlot-*.socket' | cut -d ' ' -f 1 |
+        xargs systemctl enable --quiet sandlot-dispatcher.service sandlot-ssh.service sandlot.target
     systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
 }
 

@@ -63,10 +63,13 @@ def values(kind, words):
 
 
 def settings():
-    """Every setting: from fcgi/drivers/config/settings.def."""
+    """Every setting: from fcgi/drivers/config/settings.def, and pools.def, which it includes."""
     text, rows = "", []
     head = ["setting", "default", "values"]
-    for found in SETTING.finditer(re.sub(r"/\*.*?\*/", "", read("fcgi/drivers/config/settings.def"), flags=re.DOTALL)):
+    sockets = "\n".join(f'SETTING_STRING({name}_socket, "/run/sandlot/{name}.sock", path, "")'
+                        for name in re.findall(r"^POOL\((\w+),", read("fcgi/drivers/config/pools.def"), re.MULTILINE))
+    table_of_settings = read("fcgi/drivers/config/settings.def").replace('#include "config/pools.def"', sockets)
+    for found in SETTING.finditer(re.sub(r"/\*.*?\*/", "", table_of_settings, flags=re.DOTALL)):
         words = arguments(found["rest"])
         if found["kind"] != "SECTION":
             rows.append([f"`{found['name']}`", *values(found["kind"], words)])

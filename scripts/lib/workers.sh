@@ -2,6 +2,14 @@
 # The FastCGI pools, the dispatchers, the firewall and what sets limits.
 # shellcheck shell=bash
 
+# worker_pools: prints a line for each pool of workers: name, program, number of workers, reach.
+worker_pools()
+{
+    sed -n 's/^POOL(\([^,]*\), \([^,]*\), \([^,]*\), [^,]*, [^,]*, \([^,]*\), .*/\1 \2 \3 \4/p' \
+        "$SOURCE_DIR/fcgi/drivers/config/pools.def"
+}
+mapfile -t WORKER_POOLS < <(worker_pools | cut -d ' ' -f 1)
+
 # worker_watch COUNT COMMAND…: prints the words that keep COUNT copies running. A worker that
 # ends is started again without end; multiwatch would give up after three by itself.
 worker_watch()
@@ -10,7 +18,7 @@ worker_watch()
 }
 
 # The programs that read the key ring, each with a user of its own.
-WORKER_NAMES=(api records files pauses copies gate wake events dispatcher sshd)
+WORKER_NAMES=("${WORKER_POOLS[@]}" events dispatcher sshd)
 
 # worker_confine NAME [GROUP…]: prints the words that make root the user of NAME, with nothing of root and
 # no way back to it. Each GROUP comes with the group of all workers.
@@ -55,7 +63,7 @@ workers_stamp()
 
 workers_start()
 {
-    local stamp calls_hosts=("$RUNTIME_GROUP" "$INCUS_GROUP")
+    local stamp name program workers reach own groups calls_hosts=("$RUNTIME_GROUP" "$INCUS_GROUP")
 
     stamp=$(workers_stamp)
     if [[ ! -e $RUN_DIR/workers.stamp || $(<"$RUN_DIR/workers.stamp") != "$stamp" ]]; then
@@ -64,14 +72,13 @@ workers_start()
     workers_end_strays
     limits_start
     firewall_start
-    # As in the units: only programs that call Incus are in its group.
-    worker_pool api "${SANDLOT_API_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
-    worker_pool records "${SANDLOT_RECORDS_WORKERS:-4}" sandlot-api
-    worker_pool files "${SANDLOT_FILES_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
-    worker_pool pauses "${SANDLOT_PAUSES_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
-    worker_pool copies "${SANDLOT_COPIES_WORKERS:-8}" sandlot-api "${calls_hosts[@]}"
-    worker_pool gate "${SANDLOT_GATE_WORKERS:-4}" sandlot-gate
-    worker_pool wake "${SANDLOT_WAKE_WORKERS:-8}" sandlot-gate "${calls_hosts[@]}"
+    while read -r name program workers reach; do
+        own=SANDLOT_${name^^}_WORKERS
+        # As in the units: only programs that call Incus are in its group.
+        groups=()
+        [[ $reach != hosts ]] || groups=("${calls_hosts[@]}")
+        worker_pool "$name" "${!own:-$workers}" "$program" "${groups[@]}"
+    done < <(worker_pools)
     worker_pool events 1 sandlot-events
     worker_watch "${SANDLOT_DISPATCHERS:-2}" "$(program sandlot-dispatcher)" --config "$CONFIG_FILE"
     worker_confine dispatcher "${calls_hosts[@]}"
@@ -85,7 +92,7 @@ workers_end_strays()
 {
     local name pid known=' '
 
-    for name in api records files pauses copies gate wake events dispatcher firewall limits ssh; do
+    for name in "${WORKER_POOLS[@]}" events dispatcher firewall limits ssh; do
         known+="$(service_pid "$name" || true) "
     done
     for pid in $(strays multiwatch "$CONFIG_FILE"); do
@@ -102,7 +109,7 @@ workers_stop()
 {
     local name
 
-    for name in ssh dispatcher events api records files pauses copies wake gate firewall limits; do
+    for name in ssh dispatcher events "${WORKER_POOLS[@]}" firewall limits; do
         service_stop "$name" 20
         rm -f "$RUN_DIR/$name.sock"
     done

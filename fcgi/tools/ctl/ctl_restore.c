@@ -36,9 +36,11 @@ struct restoring {
 static int refuse_while_running(struct ctl *ctl, struct error **err)
 {
     const struct settings *settings = ctl->settings;
-    const char *const sockets[] = {settings->api_socket, settings->records_socket,
-                                   settings->files_socket, settings->pauses_socket,
-                                   settings->copies_socket};
+    const char *const sockets[] = {
+#define POOL(name, ...) settings->name##_socket,
+#include "config/pools.def"
+#undef POOL
+    };
     bool watched;
     if (host_is_watched(ctl->db, &watched, err) < 0)
         return -1;

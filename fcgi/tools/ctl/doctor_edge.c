@@ -116,14 +116,10 @@ static void check_port_reuse(struct doctor *doctor)
 void doctor_check_sockets(struct doctor *doctor)
 {
     const struct settings *settings = doctor->ctl->settings;
-    check_socket(doctor, "api_socket", settings->api_socket);
-    check_socket(doctor, "records_socket", settings->records_socket);
-    check_socket(doctor, "files_socket", settings->files_socket);
-    check_socket(doctor, "pauses_socket", settings->pauses_socket);
-    check_socket(doctor, "copies_socket", settings->copies_socket);
+#define POOL(name, ...) check_socket(doctor, #name "_socket", settings->name##_socket);
+#include "config/pools.def"
+#undef POOL
     check_events(doctor);
-    check_socket(doctor, "gate_socket", settings->gate_socket);
-    check_socket(doctor, "wake_socket", settings->wake_socket);
     check_nginx(doctor);
     check_port_reuse(doctor);
 }

@@ -296,8 +296,32 @@ static char *derived_value(const struct renderer *renderer, const char *name)
 }
 
 static int append_value(const struct renderer *renderer, const char *name, struct buffer *out,
+                        struct error **err);
+
+/* One upstream for each pool of workers. */
+static int append_upstreams(const struct renderer *renderer, struct buffer *out, struct error **err)
+{
+    static const struct {
+        const char *name, *socket;
+    } pools[] = {
+#define POOL(name, ...) {#name, #name "_socket"},
+#include "config/pools.def"
+#undef POOL
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(pools); i++) {
+        buffer_printf(out, "upstream sandlot_%s {\n    server unix:", pools[i].name);
+        if (append_value(renderer, pools[i].socket, out, err) < 0)
+            return -1;
+        buffer_append_string(out, ";\n}\n");
+    }
+    return 0;
+}
+
+static int append_value(const struct renderer *renderer, const char *name, struct buffer *out,
                         struct error **err)
 {
+    if (!strcmp(name, "pool_upstreams"))
+        return append_upstreams(renderer, out, err);
     autofree char *derived = derived_value(renderer, name);
     autofree char *value = derived ? NULL : settings_get(renderer->settings, name);
     if (!derived && !value)

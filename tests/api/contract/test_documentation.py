@@ -101,14 +101,26 @@ def test_commands_of_sandlotctl_are_there(stack):
 def test_settings_are_there():
     """A name in the form of a setting, with a value behind it, is a setting."""
     known = set(re.findall(r"SETTING_(?:STRING|NUMBER|CHOICE)\((\w+)",
-                           text_of("fcgi/drivers/config/settings.def")))
+                           text_of("fcgi/drivers/config/settings.def"))) | {
+        f"{name}_socket" for name in re.findall(r"^POOL\((\w+),", text_of("fcgi/drivers/config/pools.def"), re.MULTILINE)}
     for page in PAGES:
         for name in re.findall(r"^    ([a-z]\w+_\w+) = ", page.read_text(encoding="utf-8"), re.MULTILINE):
             assert name in known, (page.name, name)
 
 
+def test_the_number_of_database_connections_is_right():
+    """One for each worker and process of a dispatcher, and for sandlot-events, sandlot-ssh and a sandlotctl."""
+    workers = sum(map(int, re.findall(r"^POOL\(\w+, [\w-]+, (\d+),", text_of("fcgi/drivers/config/pools.def"), re.MULTILINE)))
+    processes = re.search(r"#define DISPATCHER_PROCESSES_MAX (\d+)", text_of("fcgi/front/dispatcher/jobs.h"))
+    number = workers + int(processes[1]) + 3
+    assert f"needs {number} connections" in text_of("doc/howto/install-by-hand.md"), number
+    assert f"{number} and the number" in text_of("doc/howto/external-database.md"), number
+
+
 def test_units_are_there():
-    units = {path.name.removesuffix(".in") for path in (ROOT / "conf" / "systemd").iterdir()}
+    pools = re.findall(r"^POOL\((\w+),", text_of("fcgi/drivers/config/pools.def"), re.MULTILINE)
+    units = {path.name.removesuffix(".in") for path in (ROOT / "conf" / "systemd").iterdir()} | {
+        f"sandlot-{name}.{kind}" for name in pools for kind in ("service", "socket")}
     for page in PAGES:
         for name in re.findall(r"systemctl [^\n&|]*?(sandlot[\w.-]*)", page.read_text(encoding="utf-8")):
             assert name in units or f"{name}.service" in units or f"{name}.target" in units, (page.name, name)

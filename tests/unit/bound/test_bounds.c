@@ -286,11 +286,34 @@ static void the_page_is_the_one_in_the_tree(void **state)
     free(printed);
 }
 
+/* The row of a pool of workers names their number. */
+static void rows_name_the_workers_of_their_pools(void **state)
+{
+    static const struct {
+        const char *name, *workers;
+    } pools[] = {
+#define POOL(name, program, workers, ...) {#name, #workers " workers (SANDLOT_"},
+#include "config/pools.def"
+#undef POOL
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pools); i++) {
+        const struct bound *row = NULL;
+        for (size_t j = 0; j < bound_count; j++)
+            if (bounds[j].kind == BOUND_POOL && str_equal(bounds[j].covers, pools[i].name))
+                row = &bounds[j];
+        if (!row || !str_starts_with(row->in_all, pools[i].workers))
+            fail_msg("the row of %s in bounds.def does not begin with %s", pools[i].name,
+                     pools[i].workers);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_table_has_a_row),
         cmocka_unit_test(every_worker_pool_has_a_row),
+        cmocka_unit_test(rows_name_the_workers_of_their_pools),
         cmocka_unit_test(rows_name_settings_and_bounds),
         cmocka_unit_test(the_tests_of_rows_exist),
         cmocka_unit_test(settings_are_shown_with_unit_and_name),
