@@ -128,6 +128,16 @@ char *api_escape(const char *text)
     return copy;
 }
 
+void api_add_query(struct buffer *path, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    autofree char *escaped_name = api_escape(name);
+    autofree char *escaped = api_escape(value);
+    buffer_printf(path, "%c%s=%s", strchr(buffer_string(path), '?') ? '&' : '?', escaped_name,
+                  escaped);
+}
+
 char *api_path(const char *before, const char *after, const char *value)
 {
     autofree char *escaped = api_escape(value);

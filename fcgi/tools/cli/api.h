@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/buffer.h"
 #include "cli/cli.h"
 #include "cli/exchange.h"
 
@@ -20,6 +21,9 @@ int api_list(struct cli *cli, const char *path, const char *member, json_t **row
 /* A path with a value in it, which is escaped; the caller's. */
 char *api_path(const char *before, const char *after, const char *value);
 char *api_escape(const char *text);
+
+/* Append a query parameter to a path, unless the value is NULL. */
+void api_add_query(struct buffer *path, const char *name, const char *value);
 
 /* Set the error of an answer outside 2xx, with its field and message. Returns -1. */
 int api_error(const struct exchange *exchange, struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Durations as people write them: "300", "300s", "30m", "2h", "1d". */
+/* Durations as people write them: "300", "300s", "30m", "1h30m", "1d". */
 #pragma once
 
 #include <jansson.h>

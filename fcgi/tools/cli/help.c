@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "cli/arguments.h"
 #include "cli/verbs.h"
 
@@ -26,6 +27,25 @@ void help_print_verb(FILE *out, const struct cli_verb *verb)
     print_options(out, cli_common_options);
 }
 
+/* The title above a verb; NULL: it stands below the same title as the verb before it. */
+static const char *title_above(const char *verb)
+{
+    static const struct {
+        const char *first, *title;
+    } groups[] = {
+        {"login", "Deployments"},       {"create", "Sandboxes"},
+        {"port list", "Ports"},         {"checkpoint create", "Checkpoints"},
+        {"network show", "Network"},    {"volume create", "Volumes"},
+        {"template list", "Templates"}, {"key create", "Keys"},
+        {"member list", "Teams"},       {"webhook create", "Events and usage"},
+        {"help", "This program"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+        if (str_equal(verb, groups[i].first))
+            return groups[i].title;
+    return NULL;
+}
+
 void help_print_all(FILE *out)
 {
     fputs("usage: sandlot [OPTION...] COMMAND [OPTION...] [OPERAND...]\n\n", out);
@@ -33,12 +53,25 @@ void help_print_all(FILE *out)
         const struct cli_verb *verb = &cli_verbs[i];
         if (verb->flags & CLI_HIDDEN)
             continue;
+        const char *title = title_above(verb->name);
+        if (title)
+            fprintf(out, "%s%s:\n", i ? "\n" : "", title);
         autofree char *left =
             xasprintf("%s%s%s", verb->name, *verb->operands ? " " : "", verb->operands);
         fprintf(out, "  %-38s %s\n", left, verb->help);
     }
     fputs("\nA SANDBOX is an id, or the name that it was given. Options of every command:\n", out);
     print_options(out, cli_common_options);
+}
+
+void help_print_short(FILE *out)
+{
+    fputs("usage: sandlot COMMAND [OPTION...] [OPERAND...]\n"
+          "  sandlot login URL             Store a key for a deployment\n"
+          "  sandlot create                Create a sandbox and print its id\n"
+          "  sandlot exec SANDBOX COMMAND  Run a command in a sandbox\n"
+          "  sandlot help                  List all commands\n",
+          out);
 }
 
 int verb_help(struct cli_call *call, struct error **err)

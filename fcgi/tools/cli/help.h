@@ -7,4 +7,5 @@
 #include "cli/cli.h"
 
 void help_print_all(FILE *out);
+void help_print_short(FILE *out);
 void help_print_verb(FILE *out, const struct cli_verb *verb);

@@ -110,14 +110,16 @@ static void cli_close(struct cli *cli)
     mem_wipe_free(cli->key);
 }
 
-static int serve(struct cli_call *call, struct error **err)
+static int serve(struct cli_call *call, bool has_words, struct error **err)
 {
     if (call->verb && !cli_flag(call, "help"))
         return run(call, err);
     if (call->verb)
         help_print_verb(stdout, call->verb);
-    else
+    else if (has_words)
         help_print_all(stdout);
+    else
+        help_print_short(stdout);
     return 0;
 }
 
@@ -136,7 +138,8 @@ int main(int argc, char **argv)
         return CLI_DONE;
     }
     int code = CLI_DONE;
-    if (arguments_parse(argv + 1, (size_t)argc - 1, &call, &err) < 0 || serve(&call, &err) < 0)
+    if (arguments_parse(argv + 1, (size_t)argc - 1, &call, &err) < 0 ||
+        serve(&call, argc > 1, &err) < 0)
         code = complain(&call, err);
     else
         code = argc == 1 ? CLI_USAGE : cli.exit_code;

@@ -27,7 +27,9 @@ VERB(pause);
 VERB(resume);
 VERB(rm);
 VERB(extend);
-extern const struct cli_option create_options[], list_options[], resume_options[];
+VERB(timeout);
+VERB(fork);
+extern const struct cli_option create_options[], list_options[], resume_options[], fork_options[];
 
 /* verbs_exec.c */
 VERB(exec);
@@ -95,7 +97,40 @@ extern const struct cli_option volume_create_options[], volume_put_options[], vo
 /* verbs_port.c */
 VERB(forward);
 VERB(open);
-extern const struct cli_option forward_options[], open_options[];
+VERB(port_list);
+VERB(port_expose);
+VERB(port_withdraw);
+extern const struct cli_option forward_options[], open_options[], port_expose_options[];
+
+/* verbs_logs.c */
+VERB(logs);
+VERB(metrics);
+extern const struct cli_option logs_options[], metrics_options[];
+
+/* verbs_ssh_key.c */
+VERB(ssh_key_add);
+VERB(ssh_key_list);
+VERB(ssh_key_rm);
+extern const struct cli_option ssh_key_add_options[];
+
+/* verbs_team.c */
+VERB(member_list);
+VERB(member_invite);
+VERB(member_role);
+VERB(member_rm);
+VERB(invitation_list);
+VERB(invitation_accept);
+VERB(invitation_decline);
+extern const struct cli_option member_invite_options[];
+
+/* verbs_webhook.c */
+VERB(webhook_create);
+VERB(webhook_list);
+VERB(webhook_show);
+VERB(webhook_test);
+VERB(webhook_messages);
+VERB(webhook_rm);
+extern const struct cli_option webhook_create_options[], webhook_list_options[];
 
 /* help.c, completion.c, manual.c */
 VERB(help);

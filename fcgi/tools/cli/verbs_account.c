@@ -203,23 +203,14 @@ const struct cli_option usage_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static void add_query(struct buffer *path, const struct cli_call *call, const char *name)
-{
-    const char *value = cli_value(call, name);
-    if (!value)
-        return;
-    autofree char *escaped = api_escape(value);
-    buffer_printf(path, "%c%s=%s", strchr(path->data, '?') ? '&' : '?', name, escaped);
-}
-
 int verb_usage(struct cli_call *call, struct error **err)
 {
     buffer_auto path = BUFFER_INIT(4096);
     json_t *answer;
     buffer_append_string(&path, "/v1/usage");
-    add_query(&path, call, "team");
-    add_query(&path, call, "from");
-    add_query(&path, call, "to");
+    api_add_query(&path, "team", cli_value(call, "team"));
+    api_add_query(&path, "from", cli_value(call, "from"));
+    api_add_query(&path, "to", cli_value(call, "to"));
     if (api_call(call->cli, "GET", buffer_string(&path), NULL, &answer, err) < 0)
         return -1;
     if (!call->cli->json) {

@@ -227,3 +227,55 @@ int verb_forward(struct cli_call *call, struct error **err)
     };
     return listen_and_serve(&forwarding, err);
 }
+
+/* --- ports that are exposed --- */
+
+const struct cli_option port_expose_options[] = {
+    {"public", 0, NULL, "open it to everybody; default: to those with a token"},
+    {"https", 0, NULL, "the server in the sandbox speaks TLS"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* "/ports/3000" of the second operand; the caller frees it. NULL: it is no port. */
+static char *port_path(const struct cli_call *call, struct error **err)
+{
+    uint64_t port;
+    if (read_port(cli_operand(call, 1), &port, err) < 0)
+        return NULL;
+    return xasprintf("/ports/%llu", (unsigned long long)port);
+}
+
+int verb_port_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {{"PORT", "port"},
+                                                   {"PROTOCOL", "protocol"},
+                                                   {"PUBLIC", "public"},
+                                                   {"STATUS", "gateway_status"},
+                                                   {"URL", "url"}};
+    json_auto_t *answer = NULL;
+    if (api_call_sandbox(call, "GET", "/ports", NULL, &answer, err) < 0)
+        return -1;
+    output_rows(call->cli, "ports", json_incref(json_object_get(answer, "ports")), columns,
+                ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_port_expose(struct cli_call *call, struct error **err)
+{
+    autofree char *path = port_path(call, err);
+    json_t *port;
+    if (!path)
+        return -1;
+    json_t *body = json_pack("{s:b, s:s}", "public", cli_flag(call, "public"), "protocol",
+                             cli_flag(call, "https") ? "https" : "http");
+    if (api_call_sandbox(call, "PUT", path, body, &port, err) < 0)
+        return -1;
+    output_result(call->cli, port, "url");
+    return 0;
+}
+
+int verb_port_withdraw(struct cli_call *call, struct error **err)
+{
+    autofree char *path = port_path(call, err);
+    return path ? api_call_sandbox(call, "DELETE", path, NULL, NULL, err) : -1;
+}

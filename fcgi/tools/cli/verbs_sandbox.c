@@ -156,29 +156,20 @@ const struct cli_option list_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static void add_query(struct buffer *path, const char *name, const char *value)
-{
-    autofree char *escaped_name = api_escape(name);
-    autofree char *escaped = api_escape(value);
-    buffer_printf(path, "%c%s=%s", strchr(buffer_string(path), '?') ? '&' : '?', escaped_name,
-                  escaped);
-}
-
 static int list_path(const struct cli_call *call, struct buffer *path, struct error **err)
 {
     const char *value;
     size_t states = 0, labels = 0;
     buffer_append_string(path, "/v1/sandboxes");
-    if (cli_value(call, "team"))
-        add_query(path, "team", cli_value(call, "team"));
+    api_add_query(path, "team", cli_value(call, "team"));
     while ((value = cli_next_value(call, "state", &states)))
-        add_query(path, "query[state][]", value);
+        api_add_query(path, "query[state][]", value);
     while ((value = cli_next_value(call, "label", &labels))) {
         const char *equals = strchr(value, '=');
         if (!equals || equals == value)
             return cli_misuse(err, "--label is NAME=VALUE, not '%s'", value);
         autofree char *name = xasprintf("query[metadata][%.*s]", (int)(equals - value), value);
-        add_query(path, name, equals + 1);
+        api_add_query(path, name, equals + 1);
     }
     return 0;
 }
@@ -241,7 +232,7 @@ int verb_resume(struct cli_call *call, struct error **err)
     return 0;
 }
 
-int verb_extend(struct cli_call *call, struct error **err)
+int verb_timeout(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();
     json_t *sandbox;
@@ -250,6 +241,62 @@ int verb_extend(struct cli_call *call, struct error **err)
         return -1;
     output_result(call->cli, sandbox, "deadline");
     return 0;
+}
+
+int verb_extend(struct cli_call *call, struct error **err)
+{
+    json_auto_t *sandbox = NULL;
+    json_auto_t *answer = NULL;
+    json_auto_t *body = json_pack("{s:b}", "extend_only", true);
+    if (duration_set(body, "timeout", cli_operand(call, 1), err) < 0 ||
+        api_call_sandbox(call, "GET", "", NULL, &sandbox, err) < 0)
+        return -1;
+    /* One that is paused stays paused, and gets the time when it is resumed. */
+    if (!str_equal(json_string_value(json_object_get(sandbox, "state")), "ready"))
+        return verb_timeout(call, err);
+    if (api_call_sandbox(call, "POST", "/connect", json_incref(body), &answer, err) < 0)
+        return -1;
+    output_result(call->cli, json_incref(json_object_get(answer, "sandbox")), "deadline");
+    return 0;
+}
+
+/* --- forks --- */
+
+const struct cli_option fork_options[] = {
+    {"count", 'n', "NUMBER", "how many; default: 1"},
+    {"timeout", 't', "DURATION", "how long each lives"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The ids of those that were made, a line each; an error for the first that was not. */
+static int print_forks(const struct cli *cli, const json_t *forks, struct error **err)
+{
+    const json_t *failure = NULL;
+    size_t i;
+    json_t *made;
+    json_array_foreach ((json_t *)forks, i, made) {
+        const json_t *sandbox = json_object_get(made, "sandbox");
+        const char *id = json_string_value(json_object_get(sandbox, "id"));
+        if (id && !cli->json)
+            puts(id);
+        else if (!id && !failure)
+            failure = json_object_get(made, "error");
+    }
+    const char *message = json_string_value(json_object_get(failure, "message"));
+    return message ? error_set(err, ERR_NO_CAPACITY, "not all forks were made: %s", message) : 0;
+}
+
+int verb_fork(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_auto_t *answer = NULL;
+    if (input_number(body, "count", cli_value(call, "count"), "--count", err) < 0 ||
+        duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
+        api_call_sandbox(call, "POST", "/fork", json_incref(body), &answer, err) < 0)
+        return -1;
+    if (call->cli->json)
+        output_object(call->cli, json_incref(answer));
+    return print_forks(call->cli, json_object_get(answer, "forks"), err);
 }
 
 int verb_rm(struct cli_call *call, struct error **err)

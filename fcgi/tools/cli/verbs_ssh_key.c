@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Public keys that open the SSH entry point. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/api.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#define LINE_MAX_BYTES 16384 /* of a public key with its comment */
+
+const struct cli_option ssh_key_add_options[] = {
+    {"name", 'n', "NAME", "default: the comment of the key"},
+    {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
+    {"expires", 0, "TIME", "when it ends, such as 2027-01-31T12:00:00Z"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The first line of a file, "-" for standard input; the caller frees it. */
+static int read_key(const char *path, char **line, struct error **err)
+{
+    char text[LINE_MAX_BYTES];
+    bool is_input = str_equal(path, "-");
+    autofclose FILE *opened = is_input ? NULL : fopen(path, "re");
+    FILE *file = is_input ? stdin : opened;
+    *line = NULL;
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
+    if (!fgets(text, sizeof text, file))
+        return cli_misuse(err, "%s holds no key", is_input ? "standard input" : path);
+    text[strcspn(text, "\r\n")] = '\0';
+    if (strstr(text, "PRIVATE KEY"))
+        return cli_misuse(err, "%s is a private key; give the file that ends in .pub", path);
+    *line = xstrdup(text);
+    return 0;
+}
+
+int verb_ssh_key_add(struct cli_call *call, struct error **err)
+{
+    autofree char *line = NULL;
+    json_auto_t *teams = json_array();
+    json_t *key;
+    const char *team;
+    size_t at = 0;
+    if (read_key(cli_operand(call, 0), &line, err) < 0)
+        return -1;
+    json_t *body = json_pack("{s:s}", "public_key", line);
+    while ((team = cli_next_value(call, "team", &at)))
+        json_array_append_new(teams, json_string(team));
+    input_text(body, "name", cli_value(call, "name"));
+    input_text(body, "expires_at", cli_value(call, "expires"));
+    if (json_array_size(teams))
+        json_object_set(body, "teams", teams);
+    if (api_call(call->cli, "POST", "/v1/ssh_keys", body, &key, err) < 0)
+        return -1;
+    output_result(call->cli, key, "id");
+    return 0;
+}
+
+int verb_ssh_key_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {{"ID", "id"},
+                                                   {"NAME", "name"},
+                                                   {"FINGERPRINT", "fingerprint"},
+                                                   {"TEAMS", "teams"},
+                                                   {"CREATED", "created_at"},
+                                                   {"EXPIRES", "expires_at"},
+                                                   {"USED", "last_used_at"}};
+    json_t *rows;
+    if (api_list(call->cli, "/v1/ssh_keys", "ssh_keys", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "ssh_keys", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_ssh_key_rm(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/ssh_keys/", "", cli_operand(call, 0));
+    return api_call(call->cli, "DELETE", path, NULL, NULL, err);
+}

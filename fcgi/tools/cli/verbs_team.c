@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Members of teams, and invitations into them. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/api.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+/* The path of a member or invitation; the caller frees it. */
+static char *path_in_team(const struct cli_call *call, const char *what)
+{
+    autofree char *name = api_escape(cli_operand(call, 1));
+    autofree char *after = xasprintf("/%s/%s", what, name);
+    return api_path("/v1/teams/", after, cli_operand(call, 0));
+}
+
+int verb_member_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {
+        {"NAME", "name"}, {"ROLE", "role"}, {"SINCE", "added_at"}};
+    autofree char *path = api_path("/v1/teams/", "/members", cli_operand(call, 0));
+    json_t *rows;
+    if (api_list(call->cli, path, "items", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "members", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_member_role(struct cli_call *call, struct error **err)
+{
+    autofree char *path = path_in_team(call, "members");
+    json_t *body = json_object();
+    json_t *member;
+    input_text(body, "role", cli_operand(call, 2));
+    if (api_call(call->cli, "PATCH", path, body, &member, err) < 0)
+        return -1;
+    output_result(call->cli, member, "role");
+    return 0;
+}
+
+int verb_member_rm(struct cli_call *call, struct error **err)
+{
+    autofree char *path = path_in_team(call, "members");
+    return api_call(call->cli, "DELETE", path, NULL, NULL, err);
+}
+
+const struct cli_option member_invite_options[] = {
+    {"role", 'r', "owner|member|viewer", "default: member"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_member_invite(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/teams/", "/invitations", cli_operand(call, 0));
+    const char *role = cli_value(call, "role");
+    json_t *body = json_object();
+    json_t *invitation;
+    input_text(body, "name", cli_operand(call, 1));
+    input_text(body, "role", role ? role : "member");
+    if (api_call(call->cli, "POST", path, body, &invitation, err) < 0)
+        return -1;
+    output_result(call->cli, invitation, "expires_at");
+    output_note(call->cli, "%s accepts with `sandlot invitation accept %s`, or in the console.",
+                cli_operand(call, 1), cli_operand(call, 0));
+    return 0;
+}
+
+/* --- invitations of the user --- */
+
+int verb_invitation_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {
+        {"TEAM", "team"}, {"ROLE", "role"}, {"BY", "invited_by"}, {"EXPIRES", "expires_at"}};
+    json_t *rows;
+    if (api_list(call->cli, "/v1/invitations", "items", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "invitations", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+static int answer_invitation(struct cli_call *call, const char *answer, struct error **err)
+{
+    autofree char *path = api_path("/v1/invitations/", answer, cli_operand(call, 0));
+    return api_call(call->cli, "POST", path, NULL, NULL, err);
+}
+
+int verb_invitation_accept(struct cli_call *call, struct error **err)
+{
+    return answer_invitation(call, "/accept", err);
+}
+
+int verb_invitation_decline(struct cli_call *call, struct error **err)
+{
+    return answer_invitation(call, "/decline", err);
+}

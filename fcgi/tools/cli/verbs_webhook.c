@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Receivers of a team's events. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/api.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+const struct cli_option webhook_create_options[] = {
+    {"kind", 'k', "KIND", "of this kind only, such as sandbox.paused; may be repeated"},
+    {"team", 0, "TEAM", "whose events"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_webhook_create(struct cli_call *call, struct error **err)
+{
+    json_auto_t *kinds = json_array();
+    json_t *body = json_object();
+    json_t *webhook;
+    const char *kind;
+    size_t at = 0;
+    while ((kind = cli_next_value(call, "kind", &at)))
+        json_array_append_new(kinds, json_string(kind));
+    if (json_array_size(kinds))
+        json_object_set(body, "kinds", kinds);
+    input_text(body, "url", cli_operand(call, 0));
+    input_text(body, "team", cli_value(call, "team"));
+    if (api_call(call->cli, "POST", "/v1/webhooks", body, &webhook, err) < 0)
+        return -1;
+    output_note(call->cli, "The secret signs each delivery. It is shown this once.");
+    output_object(call->cli, webhook);
+    return 0;
+}
+
+const struct cli_option webhook_list_options[] = {
+    {"team", 0, "TEAM", "of this team only"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_webhook_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {
+        {"ID", "id"},           {"TEAM", "team"},       {"URL", "url"},
+        {"KINDS", "kinds"},     {"ENABLED", "enabled"}, {"DELIVERED", "delivered_at"},
+        {"FAILED", "failed_at"}};
+    const char *team = cli_value(call, "team");
+    autofree char *path = team ? api_path("/v1/webhooks?team=", "", team) : xstrdup("/v1/webhooks");
+    json_t *rows;
+    if (api_list(call->cli, path, "webhooks", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "webhooks", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_webhook_show(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/webhooks/", "", cli_operand(call, 0));
+    json_t *webhook;
+    if (api_call(call->cli, "GET", path, NULL, &webhook, err) < 0)
+        return -1;
+    output_object(call->cli, webhook);
+    return 0;
+}
+
+int verb_webhook_test(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/webhooks/", "/test", cli_operand(call, 0));
+    json_t *message;
+    if (api_call(call->cli, "POST", path, NULL, &message, err) < 0)
+        return -1;
+    output_result(call->cli, message, "id");
+    return 0;
+}
+
+int verb_webhook_messages(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {{"ID", "id"},
+                                                   {"KIND", "kind"},
+                                                   {"STATE", "state"},
+                                                   {"ATTEMPTS", "attempts"},
+                                                   {"STATUS", "last_status"},
+                                                   {"ERROR", "last_error"},
+                                                   {"NEXT", "next_at"}};
+    autofree char *path = api_path("/v1/webhooks/", "/messages", cli_operand(call, 0));
+    json_t *rows;
+    if (api_list(call->cli, path, "messages", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "messages", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_webhook_rm(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/webhooks/", "", cli_operand(call, 0));
+    return api_call(call->cli, "DELETE", path, NULL, NULL, err);
+}

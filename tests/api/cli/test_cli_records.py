@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sandlot: logs, forks, ports, SSH keys, members and webhooks."""
+
+import subprocess
+
+import pytest
+
+from cli import Cli
+from stack import wait_until
+
+pytestmark = pytest.mark.parallel
+
+
+@pytest.fixture
+def cli(stack, account, tmp_path):
+    return Cli(stack, tmp_path, account.api.key)
+
+
+def test_logs_and_their_streams(cli, sandbox):
+    sandbox.data.check("echo to stdout; echo to stderr >&2; printf 'no \\377 text'")
+    done = cli("logs", sandbox.id)
+    assert done.returncode == 0 and done.stdout == b"to stdout\nno \xff text" and done.stderr == b"to stderr\n", done
+    assert len(cli.say("logs", sandbox.id, "--json").splitlines()) == 3
+    with subprocess.Popen([cli.program, "logs", "-f", sandbox.id], stdout=subprocess.PIPE, env=cli.environment) as following:
+        assert following.stdout.readline() == b"to stdout\n"
+        sandbox.data.check("echo; echo later")
+        assert following.stdout.readline() == b"no \xff text\n"
+        assert following.stdout.readline() == b"later\n"
+        following.terminate()
+
+
+def test_a_terminal_gets_no_control_characters_of_a_log(cli, sandbox):
+    sandbox.data.check("printf 'a\\033[31mb\\n'")
+    terminal = cli.terminal("logs", sandbox.id)
+    terminal.expect("a?[31mb")
+    assert terminal.wait() == 0
+
+
+def test_metrics_are_listed(cli, sandbox):
+    wait_until(lambda: len(cli.say("metrics", sandbox.id).splitlines()) > 1, 60, "a sample")
+    assert cli.json("metrics", sandbox.id)["memory_mb"] == sandbox.document["memory_mb"]
+
+
+def test_forks_are_made_and_refused(cli, sandbox):
+    sandbox.data.check("echo kept >/tmp/kept")
+    made = cli.say("fork", sandbox.id, "--count", "2", "--timeout", "10m").split()
+    assert len(set(made)) == 2 and sandbox.id not in made, made
+    for fork in made:
+        assert cli.say("exec", "-n", fork, "cat", "/tmp/kept") == "kept\n"
+        assert cli.json("show", fork)["forked_from"] == sandbox.id
+    assert cli("fork", sandbox.id, "--count", "none").returncode == 2
+
+
+def test_extend_never_shortens(cli, sandbox):
+    until = cli.say("timeout", sandbox.id, "50m").strip()
+    assert cli.say("extend", sandbox.id, "5m").strip() == until
+    assert cli.say("extend", sandbox.id, "55m").strip() > until
+    assert cli.say("timeout", sandbox.id, "1m30s").strip() < until
+    assert cli.json("show", sandbox.id)["timeout"] == 90
+    for wrong in ("1m1h", "1h1h", "h", "1x", ""):
+        assert cli("timeout", sandbox.id, wrong).returncode == 2, wrong
+
+
+def test_ports_are_exposed_and_withdrawn(cli, sandbox):
+    url = cli.say("port", "expose", sandbox.id, "3000").strip()
+    assert url.startswith("https://p3000-")
+    assert [(port["port"], port["public"]) for port in cli.json("port", "list", sandbox.id)["ports"]] == [(3000, False)]
+    assert cli.say("port", "expose", sandbox.id, "3000", "--public").strip() == url
+    assert cli.json("port", "list", sandbox.id)["ports"][0]["public"]
+    cli.say("port", "withdraw", sandbox.id, "3000")
+    assert cli.json("port", "list", sandbox.id)["ports"] == []
+    assert cli("port", "expose", sandbox.id, "70000").returncode == 2
+
+
+def test_ssh_keys(cli, tmp_path):
+    key = tmp_path / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "laptop", "-f", key], check=True)
+    made = cli.say("ssh-key", "add", f"{key}.pub").strip()
+    assert [(one["id"], one["name"]) for one in cli.json("ssh-key", "list")["ssh_keys"]] == [(made, "laptop")]
+    refused = cli("ssh-key", "add", key)
+    assert refused.returncode == 2 and b".pub" in refused.stderr, refused
+    assert b"PRIVATE" not in refused.stdout + refused.stderr
+    cli.say("ssh-key", "rm", made)
+    assert cli.json("ssh-key", "list")["ssh_keys"] == []
+
+
+def test_members_and_invitations(cli, stack, account, make_account, tmp_path):
+    other = make_account()
+    team = account.make_team()
+    its = Cli(stack, tmp_path / "other", other.api.key)
+    cli.say("member", "invite", team, other.user, "--role", "viewer")
+    assert [one["team"] for one in its.json("invitation", "list")["invitations"]] == [team]
+    its.say("invitation", "accept", team)
+    roles = {one["name"]: one["role"] for one in cli.json("member", "list", team)["members"]}
+    assert roles == {account.user: "owner", other.user: "viewer"}
+    assert cli.say("member", "role", team, other.user, "member") == "member\n"
+    cli.say("member", "rm", team, other.user)
+    assert other.user not in cli.say("member", "list", team)
+    cli.say("member", "invite", team, other.user)
+    its.say("invitation", "decline", team)
+    assert its.json("invitation", "list")["invitations"] == []
+
+
+def test_webhooks(cli):
+    made = cli.json("webhook", "create", "https://hooks.example.com/x", "--kind", "sandbox.paused")
+    assert made["secret"].startswith("whsec_") and made["kinds"] == ["sandbox.paused"]
+    assert [one["id"] for one in cli.json("webhook", "list")["webhooks"]] == [made["id"]]
+    assert "secret" not in cli.json("webhook", "show", made["id"])
+    message = cli.say("webhook", "test", made["id"]).strip()
+    assert message in [one["id"] for one in cli.json("webhook", "messages", made["id"])["messages"]]
+    cli.say("webhook", "rm", made["id"])
+    assert cli("webhook", "show", made["id"]).returncode == 3
