@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <curl/curl.h>
+#include <locale.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
     struct cli_call call = {.cli = &cli};
     error_auto err = NULL;
     log_init("sandlot");
+    setlocale(LC_CTYPE, "C.UTF-8");     /* for the width of characters */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the key may be in the environment */
     signal(SIGPIPE, SIG_IGN);
     if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

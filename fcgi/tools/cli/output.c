@@ -2,22 +2,29 @@
 #include "cli/output.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
 
-#define CELL_MAX 65536
+#define CELL_MAX   65536
+#define GAP        2 /* blanks between columns */
+#define COLUMN_MIN 8
 
-#define BOLD     "\033[1m"
-#define GREEN    "\033[32m"
-#define YELLOW   "\033[33m"
-#define RED      "\033[31m"
-#define PLAIN    "\033[0m"
+#define BOLD       "\033[1m"
+#define GREEN      "\033[32m"
+#define YELLOW     "\033[33m"
+#define RED        "\033[31m"
+#define PLAIN      "\033[0m"
 
 static const json_t *member(const json_t *row, const char *key)
 {
@@ -80,19 +87,61 @@ static void format_value(const json_t *value, struct buffer *out)
     }
 }
 
+/* A time as people say it: "2 minutes ago", "in 3 hours". False: the text is no time. */
+static bool format_time(const char *text, struct buffer *out)
+{
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } units[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
+    int64_t at_ms;
+    if (!text || clock_parse_iso8601(text, &at_ms) < 0)
+        return false;
+    int64_t seconds = (at_ms - clock_now_ms()) / 1000, distance = llabs(seconds);
+    size_t unit = 0;
+    while (unit + 1 < ARRAY_SIZE(units) && distance < units[unit].seconds)
+        unit++;
+    long long count = distance / units[unit].seconds;
+    if (!count)
+        buffer_append_string(out, "now");
+    else
+        buffer_printf(out, "%s%lld %s%s%s", seconds > 0 ? "in " : "", count, units[unit].unit,
+                      count == 1 ? "" : "s", seconds > 0 ? "" : " ago");
+    return true;
+}
+
+/* People read tables in a terminal: times are relative there. */
 static const char *cell_text(const json_t *row, const char *key, struct buffer *cell)
 {
+    const json_t *value = member(row, key);
     buffer_clear(cell);
-    format_value(member(row, key), cell);
+    if (!isatty(STDOUT_FILENO) || !format_time(json_string_value(value), cell))
+        format_value(value, cell);
     return cell->size ? buffer_string(cell) : "-";
+}
+
+/* Columns of a terminal that the first bytes of UTF-8 text take; *size moves behind the last
+ * character that fits. */
+static size_t fit_width(const char *text, size_t most, size_t *size)
+{
+    size_t width = 0;
+    mbstate_t state = {0};
+    *size = 0;
+    for (;;) {
+        wchar_t character;
+        size_t length = mbrtowc(&character, text + *size, MB_CUR_MAX, &state);
+        int columns = length && length <= MB_CUR_MAX ? wcwidth(character) : 0;
+        if (!length || length > MB_CUR_MAX || width + (size_t)(columns > 0 ? columns : 0) > most)
+            return width;
+        width += (size_t)(columns > 0 ? columns : 0);
+        *size += length;
+    }
 }
 
 static size_t text_width(const char *text)
 {
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
+    size_t size;
+    return fit_width(text, SIZE_MAX, &size);
 }
 
 static const char *color_of(const char *text)
@@ -109,12 +158,17 @@ static const char *color_of(const char *text)
 static void print_cell(const struct cli *cli, const char *text, size_t width, bool last,
                        const char *color)
 {
+    size_t size, shown = fit_width(text, width, &size);
+    bool is_cut = text[size];
+    if (is_cut)
+        shown = fit_width(text, width - 1, &size) + 1;
     color = cli->color ? color : NULL;
-    printf("%s%s%s", color ? color : "", text, color ? PLAIN : "");
+    printf("%s%.*s%s%s", color ? color : "", (int)size, text, is_cut ? "…" : "",
+           color ? PLAIN : "");
     if (last)
         putchar('\n');
     else
-        printf("%*s", (int)(width - text_width(text) + 2), "");
+        printf("%*s", (int)(width - shown + GAP), "");
 }
 
 /* JSON escapes C0 only. */
@@ -134,6 +188,26 @@ void output_json_line(const json_t *value)
     dump_json(value, JSON_COMPACT);
 }
 
+/* Narrow the widest columns until a line fits the terminal. The first column, an id or a name that
+ * commands take, keeps its width. */
+static void fit_columns(size_t *widths, size_t count)
+{
+    struct winsize window;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) < 0 || !window.ws_col)
+        return;
+    for (;;) {
+        size_t total = 0, widest = 0;
+        for (size_t c = 0; c < count; c++) {
+            total += widths[c] + (c + 1 < count ? GAP : 0);
+            if (c && (!widest || widths[c] > widths[widest]))
+                widest = c;
+        }
+        if (total <= window.ws_col || !widest || widths[widest] <= COLUMN_MIN)
+            return;
+        widths[widest]--;
+    }
+}
+
 static void print_table(const struct cli *cli, const json_t *rows,
                         const struct output_column *columns, size_t count)
 {
@@ -148,6 +222,7 @@ static void print_table(const struct cli *cli, const json_t *rows,
             widths[c] = width > widths[c] ? width : widths[c];
         }
     }
+    fit_columns(widths, count);
     for (size_t c = 0; c < count; c++)
         print_cell(cli, columns[c].title, widths[c], c + 1 == count, BOLD);
     json_array_foreach ((json_t *)rows, index, row) {
@@ -186,7 +261,7 @@ void output_object(const struct cli *cli, json_t *object)
     json_object_foreach (owned, key, value) {
         print_cell(cli, key, width, false, BOLD);
         const char *text = cell_text(owned, key, &cell);
-        print_cell(cli, text, 0, true, color_of(text));
+        print_cell(cli, text, SIZE_MAX, true, color_of(text));
     }
 }
 

@@ -15,8 +15,15 @@
 #define WATCH_S 2
 
 static const struct output_column sandbox_columns[] = {
-    {"ID", "id"},   {"NAME", "metadata.name"}, {"STATE", "state"},        {"TEMPLATE", "template"},
-    {"CPU", "cpu"}, {"MEMORY", "memory_mb"},   {"CREATED", "created_at"}, {"UNTIL", "deadline"},
+    {"ID", "id"},
+    {"NAME", "metadata.name"},
+    {"TEAM", "team"},
+    {"STATE", "state"},
+    {"TEMPLATE", "template"},
+    {"CPU", "cpu"},
+    {"MEMORY", "memory_mb"},
+    {"CREATED", "created_at"},
+    {"UNTIL", "deadline"},
 };
 
 /* --- create --- */

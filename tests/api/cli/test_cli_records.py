@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sandlot: logs, forks, ports, SSH keys, members and webhooks."""
 
+import re
 import subprocess
+import unicodedata
 
 import pytest
 
@@ -110,3 +112,16 @@ def test_webhooks(cli):
     assert message in [one["id"] for one in cli.json("webhook", "messages", made["id"])["messages"]]
     cli.say("webhook", "rm", made["id"])
     assert cli("webhook", "show", made["id"]).returncode == 3
+
+
+def test_a_list_fits_its_terminal(cli, account):
+    name = "名前" * 40
+    made = account.api.post("/v1/sandboxes", {"metadata": {"name": name}}).json()["id"]
+    terminal = cli.terminal("list", cols=110)
+    assert terminal.wait() == 0
+    head, row = re.sub("\033\\[[0-9]*m", "", terminal.said.decode()).splitlines()
+    assert head.split()[:4] == ["ID", "NAME", "TEAM", "STATE"], head
+    assert made in row and "…" in row and (" ago" in row or "now" in row), row
+    assert sum(2 if unicodedata.east_asian_width(one) == "W" else 1 for one in row) <= 110, row
+    text = cli.say("list")
+    assert made in text and name in text and account.team in text and " ago" not in text, text
