@@ -21,6 +21,7 @@ enum notify_kind {
     NOTIFY_WEBHOOKS,   /* webhooks have changed */
     NOTIFY_FORKS,      /* sandboxes of forks are to be started */
     NOTIFY_MOVES,      /* sandboxes are to move to other hosts */
+    NOTIFY_COUNT
 };
 
 /* Open a socket for notices of one kind. scope: the same text on both sides, such as a path of the

@@ -195,7 +195,7 @@ static bool look(struct worker *worker, struct due *due)
 static bool has_due_jobs(enum dispatcher_process process)
 {
     for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++)
-        if (job->process == process && job->is_due)
+        if (job->process == process && job->due != DUE_UNKNOWN)
             return true;
     return false;
 }
@@ -209,7 +209,7 @@ static bool work_once(struct worker *worker, enum dispatcher_process process, co
             continue;
         if (job->sweep)
             sweep(worker, job);
-        else if (!job->is_due || job->is_due(due))
+        else if (due_has(due, job->due))
             any |= work_next(worker, job);
     }
     return any;
@@ -218,20 +218,14 @@ static bool work_once(struct worker *worker, enum dispatcher_process process, co
 /* One process looks for all of its dispatcher, and says what others have to do. */
 static void tell(const struct worker *worker, const struct due *due)
 {
-    const struct {
-        bool due;
-        enum notify_kind kind;
-    } words[] = {
-        {due->operations, NOTIFY_OPERATIONS},
-        {due->forks, NOTIFY_FORKS},
-        {due->moves || due->moves_asked || due->moves_begun || due->drains, NOTIFY_MOVES},
-        {due->volumes || due->checkpoints || due->sizes, NOTIFY_WORK},
-        {due->builds || due->recipes || due->removals, NOTIFY_BUILDS},
-        {due->policies, NOTIFY_POLICIES},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-        if (words[i].due)
-            notify_send(worker->settings->api_socket, words[i].kind);
+    bool said[NOTIFY_COUNT] = {[NOTIFY_NONE] = true};
+    for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++) {
+        enum notify_kind kind = dispatcher_processes[job->process].notices;
+        if (said[kind] || job->due == DUE_UNKNOWN || !due_has(due, job->due))
+            continue;
+        said[kind] = true;
+        notify_send(worker->settings->api_socket, kind);
+    }
 }
 
 /* Not longer than this, whoever may say something: until the next deadline that is known, or one

@@ -133,76 +133,6 @@ static int compare_counters(struct worker *worker, struct error **err)
     return reservation_reconcile(worker->db, err);
 }
 
-static bool due_operations(const struct due *due)
-{
-    return due->operations;
-}
-
-static bool due_forks(const struct due *due)
-{
-    return due->forks;
-}
-
-static bool due_moves(const struct due *due)
-{
-    return due->moves;
-}
-
-static bool due_drains(const struct due *due)
-{
-    return due->drains;
-}
-
-static bool due_moves_asked(const struct due *due)
-{
-    return due->moves_asked;
-}
-
-static bool due_moves_begun(const struct due *due)
-{
-    return due->moves_begun;
-}
-
-static bool due_volumes(const struct due *due)
-{
-    return due->volumes;
-}
-
-static bool due_checkpoints(const struct due *due)
-{
-    return due->checkpoints;
-}
-
-static bool due_builds(const struct due *due)
-{
-    return due->builds;
-}
-
-static bool due_recipes(const struct due *due)
-{
-    return due->recipes;
-}
-
-static bool due_sizes(const struct due *due)
-{
-    return due->sizes;
-}
-
-static bool due_removals(const struct due *due)
-{
-    return due->removals;
-}
-
-static bool due_policies(const struct due *due)
-{
-    return due->policies;
-}
-
-static bool due_deadlines(const struct due *due)
-{
-    return due->deadline_at_ms && due->deadline_at_ms <= clock_now_ms();
-}
-
 /* Operations wait for runtimes, so several go on beside each other. */
 const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_WORK] = {1, NOTIFY_WORK, NULL},
@@ -233,20 +163,19 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
 struct job dispatcher_jobs[] = {
     /* Nothing here waits for a runtime, so each deadline is acted on in its second, however long
      * the work takes that follows. */
-    {"deadlines", PROCESS_DEADLINES, .next = sandbox_expire_next, .is_due = due_deadlines},
+    {"deadlines", PROCESS_DEADLINES, .next = sandbox_expire_next, .due = DUE_DEADLINES},
     {"audit chain", PROCESS_POLICIES, .sweep = extend_audit, .every_ms = AUDIT_CHAIN_MS,
      .at_start = true},
 
-    {"operations", PROCESS_OPERATIONS, .next = sandbox_recover_next, .is_due = due_operations},
-    {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .is_due = due_forks},
-    {"moves", PROCESS_MOVES, .next = sandbox_move_next, .is_due = due_moves},
-    {"moves for room", PROCESS_MOVES, .next = move_asked_next, .is_due = due_moves_asked},
+    {"operations", PROCESS_OPERATIONS, .next = sandbox_recover_next, .due = DUE_OPERATIONS},
+    {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .due = DUE_FORKS},
+    {"moves", PROCESS_MOVES, .next = sandbox_move_next, .due = DUE_MOVES},
+    {"moves for room", PROCESS_MOVES, .next = move_asked_next, .due = DUE_ASKED_MOVES},
     /* What has begun first, so that what it has left behind does not pile up. */
-    {"moves of all", PROCESS_DRAINS, .next = move_next, .is_due = due_moves_begun},
-    {"sandboxes of lost hosts", PROCESS_DRAINS, .next = sandbox_leave_lost_next,
-     .is_due = due_drains},
-    {"drains", PROCESS_DRAINS, .next = sandbox_drain_next, .is_due = due_drains},
-    {"drains of all", PROCESS_DRAINS, .next = move_drain_next, .is_due = due_drains},
+    {"moves of all", PROCESS_DRAINS, .next = move_next, .due = DUE_OTHER_MOVES},
+    {"sandboxes of lost hosts", PROCESS_DRAINS, .next = sandbox_leave_lost_next, .due = DUE_DRAINS},
+    {"drains", PROCESS_DRAINS, .next = sandbox_drain_next, .due = DUE_DRAINS},
+    {"drains of all", PROCESS_DRAINS, .next = move_drain_next, .due = DUE_DRAINS},
 
     {"archive", PROCESS_ARCHIVE, .next = archive_next, .backs_off = true},
     {"archived copies that end", PROCESS_ARCHIVE_ENDS, .next = archive_remove_next,
@@ -271,20 +200,20 @@ struct job dispatcher_jobs[] = {
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
     {"audit log's age", PROCESS_WORK, .sweep = retain_audit, .every_ms = AUDIT_RETAIN_MS,
      .at_start = true},
-    {"volumes", PROCESS_WORK, .next = volume_recover_next, .is_due = due_volumes},
-    {"checkpoints", PROCESS_WORK, .next = checkpoint_remove_next, .is_due = due_checkpoints},
-    {"sizes of sandboxes", PROCESS_WORK, .next = sandbox_size_next, .is_due = due_sizes},
+    {"volumes", PROCESS_WORK, .next = volume_recover_next, .due = DUE_VOLUMES},
+    {"checkpoints", PROCESS_WORK, .next = checkpoint_remove_next, .due = DUE_CHECKPOINTS},
+    {"sizes of sandboxes", PROCESS_WORK, .next = sandbox_size_next, .due = DUE_SIZES},
     {"warm pool", PROCESS_POOL, .next = warm_maintain_next, .backs_off = true},
 
     /* A firewall that does not answer keeps nothing else waiting. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
-    {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .is_due = due_policies},
+    {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 
-    {"template builds", PROCESS_BUILDS, .next = template_build_next, .is_due = due_builds},
+    {"template builds", PROCESS_BUILDS, .next = template_build_next, .due = DUE_BUILDS},
     {"hosts that join", PROCESS_BUILDS, .sweep = join_try_all, .every_ms = JOINS_MS},
-    {"template removals", PROCESS_BUILDS, .next = template_remove_next, .is_due = due_removals},
-    {"template steps", PROCESS_STEPS, .next = recipe_next, .is_due = due_recipes},
+    {"template removals", PROCESS_BUILDS, .next = template_remove_next, .due = DUE_REMOVALS},
+    {"template steps", PROCESS_STEPS, .next = recipe_next, .due = DUE_RECIPES},
 
     {"samples", PROCESS_SAMPLES, .serve = sample_serve},
     {"events", PROCESS_EVENTS, .serve = events_serve},

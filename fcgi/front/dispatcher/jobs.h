@@ -49,7 +49,7 @@ struct job {
     /* One of these three. A piece of work that is due, looked for without end; *worked: there was
      * one. */
     int (*next)(struct worker *worker, bool *worked, struct error **err);
-    bool (*is_due)(const struct due *due); /* whether next() may find any; NULL: it finds out */
+    enum due_kind due; /* whether next() may find any; DUE_UNKNOWN: it finds out */
     /* All that there is, at a cadence; every_ms 0: that of the leases (lease_s). */
     int (*sweep)(struct worker *worker, struct error **err);
     /* A loop of its own, the only job of its process. */
