@@ -86,7 +86,7 @@ int verb_logs(struct cli_call *call, struct error **err)
     buffer_auto query = BUFFER_INIT(PATH_MAX_BYTES);
     bool follows = cli_flag(call, "follow");
     json_int_t after = 0;
-    size_t count;
+    size_t count = 0;
     buffer_printf(&query, "/logs?limit=%d", PAGE);
     api_add_query(&query, "pid", cli_value(call, "pid"));
     api_add_query(&query, "from", cli_value(call, "from"));
