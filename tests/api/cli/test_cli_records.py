@@ -19,7 +19,7 @@ def cli(stack, account, tmp_path):
 
 
 def test_logs_and_their_streams(cli, sandbox):
-    sandbox.data.check("echo to stdout; echo to stderr >&2; printf 'no \\377 text'")
+    sandbox.data.bash("echo to stdout; echo to stderr >&2; printf 'no \\377 text'")
     done = cli("logs", sandbox.id)
     assert done.returncode == 0 and done.stdout == b"to stdout\nno \xff text" and done.stderr == b"to stderr\n", done
     assert len(cli.say("logs", sandbox.id, "--json").splitlines()) == 3

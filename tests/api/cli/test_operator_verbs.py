@@ -54,7 +54,7 @@ def test_a_team_goes_when_it_holds_nothing(stack, account):
     sandbox_id = account.api.post("/v1/sandboxes", {"team": team, "timeout": 120}).json()["id"]
     assert "still has sandboxes" in refused(stack, "team", "remove", team)
     assert "personal team" in refused(stack, "team", "remove", account.team)
-    assert "stays" in refused(stack, "team", "remove", "deployment")
+    assert "cannot be removed" in refused(stack, "team", "remove", "deployment")
     account.api.destroy(sandbox_id)
     wait_until(lambda: stack.row(sandbox_id)["state"] == "destroyed", 60, "the removal")
     stack.ctl("team", "remove", team)
@@ -75,7 +75,7 @@ def test_plans_are_made_and_removed(stack, account):
     stack.ctl("team", "remove", team)
     stack.ctl("plan", "remove", plan)
     assert "no such plan" in refused(stack, "plan", "remove", plan)
-    assert "stays" in refused(stack, "plan", "remove", "basic")
+    assert "cannot be removed" in refused(stack, "plan", "remove", "basic")
     assert recorded(stack, "plan.create", plan) == recorded(stack, "plan.remove", plan) == ("operator", "done")
 
 

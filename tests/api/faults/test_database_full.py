@@ -76,7 +76,7 @@ def test_what_a_full_disk_refuses_is_done_once_later(make_account, stack, small,
         assert said in error["message"] or small.has_ended(), error
         wait_until(lambda: all(caller.refused for caller in callers), 120, "refusals to all callers", 0.2)
         try:
-            assert_says(wrong(stack), "database", r"file system of \S+ has 0 MiB left", "Make room")
+            assert_says(wrong(stack), "database", r"file system of \S+ has 0 MiB left", "add space")
             assert sandbox.data.run("/bin/true").exit_code == 0
             assert len(sandbox.api.list()) == 1
         except AssertionError:

@@ -199,7 +199,7 @@ def test_the_certificate_has_expired(stack, tmp_path):
     with changed_settings(stack, tmp_path, tls_certificate_file=tmp_path / "new.pem", tls_certificate_key_file=key) as path:
         found = wrong(stack, path)
     assert_says(found, "certificate", "expires soon", "Renew it")
-    assert_says(found, "certificate", "is not for api.sandbox.localhost", "Get one")
+    assert_says(found, "certificate", "is not for api.sandbox.localhost", "Get a certificate")
     assert_says(found, "certificate", "another certificate, which is valid until", "Reload nginx")
     begin = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=9)
     subprocess.run(["openssl", "req", "-new", "-key", key, "-out", tmp_path / "request.pem", "-subj", "/CN=x"], check=True)
