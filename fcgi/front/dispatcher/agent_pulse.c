@@ -20,8 +20,9 @@
 #define LEASE         "pulses of agents"
 #define EVERY_MS      5000 /* for each sandbox */
 #define ANSWER_MS     4000
-#define MISSES_MOST   2
 #define LIST_EVERY_MS 2500
+/* An agent whose sandbox takes all processor time answers late, and keeps its calls. */
+#define SILENT_AFTER_MS 45000
 /* After this process did something else for so long, answers may lie unread. */
 #define STALL_MS 1000
 
@@ -295,7 +296,7 @@ static void take_answer(struct agent_pulse *pulse, struct beat *beat, long statu
     if (status) {
         beat->misses = 0;
         note(pulse, beat, false);
-    } else if (++beat->misses >= MISSES_MOST) {
+    } else if (++beat->misses > 1 && clock_now_ms() - beat->missed_ms >= SILENT_AFTER_MS) {
         note(pulse, beat, true);
     }
 }

@@ -17,8 +17,7 @@
 #include "session/session.h"
 
 /* Only an agent that does not answer keeps a resume for so long. */
-#define LONG_WAKE_MS       10000
-#define DATA_PLANE_WAIT_MS 5000 /* for the agent, before a call that it serves */
+#define LONG_WAKE_MS 10000
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
 {
@@ -326,8 +325,7 @@ static int did_not_answer(struct gate *gate, const struct gate_request *request,
         agent_notes_silent(gate->notes, sandbox);
         return refuse(decision, REFUSAL_AGENT_SILENT);
     }
-    agent_notes_slow(gate->notes, sandbox,
-                     request->preview_port ? AGENT_WAIT_MS : DATA_PLANE_WAIT_MS);
+    agent_notes_slow(gate->notes, sandbox, AGENT_WAIT_MS);
     return hand_on(decision);
 }
 
@@ -367,18 +365,16 @@ static int find_listener(struct gate *gate, const struct gate_request *request,
 }
 
 /* The kernel takes connections for an agent that is stopped or frozen, and a call would wait on one
- * of them for as long as its client does. nginx finds any other fault of an agent by itself. */
+ * of them. An agent whose sandbox is only busy may need seconds, so the gate asks no other one. */
 static int check_agent(struct gate *gate, const struct gate_request *request,
                        const struct gate_sandbox *found, struct gate_decision *decision)
 {
     error_auto err = NULL;
     uint64_t sandbox = pool_tenant(found->sandbox.id);
-    struct deadline until = deadline_in_ms(
-        request->may_wait ? DATA_PLANE_WAIT_MS : (unsigned)gate->worker.settings->gate_wait_ms);
+    struct deadline until = deadline_in_ms((unsigned)gate->worker.settings->gate_wait_ms);
     enum agent_listener ignored;
     struct agent_place at;
-    /* While a checkpoint is made of its memory it stands still, and continues by itself. */
-    if (found->sandbox.state != SANDBOX_READY || agent_notes_is_fresh(gate->notes, sandbox))
+    if (!found->sandbox.silent_since_ms || agent_notes_is_fresh(gate->notes, sandbox))
         return 0;
     if (runtimes_agent(gate->worker.runtimes, gate->worker.db, found->sandbox.host_id,
                        found->sandbox.address, &at, &err) < 0)

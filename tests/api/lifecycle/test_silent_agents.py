@@ -14,7 +14,7 @@ from stack import wait_until
 
 pytestmark = pytest.mark.parallel
 
-PATIENCE_S = 90  # of a client; far above the bounds
+PATIENCE_S = 240  # of a client; far above the bounds
 PUBLIC = [{"port": 3000, "protocol": "http", "public": True}]
 
 

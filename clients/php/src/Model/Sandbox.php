@@ -27,7 +27,7 @@ final class Sandbox
      * @param string $dataPlaneUrl Address of files and processes.
      * @param ResumedFrom|null $resumedFrom What the last resume really continued from.
      * @param \DateTimeImmutable|null $silentSince Since when the agent of the sandbox has not answered: it is
-     *   stopped or frozen, or has no processor time or memory. Known 15 s after its last answer at most. Calls of the
+     *   stopped or frozen, or has no processor time or memory. Known 60 s after its last answer at most. Calls of the
      *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not
      *   `ready`.
      * @param bool $exposeAllPorts Whether every port that is not reserved is exposed to everybody, without being
