@@ -391,7 +391,8 @@ static void an_ssh_key_signs_in_until_it_is_removed(void **state)
     assert_string_equal(public.fingerprint, "+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU");
     const struct api_key_request again = {.user_id = alice.id, .ssh = &public};
     struct api_key other;
-    assert_fails_saying(ssh_key_create(db, ring, &again, &other, &err), ERR_NAME_TAKEN, "another user");
+    assert_fails_saying(ssh_key_create(db, ring, &again, &other, &err), ERR_NAME_TAKEN,
+                        "another user");
     assert_ok(ssh_login_find(db, public.fingerprint, &login, &err));
     assert_string_equal(login.user_name, "alice");
     assert_string_equal(login.key_id, key.id);
