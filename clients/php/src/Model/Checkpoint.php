@@ -20,8 +20,8 @@ final class Checkpoint
      *   number is given twice.
      * @param bool $memory Whether sandboxes that are made from it go on with the processes that it holds.
      * @param int $sizeMb What its disk keeps in storage beside its template.
-     * @param \DateTimeImmutable|null $cleanupAt There only when clean-up has warned of it: when it is removed,
-     *   because it is older than the plan's `checkpoint_days`.
+     * @param \DateTimeImmutable|null $cleanupAt The time at which clean-up will delete the checkpoint, because it is
+     *   older than the plan's `checkpoint_days`. The member is missing without such a warning.
      */
     public function __construct(
         public readonly string $id,

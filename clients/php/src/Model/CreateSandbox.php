@@ -14,8 +14,8 @@ final class CreateSandbox implements \JsonSerializable
      *   that the key reaches.
      * @param string|null $template `<slug>` for the newest runnable version, `<slug>:<version, tpv_ id or tag>` for
      *   one build; `<team>/<slug>` for a public template of another team, or to leave no doubt. The tags `latest` and
-     *   `default` are the newest runnable version until they are assigned; only clients of E2B assign `latest`. What
-     *   is no template may be the id or name of a checkpoint.
+     *   `default` are the newest runnable version until they are assigned; only clients of E2B assign `latest`. The id
+     *   or name of a checkpoint is accepted too.
      * @param string|null $templateId Another way to name the template: `tpl_` or `tpv_` id.
      * @param string|null $snapshotId A checkpoint to start from: its id, or `[team/]name[:version]`; without a
      *   version the newest of the name.

@@ -18,7 +18,7 @@ final class Deployment
      * @param list<DeploymentWarmPool> $warmPool What was asked for in the last 15 minutes.
      * @param list<string> $problems What is wrong, in sentences.
      * @param list<DeploymentPools> $pools Workers' pools of the machine that answers.
-     * @param DeploymentEvents $events Events that nobody can read yet.
+     * @param DeploymentEvents $events Events without a number. No reader gets them yet.
      * @param DeploymentArchive|null $archive Copies of paused sandboxes and of checkpoints off the hosts; missing
      *   where there is no archive.
      */

@@ -19,7 +19,7 @@ final class DeploymentArchive
      * @param int $storing Copies in hand, or waiting for their turn.
      * @param int $failing Of these, that have failed before.
      * @param int $behind Paused sandboxes and checkpoints that should have a copy and have none.
-     * @param \DateTimeImmutable|null $behindSince Since when the first of them should have one.
+     * @param \DateTimeImmutable|null $behindSince Time at which the first of these should have got one.
      * @param int $evicted Of these sandboxes, those that their hosts have nothing of.
      */
     public function __construct(

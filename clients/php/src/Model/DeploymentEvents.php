@@ -7,10 +7,10 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** Events that nobody can read yet. */
+/** Events without a number. No reader gets them yet. */
 final class DeploymentEvents
 {
-    /** @param int $lagS How long the oldest of them has waited. */
+    /** @param int $lagS Age of the oldest event without a number. */
     public function __construct(
         public readonly int $waiting,
         public readonly int $lagS,

@@ -10,7 +10,7 @@ namespace Sandlot\Model;
 /** What `sandlotctl doctor` or `sandlotctl check` found when it ran last. */
 final class Doctor
 {
-    /** @param DoctorReport|null $report null: nobody has examined the deployment yet. */
+    /** @param DoctorReport|null $report Null: no examination has run yet. */
     public function __construct(
         public readonly ?\DateTimeImmutable $madeAt,
         public readonly ?DoctorReport $report,

@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** null: nobody has examined the deployment yet. */
+/** Null: no examination has run yet. */
 final class DoctorReport
 {
     /** @param list<DoctorReportFindings> $findings */

@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What became of one: a sandbox, or why there is none. */
+/** The result of one fork: a sandbox, or an error. */
 final class Fork
 {
     public function __construct(

@@ -12,7 +12,7 @@ final class LoginWays
     /**
      * @param bool $password With name and password.
      * @param LoginWaysOidc|null $oidc Through an identity provider: GET /v1/login/oidc.
-     * @param bool $header Whoever reaches the console has signed in already elsewhere: POST /v1/login/header.
+     * @param bool $header Users of the console have signed in at a proxy already: POST /v1/login/header.
      */
     public function __construct(
         public readonly bool $password,

@@ -15,8 +15,9 @@ final class Network
      * @param list<string> $allowOut
      * @param list<string> $denyOut
      * @param list<string> $egressProfiles
-     * @param NetworkStatus $status Whether the policy is in force. While it is pending, the one before it holds, or
-     *   nothing is reached when there is none; it is tried again until it is applied.
+     * @param NetworkStatus $status Whether the policy is in force. While it is `pending`, the previous policy
+     *   applies; without a previous policy, the sandbox reaches nothing. The service tries again until the policy is
+     *   applied.
      * @param string|null $statusReason Why it is pending; null once it is applied.
      */
     public function __construct(

@@ -34,9 +34,9 @@ final class Sandbox
      *   listed.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
      *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
-     * @param \DateTimeImmutable|null $cleanupAt There only while the sandbox is stopped and clean-up has warned of
-     *   it: when it is removed, because it is stopped for longer than the plan's `stopped_days`, or was stopped first
-     *   among more than its `stopped_sandboxes`. A resume takes the warning back.
+     * @param \DateTimeImmutable|null $cleanupAt The time at which clean-up will delete the stopped sandbox, because
+     *   it has been stopped for longer than the plan's `stopped_days`, or is the oldest of more than
+     *   `stopped_sandboxes`. The member is missing without such a warning. A resume cancels the deletion.
      */
     public function __construct(
         public readonly string $id,
