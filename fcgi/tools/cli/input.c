@@ -37,8 +37,7 @@ int input_pair(json_t *object, const char *value, struct error **err)
     return 0;
 }
 
-static void add_texts(const struct cli_call *call, const char *option, json_t *body,
-                      const char *member)
+void input_texts(const struct cli_call *call, const char *option, json_t *body, const char *member)
 {
     json_t *texts = json_array();
     const char *value;
@@ -58,8 +57,8 @@ int input_network(const struct cli_call *call, json_t *body, struct error **err)
         json_object_set_new(body, "allow_internet_access", json_false());
     if (cli_flag(call, "internet"))
         json_object_set_new(body, "allow_internet_access", json_true());
-    add_texts(call, "allow", body, "allow_out");
-    add_texts(call, "deny", body, "deny_out");
-    add_texts(call, "profile", body, "egress_profiles");
+    input_texts(call, "allow", body, "allow_out");
+    input_texts(call, "deny", body, "deny_out");
+    input_texts(call, "profile", body, "egress_profiles");
     return 0;
 }

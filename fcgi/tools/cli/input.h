@@ -11,6 +11,9 @@ void input_text(json_t *body, const char *member, const char *value);
 int input_number(json_t *body, const char *member, const char *value, const char *option,
                  struct error **err);
 
+/* Set a member to the list of an option's values, unless the option is missing. */
+void input_texts(const struct cli_call *call, const char *option, json_t *body, const char *member);
+
 /* "NAME=VALUE" into an object. */
 int input_pair(json_t *object, const char *value, struct error **err);
 

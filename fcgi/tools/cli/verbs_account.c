@@ -151,19 +151,12 @@ const struct cli_option key_create_options[] = {
 int verb_key_create(struct cli_call *call, struct error **err)
 {
     json_t *body = json_object();
-    json_t *teams = json_array();
     json_t *key;
-    const char *team;
-    size_t at = 0;
-    while ((team = cli_next_value(call, "team", &at)))
-        json_array_append_new(teams, json_string(team));
     input_text(body, "name", cli_operand(call, 0));
     input_text(body, "expires_at", cli_value(call, "expires"));
     if (cli_value(call, "scope"))
         json_object_set_new(body, "scopes", json_pack("[s]", cli_value(call, "scope")));
-    if (json_array_size(teams))
-        json_object_set(body, "teams", teams);
-    json_decref(teams);
+    input_texts(call, "team", body, "teams");
     if (api_call(call->cli, "POST", "/v1/keys", body, &key, err) < 0)
         return -1;
     output_result(call->cli, key, "key");

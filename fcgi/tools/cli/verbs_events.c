@@ -24,13 +24,6 @@ const struct cli_option events_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static void add_parameter(struct buffer *path, const char *name, const char *value)
-{
-    autofree char *escaped = value ? api_escape(value) : NULL;
-    if (value)
-        buffer_printf(path, "&%s=%s", name, escaped);
-}
-
 static int filters(struct cli_call *call, struct buffer *path, struct error **err)
 {
     autofree char *sandbox_id = NULL;
@@ -38,11 +31,12 @@ static int filters(struct cli_call *call, struct buffer *path, struct error **er
     size_t at = 0;
     if (sandbox && api_sandbox_id(call->cli, sandbox, &sandbox_id, err) < 0)
         return -1;
-    add_parameter(path, "sandbox_id", sandbox_id);
-    add_parameter(path, "since", cli_value(call, "since"));
-    add_parameter(path, "team", cli_value(call, "team"));
+    buffer_printf(path, "/v1/events?limit=%d", PAGE);
+    api_add_query(path, "sandbox_id", sandbox_id);
+    api_add_query(path, "since", cli_value(call, "since"));
+    api_add_query(path, "team", cli_value(call, "team"));
     while ((kind = cli_next_value(call, "kind", &at)))
-        add_parameter(path, "kind", kind);
+        api_add_query(path, "kind", kind);
     return buffer_overflowed(path) ? cli_misuse(err, "too many filters") : 0;
 }
 
@@ -70,8 +64,7 @@ static int read_page(struct cli_call *call, const char *filter, unsigned wait_s,
     json_auto_t *answer = NULL;
     size_t i;
     json_t *event;
-    autofree char *path =
-        xasprintf("/v1/events?limit=%d%s%s%s", PAGE, filter, **after ? "&after=" : "", *after);
+    autofree char *path = xasprintf("%s%s%s", filter, **after ? "&after=" : "", *after);
     autofree char *waiting = xasprintf("%s&wait=%u", path, wait_s);
     if (api_call(call->cli, "GET", wait_s ? waiting : path, NULL, &answer, err) < 0)
         return -1;

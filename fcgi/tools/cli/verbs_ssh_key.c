@@ -43,19 +43,13 @@ static int read_key(const char *path, char **line, struct error **err)
 int verb_ssh_key_add(struct cli_call *call, struct error **err)
 {
     autofree char *line = NULL;
-    json_auto_t *teams = json_array();
     json_t *key;
-    const char *team;
-    size_t at = 0;
     if (read_key(cli_operand(call, 0), &line, err) < 0)
         return -1;
     json_t *body = json_pack("{s:s}", "public_key", line);
-    while ((team = cli_next_value(call, "team", &at)))
-        json_array_append_new(teams, json_string(team));
     input_text(body, "name", cli_value(call, "name"));
     input_text(body, "expires_at", cli_value(call, "expires"));
-    if (json_array_size(teams))
-        json_object_set(body, "teams", teams);
+    input_texts(call, "team", body, "teams");
     if (api_call(call->cli, "POST", "/v1/ssh_keys", body, &key, err) < 0)
         return -1;
     output_result(call->cli, key, "id");

@@ -16,15 +16,9 @@ const struct cli_option webhook_create_options[] = {
 
 int verb_webhook_create(struct cli_call *call, struct error **err)
 {
-    json_auto_t *kinds = json_array();
     json_t *body = json_object();
     json_t *webhook;
-    const char *kind;
-    size_t at = 0;
-    while ((kind = cli_next_value(call, "kind", &at)))
-        json_array_append_new(kinds, json_string(kind));
-    if (json_array_size(kinds))
-        json_object_set(body, "kinds", kinds);
+    input_texts(call, "kind", body, "kinds");
     input_text(body, "url", cli_operand(call, 0));
     input_text(body, "team", cli_value(call, "team"));
     if (api_call(call->cli, "POST", "/v1/webhooks", body, &webhook, err) < 0)
