@@ -44,7 +44,6 @@ struct agent_pulse {
     struct agent_many *many;
     struct beat **beats; /* by the ids of their sandboxes */
     size_t count;
-    size_t waiting;  /* questions */
     int64_t list_ms; /* monotonic: when to list again */
     int64_t read_ms; /* monotonic: when answers were last taken */
 };
@@ -59,10 +58,8 @@ struct agent_pulse *agent_pulse_new(struct worker *worker, struct agent_refresh 
 
 static void free_beat(struct agent_pulse *pulse, struct beat *beat)
 {
-    if (beat->question) {
+    if (beat->question)
         agent_many_drop(pulse->many, beat->question);
-        pulse->waiting--;
-    }
     free(beat);
 }
 
@@ -216,16 +213,15 @@ static void ask(struct agent_pulse *pulse, struct beat *beat)
         return;
     }
     beat->question = agent_many_ask(pulse->many, link, beat->of.address, secret, ANSWER_MS, beat);
-    pulse->waiting++;
     mem_wipe(secret, sizeof secret);
 }
 
-static size_t waiting_of(const struct agent_pulse *pulse, uint64_t team)
+static size_t count_of(const uint64_t *teams, size_t count, uint64_t team)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < pulse->count; i++)
-        count += pulse->beats[i]->question && pulse->beats[i]->team == team;
-    return count;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += teams[i] == team;
+    return found;
 }
 
 static int by_asked(const void *a, const void *b)
@@ -240,14 +236,22 @@ static void ask_due(struct agent_pulse *pulse)
 {
     int64_t before_ms = clock_monotonic_ms() - EVERY_MS;
     autofree struct beat **due = xcalloc(pulse->count + 1, sizeof *due);
-    size_t count = 0;
-    for (size_t i = 0; i < pulse->count; i++)
-        if (!pulse->beats[i]->question && pulse->beats[i]->asked_ms <= before_ms)
+    uint64_t teams[AGENT_PULSE_MAX]; /* of the questions that wait */
+    size_t count = 0, waiting = 0;
+    for (size_t i = 0; i < pulse->count; i++) {
+        if (pulse->beats[i]->question)
+            teams[waiting++] = pulse->beats[i]->team;
+        else if (pulse->beats[i]->asked_ms <= before_ms)
             due[count++] = pulse->beats[i];
+    }
     qsort(due, count, sizeof *due, by_asked);
-    for (size_t i = 0; i < count && pulse->waiting < AGENT_PULSE_MAX; i++)
-        if (waiting_of(pulse, due[i]->team) < AGENT_PULSE_TEAM)
-            ask(pulse, due[i]);
+    for (size_t i = 0; i < count && waiting < AGENT_PULSE_MAX; i++) {
+        if (count_of(teams, waiting, due[i]->team) >= AGENT_PULSE_TEAM)
+            continue;
+        ask(pulse, due[i]);
+        if (due[i]->question)
+            teams[waiting++] = due[i]->team;
+    }
 }
 
 /* --- answers --- */
@@ -310,7 +314,6 @@ static void take_answers(struct agent_pulse *pulse)
     while (agent_many_take(pulse->many, &said)) {
         struct beat *beat = said.context;
         beat->question = NULL;
-        pulse->waiting--;
         if (said.status || (said.asked && !stalled))
             take_answer(pulse, beat, said.status);
     }
