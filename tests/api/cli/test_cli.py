@@ -295,10 +295,13 @@ def test_cp_of_files(cli, sandbox, folder, tmp_path):
 def test_a_large_file_goes_on_where_it_was_broken_off(cli, sandbox, tmp_path):
     large = tmp_path / "large"
     large.write_bytes(os.urandom(1 << 20) * 33)
-    with subprocess.Popen([cli.program, "cp", large, "work:/tmp/large"], env=cli.environment) as broken:
-        wait_until(lambda: cli("exec", "-n", "work", "sh", "-c", "ls /tmp/large.sandlot-*.0").returncode == 0,
-                   60, "a part is there")
-        broken.kill()
+    # The wait is in the sandbox: a part is there for less than a second.
+    there = [cli.program, "exec", "-n", "work", "sh", "-c", "echo waits; until ls /tmp/large.sandlot-*.0; do sleep 0.01; done"]
+    with subprocess.Popen(there, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=cli.environment) as waiting:
+        assert waiting.stdout.readline() == b"waits\n"
+        with subprocess.Popen([cli.program, "cp", large, "work:/tmp/large"], env=cli.environment) as broken:
+            assert waiting.wait(60) == 0
+            broken.kill()
     cli.say("cp", large, "work:/tmp/large")
     cli.say("cp", "work:/tmp/large", tmp_path / "back")
     assert filecmp.cmp(large, tmp_path / "back", shallow=False)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sandlot: logs, forks, ports, SSH keys, members and webhooks."""
 
+import base64
+import json
 import re
 import subprocess
 import unicodedata
@@ -22,7 +24,11 @@ def test_logs_and_their_streams(cli, sandbox):
     sandbox.data.bash("echo to stdout; echo to stderr >&2; printf 'no \\377 text'")
     done = cli("logs", sandbox.id)
     assert done.returncode == 0 and done.stdout == b"to stdout\nno \xff text" and done.stderr == b"to stderr\n", done
-    assert len(cli.say("logs", sandbox.id, "--json").splitlines()) == 3
+    streams = {"stdout": b"", "stderr": b""}
+    for entry in map(json.loads, cli.say("logs", sandbox.id, "--json").splitlines()):
+        data = entry["data"].encode() if entry["encoding"] == "utf-8" else base64.b64decode(entry["data"])
+        streams[entry["stream"]] += data
+    assert streams == {"stdout": done.stdout, "stderr": done.stderr}
     with subprocess.Popen([cli.program, "logs", "-f", sandbox.id], stdout=subprocess.PIPE, env=cli.environment) as following:
         assert following.stdout.readline() == b"to stdout\n"
         sandbox.data.check("echo; echo later")
