@@ -396,7 +396,7 @@ static void open_own(const char *name)
     *own = *fleet;
     own->api = (struct api){.settings = fleet->settings};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (worker_open(own->settings, name, NULL, 0, &own->api.worker, &err) < 0 ||
+    if (worker_open(own->settings, name, &own->api.worker, &err) < 0 ||
         pool_open_as(own->directory, name, &own->api.pool, &err) < 0) {
         fprintf(stderr, "fleet: %s\n", err->message);
         _exit(1);

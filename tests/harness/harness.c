@@ -57,7 +57,7 @@ static int migrate(const struct harness *harness, struct error **err)
 static int open_worker(const struct harness *harness, const char *name, struct worker *worker,
                        struct error **err)
 {
-    if (worker_open(harness->settings, name, NULL, 0, worker, err) < 0)
+    if (worker_open(harness->settings, name, worker, err) < 0)
         return -1;
     runtimes_open_by(worker->runtimes, recorder_open);
     return 0;

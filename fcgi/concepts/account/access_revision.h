@@ -17,5 +17,3 @@ int access_revision_get(struct db *db, uint64_t *revision, struct error **err);
 /* Inside the transaction that makes such a change, as the last statement: the row is everybody's
  * and stays locked until the commit. */
 int access_revision_bump(struct db *db, struct error **err);
-
-extern const struct db_statement_list access_revision_statements;

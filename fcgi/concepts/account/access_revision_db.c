@@ -3,14 +3,11 @@
 
 #include <assert.h>
 
-static const struct db_statement get_statement = {
-    "access_revision.get", "SELECT revision FROM access_revision WHERE id = 1", true};
-static const struct db_statement bump_statement = {
-    "access_revision.bump", "UPDATE access_revision SET revision = revision + 1 WHERE id = 1",
-    false};
-
-static const struct db_statement *const statements[] = {&get_statement, &bump_statement};
-const struct db_statement_list access_revision_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(get_statement) = {"access_revision.get",
+                               "SELECT revision FROM access_revision WHERE id = 1", true};
+DB_STATEMENT(bump_statement) = {"access_revision.bump",
+                                "UPDATE access_revision SET revision = revision + 1 WHERE id = 1",
+                                false};
 
 int access_revision_get(struct db *db, uint64_t *revision, struct error **err)
 {

@@ -9,5 +9,3 @@
  * ended or its user is disabled. For principal_deinit(). */
 int access_teams_read(struct db *db, const char *credential_id, struct principal *principal,
                       struct error **err);
-
-extern const struct db_statement_list access_teams_statements;

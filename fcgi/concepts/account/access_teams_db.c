@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-static const struct db_statement of_key_statement = {
+DB_STATEMENT(of_key_statement) = {
     "access_teams.of_key",
     "SELECT t.id, t.slug, t.plan, m.role"
     " FROM api_keys k JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
@@ -14,16 +14,13 @@ static const struct db_statement of_key_statement = {
     " WHERE k.id = ? AND k.revoked_at_ms IS NULL AND COALESCE(k.expires_at_ms, ?) >= ?"
     " AND k.all_teams <> (r.team_id IS NOT NULL) LIMIT ?",
     true};
-static const struct db_statement of_login_statement = {
+DB_STATEMENT(of_login_statement) = {
     "access_teams.of_login",
     "SELECT t.id, t.slug, t.plan, m.role"
     " FROM logins l JOIN users u ON u.id = l.user_id AND u.disabled_at_ms IS NULL"
     " JOIN memberships m ON m.user_id = l.user_id JOIN teams t ON t.id = m.team_id"
     " WHERE l.id = ? AND l.idle_at_ms >= ? AND l.expires_at_ms >= ? LIMIT ?",
     true};
-
-static const struct db_statement *const statements[] = {&of_key_statement, &of_login_statement};
-const struct db_statement_list access_teams_statements = DB_STATEMENT_LIST(statements);
 
 int access_teams_read(struct db *db, const char *credential_id, struct principal *principal,
                       struct error **err)

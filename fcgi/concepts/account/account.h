@@ -108,6 +108,3 @@ int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct 
 int team_list(struct db *db, struct team **teams, unsigned *count, struct error **err);
 /* In force for the next request. Errors: ERR_NOT_FOUND (team), ERR_INVALID_REQUEST (plan). */
 int team_set_plan(struct db *db, const char *slug, const char *plan, struct error **err);
-
-extern const struct db_statement_list account_statements;
-extern const struct db_statement_list plan_statements;

@@ -7,38 +7,30 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-static const struct db_statement insert_team_statement = {
+DB_STATEMENT(insert_team_statement) = {
     "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)", false};
-static const struct db_statement get_team_statement = {
+DB_STATEMENT(get_team_statement) = {
     "team.get", "SELECT id, slug, plan FROM teams WHERE slug = ? AND removed_at_ms IS NULL", true};
-static const struct db_statement lock_team_statement = {
+DB_STATEMENT(lock_team_statement) = {
     "team.lock", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE", false};
-static const struct db_statement list_teams_statement = {
+DB_STATEMENT(list_teams_statement) = {
     "team.list",
     "SELECT id, slug, plan FROM teams WHERE removed_at_ms IS NULL ORDER BY slug LIMIT 100000",
     true};
-static const struct db_statement set_plan_statement = {
-    "team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?", false};
-static const struct db_statement insert_member_statement = {
+DB_STATEMENT(set_plan_statement) = {"team.set_plan", "UPDATE teams SET plan = ? WHERE slug = ?",
+                                    false};
+DB_STATEMENT(insert_member_statement) = {
     "team.insert_member",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, ?, ?)", false};
-static const struct db_statement insert_user_statement = {
+DB_STATEMENT(insert_user_statement) = {
     "user.insert",
     "INSERT INTO users (id, name, personal_team_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
 #define USER_COLUMNS                                                                              \
     "SELECT id, name, personal_team_id, disabled_at_ms, password_hash IS NOT NULL, totp_on FROM " \
     "users"
-static const struct db_statement get_user_statement = {"user.get", USER_COLUMNS " WHERE name = ?",
-                                                       true};
-static const struct db_statement list_users_statement = {
-    "user.list", USER_COLUMNS " ORDER BY name LIMIT 100000", true};
-
-static const struct db_statement *const statements[] = {
-    &insert_team_statement, &get_team_statement,  &list_teams_statement,
-    &set_plan_statement,    &lock_team_statement, &insert_member_statement,
-    &insert_user_statement, &get_user_statement,  &list_users_statement,
-};
-const struct db_statement_list account_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(get_user_statement) = {"user.get", USER_COLUMNS " WHERE name = ?", true};
+DB_STATEMENT(list_users_statement) = {"user.list", USER_COLUMNS " ORDER BY name LIMIT 100000",
+                                      true};
 
 /* --- teams --- */
 

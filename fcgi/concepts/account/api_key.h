@@ -173,7 +173,3 @@ int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *log
  * the key. The caller wipes it. */
 int ssh_token_make(const struct keyring *ring, const struct ssh_login *login, uint64_t ttl_s,
                    char token[SSH_TOKEN_SIZE], struct error **err);
-
-extern const struct db_statement_list api_key_statements;
-/* For sandlot-ssh. */
-extern const struct db_statement_list ssh_login_statements;

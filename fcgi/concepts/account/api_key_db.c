@@ -15,7 +15,7 @@
  * names its teams has a row in api_key_teams for each, and a key for every team has a row for each
  * team whose owner excluded it. A key stays valid when its user has left all of its teams, and is
  * invalid while its user is disabled. */
-static const struct db_statement find_statement = {
+DB_STATEMENT(find_statement) = {
     "api_key.find",
     "SELECT k.id, k.user_id, k.can_write, k.hash_key_id, k.hash, k.expires_at_ms, k.revoked_at_ms,"
     " k.last_used_at_ms, u.personal_team_id, t.id, t.slug, t.plan, m.role, k.all_teams,"
@@ -26,40 +26,40 @@ static const struct db_statement find_statement = {
     " LEFT JOIN teams t ON t.id = m.team_id AND k.all_teams <> (r.team_id IS NOT NULL)"
     " WHERE k.lookup = ? LIMIT ?",
     true};
-static const struct db_statement used_statement = {
+DB_STATEMENT(used_statement) = {
     "api_key.used",
     "UPDATE api_keys SET last_used_at_ms = ?"
     " WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)",
     false};
-static const struct db_statement member_statement = {
+DB_STATEMENT(member_statement) = {
     "api_key.member",
     "SELECT t.id, t.slug, t.plan FROM teams t JOIN memberships m ON m.team_id = t.id"
     " WHERE m.user_id = ? AND t.slug = ?",
     true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "api_key.insert",
     "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, hash,"
     " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 /* The user's row is locked, so that keys made at the same time cannot pass the bound together. */
-static const struct db_statement lock_user_statement = {
-    "api_key.lock_user", "SELECT id FROM users WHERE id = ? FOR UPDATE", false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(lock_user_statement) = {"api_key.lock_user",
+                                     "SELECT id FROM users WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(count_statement) = {
     "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
     true};
 /* API keys (key_) and SSH keys (ssk_) each for themselves: identifiers order one kind by time. */
-static const struct db_statement old_statement = {
+DB_STATEMENT(old_statement) = {
     "api_key.old",
     "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
     " ORDER BY id DESC LIMIT 1 OFFSET ?",
     true};
-static const struct db_statement trim_statement = {
+DB_STATEMENT(trim_statement) = {
     "api_key.trim",
     "DELETE FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
     " AND id <= ?",
     false};
-static const struct db_statement insert_team_statement = {
+DB_STATEMENT(insert_team_statement) = {
     "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
 
 #define LIST_COLUMNS                                                                    \
@@ -68,57 +68,42 @@ static const struct db_statement insert_team_statement = {
     " k.ssh_fingerprint, k.ssh_public_key, k.login_id IS NOT NULL"                      \
     " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
-static const struct db_statement list_statement = {
-    "api_key.list",
-    LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? AND k.user_id = ?"
-                 " ORDER BY k.id DESC, t.slug LIMIT ?",
-    true};
-static const struct db_statement get_statement = {
+DB_STATEMENT(list_statement) = {"api_key.list",
+                                LIST_COLUMNS
+                                " WHERE (k.ssh_public_key IS NOT NULL) = ? AND k.user_id = ?"
+                                " ORDER BY k.id DESC, t.slug LIMIT ?",
+                                true};
+DB_STATEMENT(get_statement) = {
     "api_key.get", LIST_COLUMNS " WHERE k.id = ? AND k.user_id = ? ORDER BY t.slug LIMIT ?", true};
-static const struct db_statement look_used_statement = {
-    "api_key.look_used",
-    "SELECT a.revision, k.last_used_at_ms FROM access_revision a"
-    " LEFT JOIN api_keys k ON k.id = ? WHERE a.id = 1",
-    true};
-static const struct db_statement list_all_statement = {
+DB_STATEMENT(look_used_statement) = {"api_key.look_used",
+                                     "SELECT a.revision, k.last_used_at_ms FROM access_revision a"
+                                     " LEFT JOIN api_keys k ON k.id = ? WHERE a.id = 1",
+                                     true};
+DB_STATEMENT(list_all_statement) = {
     "api_key.list_all",
     LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? ORDER BY k.id DESC, t.slug LIMIT ?",
     true};
-static const struct db_statement revoke_statement = {
+DB_STATEMENT(revoke_statement) = {
     "api_key.revoke",
     "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
     " WHERE id = ? AND user_id = ?",
     false};
-static const struct db_statement revoke_any_statement = {
+DB_STATEMENT(revoke_any_statement) = {
     "api_key.revoke_any",
     "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
     " WHERE id = ?",
     false};
 /* An expired key keeps its fingerprint until it is revoked or its owner adds it again. */
-static const struct db_statement free_fingerprint_statement = {
+DB_STATEMENT(free_fingerprint_statement) = {
     "api_key.free_fingerprint",
     "UPDATE api_keys SET ssh_fingerprint = NULL WHERE ssh_fingerprint = ? AND expires_at_ms <= ?",
     false};
-static const struct db_statement login_statement = {
-    "api_key.ssh_login",
-    "SELECT k.id, k.lookup, k.user_id, u.name FROM api_keys k"
-    " JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
-    " WHERE k.ssh_fingerprint = ? AND k.revoked_at_ms IS NULL"
-    " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)",
-    true};
-
-static const struct db_statement *const statements[] = {
-    &find_statement,      &used_statement,        &member_statement,
-    &insert_statement,    &insert_team_statement, &lock_user_statement,
-    &count_statement,     &old_statement,         &trim_statement,
-    &list_statement,      &list_all_statement,    &get_statement,
-    &revoke_statement,    &revoke_any_statement,  &free_fingerprint_statement,
-    &look_used_statement,
-};
-const struct db_statement_list api_key_statements = DB_STATEMENT_LIST(statements);
-
-static const struct db_statement *const login_statements[] = {&login_statement};
-const struct db_statement_list ssh_login_statements = DB_STATEMENT_LIST(login_statements);
+DB_STATEMENT(login_statement) = {"api_key.ssh_login",
+                                 "SELECT k.id, k.lookup, k.user_id, u.name FROM api_keys k"
+                                 " JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
+                                 " WHERE k.ssh_fingerprint = ? AND k.revoked_at_ms IS NULL"
+                                 " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)",
+                                 true};
 
 /* Append the team in three columns from first; nothing for NULL. */
 static void append_team(const struct db_rows *rows, unsigned first, struct team **teams,

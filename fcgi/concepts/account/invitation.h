@@ -47,5 +47,3 @@ int invitation_accept(struct db *db, const char *user_id, const struct invitatio
                       struct member *member, struct error **err);
 int invitation_decline(struct db *db, const char *user_id, const struct invitation *invitation,
                        struct error **err);
-
-extern const struct db_statement_list invitation_statements;

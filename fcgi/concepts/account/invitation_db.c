@@ -18,49 +18,41 @@
     " FROM team_invitations i JOIN teams t ON t.id = i.team_id"    \
     " JOIN users u ON u.id = i.user_id"                            \
     " LEFT JOIN users b ON b.id = i.invited_by WHERE i.expires_at_ms > ?"
-static const struct db_statement list_of_team_statement = {
-    "invitation.list_of_team", COLUMNS " AND i.team_id = ? ORDER BY u.name LIMIT ?", true};
-static const struct db_statement list_of_user_statement = {
-    "invitation.list_of_user", COLUMNS " AND i.user_id = ? ORDER BY t.slug LIMIT ?", true};
-static const struct db_statement get_statement = {
-    "invitation.get", COLUMNS " AND i.user_id = ? AND t.slug = ?", true};
+DB_STATEMENT(list_of_team_statement) = {"invitation.list_of_team",
+                                        COLUMNS " AND i.team_id = ? ORDER BY u.name LIMIT ?", true};
+DB_STATEMENT(list_of_user_statement) = {"invitation.list_of_user",
+                                        COLUMNS " AND i.user_id = ? ORDER BY t.slug LIMIT ?", true};
+DB_STATEMENT(get_statement) = {"invitation.get", COLUMNS " AND i.user_id = ? AND t.slug = ?", true};
 /* Expired rows go when the team or the user gets the next invitation, so neither has many. */
-static const struct db_statement purge_statement = {
+DB_STATEMENT(purge_statement) = {
     "invitation.purge",
     "DELETE FROM team_invitations WHERE (team_id = ? OR user_id = ?) AND expires_at_ms <= ?",
     false};
 /* The user's row is locked, so that two teams cannot exceed the bound together. */
-static const struct db_statement lock_user_statement = {
-    "invitation.lock_user", "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(lock_user_statement) = {"invitation.lock_user",
+                                     "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
+DB_STATEMENT(count_statement) = {
     "invitation.count",
     "SELECT (SELECT COUNT(*) FROM team_invitations WHERE team_id = ? AND user_id <> ?),"
     " (SELECT COUNT(*) FROM team_invitations WHERE user_id = ? AND team_id <> ?),"
     " EXISTS (SELECT 1 FROM memberships WHERE team_id = ? AND user_id = ?)",
     true};
-static const struct db_statement put_statement = {
+DB_STATEMENT(put_statement) = {
     "invitation.put",
     "INSERT INTO team_invitations (team_id, user_id, role, invited_by, expires_at_ms)"
     " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE role = VALUES(role),"
     " invited_by = VALUES(invited_by), expires_at_ms = VALUES(expires_at_ms)",
     false};
-static const struct db_statement withdraw_statement = {
+DB_STATEMENT(withdraw_statement) = {
     "invitation.withdraw",
     "DELETE FROM team_invitations"
     " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?) AND expires_at_ms > ?",
     false};
-static const struct db_statement end_statement = {
+DB_STATEMENT(end_statement) = {
     "invitation.end",
     "DELETE FROM team_invitations"
     " WHERE team_id = ? AND user_id = ? AND role = ? AND expires_at_ms > ?",
     false};
-
-static const struct db_statement *const statements[] = {
-    &list_of_team_statement, &list_of_user_statement, &get_statement,
-    &purge_statement,        &lock_user_statement,    &count_statement,
-    &put_statement,          &withdraw_statement,     &end_statement,
-};
-const struct db_statement_list invitation_statements = DB_STATEMENT_LIST(statements);
 
 static void read_invitation(const struct db_rows *rows, struct invitation *invitation)
 {

@@ -8,5 +8,3 @@
 /* Write down that the principal's key was used in the team, at most once in ten minutes for each
  * process. A sign-in and the personal team need no row. A failure is logged. */
 void key_use_note(struct db *db, const struct principal *principal, const char *team_id);
-
-extern const struct db_statement_list key_use_statements;

@@ -11,13 +11,11 @@
 #define RESOLUTION_MS ((int64_t)600 * 1000)
 #define PLACES        256
 
-static const struct db_statement note_statement = {
+DB_STATEMENT(note_statement) = {
     "key_use.note",
     "INSERT INTO api_key_uses (api_key_id, team_id, last_used_at_ms) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE last_used_at_ms = VALUES(last_used_at_ms)",
     false};
-static const struct db_statement *const statements[] = {&note_statement};
-const struct db_statement_list key_use_statements = DB_STATEMENT_LIST(statements);
 
 /* The rows that this process wrote last. Two pairs that share a place write more often, which is
  * harmless. */

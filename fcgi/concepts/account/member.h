@@ -30,5 +30,3 @@ int member_add(struct db *db, const char *team_id, const char *user_name, enum t
 int member_set_role(struct db *db, const char *team_id, const char *user_name, enum team_role role,
                     struct member *member, struct error **err);
 int member_remove(struct db *db, const char *team_id, const char *user_name, struct error **err);
-
-extern const struct db_statement_list member_statements;

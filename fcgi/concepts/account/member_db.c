@@ -8,47 +8,38 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-static const struct db_statement lock_statement = {
-    "member.lock", "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(lock_statement) = {"member.lock", "SELECT id FROM teams WHERE id = ? FOR UPDATE",
+                                false};
 #define MEMBER_COLUMNS                                        \
     "SELECT u.name, m.role, m.added_at_ms FROM memberships m" \
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?"
-static const struct db_statement list_statement = {"member.list",
-                                                   MEMBER_COLUMNS " ORDER BY u.name LIMIT ?", true};
-static const struct db_statement get_statement = {"member.get", MEMBER_COLUMNS " AND u.name = ?",
-                                                  true};
-static const struct db_statement count_statement = {
+DB_STATEMENT(list_statement) = {"member.list", MEMBER_COLUMNS " ORDER BY u.name LIMIT ?", true};
+DB_STATEMENT(get_statement) = {"member.get", MEMBER_COLUMNS " AND u.name = ?", true};
+DB_STATEMENT(count_statement) = {
     "member.count",
     "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
     " FROM memberships WHERE team_id = ?",
     true};
-static const struct db_statement personal_statement = {
+DB_STATEMENT(personal_statement) = {
     "member.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};
-static const struct db_statement forget_statement = {
+DB_STATEMENT(forget_statement) = {
     "member.forget_invitation",
     "DELETE FROM team_invitations"
     " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
     false};
-static const struct db_statement insert_statement = {
-    "member.insert",
-    "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
-    " SELECT id, ?, ?, ? FROM users WHERE name = ?",
-    false};
-static const struct db_statement update_statement = {
+DB_STATEMENT(insert_statement) = {"member.insert",
+                                  "INSERT INTO memberships (user_id, team_id, role, added_at_ms)"
+                                  " SELECT id, ?, ?, ? FROM users WHERE name = ?",
+                                  false};
+DB_STATEMENT(update_statement) = {
     "member.update",
     "UPDATE memberships SET role = ?"
     " WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
     false};
-static const struct db_statement delete_statement = {
+DB_STATEMENT(delete_statement) = {
     "member.delete",
     "DELETE FROM memberships WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
     false};
-
-static const struct db_statement *const statements[] = {
-    &lock_statement,   &list_statement,   &get_statement,    &count_statement,    &forget_statement,
-    &insert_statement, &update_statement, &delete_statement, &personal_statement,
-};
-const struct db_statement_list member_statements = DB_STATEMENT_LIST(statements);
 
 static void read_member(const struct db_rows *rows, struct member *member)
 {

@@ -10,15 +10,15 @@
 /* --- statements: one list of columns to read, and one UPDATE for each column --- */
 
 #define COLUMN_NAME(column, kind, least, most, check) ", " #column
-static const struct db_statement get_statement = {
+DB_STATEMENT(get_statement) = {
     "plan.get", "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans WHERE name = ?", true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(list_statement) = {
     "plan.list",
     "SELECT name" PLAN_COLUMNS(COLUMN_NAME) " FROM plans ORDER BY position, name LIMIT ?", true};
-static const struct db_statement lock_statement = {
-    "plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE", false};
+DB_STATEMENT(lock_statement) = {"plan.lock", "SELECT name FROM plans WHERE name = ? FOR UPDATE",
+                                false};
 
-static const struct db_statement copy_statement = {
+DB_STATEMENT(copy_statement) = {
     "plan.copy",
     "INSERT INTO plans (name, position" PLAN_COLUMNS(
         COLUMN_NAME) ")"
@@ -26,31 +26,20 @@ static const struct db_statement copy_statement = {
                          COLUMN_NAME) " FROM plans WHERE name = ?",
     false};
 /* Removed teams are no reason to keep it: they move to the first of the catalogue. */
-static const struct db_statement used_statement = {
+DB_STATEMENT(used_statement) = {
     "plan.used", "SELECT slug FROM teams WHERE plan = ? AND removed_at_ms IS NULL LIMIT 1", true};
-static const struct db_statement move_statement = {
+DB_STATEMENT(move_statement) = {
     "plan.move",
     "UPDATE teams SET plan = (SELECT name FROM plans WHERE name <> ? ORDER BY position LIMIT 1)"
     " WHERE plan = ? AND removed_at_ms IS NOT NULL",
     false};
-static const struct db_statement delete_statement = {"plan.delete",
-                                                     "DELETE FROM plans WHERE name = ?", false};
+DB_STATEMENT(delete_statement) = {"plan.delete", "DELETE FROM plans WHERE name = ?", false};
 
-#define UPDATE_STATEMENT(column, kind, least, most, check)        \
-    static const struct db_statement set_##column##_statement = { \
+#define UPDATE_STATEMENT(column, kind, least, most, check) \
+    DB_STATEMENT(set_##column##_statement) = {             \
         "plan.set_" #column, "UPDATE plans SET " #column " = ? WHERE name = ?", false};
 PLAN_COLUMNS(UPDATE_STATEMENT)
 
-#define UPDATE_POINTER(column, kind, least, most, check) , &set_##column##_statement
-static const struct db_statement *const statements[] = {
-    &get_statement,
-    &list_statement,
-    &lock_statement,
-    &copy_statement,
-    &used_statement,
-    &move_statement,
-    &delete_statement PLAN_COLUMNS(UPDATE_POINTER)};
-const struct db_statement_list plan_statements = DB_STATEMENT_LIST(statements);
 
 /* --- reading --- */
 

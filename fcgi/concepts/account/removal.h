@@ -15,5 +15,3 @@ int team_remove(struct db *db, const char *slug, struct error **err);
  * which nobody else is, are removed. Errors: ERR_NOT_FOUND (user, heir), ERR_LAST_OWNER (a team
  * that holds something would be left without an owner). */
 int user_remove(struct db *db, const char *name, const char *heir, struct error **err);
-
-extern const struct db_statement_list removal_statements;

@@ -6,9 +6,9 @@
 #include "account/access_revision.h"
 #include "base/clock.h"
 
-static const struct db_statement lock_team_statement = {
-    "removal.lock_team", "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
-static const struct db_statement holds_statement = {
+DB_STATEMENT(lock_team_statement) = {"removal.lock_team",
+                                     "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(holds_statement) = {
     "removal.holds",
     "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
     " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'),"
@@ -16,22 +16,22 @@ static const struct db_statement holds_statement = {
     " EXISTS (SELECT 1 FROM templates t JOIN template_versions v ON v.template_id = t.id"
     "  WHERE t.owner = ? AND v.state <> 'deleted')",
     true};
-static const struct db_statement personal_statement = {
+DB_STATEMENT(personal_statement) = {
     "removal.personal", "SELECT name FROM users WHERE personal_team_id = ? LIMIT 1", true};
-static const struct db_statement end_statement = {
+DB_STATEMENT(end_statement) = {
     "removal.end_team",
     "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?",
     false};
-static const struct db_statement drop_members_statement = {
-    "removal.drop_members", "DELETE FROM memberships WHERE team_id = ?", false};
-static const struct db_statement drop_keys_statement = {
-    "removal.drop_keys", "DELETE FROM api_key_teams WHERE team_id = ?", false};
-static const struct db_statement drop_invitations_statement = {
+DB_STATEMENT(drop_members_statement) = {"removal.drop_members",
+                                        "DELETE FROM memberships WHERE team_id = ?", false};
+DB_STATEMENT(drop_keys_statement) = {"removal.drop_keys",
+                                     "DELETE FROM api_key_teams WHERE team_id = ?", false};
+DB_STATEMENT(drop_invitations_statement) = {
     "removal.drop_invitations", "DELETE FROM team_invitations WHERE team_id = ?", false};
-static const struct db_statement lock_user_statement = {
-    "removal.lock_user", "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
+DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
+                                     "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
 /* Teams that are left without an owner, and whether others are in them. */
-static const struct db_statement owned_statement = {
+DB_STATEMENT(owned_statement) = {
     "removal.owned",
     "SELECT t.id, t.slug, (SELECT COUNT(*) FROM memberships o WHERE o.team_id = t.id) > 1"
     " FROM memberships m JOIN teams t ON t.id = m.team_id"
@@ -39,20 +39,12 @@ static const struct db_statement owned_statement = {
     "  WHERE o.team_id = t.id AND o.role = 'owner' AND o.user_id <> m.user_id)"
     " ORDER BY t.id LIMIT 10000",
     true};
-static const struct db_statement inherit_statement = {
+DB_STATEMENT(inherit_statement) = {
     "removal.inherit",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms) VALUES (?, ?, 'owner', ?)"
     " ON DUPLICATE KEY UPDATE role = 'owner'",
     false};
-static const struct db_statement drop_user_statement = {"removal.drop_user",
-                                                        "DELETE FROM users WHERE id = ?", false};
-
-static const struct db_statement *const statements[] = {
-    &lock_team_statement,    &holds_statement,     &personal_statement,         &end_statement,
-    &drop_members_statement, &drop_keys_statement, &lock_user_statement,        &owned_statement,
-    &inherit_statement,      &drop_user_statement, &drop_invitations_statement,
-};
-const struct db_statement_list removal_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(drop_user_statement) = {"removal.drop_user", "DELETE FROM users WHERE id = ?", false};
 
 /* --- teams --- */
 

@@ -26,5 +26,3 @@ int team_key_list(struct db *db, const char *team_id, const char *owner_id, stru
  * Errors: ERR_NOT_FOUND. */
 int team_key_exclude(struct db *db, const char *team_id, const char *owner_id, const char *key_id,
                      struct error **err);
-
-extern const struct db_statement_list team_key_statements;

@@ -14,7 +14,7 @@
 #define DOES_REACH " AND (k.all_teams <> (r.team_id IS NOT NULL))"
 #define IS_SEEN    " AND (k.all_teams = 0 OR s.team_id IS NOT NULL OR k.user_id = ?)"
 
-static const struct db_statement list_statement = {
+DB_STATEMENT(list_statement) = {
     "team_key.list",
     "SELECT k.id, u.name, k.name, k.ssh_public_key IS NOT NULL, k.can_write, k.all_teams,"
     " k.created_at_ms, k.expires_at_ms, IF(k.user_id = ?, k.last_used_at_ms, "
@@ -22,25 +22,20 @@ static const struct db_statement list_statement = {
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?" DOES_REACH IS_SEEN
     " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?) ORDER BY k.id DESC LIMIT ?",
     true};
-static const struct db_statement lock_statement = {
-    "team_key.lock",
-    "SELECT k.all_teams" REACHING " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN
-    " FOR UPDATE",
-    false};
-static const struct db_statement exclude_statement = {
+DB_STATEMENT(lock_statement) = {"team_key.lock",
+                                "SELECT k.all_teams" REACHING
+                                " WHERE m.team_id = ? AND k.id = ?" DOES_REACH IS_SEEN
+                                " FOR UPDATE",
+                                false};
+DB_STATEMENT(exclude_statement) = {
     "team_key.exclude", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
-static const struct db_statement leave_statement = {
+DB_STATEMENT(leave_statement) = {
     "team_key.leave", "DELETE FROM api_key_teams WHERE api_key_id = ? AND team_id = ?", false};
-static const struct db_statement revoke_statement = {
+DB_STATEMENT(revoke_statement) = {
     "team_key.revoke",
     "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL WHERE id = ? AND all_teams = 0"
     " AND NOT EXISTS (SELECT 1 FROM api_key_teams WHERE api_key_id = ?)",
     false};
-
-static const struct db_statement *const statements[] = {
-    &list_statement, &lock_statement, &exclude_statement, &leave_statement, &revoke_statement,
-};
-const struct db_statement_list team_key_statements = DB_STATEMENT_LIST(statements);
 
 int team_key_list(struct db *db, const char *team_id, const char *owner_id, struct team_key **keys,
                   unsigned *count, struct error **err)

@@ -39,5 +39,3 @@ struct usage {
  * size. The caller frees. */
 int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                struct usage **rows, size_t *count, struct error **err);
-
-extern const struct db_statement_list usage_statements;

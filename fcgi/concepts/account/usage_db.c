@@ -6,12 +6,12 @@
 #include "base/mem.h"
 
 /* A clock that was set back ends an interval where it began. */
-static const struct db_statement close_statement = {
+DB_STATEMENT(close_statement) = {
     "usage.close",
     "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
     " WHERE sandbox_id = ? AND ended_at_ms IS NULL AND kind <> ?",
     false};
-static const struct db_statement open_statement = {
+DB_STATEMENT(open_statement) = {
     "usage.open",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
     " started_at_ms) SELECT s.id, s.incarnation, s.team_id, ?, s.cpu, s.memory_mb, s.disk_gb, ?"
@@ -19,13 +19,13 @@ static const struct db_statement open_statement = {
     "   ON u.sandbox_id = s.id AND u.ended_at_ms IS NULL"
     " WHERE s.id = ? AND u.sandbox_id IS NULL",
     false};
-static const struct db_statement begin_statement = {
+DB_STATEMENT(begin_statement) = {
     "usage.begin",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
     " started_at_ms) VALUES (?, ?, ?, 'runtime', ?, ?, ?, ?)",
     false};
 /* What has ended and what goes on are looked up each by its own part of the index. */
-static const struct db_statement read_statement = {
+DB_STATEMENT(read_statement) = {
     "usage.read",
     "SELECT kind, cpu, memory_mb, disk_gb, COUNT(DISTINCT sandbox_id),"
     " CAST(SUM(LEAST(end_ms, ?) - GREATEST(started_at_ms, ?)) AS UNSIGNED) FROM ("
@@ -39,10 +39,6 @@ static const struct db_statement read_statement = {
     " ) u GROUP BY kind, cpu, memory_mb, disk_gb ORDER BY kind, cpu, memory_mb, disk_gb"
     " LIMIT 10000",
     true};
-
-static const struct db_statement *const statements[] = {&close_statement, &open_statement,
-                                                        &begin_statement, &read_statement};
-const struct db_statement_list usage_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kind_names[] = {
     [USAGE_RUNTIME] = "runtime", [USAGE_STORAGE] = "storage", [USAGE_NONE] = ""};

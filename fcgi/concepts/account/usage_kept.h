@@ -24,5 +24,3 @@ struct usage_total {
 };
 int usage_read_kept(struct db *db, const char *team_id, enum usage_kept kind, int64_t from_ms,
                     int64_t to_ms, struct usage_total *usage, struct error **err);
-
-extern const struct db_statement_list usage_kept_statements;

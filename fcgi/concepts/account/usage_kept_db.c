@@ -3,17 +3,17 @@
 
 #include "base/clock.h"
 
-static const struct db_statement begin_kept_statement = {
+DB_STATEMENT(begin_kept_statement) = {
     "usage.begin_kept",
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
     " size_mb, started_at_ms) VALUES (?, 0, ?, ?, 0, 0, ?, ?, ?)",
     false};
-static const struct db_statement end_kept_statement = {
+DB_STATEMENT(end_kept_statement) = {
     "usage.end_kept",
     "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
     " WHERE sandbox_id = ? AND incarnation = 0 AND ended_at_ms IS NULL",
     false};
-static const struct db_statement read_kept_statement = {
+DB_STATEMENT(read_kept_statement) = {
     "usage.read_kept",
     "SELECT COUNT(DISTINCT sandbox_id), CAST(COALESCE(SUM(span_ms), 0) AS UNSIGNED),"
     " CAST(COALESCE(SUM(span_ms * kept_mb), 0) AS UNSIGNED) FROM ("
@@ -28,10 +28,6 @@ static const struct db_statement read_kept_statement = {
     "     AND kind = ?"
     " ) u",
     true};
-
-static const struct db_statement *const statements[] = {&begin_kept_statement, &end_kept_statement,
-                                                        &read_kept_statement};
-const struct db_statement_list usage_kept_statements = DB_STATEMENT_LIST(statements);
 
 static const char *const kept_names[] = {
     [USAGE_CHECKPOINT] = "snapshot", [USAGE_VOLUME] = "volume"};

@@ -32,5 +32,3 @@ struct usage_run {
 };
 int usage_read_runs(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                     struct usage_run **runs, size_t *count, struct error **err);
-
-extern const struct db_statement_list usage_part_statements;

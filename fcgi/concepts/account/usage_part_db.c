@@ -23,7 +23,7 @@
     " CAST(SUM(" RUNS span " * u.memory_mb ELSE 0 END) AS UNSIGNED)," \
     " CAST(SUM(" RUNS "0 ELSE " span " * (u.size_mb + u.disk_gb * 1024) END) AS UNSIGNED)"
 
-static const struct db_statement sources_statement = {
+DB_STATEMENT(sources_statement) = {
     "usage.sources",
     "SELECT 0, u.sandbox_id," SUMS(
         "(u.end_ms - u.start_ms)") " FROM " INTERVALS
@@ -34,7 +34,7 @@ static const struct db_statement sources_statement = {
  * touches. */
 #define DAY_START "GREATEST(u.start_ms, d.day_ms)"
 #define DAY_END   "LEAST(u.end_ms, d.day_ms + 86400000)"
-static const struct db_statement days_statement = {
+DB_STATEMENT(days_statement) = {
     "usage.days",
     "WITH RECURSIVE d AS (SELECT CAST(? AS SIGNED) AS day_ms UNION ALL"
     "   SELECT day_ms + 86400000 FROM d WHERE day_ms + 86400000 < ?)"
@@ -45,15 +45,10 @@ static const struct db_statement days_statement = {
              " GROUP BY d.day_ms ORDER BY d.day_ms LIMIT ?",
     true};
 
-static const struct db_statement runs_statement = {
-    "usage.runs",
-    "SELECT u.start_ms, u.end_ms FROM " INTERVALS
-    " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?",
-    true};
-
-static const struct db_statement *const statements[] = {&sources_statement, &days_statement,
-                                                        &runs_statement};
-const struct db_statement_list usage_part_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(runs_statement) = {"usage.runs",
+                                "SELECT u.start_ms, u.end_ms FROM " INTERVALS
+                                " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?",
+                                true};
 
 static void read_parts(struct db_rows *rows, struct usage_part **parts, size_t *count)
 {

@@ -89,6 +89,3 @@ struct archive_report {
 };
 int archive_report(struct db *db, uint64_t after_s, struct archive_report *report,
                    struct error **err);
-
-extern const struct db_statement_list archive_statements, archive_due_statements,
-    archive_work_statements, archive_report_statements;

@@ -15,15 +15,14 @@
     " COALESCE(object_key, ''), COALESCE(upload, ''), plain_bytes, stored_bytes, attempts," \
     " kind, evicted_at_ms IS NOT NULL FROM archives"
 
-static const struct db_statement current_statement = {"archive.current",
-                                                      COLUMNS " WHERE current_of = ?", true};
-static const struct db_statement has_statement = {
+DB_STATEMENT(current_statement) = {"archive.current", COLUMNS " WHERE current_of = ?", true};
+DB_STATEMENT(has_statement) = {
     "archive.has", "SELECT 1 FROM archives WHERE current_of = ? AND state = 'whole'", true};
-static const struct db_statement promise_statement = {
+DB_STATEMENT(promise_statement) = {
     "archive.promise", "UPDATE archives SET promised_host_id = ?, evicted_at_ms = ? WHERE id = ?",
     false};
-static const struct db_statement evicted_statement = {
-    "archive.evicted", "UPDATE archives SET evicted_at_ms = ? WHERE id = ?", false};
+DB_STATEMENT(evicted_statement) = {"archive.evicted",
+                                   "UPDATE archives SET evicted_at_ms = ? WHERE id = ?", false};
 #define OUTDATE(rows)                                                                       \
     "UPDATE " rows " o LEFT JOIN archives a ON a.current_of = o.id SET o.archived = 0,"     \
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?," \
@@ -33,45 +32,38 @@ static const struct db_statement outdate_statements[ARCHIVE_KINDS] = {
     [ARCHIVE_CHECKPOINT] = {"archive.outdate_checkpoint", OUTDATE("checkpoints"), false},
 };
 
-static const struct db_statement *const everywhere[] = {
-    &current_statement,
-    &has_statement,
-    &promise_statement,
-    &evicted_statement,
-    &outdate_statements[ARCHIVE_SANDBOX],
-    &outdate_statements[ARCHIVE_CHECKPOINT],
-};
-const struct db_statement_list archive_statements = DB_STATEMENT_LIST(everywhere);
+DB_STATEMENTS(everywhere) = {&outdate_statements[ARCHIVE_SANDBOX],
+                             &outdate_statements[ARCHIVE_CHECKPOINT]};
 
 const struct lease_table archive_storing = LEASE_TEAMS_OWNED(
     "archives.storing", "archives", "id", "lease_until_ms", "state = 'storing'", "team_id");
 const struct lease_table archive_removing = LEASE_TEAMS_OWNED(
     "archives.removing", "archives", "id", "lease_until_ms", "state = 'removing'", "team_id");
 
-static const struct db_statement get_statement = {"archive.get", COLUMNS " WHERE id = ?", false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(get_statement) = {"archive.get", COLUMNS " WHERE id = ?", false};
+DB_STATEMENT(insert_statement) = {
     "archive.insert",
     "INSERT INTO archives (id, kind, object_id, current_of, team_id, state, incarnation,"
     " lease_owner, lease_until_ms, attempts, created_at_ms)"
     " VALUES (?, ?, ?, ?, ?, 'storing', ?, ?, ?, 1, ?)",
     false};
-static const struct db_statement begun_statement = {
+DB_STATEMENT(begun_statement) = {
     "archive.begun",
     "UPDATE archives SET object_key = ?, upload = ?, incarnation = ? WHERE id = ? AND"
     " lease_owner = ? AND state = 'storing'",
     false};
-static const struct db_statement whole_statement = {
+DB_STATEMENT(whole_statement) = {
     "archive.whole",
     "UPDATE archives SET state = 'whole', upload = NULL, plain_bytes = ?, stored_bytes = ?,"
     " failure = '', lease_until_ms = NULL, whole_at_ms = ? WHERE id = ? AND lease_owner = ?"
     " AND state = 'storing'",
     false};
-static const struct db_statement failed_statement = {
+DB_STATEMENT(failed_statement) = {
     "archive.failed",
     "UPDATE archives SET lease_until_ms = ?, failure = ? WHERE id = ? AND lease_owner = ?"
     " AND state <> 'whole'",
     false};
-static const struct db_statement drop_statement = {
+DB_STATEMENT(drop_statement) = {
     "archive.drop",
     "UPDATE archives a LEFT JOIN sandboxes s ON s.id = a.current_of"
     " LEFT JOIN checkpoints c ON c.id = a.current_of SET s.archived = 0, c.archived = 0,"
@@ -83,27 +75,27 @@ static const struct db_statement drop_statement = {
     "SELECT 1 FROM archives a JOIN " rows " o ON o.id = a.current_of" \
     " JOIN hosts h ON h.id = o.host_id"                               \
     " WHERE a.id = ? AND h.lost_at_ms IS NULL AND a.promised_host_id IS NULL"
-static const struct db_statement again_statement = {
+DB_STATEMENT(again_statement) = {
     "archive.may_be_made_again",
     MAY_BE_MADE_AGAIN("sandboxes") " UNION ALL " MAY_BE_MADE_AGAIN("checkpoints"), true};
-static const struct db_statement forget_statement = {
+DB_STATEMENT(forget_statement) = {
     "archive.forget", "DELETE FROM archives WHERE id = ? AND state = 'removing'", false};
-static const struct db_statement failing_statement = {
+DB_STATEMENT(failing_statement) = {
     "archive.failing",
     "SELECT COUNT(*) FROM archives WHERE state IN ('storing', 'removing')"
     " AND failure LIKE '" ARCHIVE_AT "%'",
     true};
-static const struct db_statement knows_statement = {
-    "archive.knows", "SELECT 1 FROM archives WHERE object_key = ?", true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(knows_statement) = {"archive.knows", "SELECT 1 FROM archives WHERE object_key = ?",
+                                 true};
+DB_STATEMENT(list_statement) = {
     "archive.list", COLUMNS " WHERE state = 'whole' AND id > ? ORDER BY id LIMIT ?", true};
 
-static const struct db_statement report_statement = {
+DB_STATEMENT(report_statement) = {
     "archive.report",
     "SELECT state, COUNT(*), COALESCE(SUM(stored_bytes), 0), COALESCE(MAX(whole_at_ms), 0),"
     " SUM(failure <> ''), kind, COUNT(evicted_at_ms) FROM archives GROUP BY state, kind",
     true};
-static const struct db_statement behind_statement = {
+DB_STATEMENT(behind_statement) = {
     "archive.behind",
     "SELECT COUNT(*), COALESCE(MIN(l.at_ms), 0) FROM ("
     " SELECT s.stopped_at_ms AS at_ms FROM sandboxes s LEFT JOIN archives a ON a.current_of = s.id"
@@ -114,24 +106,15 @@ static const struct db_statement behind_statement = {
     "   WHERE c.state = 'ready' AND c.archived <> 2 AND c.created_at_ms <= ?"
     "   AND COALESCE(a.state, '') <> 'whole') l",
     true};
-static const struct db_statement failure_statement = {
+DB_STATEMENT(failure_statement) = {
     "archive.failure",
     "SELECT failure FROM archives WHERE state <> 'whole' AND failure <> ''"
     " ORDER BY lease_until_ms DESC LIMIT 1",
     true};
 
-static const struct db_statement *const work[] = {
-    &archive_storing.line,  &archive_storing.due,  &archive_storing.take,  &archive_storing.renew,
-    &archive_removing.line, &archive_removing.due, &archive_removing.take, &archive_removing.renew,
-    &get_statement,         &insert_statement,     &begun_statement,       &whole_statement,
-    &failed_statement,      &drop_statement,       &again_statement,       &forget_statement,
-    &failing_statement,     &knows_statement,      &list_statement,
-};
-const struct db_statement_list archive_work_statements = DB_STATEMENT_LIST(work);
-
-static const struct db_statement *const reports[] = {&report_statement, &behind_statement,
-                                                     &failure_statement};
-const struct db_statement_list archive_report_statements = DB_STATEMENT_LIST(reports);
+DB_STATEMENTS(work) = {&archive_storing.line,  &archive_storing.due,   &archive_storing.take,
+                       &archive_storing.renew, &archive_removing.line, &archive_removing.due,
+                       &archive_removing.take, &archive_removing.renew};
 
 /* --- reading --- */
 

@@ -14,13 +14,13 @@
 #define CHECKPOINTS DUE("checkpoints", "ready", "created_at_ms")
 
 /* Both kinds take turns as one: a team with a thousand of either keeps no other waiting. */
-static const struct db_statement team_statement = {
-    "archive.due_team",
-    "SELECT t.id FROM teams t WHERE EXISTS (SELECT 1" SANDBOXES " AND o.team_id = t.id)"
-    " OR EXISTS (SELECT 1" CHECKPOINTS " AND o.team_id = t.id)"
-    " ORDER BY t.archive_turn_ms, t.id LIMIT 1",
-    true};
-static const struct db_statement oldest_statement = {
+DB_STATEMENT(team_statement) = {"archive.due_team",
+                                "SELECT t.id FROM teams t WHERE EXISTS (SELECT 1" SANDBOXES
+                                " AND o.team_id = t.id)"
+                                " OR EXISTS (SELECT 1" CHECKPOINTS " AND o.team_id = t.id)"
+                                " ORDER BY t.archive_turn_ms, t.id LIMIT 1",
+                                true};
+DB_STATEMENT(oldest_statement) = {
     "archive.due_oldest",
     "SELECT l.kind, l.id FROM ((SELECT 'sandbox' AS kind, o.id, o.stopped_at_ms AS at_ms" SANDBOXES
     " AND o.team_id = ? ORDER BY o.stopped_at_ms LIMIT 1)"
@@ -32,17 +32,11 @@ static const struct db_statement mark_statements[ARCHIVE_KINDS] = {
     [ARCHIVE_CHECKPOINT] = {"archive.mark_checkpoint",
                             "UPDATE checkpoints SET archived = ? WHERE id = ?", false},
 };
-static const struct db_statement turn_statement = {
-    "archive.turn", "UPDATE teams SET archive_turn_ms = ? WHERE id = ?", false};
+DB_STATEMENT(turn_statement) = {"archive.turn", "UPDATE teams SET archive_turn_ms = ? WHERE id = ?",
+                                false};
 
-static const struct db_statement *const statements[] = {
-    &team_statement,
-    &oldest_statement,
-    &mark_statements[ARCHIVE_SANDBOX],
-    &mark_statements[ARCHIVE_CHECKPOINT],
-    &turn_statement,
-};
-const struct db_statement_list archive_due_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&mark_statements[ARCHIVE_SANDBOX],
+                             &mark_statements[ARCHIVE_CHECKPOINT]};
 
 int archive_row_due(struct db *db, int64_t before_ms, enum archive_kind *kind, char id[ID_SIZE],
                     struct error **err)

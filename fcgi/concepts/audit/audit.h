@@ -92,7 +92,6 @@ int audit_refusal_count(struct db *db, const char *actor_id, bool *is_written, u
                         struct error **err);
 /* Forget actors that were not refused for a day. */
 int audit_refusal_purge(struct db *db, struct error **err);
-extern const struct db_statement_list audit_refusal_statements;
 
 /* What a list shows, newest first. NULL, "" and 0: whatever. */
 struct audit_filter {
@@ -104,5 +103,3 @@ struct audit_filter {
 /* Rows before the id (NULL: from the newest); the caller frees the array. */
 int audit_list(struct db *db, const struct audit_filter *filter, const char *before, unsigned limit,
                struct audit_entry **entries, unsigned *count, struct error **err);
-
-extern const struct db_statement_list audit_statements;

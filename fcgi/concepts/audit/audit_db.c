@@ -4,7 +4,7 @@
 #include "audit/audit_row.h"
 #include "base/mem.h"
 
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "audit.insert",
     "INSERT INTO audit_log (id, at_ms, team_id, action, resource, actor_kind, actor_id, user_id,"
     " address, request_id, result, error, begun_id, mac_key_id, mac)"
@@ -17,15 +17,10 @@ static const struct db_statement insert_statement = {
     " WHERE " where " a.id >= ? AND a.id < ? AND (? IS NULL OR a.action = ?)"                 \
     " AND (? IS NULL OR a.actor_id = ? OR a.user_id = ? OR u.name = ?)"                       \
     " ORDER BY a.id DESC LIMIT ?"
-static const struct db_statement list_statement = {"audit.list", LIST(""), true};
-static const struct db_statement list_team_statement = {"audit.list_team",
-                                                        LIST("a.team_id = ? AND"), true};
-static const struct db_statement list_resource_statement = {
+DB_STATEMENT(list_statement) = {"audit.list", LIST(""), true};
+DB_STATEMENT(list_team_statement) = {"audit.list_team", LIST("a.team_id = ? AND"), true};
+DB_STATEMENT(list_resource_statement) = {
     "audit.list_resource", LIST("a.resource = ? AND (? IS NULL OR a.team_id = ?) AND"), true};
-
-static const struct db_statement *const statements[] = {
-    &insert_statement, &list_statement, &list_team_statement, &list_resource_statement};
-const struct db_statement_list audit_statements = DB_STATEMENT_LIST(statements);
 
 int audit_row_insert(struct db *db, const struct audit_entry *entry, uint16_t mac_key_id,
                      const unsigned char mac[MAC_BYTES], struct error **err)

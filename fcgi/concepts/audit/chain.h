@@ -44,5 +44,3 @@ int audit_chain_verify(struct db *db, const struct keyring *ring, uint64_t ancho
 /* Let go of what the plans of the teams do not keep; what is no team's, or of one that is gone, is
  * kept as long as by the plan that keeps longest. *removed: rows. */
 int audit_retain(struct db *db, const struct keyring *ring, uint64_t *removed, struct error **err);
-
-extern const struct db_statement_list audit_chain_statements, audit_retain_statements;

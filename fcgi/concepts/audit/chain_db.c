@@ -8,45 +8,37 @@
 #define LINK_COLUMNS "c.seq, c.audit_id, c.team_id, c.at_ms, c.row_mac, c.hash_key_id, c.hash"
 #define LINK_COUNT   7
 
-static const struct db_statement last_statement = {
+DB_STATEMENT(last_statement) = {
     "audit_chain.last", "SELECT " LINK_COLUMNS " FROM audit_chain c ORDER BY c.seq DESC LIMIT 1",
     true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "audit_chain.insert",
     "INSERT INTO audit_chain (seq, audit_id, team_id, at_ms, row_mac, hash_key_id, hash)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement waiting_statement = {
-    "audit_chain.waiting",
-    "SELECT a.id, a.team_id, a.at_ms, a.mac FROM audit_log a"
-    " LEFT JOIN audit_chain c ON c.audit_id = a.id"
-    " WHERE a.id >= ? AND c.audit_id IS NULL ORDER BY a.id LIMIT ?",
-    true};
-static const struct db_statement count_statement = {
+DB_STATEMENT(waiting_statement) = {"audit_chain.waiting",
+                                   "SELECT a.id, a.team_id, a.at_ms, a.mac FROM audit_log a"
+                                   " LEFT JOIN audit_chain c ON c.audit_id = a.id"
+                                   " WHERE a.id >= ? AND c.audit_id IS NULL ORDER BY a.id LIMIT ?",
+                                   true};
+DB_STATEMENT(count_statement) = {
     "audit_chain.count_waiting",
     "SELECT COUNT(*) FROM audit_log a LEFT JOIN audit_chain c ON c.audit_id = a.id"
     " WHERE c.audit_id IS NULL",
     true};
-static const struct db_statement page_statement = {
-    "audit_chain.page",
-    "SELECT " LINK_COLUMNS ", a.mac_key_id, a.mac, " AUDIT_COLUMNS
-    " FROM audit_chain c LEFT JOIN audit_log a ON a.id = c.audit_id"
-    " WHERE c.seq > ? ORDER BY c.seq LIMIT ?",
-    true};
-static const struct db_statement pruned_statement = {
+DB_STATEMENT(page_statement) = {"audit_chain.page",
+                                "SELECT " LINK_COLUMNS ", a.mac_key_id, a.mac, " AUDIT_COLUMNS
+                                " FROM audit_chain c LEFT JOIN audit_log a ON a.id = c.audit_id"
+                                " WHERE c.seq > ? ORDER BY c.seq LIMIT ?",
+                                true};
+DB_STATEMENT(pruned_statement) = {
     "audit_chain.pruned",
     "SELECT CAST(resource AS UNSIGNED) FROM audit_log WHERE team_id = ? AND action = 'audit.prune'"
     " ORDER BY id DESC LIMIT 1",
     true};
-static const struct db_statement trimmed_statement = {
+DB_STATEMENT(trimmed_statement) = {
     "audit_chain.trimmed",
     "SELECT id FROM audit_log WHERE resource = ? AND action = 'audit.trim' LIMIT 1", true};
-
-static const struct db_statement *const statements[] = {
-    &last_statement, &insert_statement, &waiting_statement, &count_statement,
-    &page_statement, &pruned_statement, &trimmed_statement,
-};
-const struct db_statement_list audit_chain_statements = DB_STATEMENT_LIST(statements);
 
 static void copy_mac(unsigned char out[MAC_BYTES], const struct db_rows *rows, unsigned column)
 {

@@ -7,24 +7,20 @@
 #define REST_MS INT64_C(60000)
 #define KEPT_MS INT64_C(86400000)
 
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "audit.count_refusal",
     "UPDATE audit_refusals SET unwritten = unwritten + 1 WHERE actor_id = ? AND until_ms > ?",
     false};
-static const struct db_statement unwritten_statement = {
+DB_STATEMENT(unwritten_statement) = {
     "audit.unwritten_refusals", "SELECT unwritten FROM audit_refusals WHERE actor_id = ?", true};
-static const struct db_statement begin_statement = {
+DB_STATEMENT(begin_statement) = {
     "audit.begin_refusals",
     "INSERT INTO audit_refusals (actor_id, until_ms, unwritten) VALUES (?, ?, 0)"
     " ON DUPLICATE KEY UPDATE until_ms = VALUES(until_ms), unwritten = 0",
     false};
-static const struct db_statement purge_statement = {
+DB_STATEMENT(purge_statement) = {
     "audit.purge_refusals",
     "DELETE FROM audit_refusals WHERE until_ms < ? ORDER BY until_ms LIMIT 1000", false};
-
-static const struct db_statement *const statements[] = {&count_statement, &unwritten_statement,
-                                                        &begin_statement, &purge_statement};
-const struct db_statement_list audit_refusal_statements = DB_STATEMENT_LIST(statements);
 
 int audit_refusal_count(struct db *db, const char *actor_id, bool *is_written, uint64_t *unwritten,
                         struct error **err)

@@ -13,32 +13,25 @@
 #define BATCH  5000
 
 /* With the teams that are gone, and what is no team's. */
-static const struct db_statement teams_statement = {
+DB_STATEMENT(teams_statement) = {
     "audit.retain_teams",
     "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
     " UNION ALL SELECT DISTINCT a.team_id, (SELECT MAX(audit_days) FROM plans) FROM audit_log a"
     " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
     true};
 /* What was said of an earlier turn is no reason for another. */
-static const struct db_statement old_statement = {
+DB_STATEMENT(old_statement) = {
     "audit.retain_old",
     "SELECT id FROM audit_log WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
     true};
-static const struct db_statement prune_statement = {"audit.prune", "CALL audit_prune(?, ?, ?)",
-                                                    false};
-static const struct db_statement first_statement = {
+DB_STATEMENT(prune_statement) = {"audit.prune", "CALL audit_prune(?, ?, ?)", false};
+DB_STATEMENT(first_statement) = {
     "audit.retain_first",
     "SELECT c.seq FROM audit_chain c JOIN audit_log a ON a.id = c.audit_id ORDER BY c.seq LIMIT 1",
     true};
-static const struct db_statement oldest_statement = {
-    "audit.retain_oldest", "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1", true};
-static const struct db_statement trim_statement = {"audit.trim", "CALL audit_trim(?)", false};
-
-static const struct db_statement *const statements[] = {
-    &teams_statement, &old_statement,    &prune_statement,
-    &first_statement, &oldest_statement, &trim_statement,
-};
-const struct db_statement_list audit_retain_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(oldest_statement) = {"audit.retain_oldest",
+                                  "SELECT seq, at_ms FROM audit_chain ORDER BY seq LIMIT 1", true};
+DB_STATEMENT(trim_statement) = {"audit.trim", "CALL audit_trim(?)", false};
 
 struct retain {
     const struct keyring *ring;

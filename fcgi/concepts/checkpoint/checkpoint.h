@@ -106,5 +106,3 @@ int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct err
 
 /* How many a team has, those being made included. */
 int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err);
-
-extern const struct db_statement_list checkpoint_statements;

@@ -24,46 +24,45 @@
     " checkpoints n WHERE n.team_id = c.team_id AND n.name = c.name"                     \
     " AND n.version > c.version AND n.state = 'ready')) ORDER BY c.id DESC LIMIT ?"
 
-static const struct db_statement get_statement = {
-    "checkpoint.get", SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'", true};
-static const struct db_statement get_any_statement = {"checkpoint.get_any",
-                                                      SELECT_CHECKPOINT " WHERE c.id = ?", true};
-static const struct db_statement lock_statement = {
-    "checkpoint.lock", "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE", false};
-static const struct db_statement list_statement = {
+DB_STATEMENT(get_statement) = {"checkpoint.get",
+                               SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'ready'", true};
+DB_STATEMENT(get_any_statement) = {"checkpoint.get_any", SELECT_CHECKPOINT " WHERE c.id = ?", true};
+DB_STATEMENT(lock_statement) = {"checkpoint.lock",
+                                "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(list_statement) = {
     "checkpoint.list",
     SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready' AND c.id < ?" NEWEST_FIRST, true};
-static const struct db_statement list_of_sandbox_statement = {
+DB_STATEMENT(list_of_sandbox_statement) = {
     "checkpoint.list_of_sandbox",
     SELECT_CHECKPOINT " WHERE c.sandbox_id = ? AND c.state = 'ready' AND c.team_id = ?"
                       " AND c.id < ?" NEWEST_FIRST,
     true};
-static const struct db_statement find_statement = {
-    "checkpoint.find",
-    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.name = ? AND (? = 0 OR c.version = ?)"
-                      " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1",
-    true};
-static const struct db_statement list_tags_statement = {
-    "checkpoint.list_tags",
-    SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready'"
-                      " AND SUBSTRING_INDEX(c.name, ':', 1) = ?"
-                      " ORDER BY c.name, c.version DESC LIMIT 100000",
-    true};
-static const struct db_statement next_version_statement = {
+DB_STATEMENT(find_statement) = {"checkpoint.find",
+                                SELECT_CHECKPOINT
+                                " WHERE c.team_id = ? AND c.name = ? AND (? = 0 OR c.version = ?)"
+                                " AND c.state = 'ready' ORDER BY c.version DESC LIMIT 1",
+                                true};
+DB_STATEMENT(list_tags_statement) = {"checkpoint.list_tags",
+                                     SELECT_CHECKPOINT
+                                     " WHERE c.team_id = ? AND c.state = 'ready'"
+                                     " AND SUBSTRING_INDEX(c.name, ':', 1) = ?"
+                                     " ORDER BY c.name, c.version DESC LIMIT 100000",
+                                     true};
+DB_STATEMENT(next_version_statement) = {
     "checkpoint.next_version",
     "SELECT COALESCE(MAX(version), 0) + 1 FROM checkpoints WHERE team_id = ? AND name = ?", true};
 /* Both servers know this form of a shared lock. */
-static const struct db_statement hold_statement = {
+DB_STATEMENT(hold_statement) = {
     "checkpoint.hold",
     "SELECT host_id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking')"
     " LOCK IN SHARE MODE",
     false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "checkpoint.count",
     "SELECT COUNT(*) FROM checkpoints WHERE team_id = ? AND state IN ('creating', 'ready')"
     " AND NOT for_fork",
     true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "checkpoint.insert",
     "INSERT INTO checkpoints (id, team_id, created_by, sandbox_id, incarnation, name, state,"
     " template_slug, template_version_id, parent_id, cpu, memory_mb, disk_gb, size_mb, host_id,"
@@ -71,25 +70,24 @@ static const struct db_statement insert_statement = {
     " created_at_ms)"
     " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
     false};
-static const struct db_statement ready_statement = {
+DB_STATEMENT(ready_statement) = {
     "checkpoint.ready",
     "UPDATE checkpoints SET state = IF(for_fork, 'forking', 'ready'), size_mb = ?,"
     " lease_until_ms = ? WHERE id = ? AND state = 'creating'",
     false};
-static const struct db_statement size_statement = {
-    "checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?", true};
-static const struct db_statement made_in_statement = {
+DB_STATEMENT(size_statement) = {"checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?",
+                                true};
+DB_STATEMENT(made_in_statement) = {
     "checkpoint.made_in",
     "SELECT id FROM checkpoints WHERE sandbox_id = ? AND incarnation = ? AND state = 'creating'",
     true};
-static const struct db_statement deleting_statement = {
-    "checkpoint.deleting",
-    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
-    " WHERE id = ? AND state IN ('creating', 'ready', 'forking')",
-    false};
+DB_STATEMENT(deleting_statement) = {"checkpoint.deleting",
+                                    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
+                                    " WHERE id = ? AND state IN ('creating', 'ready', 'forking')",
+                                    false};
 /* The row and its sandbox's change in the same transaction, so no other state than this one is
  * ever seen of a checkpoint that somebody still makes. */
-static const struct db_statement abandoned_statement = {
+DB_STATEMENT(abandoned_statement) = {
     "checkpoint.abandoned",
     "SELECT c.id FROM checkpoints c JOIN sandboxes s ON s.id = c.sandbox_id"
     " WHERE c.state = 'creating' AND (s.incarnation <> c.incarnation OR"
@@ -99,69 +97,39 @@ static const struct db_statement abandoned_statement = {
     true};
 static const struct lease_table removals = LEASE_TEAMS(
     "checkpoints", "checkpoints", "id", "lease_until_ms", "state = 'deleting'", "team_id");
-static const struct db_statement in_use_statement = {
+DB_STATEMENT(in_use_statement) = {
     "checkpoint.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
     " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind IN ('create', 'fork')"
     " UNION ALL"
     " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1",
     true};
-static const struct db_statement forking_statement = {
+DB_STATEMENT(forking_statement) = {
     "checkpoint.forking",
     "SELECT 1 FROM checkpoints c JOIN sandboxes s ON s.snapshot_id = c.id"
     " JOIN operations o ON o.id = s.operation_id"
     " WHERE c.sandbox_id = ? AND c.for_fork AND o.kind = 'fork' LIMIT 1",
     true};
-static const struct db_statement made_from_statement = {
+DB_STATEMENT(made_from_statement) = {
     "checkpoint.made_from",
     "SELECT instance_name FROM sandboxes WHERE snapshot_id = ? AND state <> 'destroyed' LIMIT 1000",
     true};
-static const struct db_statement deleted_statement = {
-    "checkpoint.deleted",
-    "UPDATE checkpoints SET state = 'deleted', deleted_at_ms = ?"
-    " WHERE id = ? AND state = 'deleting'",
-    false};
-static const struct db_statement uses_instance_statement = {
+DB_STATEMENT(deleted_statement) = {"checkpoint.deleted",
+                                   "UPDATE checkpoints SET state = 'deleted', deleted_at_ms = ?"
+                                   " WHERE id = ? AND state = 'deleting'",
+                                   false};
+DB_STATEMENT(uses_instance_statement) = {
     "checkpoint.uses_instance",
     "SELECT 1 FROM checkpoints WHERE instance_name = ? AND host_id = ? AND state <> 'deleted'",
     true};
-static const struct db_statement of_instance_statement = {
+DB_STATEMENT(of_instance_statement) = {
     "checkpoint.of_instance",
     "SELECT id FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'", true};
-static const struct db_statement on_host_statement = {
+DB_STATEMENT(on_host_statement) = {
     "checkpoint.on_host",
     SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state = 'ready' LIMIT 1000000", true};
 
-static const struct db_statement *const statements[] = {
-    &get_statement,
-    &get_any_statement,
-    &lock_statement,
-    &list_statement,
-    &list_of_sandbox_statement,
-    &find_statement,
-    &list_tags_statement,
-    &next_version_statement,
-    &hold_statement,
-    &count_statement,
-    &insert_statement,
-    &ready_statement,
-    &size_statement,
-    &made_in_statement,
-    &deleting_statement,
-    &abandoned_statement,
-    &removals.line,
-    &removals.due,
-    &removals.take,
-    &removals.renew,
-    &in_use_statement,
-    &forking_statement,
-    &made_from_statement,
-    &deleted_statement,
-    &uses_instance_statement,
-    &of_instance_statement,
-    &on_host_statement,
-};
-const struct db_statement_list checkpoint_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&removals.line, &removals.due, &removals.take, &removals.renew};
 
 /* --- reading --- */
 

@@ -20,5 +20,3 @@ int checkpoint_fetch_begin(struct db *db, const struct checkpoint *checkpoint, s
  * other host has room, or the archive does not have it. */
 int checkpoint_leave_lost_host(struct worker *worker, const char *id, bool *going,
                                struct error **err);
-
-extern const struct db_statement_list checkpoint_move_statements;

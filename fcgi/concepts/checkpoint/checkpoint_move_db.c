@@ -5,7 +5,7 @@
 
 /* Each team has its turn, however many it has: those of a team that nothing is copied of come
  * first, and among them chance decides. */
-static const struct db_statement leaving_statement = {
+DB_STATEMENT(leaving_statement) = {
     "checkpoint_move.leaving",
     "SELECT l.id FROM (SELECT c.id, c.team_id, ROW_NUMBER() OVER (PARTITION BY c.team_id"
     "   ORDER BY c.id) AS n FROM hosts h JOIN checkpoints c ON c.host_id = h.id"
@@ -19,10 +19,10 @@ static const struct db_statement leaving_statement = {
               " ORDER BY EXISTS (SELECT 1 FROM moves m WHERE m.team_id = l.team_id"
               "   AND m.state = 'copying'), l.n, RAND() LIMIT ?",
     false};
-static const struct db_statement rehost_statement = {
+DB_STATEMENT(rehost_statement) = {
     "checkpoint_move.rehost",
     "UPDATE checkpoints SET host_id = ? WHERE id = ? AND host_id = ? AND state = 'ready'", false};
-static const struct db_statement in_use_statement = {
+DB_STATEMENT(in_use_statement) = {
     "checkpoint_move.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
     " WHERE s.snapshot_id = ? AND s.host_id = ? AND s.state = 'restoring'"
@@ -31,10 +31,6 @@ static const struct db_statement in_use_statement = {
     " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building'"
     "   AND v.attempts > 0 LIMIT 1",
     true};
-
-static const struct db_statement *const statements[] = {&leaving_statement, &rehost_statement,
-                                                        &in_use_statement};
-const struct db_statement_list checkpoint_move_statements = DB_STATEMENT_LIST(statements);
 
 int checkpoint_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                            char (*ids)[ID_SIZE], unsigned *count, struct error **err)

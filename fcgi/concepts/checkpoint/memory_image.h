@@ -26,5 +26,3 @@ int memory_image_drop(struct db *db, const char *id, struct error **err);
 
 /* What the images of a team take, in MiB. */
 int memory_image_used(struct db *db, const char *team_id, uint64_t *used_mb, struct error **err);
-
-extern const struct db_statement_list memory_image_statements;

@@ -7,12 +7,12 @@
 
 #define MIB_PER_GIB 1024
 
-static const struct db_statement exists_statement = {
-    "memory_image.exists", "SELECT 1 FROM memory_images WHERE id = ?", true};
-static const struct db_statement lock_user_statement = {
-    "memory_image.lock_user", "SELECT 1 FROM users WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(exists_statement) = {"memory_image.exists", "SELECT 1 FROM memory_images WHERE id = ?",
+                                  true};
+DB_STATEMENT(lock_user_statement) = {"memory_image.lock_user",
+                                     "SELECT 1 FROM users WHERE id = ? FOR UPDATE", false};
 /* A user has as much in all teams as the largest plan of them gives. */
-static const struct db_statement used_statement = {
+DB_STATEMENT(used_statement) = {
     "memory_image.used",
     "SELECT (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images"
     "   WHERE team_id = ?),"
@@ -20,21 +20,15 @@ static const struct db_statement used_statement = {
     " (SELECT COALESCE(MAX(p.paused_memory_gb), 0) FROM memberships m"
     "   JOIN teams t ON t.id = m.team_id JOIN plans p ON p.name = t.plan WHERE m.user_id = ?)",
     true};
-static const struct db_statement team_statement = {
+DB_STATEMENT(team_statement) = {
     "memory_image.team",
     "SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images WHERE team_id = ?",
     true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "memory_image.insert",
     "INSERT INTO memory_images (id, team_id, user_id, size_mb) VALUES (?, ?, ?, ?)", false};
-static const struct db_statement drop_statement = {"memory_image.drop",
-                                                   "DELETE FROM memory_images WHERE id = ?", false};
-
-static const struct db_statement *const statements[] = {
-    &exists_statement, &lock_user_statement, &used_statement,
-    &team_statement,   &insert_statement,    &drop_statement,
-};
-const struct db_statement_list memory_image_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(drop_statement) = {"memory_image.drop", "DELETE FROM memory_images WHERE id = ?",
+                                false};
 
 static int exceeded(uint64_t limit_mb, uint64_t used_mb, uint32_t size_mb, const char *owner,
                     struct error **err)

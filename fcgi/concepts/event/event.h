@@ -129,5 +129,3 @@ json_t *event_to_json(const struct event *event);
 
 /* {"events": [...], "last_id": "evt_..."}: from where to go on. A new reference. */
 json_t *event_page_to_json(const struct event *list, unsigned count, uint64_t last_id);
-
-extern const struct db_statement_list event_statements;

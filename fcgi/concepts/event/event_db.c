@@ -11,19 +11,19 @@
 #define PURGE_BATCH 2000
 #define TEAMS_MAX   100000
 
-static const struct db_statement add_statement = {
+DB_STATEMENT(add_statement) = {
     "event.add",
     "INSERT INTO event_outbox (team_id, kind, sandbox_id, data, at_ms) VALUES (?, ?, ?, ?, ?)",
     false};
 
-static const struct db_statement resting_statement = {
+DB_STATEMENT(resting_statement) = {
     "event.resting",
     "SELECT 1 FROM event_throttles WHERE subject = ? AND kind = ? AND until_ms > ?", true};
-static const struct db_statement again_statement = {
+DB_STATEMENT(again_statement) = {
     "event.again",
     "UPDATE event_throttles SET until_ms = ? WHERE subject = ? AND kind = ? AND until_ms <= ?",
     false};
-static const struct db_statement first_statement = {
+DB_STATEMENT(first_statement) = {
     "event.first", "INSERT IGNORE INTO event_throttles (subject, kind, until_ms) VALUES (?, ?, ?)",
     false};
 
@@ -31,28 +31,27 @@ static const struct db_statement first_statement = {
  * to its commit: that is what makes them safe to go on from. The rows to remove are found through
  * those inserted, never by a look at the outbox itself, where others' rows are not committed: a
  * scan, which the server prefers of a short table, would wait for them. */
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED",
     false};
-static const struct db_statement waiting_statement = {"event.waiting",
-                                                      "SELECT 1 FROM event_outbox LIMIT 1", true};
-static const struct db_statement move_statement = {
+DB_STATEMENT(waiting_statement) = {"event.waiting", "SELECT 1 FROM event_outbox LIMIT 1", true};
+DB_STATEMENT(move_statement) = {
     "event.move",
     "INSERT INTO events (seq, team_id, kind, sandbox_id, data, at_ms)"
     " SELECT seq, team_id, kind, sandbox_id, data, at_ms FROM event_outbox ORDER BY seq LIMIT ?",
     false};
-static const struct db_statement moved_statement = {
+DB_STATEMENT(moved_statement) = {
     "event.moved",
     "DELETE o FROM events e STRAIGHT_JOIN event_outbox o FORCE INDEX (PRIMARY) ON o.seq = e.seq"
     " WHERE e.id > ?",
     false};
-static const struct db_statement advance_statement = {
+DB_STATEMENT(advance_statement) = {
     "event.advance",
     "UPDATE event_sequencer SET last_id = (SELECT MAX(id) FROM events) WHERE one = 1", false};
 
-static const struct db_statement head_statement = {
-    "event.head", "SELECT last_id FROM event_sequencer WHERE one = 1", true};
-static const struct db_statement backlog_statement = {
+DB_STATEMENT(head_statement) = {"event.head", "SELECT last_id FROM event_sequencer WHERE one = 1",
+                                true};
+DB_STATEMENT(backlog_statement) = {
     "event.backlog",
     "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) FROM event_outbox",
     true};
@@ -62,76 +61,50 @@ static const struct db_statement backlog_statement = {
     "events e"
 #define OF_FILTER \
     " AND e.id > ? AND e.id <= ? AND e.at_ms >= ? AND (? = '' OR FIND_IN_SET(e.kind, ?))"
-static const struct db_statement list_statement = {"event.list",
-                                                   SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
-                                                                " WHERE e.team_id = ?" OF_FILTER
-                                                                " ORDER BY e.id LIMIT ?",
-                                                   true};
-static const struct db_statement list_of_sandbox_statement = {
+DB_STATEMENT(list_statement) = {"event.list",
+                                SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
+                                             " WHERE e.team_id = ?" OF_FILTER
+                                             " ORDER BY e.id LIMIT ?",
+                                true};
+DB_STATEMENT(list_of_sandbox_statement) = {
     "event.list_of_sandbox",
     SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
                  " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?",
     true};
 /* Not in the order of going on, so there is a bound to what is passed over. */
 #define PAGE_OF " AND FIND_IN_SET(e.kind, ?) AND (? = '' OR e.sandbox_id = ?) ORDER BY e.id"
-static const struct db_statement page_newest_statement = {
+DB_STATEMENT(page_newest_statement) = {
     "event.page_newest",
     SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
                  " DESC LIMIT ? OFFSET ?",
     true};
-static const struct db_statement page_oldest_statement = {
+DB_STATEMENT(page_oldest_statement) = {
     "event.page_oldest",
     SELECT_EVENT " JOIN teams t ON t.id = e.team_id WHERE e.team_id = ?" PAGE_OF
                  " LIMIT ? OFFSET ?",
     true};
-static const struct db_statement list_all_statement = {
-    "event.list_all",
-    SELECT_EVENT " STRAIGHT_JOIN teams t ON t.id = e.team_id"
-                 " WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?",
-    true};
+DB_STATEMENT(list_all_statement) = {"event.list_all",
+                                    SELECT_EVENT
+                                    " STRAIGHT_JOIN teams t ON t.id = e.team_id"
+                                    " WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?",
+                                    true};
 
-static const struct db_statement purge_old_statement = {
+DB_STATEMENT(purge_old_statement) = {
     "event.purge_old", "DELETE FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
 /* Of all events by their team, of the newest by their number. */
-static const struct db_statement teams_statement = {
-    "event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?", true};
-static const struct db_statement teams_since_statement = {
+DB_STATEMENT(teams_statement) = {"event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?",
+                                 true};
+DB_STATEMENT(teams_since_statement) = {
     "event.teams_since",
     "SELECT DISTINCT team_id FROM events FORCE INDEX (PRIMARY) WHERE id > ? LIMIT ?", true};
-static const struct db_statement bound_statement = {
+DB_STATEMENT(bound_statement) = {
     "event.bound", "SELECT id FROM events WHERE team_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
     true};
-static const struct db_statement purge_team_statement = {
+DB_STATEMENT(purge_team_statement) = {
     "event.purge_team", "DELETE FROM events WHERE team_id = ? AND id <= ? ORDER BY id LIMIT ?",
     false};
-static const struct db_statement purge_throttles_statement = {
+DB_STATEMENT(purge_throttles_statement) = {
     "event.purge_throttles", "DELETE FROM event_throttles WHERE until_ms < ? LIMIT ?", false};
-
-static const struct db_statement *const statements[] = {
-    &add_statement,
-    &resting_statement,
-    &again_statement,
-    &first_statement,
-    &lock_statement,
-    &waiting_statement,
-    &move_statement,
-    &moved_statement,
-    &advance_statement,
-    &head_statement,
-    &backlog_statement,
-    &list_statement,
-    &list_of_sandbox_statement,
-    &list_all_statement,
-    &page_newest_statement,
-    &page_oldest_statement,
-    &purge_old_statement,
-    &teams_statement,
-    &teams_since_statement,
-    &bound_statement,
-    &purge_team_statement,
-    &purge_throttles_statement,
-};
-const struct db_statement_list event_statements = DB_STATEMENT_LIST(statements);
 
 /* --- writing --- */
 

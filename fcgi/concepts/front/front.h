@@ -46,5 +46,3 @@ void front_differences_free(struct front_difference *list, unsigned count);
  * *fronts: how many others there are. */
 int front_compare(struct db *db, const struct settings *settings, struct front_difference **list,
                   unsigned *count, unsigned *fronts, struct error **err);
-
-extern const struct db_statement_list front_statements;

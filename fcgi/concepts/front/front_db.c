@@ -9,31 +9,24 @@
 #define THERE_MS (5 * 60 * (int64_t)1000)
 #define KEPT_MS  (24 * 60 * 60 * (int64_t)1000)
 
-static const struct db_statement keys_statement = {
+DB_STATEMENT(keys_statement) = {
     "front.keys", "SELECT key_id, fingerprint, in_use FROM keyring_keys ORDER BY key_id", true};
-static const struct db_statement add_key_statement = {
+DB_STATEMENT(add_key_statement) = {
     "front.add_key",
     "INSERT INTO keyring_keys (key_id, fingerprint, in_use, added_at_ms) VALUES (?, ?, ?, ?)"
     " ON DUPLICATE KEY UPDATE in_use = GREATEST(in_use, VALUES(in_use))",
     false};
-static const struct db_statement forget_key_statement = {
-    "front.forget_key", "DELETE FROM keyring_keys WHERE key_id = ?", false};
-static const struct db_statement put_statement = {
+DB_STATEMENT(forget_key_statement) = {"front.forget_key",
+                                      "DELETE FROM keyring_keys WHERE key_id = ?", false};
+DB_STATEMENT(put_statement) = {
     "front.put",
     "INSERT INTO fronts (name, settings, seen_at_ms) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE settings = VALUES(settings), seen_at_ms = VALUES(seen_at_ms)",
     false};
-static const struct db_statement drop_statement = {
-    "front.drop", "DELETE FROM fronts WHERE seen_at_ms < ?", false};
-static const struct db_statement list_statement = {
+DB_STATEMENT(drop_statement) = {"front.drop", "DELETE FROM fronts WHERE seen_at_ms < ?", false};
+DB_STATEMENT(list_statement) = {
     "front.list", "SELECT name, settings FROM fronts WHERE seen_at_ms > ? ORDER BY name LIMIT 1000",
     true};
-
-static const struct db_statement *const statements[] = {
-    &keys_statement, &add_key_statement, &forget_key_statement,
-    &put_statement,  &drop_statement,    &list_statement,
-};
-const struct db_statement_list front_statements = DB_STATEMENT_LIST(statements);
 
 int front_row_keys(struct db *db, struct front_key **keys, unsigned *count, struct error **err)
 {

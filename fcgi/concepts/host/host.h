@@ -196,6 +196,3 @@ int host_address_claim(struct db *db, uint32_t host_id, const char *instance_nam
 /* Give the address of an instance back; none held: success. host_id 0: on whichever host it is. */
 int host_address_release(struct db *db, uint32_t host_id, const char *instance_name,
                          struct error **err);
-
-extern const struct db_statement_list host_statements, host_condition_statements,
-    host_move_statements, host_pool_statements, host_size_statements;

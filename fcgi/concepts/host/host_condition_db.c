@@ -4,40 +4,33 @@
 #include "base/mem.h"
 #include "host/host.h"
 
-static const struct db_statement note_condition_statement = {
+DB_STATEMENT(note_condition_statement) = {
     "host.note_condition", "UPDATE hosts SET silent_since_ms = ?, down_since_ms = ? WHERE id = ?",
     false};
 /* Those that were given up for a while, not those that somebody works on for the first time. */
-static const struct db_statement hurry_statement = {
+DB_STATEMENT(hurry_statement) = {
     "host.hurry",
     "UPDATE operations o JOIN sandboxes s ON s.operation_id = o.id SET o.lease_until_ms = ?"
     " WHERE s.host_id = ? AND o.state = 'running' AND o.last_error <> '' AND o.lease_until_ms > ?",
     false};
-static const struct db_statement note_lost_statement = {
+DB_STATEMENT(note_lost_statement) = {
     "host.note_lost",
     "UPDATE hosts SET state = 'draining', lost_at_ms = ?, down_since_ms = COALESCE(down_since_ms, "
     "silent_since_ms, ?) WHERE id = ?",
     false};
-static const struct db_statement lost_sources_statement = {
-    "host.lost_sources", "DELETE FROM template_sources WHERE host_id = ?", false};
-static const struct db_statement lost_warm_statement = {
-    "host.lost_warm", "DELETE FROM warm_instances WHERE host_id = ?", false};
-static const struct db_statement lost_addresses_statement = {
+DB_STATEMENT(lost_sources_statement) = {"host.lost_sources",
+                                        "DELETE FROM template_sources WHERE host_id = ?", false};
+DB_STATEMENT(lost_warm_statement) = {"host.lost_warm",
+                                     "DELETE FROM warm_instances WHERE host_id = ?", false};
+DB_STATEMENT(lost_addresses_statement) = {
     "host.lost_addresses",
     "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL,"
     " holder = IF(holder IN (SELECT instance_name FROM warm_instances), NULL, holder)"
     " WHERE host_id = ?",
     false};
 
-static const struct db_statement is_lost_statement = {
+DB_STATEMENT(is_lost_statement) = {
     "host.is_lost", "SELECT 1 FROM hosts WHERE id = ? AND lost_at_ms IS NOT NULL", true};
-
-static const struct db_statement *const statements[] = {
-    &note_condition_statement, &hurry_statement,     &note_lost_statement,
-    &lost_sources_statement,   &lost_warm_statement, &lost_addresses_statement,
-    &is_lost_statement,
-};
-const struct db_statement_list host_condition_statements = DB_STATEMENT_LIST(statements);
 
 static struct db_value null_or_time(int64_t at_ms)
 {

@@ -29,51 +29,50 @@
     " h.used_vcpus, h.used_memory_mb, h.sandboxes," \
     " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
 
-static const struct db_statement get_statement = {
-    "host.get", "SELECT " COLUMNS " FROM hosts h WHERE h.id = ?", true};
-static const struct db_statement get_by_name_statement = {
-    "host.get_by_name", "SELECT " COLUMNS " FROM hosts h WHERE h.name = ?", true};
-static const struct db_statement list_statement = {
-    "host.list",
-    "SELECT " COLUMNS "," USED " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
-    " ORDER BY h.name LIMIT 10000",
-    true};
-static const struct db_statement set_state_statement = {
+DB_STATEMENT(get_statement) = {"host.get", "SELECT " COLUMNS " FROM hosts h WHERE h.id = ?", true};
+DB_STATEMENT(get_by_name_statement) = {"host.get_by_name",
+                                       "SELECT " COLUMNS " FROM hosts h WHERE h.name = ?", true};
+DB_STATEMENT(list_statement) = {"host.list",
+                                "SELECT " COLUMNS "," USED
+                                " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
+                                " ORDER BY h.name LIMIT 10000",
+                                true};
+DB_STATEMENT(set_state_statement) = {
     "host.set_state",
     "UPDATE hosts SET state = ?, leaving = 0"
     " WHERE name = ? AND lost_at_ms IS NULL AND state <> 'joining'",
     false};
-static const struct db_statement joined_statement = {
+DB_STATEMENT(joined_statement) = {
     "host.joined", "UPDATE hosts SET state = 'active' WHERE id = ? AND state = 'joining'", false};
-static const struct db_statement set_memory_low_statement = {
+DB_STATEMENT(set_memory_low_statement) = {
     "host.set_memory_low", "UPDATE hosts SET memory_low = ? WHERE id = ? AND memory_low <> ?",
     false};
 
 /* --- writing a host --- */
 
-static const struct db_statement lock_all_statement = {
+DB_STATEMENT(lock_all_statement) = {
     "host.lock_all",
     "SELECT id, name, address_range, relay_url, lost_at_ms FROM hosts ORDER BY id FOR UPDATE",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
     " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url, network,"
     " created_at_ms)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement update_statement = {
+DB_STATEMENT(update_statement) = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
     " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?,"
     " memory_overcommit = ?, relay_url = ?, network = ? WHERE name = ?",
     false};
-static const struct db_statement address_in_use_statement = {
+DB_STATEMENT(address_in_use_statement) = {
     "host.address_in_use",
     "SELECT address FROM host_addresses"
     " WHERE host_id = ? AND (holder IS NOT NULL OR policy_of IS NOT NULL) LIMIT 1",
     false};
-static const struct db_statement delete_addresses_statement = {
+DB_STATEMENT(delete_addresses_statement) = {
     "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ? LIMIT ?", false};
 
 /* The numbers 0 to 4095 as three hexadecimal digits. Recursive queries would do as well, but both
@@ -90,7 +89,7 @@ static const struct db_statement delete_addresses_statement = {
     " UNION ALL SELECT 9 UNION ALL SELECT 10 UNION ALL SELECT 11 UNION ALL SELECT 12"            \
     " UNION ALL SELECT 13 UNION ALL SELECT 14 UNION ALL SELECT 15)"
 #define NUMBER "(d2.n * 256 + d1.n * 16 + d0.n)"
-static const struct db_statement insert_addresses_statement = {
+DB_STATEMENT(insert_addresses_statement) = {
     "host.insert_addresses",
     "INSERT INTO host_addresses (host_id, address)"
     " SELECT CAST(? AS UNSIGNED), w.address FROM (SELECT CAST(? AS UNSIGNED) + " NUMBER
@@ -101,7 +100,7 @@ static const struct db_statement insert_addresses_statement = {
 /* --- placement --- */
 
 /* Where the version can be started: what a create draws from. */
-static const struct db_statement sources_statement = {
+DB_STATEMENT(sources_statement) = {
     "host.sources",
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
     " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
@@ -109,21 +108,21 @@ static const struct db_statement sources_statement = {
     true};
 /* Unlocked looks at who might have room, among a few and among all; the row that is written
  * decides. */
-static const struct db_statement drawn_statement = {
+DB_STATEMENT(drawn_statement) = {
     "host.drawn",
     "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
     " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 3",
     false};
-static const struct db_statement candidates_statement = {
+DB_STATEMENT(candidates_statement) = {
     "host.candidates",
     "SELECT h.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
     " WHERE t.template_version_id = ? AND (? = 0 OR h.id = ?) AND " HOST_HAS_ROOM
     " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 1000",
     false};
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE", false};
 /* A host that drains takes its own sandboxes back, and no new ones. */
-static const struct db_statement take_room_statement = {
+DB_STATEMENT(take_room_statement) = {
     "host.take_room",
     "UPDATE hosts SET used_vcpus = used_vcpus + CAST(? AS SIGNED),"
     " used_memory_mb = used_memory_mb + CAST(? AS SIGNED), sandboxes = sandboxes + 1"
@@ -132,60 +131,32 @@ static const struct db_statement take_room_statement = {
             " AND used_vcpus + CAST(? AS SIGNED) <= vcpus"
             " AND used_memory_mb + CAST(? AS SIGNED) <= " HOST_MEMORY_MB(""),
     false};
-static const struct db_statement give_room_statement = {
+DB_STATEMENT(give_room_statement) = {
     "host.give_room",
     "UPDATE hosts SET used_vcpus = used_vcpus - CAST(? AS SIGNED),"
     " used_memory_mb = used_memory_mb - CAST(? AS SIGNED), sandboxes = sandboxes - 1 WHERE id = ?",
     false};
 
-static const struct db_statement free_address_statement = {
+DB_STATEMENT(free_address_statement) = {
     "host.free_address",
     "SELECT address FROM host_addresses"
     " WHERE host_id = ? AND holder IS NULL AND policy_of IS NULL"
     " ORDER BY released_at_ms, address LIMIT 1 FOR UPDATE SKIP LOCKED",
     false};
-static const struct db_statement claim_address_statement = {
+DB_STATEMENT(claim_address_statement) = {
     "host.claim_address",
     "UPDATE host_addresses SET holder = ? WHERE host_id = ? AND address = ? AND holder IS NULL",
     false};
 
 /* The index starts with the host, so the few hosts are read first: never a look at each address. */
-static const struct db_statement held_statement = {
-    "host.held_addresses",
-    "SELECT STRAIGHT_JOIN a.host_id FROM hosts h"
-    " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?",
-    false};
-static const struct db_statement release_statement = {
-    "host.release_address",
-    "UPDATE host_addresses SET holder = NULL, released_at_ms = ?"
-    " WHERE host_id = ? AND holder = ?",
-    false};
-
-static const struct db_statement *const statements[] = {
-    &get_statement,
-    &get_by_name_statement,
-    &list_statement,
-    &set_state_statement,
-    &joined_statement,
-    &set_memory_low_statement,
-    &lock_all_statement,
-    &insert_statement,
-    &update_statement,
-    &address_in_use_statement,
-    &delete_addresses_statement,
-    &insert_addresses_statement,
-    &sources_statement,
-    &drawn_statement,
-    &candidates_statement,
-    &lock_statement,
-    &take_room_statement,
-    &give_room_statement,
-    &free_address_statement,
-    &claim_address_statement,
-    &held_statement,
-    &release_statement,
-};
-const struct db_statement_list host_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(held_statement) = {"host.held_addresses",
+                                "SELECT STRAIGHT_JOIN a.host_id FROM hosts h"
+                                " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?",
+                                false};
+DB_STATEMENT(release_statement) = {"host.release_address",
+                                   "UPDATE host_addresses SET holder = NULL, released_at_ms = ?"
+                                   " WHERE host_id = ? AND holder = ?",
+                                   false};
 
 /* --- reading --- */
 

@@ -7,11 +7,11 @@
 #include "host/host.h"
 #include "host/host_answers.h"
 
-static const struct db_statement move_address_statement = {
+DB_STATEMENT(move_address_statement) = {
     "host.move_address", "UPDATE host_addresses SET host_id = ? WHERE host_id = ? AND holder = ?",
     false};
 /* One whose disks are nearly full or promised is none, whatever its memory. */
-static const struct db_statement targets_statement = {
+DB_STATEMENT(targets_statement) = {
     "host.move_targets",
     "SELECT h.id, h.address_range, COALESCE(h.network, '') FROM hosts h"
     " LEFT JOIN host_pools p ON p.host_id = h.id WHERE h.id <> ? AND (? = 0 OR h.id = ?)"
@@ -25,13 +25,13 @@ static const struct db_statement targets_statement = {
               " ORDER BY CAST(h.memory_mb AS SIGNED) - h.used_memory_mb DESC, h.id LIMIT 10000",
     true};
 
-static const struct db_statement leave_statement = {
+DB_STATEMENT(leave_statement) = {
     "host.leave", "UPDATE hosts SET leaving = ? WHERE name = ? AND state = 'draining'", false};
 
-static const struct db_statement lock_leaving_statement = {
+DB_STATEMENT(lock_leaving_statement) = {
     "host.lock_leaving", "SELECT id, state FROM hosts WHERE name = ? FOR UPDATE", false};
 /* With its row locked nothing new comes. */
-static const struct db_statement left_statement = {
+DB_STATEMENT(left_statement) = {
     "host.left",
     "SELECT (SELECT COUNT(*) FROM sandboxes WHERE host_id = ? AND state <> 'destroyed'),"
     " (SELECT COUNT(*) FROM checkpoints WHERE host_id = ? AND state <> 'deleted'),"
@@ -56,12 +56,9 @@ static const struct db_statement forget_statements[] = {
     {"host.forget", "DELETE FROM hosts WHERE id = ?", false},
 };
 
-static const struct db_statement *const statements[] = {
-    &move_address_statement, &targets_statement,    &leave_statement,      &lock_leaving_statement,
-    &left_statement,         &forget_statements[0], &forget_statements[1], &forget_statements[2],
-    &forget_statements[3],   &forget_statements[4], &forget_statements[5], &forget_statements[6],
-};
-const struct db_statement_list host_move_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&forget_statements[0], &forget_statements[1], &forget_statements[2],
+                             &forget_statements[3], &forget_statements[4], &forget_statements[5],
+                             &forget_statements[6]};
 
 int host_address_move(struct db *db, uint32_t from_host, uint32_t to_host,
                       const char *instance_name, struct error **err)

@@ -5,16 +5,16 @@
 /* Room on a disk comes back when somebody deletes something. */
 #define STORAGE_RETRY_S 60
 
-static const struct db_statement lock_pool_statement = {
+DB_STATEMENT(lock_pool_statement) = {
     "host.lock_pool",
     "SELECT p.total_mb, p.used_mb, p.promised_gb,"
     " (SELECT h.disk_overcommit FROM hosts h WHERE h.id = p.host_id)"
     " FROM host_pools p WHERE p.host_id = ? FOR UPDATE",
     false};
-static const struct db_statement promise_statement = {
+DB_STATEMENT(promise_statement) = {
     "host.promise_disk", "UPDATE host_pools SET promised_gb = promised_gb + ? WHERE host_id = ?",
     false};
-static const struct db_statement promised_statement = {
+DB_STATEMENT(promised_statement) = {
     "host.promised_disk",
     "SELECT (SELECT CAST(COALESCE(SUM(disk_gb), 0) AS UNSIGNED) FROM sandboxes"
     "   WHERE host_id = ? AND state <> 'destroyed')"
@@ -25,24 +25,18 @@ static const struct db_statement promised_statement = {
     "   WHERE COALESCE(s.host_id, c.host_id) = ?)",
     false};
 /* An insert looks at the row of the host, which a create locks before that of the pool. */
-static const struct db_statement update_pool_statement = {
+DB_STATEMENT(update_pool_statement) = {
     "host.update_pool",
     "UPDATE host_pools SET total_mb = ?, used_mb = ?, promised_gb = ?, measured_at_ms = ?"
     " WHERE host_id = ?",
     false};
-static const struct db_statement insert_pool_statement = {
+DB_STATEMENT(insert_pool_statement) = {
     "host.insert_pool",
     "INSERT INTO host_pools (total_mb, used_mb, promised_gb, measured_at_ms, host_id)"
     " VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE total_mb = VALUES(total_mb),"
     " used_mb = VALUES(used_mb), promised_gb = VALUES(promised_gb),"
     " measured_at_ms = VALUES(measured_at_ms)",
     false};
-
-static const struct db_statement *const statements[] = {
-    &lock_pool_statement,   &promise_statement,     &promised_statement,
-    &update_pool_statement, &insert_pool_statement,
-};
-const struct db_statement_list host_pool_statements = DB_STATEMENT_LIST(statements);
 
 static int insufficient_storage(struct error **err, const char *message)
 {

@@ -10,22 +10,17 @@
 #define MEMORY "memory_mb * LEAST(memory_overcommit, 100) DIV 100"
 #define HOSTS  " FROM hosts WHERE state <> 'joining' AND lost_at_ms IS NULL"
 
-static const struct db_statement set_processors_statement = {
-    "host.set_processors", "UPDATE hosts SET processors = ? WHERE id = ?", false};
-static const struct db_statement largest_statement = {
-    "host.largest",
-    "SELECT CAST(COALESCE(MAX(" CPU "), 0) AS UNSIGNED),"
-    " CAST(COALESCE(MAX(" MEMORY "), 0) AS UNSIGNED)" HOSTS,
-    true};
-static const struct db_statement fits_statement = {
-    "host.size_fits",
-    "SELECT 1" HOSTS " AND " CPU " >= CAST(? AS UNSIGNED) AND " MEMORY " >= CAST(? AS UNSIGNED)"
-    " LIMIT 1",
-    true};
-
-static const struct db_statement *const statements[] = {&set_processors_statement,
-                                                        &largest_statement, &fits_statement};
-const struct db_statement_list host_size_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(set_processors_statement) = {"host.set_processors",
+                                          "UPDATE hosts SET processors = ? WHERE id = ?", false};
+DB_STATEMENT(largest_statement) = {"host.largest",
+                                   "SELECT CAST(COALESCE(MAX(" CPU "), 0) AS UNSIGNED),"
+                                   " CAST(COALESCE(MAX(" MEMORY "), 0) AS UNSIGNED)" HOSTS,
+                                   true};
+DB_STATEMENT(fits_statement) = {"host.size_fits",
+                                "SELECT 1" HOSTS " AND " CPU " >= CAST(? AS UNSIGNED) AND " MEMORY
+                                " >= CAST(? AS UNSIGNED)"
+                                " LIMIT 1",
+                                true};
 
 /* Hosts are seldom added or removed, and each create asks. */
 static struct {

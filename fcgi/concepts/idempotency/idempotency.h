@@ -82,5 +82,3 @@ int idempotency_release(struct db *db, const struct idempotency *idempotency, st
 
 /* Drop rows older than IDEMPOTENCY_KEEP_MS. */
 int idempotency_purge(struct db *db, struct error **err);
-
-extern const struct db_statement_list idempotency_statements;

@@ -15,65 +15,58 @@
 #define TRIM_SIZE       16384
 #define TRIM_SELDOM     32
 
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "idempotency.insert",
     "INSERT INTO idempotency_keys (id, user_id, method, path, idempotency_key, body_key_id,"
     " body_mac, state, attempt, attempts, lease_until_ms, created_at_ms)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, 1, ?, ?)",
     false};
-static const struct db_statement get_statement = {
+DB_STATEMENT(get_statement) = {
     "idempotency.get",
     "SELECT id, body_key_id, body_mac, state, attempts, lease_until_ms, made_id, status,"
     " answer_sealed, created_at_ms FROM idempotency_keys"
     " WHERE user_id = ? AND method = ? AND path = ? AND idempotency_key = ? FOR UPDATE",
     false};
-static const struct db_statement take_statement = {
+DB_STATEMENT(take_statement) = {
     "idempotency.take",
     "UPDATE idempotency_keys SET attempt = ?, attempts = attempts + 1, lease_until_ms = ?"
     " WHERE id = ?",
     false};
-static const struct db_statement attach_statement = {
+DB_STATEMENT(attach_statement) = {
     "idempotency.attach",
     "UPDATE idempotency_keys SET made_id = ? WHERE id = ? AND attempt = ? AND state = 'running'",
     false};
-static const struct db_statement finish_statement = {
+DB_STATEMENT(finish_statement) = {
     "idempotency.finish",
     "UPDATE idempotency_keys SET state = 'done', status = ?, answer_sealed = ?, answer_bytes = ?, "
     "made_id = ?"
     " WHERE id = ? AND attempt = ? AND state = 'running'",
     false};
-static const struct db_statement abandon_statement = {
+DB_STATEMENT(abandon_statement) = {
     "idempotency.abandon",
     "UPDATE idempotency_keys SET lease_until_ms = 0 WHERE id = ? AND attempt = ? AND"
     " state = 'running'",
     false};
-static const struct db_statement release_statement = {
+DB_STATEMENT(release_statement) = {
     "idempotency.release",
     "DELETE FROM idempotency_keys WHERE id = ? AND attempt = ? AND state = 'running'"
     " AND made_id IS NULL",
     false};
-static const struct db_statement delete_statement = {
-    "idempotency.delete", "DELETE FROM idempotency_keys WHERE id = ?", false};
-static const struct db_statement purge_statement = {
+DB_STATEMENT(delete_statement) = {"idempotency.delete", "DELETE FROM idempotency_keys WHERE id = ?",
+                                  false};
+DB_STATEMENT(purge_statement) = {
     "idempotency.purge", "DELETE FROM idempotency_keys WHERE created_at_ms < ? LIMIT 1000", false};
 
 /* Both read the index of users alone. */
-static const struct db_statement use_statement = {
+DB_STATEMENT(use_statement) = {
     "idempotency.use",
     "SELECT COUNT(*), COALESCE(SUM(answer_bytes), 0) FROM idempotency_keys WHERE user_id = ?",
     true};
-static const struct db_statement trim_statement = {
+DB_STATEMENT(trim_statement) = {
     "idempotency.trim",
     "DELETE FROM idempotency_keys WHERE user_id = ? AND lease_until_ms < ? ORDER BY created_at_ms "
     "LIMIT ?",
     false};
-
-static const struct db_statement *const statements[] = {
-    &use_statement,     &trim_statement,   &insert_statement, &get_statement,
-    &take_statement,    &attach_statement, &finish_statement, &abandon_statement,
-    &release_statement, &delete_statement, &purge_statement,
-};
-const struct db_statement_list idempotency_statements = DB_STATEMENT_LIST(statements);
 
 void idempotency_deinit(struct idempotency *idempotency)
 {

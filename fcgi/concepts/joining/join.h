@@ -78,5 +78,3 @@ int join_forget(struct db *db, const char *name, bool *forgotten, struct error *
 
 /* Drop tokens that nobody has shown in time. */
 int join_purge(struct db *db, struct error **err);
-
-extern const struct db_statement_list join_statements;

@@ -12,46 +12,44 @@
 /* What nobody has shown is told to be too old for so long. */
 #define KEPT_MS (24 * 60 * 60 * (int64_t)1000)
 
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "join.lock",
     "SELECT " COLUMNS
     ", hash_key_id, hash, machine, sealed FROM host_joins WHERE id = ? FOR UPDATE",
     false};
-static const struct db_statement get_statement = {
-    "join.get", "SELECT " COLUMNS " FROM host_joins WHERE id = ?", true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(get_statement) = {"join.get", "SELECT " COLUMNS " FROM host_joins WHERE id = ?", true};
+DB_STATEMENT(list_statement) = {
     "join.list",
     "SELECT " COLUMNS " FROM host_joins WHERE state <> 'active' ORDER BY name LIMIT 10000", true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "join.insert",
     "INSERT INTO host_joins (id, name, state, since_ms, expires_at_ms, options, hash_key_id, hash,"
     " sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement take_statement = {
+DB_STATEMENT(take_statement) = {
     "join.take",
     "UPDATE host_joins SET state = 'taken', since_ms = ?, expires_at_ms = ?, address = ?,"
     " machine = ? WHERE id = ? AND state = 'waiting'",
     false};
-static const struct db_statement offer_statement = {
+DB_STATEMENT(offer_statement) = {
     "join.offer",
     "UPDATE host_joins SET state = 'trial', since_ms = ?, lease_until_ms = 0"
     " WHERE id = ? AND state = 'taken'",
     false};
-static const struct db_statement fail_statement = {
+DB_STATEMENT(fail_statement) = {
     "join.fail", "UPDATE host_joins SET failure = ? WHERE id = ? AND state = 'trial'", false};
-static const struct db_statement done_statement = {
+DB_STATEMENT(done_statement) = {
     "join.done",
     "UPDATE host_joins SET state = 'active', since_ms = ?, failure = '', sealed = NULL"
     " WHERE id = ? AND state = 'trial'",
     false};
-static const struct db_statement is_tried_statement = {
+DB_STATEMENT(is_tried_statement) = {
     "join.is_tried", "SELECT 1 FROM host_joins WHERE id = ? AND state = 'trial'", true};
-static const struct db_statement forget_statement = {
-    "join.forget", "DELETE FROM host_joins WHERE name = ?", false};
-static const struct db_statement purge_statement = {
+DB_STATEMENT(forget_statement) = {"join.forget", "DELETE FROM host_joins WHERE name = ?", false};
+DB_STATEMENT(purge_statement) = {
     "join.purge", "DELETE FROM host_joins WHERE state = 'waiting' AND expires_at_ms < ? LIMIT 1000",
     false};
-static const struct db_statement origins_statement = {
+DB_STATEMENT(origins_statement) = {
     "join.origins",
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
     " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
@@ -60,12 +58,7 @@ static const struct db_statement origins_statement = {
 static const struct lease_table trials =
     LEASE_TABLE_OWNED("host_joins", "id", "lease_until_ms", "state = 'trial'");
 
-static const struct db_statement *const statements[] = {
-    &lock_statement,  &get_statement,     &list_statement, &insert_statement,   &take_statement,
-    &offer_statement, &fail_statement,    &done_statement, &is_tried_statement, &forget_statement,
-    &purge_statement, &origins_statement, &trials.due,     &trials.take,        &trials.renew,
-};
-const struct db_statement_list join_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&trials.due, &trials.take, &trials.renew};
 
 void join_row_deinit(struct join_row *row)
 {

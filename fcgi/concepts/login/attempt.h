@@ -33,5 +33,3 @@ int attempt_refund_confirm(struct db *db, const char *user_name, struct error **
 
 /* Drop rows that say nothing any more, at most a thousand a call. */
 int attempt_purge(struct db *db, struct error **err);
-
-extern const struct db_statement_list attempt_statements;

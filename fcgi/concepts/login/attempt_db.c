@@ -10,23 +10,19 @@
 
 #define SUBJECT_SIZE 129
 
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "attempt.insert", "INSERT IGNORE INTO login_attempts (subject, due_at_ms) VALUES (?, 0)",
     false};
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "attempt.lock", "SELECT due_at_ms FROM login_attempts WHERE subject = ? FOR UPDATE", false};
-static const struct db_statement charge_statement = {
+DB_STATEMENT(charge_statement) = {
     "attempt.charge", "UPDATE login_attempts SET due_at_ms = ? WHERE subject = ?", false};
-static const struct db_statement refund_statement = {
+DB_STATEMENT(refund_statement) = {
     "attempt.refund", "UPDATE login_attempts SET due_at_ms = due_at_ms - ? WHERE subject = ?",
     false};
-static const struct db_statement purge_statement = {
+DB_STATEMENT(purge_statement) = {
     "attempt.purge", "DELETE FROM login_attempts WHERE due_at_ms < ? ORDER BY due_at_ms LIMIT 1000",
     false};
-
-static const struct db_statement *const statements[] = {
-    &insert_statement, &lock_statement, &charge_statement, &refund_statement, &purge_statement};
-const struct db_statement_list attempt_statements = DB_STATEMENT_LIST(statements);
 
 /* So many at once, and then one in interval_ms. */
 struct rate {

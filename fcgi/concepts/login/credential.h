@@ -69,5 +69,3 @@ int credential_reset(struct db *db, const char *user_id, struct error **err);
 /* A disabled user does not sign in, and neither sign-ins nor keys are of use. */
 int credential_disable(struct db *db, const char *user_id, struct error **err);
 int credential_enable(struct db *db, const char *user_id, struct error **err);
-
-extern const struct db_statement_list credential_statements;

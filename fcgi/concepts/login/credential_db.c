@@ -10,53 +10,41 @@
 #define CREDENTIAL_COLUMNS                                                                   \
     "SELECT id, name, credentials_epoch, disabled_at_ms, password_hash, totp_on, totp_step," \
     " totp_sealed FROM users"
-static const struct db_statement get_statement = {"credential.get",
-                                                  CREDENTIAL_COLUMNS " WHERE name = ?", true};
-static const struct db_statement get_by_id_statement = {"credential.get_by_id",
-                                                        CREDENTIAL_COLUMNS " WHERE id = ?", true};
-static const struct db_statement lock_statement = {
+DB_STATEMENT(get_statement) = {"credential.get", CREDENTIAL_COLUMNS " WHERE name = ?", true};
+DB_STATEMENT(get_by_id_statement) = {"credential.get_by_id", CREDENTIAL_COLUMNS " WHERE id = ?",
+                                     true};
+DB_STATEMENT(lock_statement) = {
     "credential.lock",
     "SELECT credentials_epoch FROM users WHERE id = ? AND disabled_at_ms IS NULL FOR UPDATE",
     false};
-static const struct db_statement set_password_statement = {
+DB_STATEMENT(set_password_statement) = {
     "credential.set_password",
     "UPDATE users SET password_hash = ?, credentials_epoch = credentials_epoch + 1 WHERE id = ?",
     false};
-static const struct db_statement take_step_statement = {
+DB_STATEMENT(take_step_statement) = {
     "credential.take_step", "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?", false};
-static const struct db_statement set_totp_statement = {
-    "credential.set_totp",
-    "UPDATE users SET totp_sealed = ?, totp_on = ?, totp_step = ?,"
-    " credentials_epoch = credentials_epoch + 1 WHERE id = ?",
-    false};
-static const struct db_statement list_recovery_statement = {
+DB_STATEMENT(set_totp_statement) = {"credential.set_totp",
+                                    "UPDATE users SET totp_sealed = ?, totp_on = ?, totp_step = ?,"
+                                    " credentials_epoch = credentials_epoch + 1 WHERE id = ?",
+                                    false};
+DB_STATEMENT(list_recovery_statement) = {
     "credential.list_recovery",
     "SELECT hash_key_id, hash FROM recovery_codes WHERE user_id = ? LIMIT 100", true};
-static const struct db_statement take_recovery_statement = {
+DB_STATEMENT(take_recovery_statement) = {
     "credential.take_recovery", "DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?", false};
-static const struct db_statement drop_recovery_statement = {
-    "credential.drop_recovery", "DELETE FROM recovery_codes WHERE user_id = ?", false};
-static const struct db_statement add_recovery_statement = {
+DB_STATEMENT(drop_recovery_statement) = {"credential.drop_recovery",
+                                         "DELETE FROM recovery_codes WHERE user_id = ?", false};
+DB_STATEMENT(add_recovery_statement) = {
     "credential.add_recovery",
     "INSERT INTO recovery_codes (user_id, hash_key_id, hash) VALUES (?, ?, ?)", false};
-static const struct db_statement disable_statement = {
-    "credential.disable",
-    "UPDATE users SET disabled_at_ms = COALESCE(disabled_at_ms, ?),"
-    " credentials_epoch = credentials_epoch + 1 WHERE id = ?",
-    false};
-static const struct db_statement drop_invites_statement = {
-    "credential.drop_invites", "DELETE FROM invites WHERE user_id = ?", false};
-static const struct db_statement enable_statement = {
-    "credential.enable", "UPDATE users SET disabled_at_ms = NULL WHERE id = ?", false};
-
-static const struct db_statement *const statements[] = {
-    &get_statement,           &get_by_id_statement,     &lock_statement,
-    &set_password_statement,  &take_step_statement,     &set_totp_statement,
-    &list_recovery_statement, &take_recovery_statement, &drop_recovery_statement,
-    &add_recovery_statement,  &disable_statement,       &drop_invites_statement,
-    &enable_statement,
-};
-const struct db_statement_list credential_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(disable_statement) = {"credential.disable",
+                                   "UPDATE users SET disabled_at_ms = COALESCE(disabled_at_ms, ?),"
+                                   " credentials_epoch = credentials_epoch + 1 WHERE id = ?",
+                                   false};
+DB_STATEMENT(drop_invites_statement) = {"credential.drop_invites",
+                                        "DELETE FROM invites WHERE user_id = ?", false};
+DB_STATEMENT(enable_statement) = {"credential.enable",
+                                  "UPDATE users SET disabled_at_ms = NULL WHERE id = ?", false};
 
 static int no_user(struct error **err)
 {

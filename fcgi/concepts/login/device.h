@@ -53,5 +53,3 @@ int device_take_key(struct db *db, const struct keyring *ring, const struct sett
 
 /* Drop old ones, at most a thousand a call. */
 int device_purge(struct db *db, struct error **err);
-
-extern const struct db_statement_list device_statements;

@@ -27,5 +27,3 @@ int identity_check_groups(const char *map, struct error **err);
 int identity_follow_groups(struct db *db, const char *user_id, const char *map,
                            bool (*is_in)(const char *group, const void *context),
                            const void *context, struct error **err);
-
-extern const struct db_statement_list identity_statements;

@@ -11,36 +11,30 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static const struct db_statement find_statement = {
+DB_STATEMENT(find_statement) = {
     "identity.find", "SELECT user_id FROM identities WHERE issuer = ? AND subject = ?", true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "identity.insert",
     "INSERT INTO identities (issuer, subject, user_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
-static const struct db_statement lock_team_statement = {
-    "identity.lock_team", "SELECT id FROM teams WHERE slug = ? FOR UPDATE", false};
-static const struct db_statement membership_statement = {
+DB_STATEMENT(lock_team_statement) = {"identity.lock_team",
+                                     "SELECT id FROM teams WHERE slug = ? FOR UPDATE", false};
+DB_STATEMENT(membership_statement) = {
     "identity.membership",
     "SELECT from_groups, role = 'owner' AND NOT EXISTS (SELECT 1 FROM memberships o"
     "   WHERE o.team_id = m.team_id AND o.role = 'owner' AND o.user_id <> m.user_id)"
     " FROM memberships m WHERE m.team_id = ? AND m.user_id = ?",
     true};
-static const struct db_statement join_statement = {
+DB_STATEMENT(join_statement) = {
     "identity.join",
     "INSERT INTO memberships (user_id, team_id, role, added_at_ms, from_groups)"
     " VALUES (?, ?, ?, ?, 1)",
     false};
-static const struct db_statement change_statement = {
+DB_STATEMENT(change_statement) = {
     "identity.change",
     "UPDATE memberships SET role = ? WHERE user_id = ? AND team_id = ? AND from_groups = 1", false};
-static const struct db_statement leave_statement = {
+DB_STATEMENT(leave_statement) = {
     "identity.leave",
     "DELETE FROM memberships WHERE user_id = ? AND team_id = ? AND from_groups = 1", false};
-
-static const struct db_statement *const statements[] = {
-    &find_statement, &insert_statement, &lock_team_statement, &membership_statement,
-    &join_statement, &change_statement, &leave_statement,
-};
-const struct db_statement_list identity_statements = DB_STATEMENT_LIST(statements);
 
 bool identity_is_valid(const char *text)
 {

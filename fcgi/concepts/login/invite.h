@@ -24,5 +24,3 @@ int invite_find(struct db *db, const struct keyring *ring, const char *text, str
 /* Set the password to a hash of password_hash(), end the user's sign-ins and use the invite up.
  * Errors: ERR_INVALID_CREDENTIALS when somebody was quicker. */
 int invite_accept(struct db *db, const struct invite *invite, const char *hash, struct error **err);
-
-extern const struct db_statement_list invite_statements;

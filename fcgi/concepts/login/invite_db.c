@@ -6,21 +6,15 @@
 #include "login/invite_row.h"
 #include "login/login_row.h"
 
-static const struct db_statement drop_statement = {"invite.drop",
-                                                   "DELETE FROM invites WHERE user_id = ?", false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(drop_statement) = {"invite.drop", "DELETE FROM invites WHERE user_id = ?", false};
+DB_STATEMENT(insert_statement) = {
     "invite.insert",
     "INSERT INTO invites (id, user_id, hash_key_id, hash, expires_at_ms) VALUES (?, ?, ?, ?, ?)",
     false};
-static const struct db_statement find_statement = {
+DB_STATEMENT(find_statement) = {
     "invite.find",
     "SELECT hash_key_id, hash, user_id FROM invites WHERE id = ? AND expires_at_ms > ?", true};
-static const struct db_statement use_statement = {"invite.use", "DELETE FROM invites WHERE id = ?",
-                                                  false};
-
-static const struct db_statement *const statements[] = {&drop_statement, &insert_statement,
-                                                        &find_statement, &use_statement};
-const struct db_statement_list invite_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(use_statement) = {"invite.use", "DELETE FROM invites WHERE id = ?", false};
 
 struct put {
     const char *id, *user_id;

@@ -56,5 +56,3 @@ int login_end(struct db *db, const char *user_id, const char *id, struct error *
 
 /* Drop ended ones, at most a thousand a call. */
 int login_purge(struct db *db, struct error **err);
-
-extern const struct db_statement_list login_statements;

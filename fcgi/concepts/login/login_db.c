@@ -17,44 +17,38 @@
     "SELECT l.id, l.user_id, u.name, l.method, l.address, l.user_agent, l.created_at_ms," \
     " l.last_seen_at_ms, l.idle_at_ms, l.expires_at_ms"
 /* A row for each team of the user. */
-static const struct db_statement find_statement = {
+DB_STATEMENT(find_statement) = {
     "login.find",
     LOGIN_COLUMNS ", l.hash_key_id, l.hash, u.personal_team_id, t.id, t.slug, t.plan, m.role"
                   " FROM logins l JOIN users u ON u.id = l.user_id AND u.disabled_at_ms IS NULL"
                   " LEFT JOIN memberships m ON m.user_id = l.user_id"
                   " LEFT JOIN teams t ON t.id = m.team_id WHERE l.id = ? LIMIT ?",
     true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(list_statement) = {
     "login.list",
     LOGIN_COLUMNS " FROM logins l JOIN users u ON u.id = l.user_id WHERE l.user_id = ?"
                   " AND l.idle_at_ms > ? AND l.expires_at_ms > ? ORDER BY l.id DESC LIMIT ?",
     true};
-static const struct db_statement seen_statement = {
+DB_STATEMENT(seen_statement) = {
     "login.seen",
     "UPDATE logins SET last_seen_at_ms = ?, idle_at_ms = ? WHERE id = ? AND last_seen_at_ms < ?",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "login.insert",
     "INSERT INTO logins (id, user_id, hash_key_id, hash, method, created_at_ms, last_seen_at_ms,"
     " idle_at_ms, expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement crowd_statement = {
+DB_STATEMENT(crowd_statement) = {
     "login.crowd",
     "DELETE FROM logins WHERE user_id = ? AND id NOT IN (SELECT id FROM (SELECT id FROM logins"
     " WHERE user_id = ? ORDER BY id DESC LIMIT ?) newest)",
     false};
-static const struct db_statement end_statement = {
-    "login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?", false};
-static const struct db_statement end_all_statement = {
-    "login.end_all", "DELETE FROM logins WHERE user_id = ? AND id <> ?", false};
-static const struct db_statement purge_statement = {
+DB_STATEMENT(end_statement) = {"login.end", "DELETE FROM logins WHERE id = ? AND user_id = ?",
+                               false};
+DB_STATEMENT(end_all_statement) = {"login.end_all",
+                                   "DELETE FROM logins WHERE user_id = ? AND id <> ?", false};
+DB_STATEMENT(purge_statement) = {
     "login.purge", "DELETE FROM logins WHERE idle_at_ms < ? ORDER BY idle_at_ms LIMIT ?", false};
-
-static const struct db_statement *const statements[] = {
-    &find_statement,  &list_statement, &seen_statement,    &insert_statement,
-    &crowd_statement, &end_statement,  &end_all_statement, &purge_statement,
-};
-const struct db_statement_list login_statements = DB_STATEMENT_LIST(statements);
 
 void secret_hash_read(const struct db_rows *rows, unsigned first, struct secret_hash *kept)
 {

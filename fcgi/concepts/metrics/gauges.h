@@ -10,5 +10,3 @@
 
 /* Append them in the format of counters_format(). */
 int gauges_format(struct db *db, struct buffer *out, struct error **err);
-
-extern const struct db_statement_list gauge_statements;

@@ -9,45 +9,39 @@
 #define MIB 1048576
 
 /* Each row: the value of the label, and a number for each gauge of its family. */
-static const struct db_statement hosts_statement = {
+DB_STATEMENT(hosts_statement) = {
     "gauge.hosts",
     "SELECT h.name, h.state = 'active', h.sandboxes, h.vcpus, h.used_vcpus, h.memory_mb,"
     " h.used_memory_mb, COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0)"
     " FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id ORDER BY h.name LIMIT 10000",
     true};
-static const struct db_statement teams_statement = {
-    "gauge.teams",
-    "SELECT slug, used_sandboxes, stopped_sandboxes FROM teams"
-    " ORDER BY used_sandboxes DESC, slug LIMIT ?",
-    true};
-static const struct db_statement warm_statement = {
-    "gauge.warm", "SELECT state, COUNT(*) FROM warm_instances GROUP BY state", true};
-static const struct db_statement operations_statement = {
+DB_STATEMENT(teams_statement) = {"gauge.teams",
+                                 "SELECT slug, used_sandboxes, stopped_sandboxes FROM teams"
+                                 " ORDER BY used_sandboxes DESC, slug LIMIT ?",
+                                 true};
+DB_STATEMENT(warm_statement) = {"gauge.warm",
+                                "SELECT state, COUNT(*) FROM warm_instances GROUP BY state", true};
+DB_STATEMENT(operations_statement) = {
     "gauge.operations",
     "SELECT kind, COUNT(*), CAST(GREATEST(? - MIN(created_at_ms), 0) AS UNSIGNED) DIV 1000"
     " FROM operations WHERE state = 'running' GROUP BY kind",
     true};
 
-static const struct db_statement events_statement = {
+DB_STATEMENT(events_statement) = {
     "gauge.events",
     "SELECT 'outbox', COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) DIV 1000"
     " FROM event_outbox",
     true};
 
-static const struct db_statement webhooks_statement = {
+DB_STATEMENT(webhooks_statement) = {
     "gauge.webhooks", "SELECT state, COUNT(*) FROM webhook_messages GROUP BY state", true};
 
-static const struct db_statement archive_statement = {
+DB_STATEMENT(archive_statement) = {
     "gauge.archive",
     "SELECT state, COUNT(*), CAST(COALESCE(SUM(stored_bytes), 0) AS UNSIGNED),"
     " CAST(SUM(failure <> '') AS UNSIGNED), COALESCE(MAX(whole_at_ms), 0) DIV 1000, kind"
     " FROM archives GROUP BY state, kind",
     true};
-
-static const struct db_statement *const statements[] = {
-    &hosts_statement,  &teams_statement,    &warm_statement,   &operations_statement,
-    &events_statement, &webhooks_statement, &archive_statement};
-const struct db_statement_list gauge_statements = DB_STATEMENT_LIST(statements);
 
 struct gauge {
     const char *name, *help;

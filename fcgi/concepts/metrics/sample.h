@@ -86,5 +86,3 @@ int sample_delete_before(struct db *db, int64_t at_ms, uint64_t limit, uint64_t 
 
 /* Of the process that takes the samples. */
 #define SAMPLE_LEASE "samples"
-
-extern const struct db_statement_list sample_statements;

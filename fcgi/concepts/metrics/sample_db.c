@@ -8,7 +8,7 @@
 #define ROWS_AT_ONCE 500
 
 /* A clock that was set back may bring a time that is there. */
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "sample.insert",
     "INSERT INTO sandbox_samples (sandbox_id, at_ms, span_ms, cpu_ms, memory_bytes, cache_bytes,"
     " disk_bytes) SELECT j.id, j.at, j.span, j.cpu, j.memory, j.cache, j.disk"
@@ -19,13 +19,13 @@ static const struct db_statement insert_statement = {
     "   disk BIGINT UNSIGNED PATH '$[6]')) j"
     " ON DUPLICATE KEY UPDATE sandbox_samples.span_ms = sandbox_samples.span_ms",
     false};
-static const struct db_statement delete_statement = {
+DB_STATEMENT(delete_statement) = {
     "sample.delete", "DELETE FROM sandbox_samples WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "sample.count",
     "SELECT COUNT(*) FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?",
     true};
-static const struct db_statement read_statement = {
+DB_STATEMENT(read_statement) = {
     "sample.read",
     "SELECT (at_ms DIV ?) * ? AS begin_ms, CAST(SUM(span_ms) AS UNSIGNED),"
     " CAST(SUM(cpu_ms) AS UNSIGNED),"
@@ -35,22 +35,17 @@ static const struct db_statement read_statement = {
     " FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?"
     " GROUP BY begin_ms ORDER BY begin_ms LIMIT 1000",
     true};
-static const struct db_statement want_statement = {
+DB_STATEMENT(want_statement) = {
     "sample.want",
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
     " asked_at_ms = IF(asked_at_ms < ?, VALUES(asked_at_ms), asked_at_ms)",
     false};
-static const struct db_statement wanted_statement = {
+DB_STATEMENT(wanted_statement) = {
     "sample.wanted",
     "SELECT sandbox_id FROM sample_wants WHERE asked_at_ms >= ? ORDER BY sandbox_id LIMIT 10000",
     true};
-static const struct db_statement delete_wants_statement = {
-    "sample.delete_wants", "DELETE FROM sample_wants WHERE asked_at_ms < ?", false};
-
-static const struct db_statement *const statements[] = {
-    &insert_statement, &delete_statement, &count_statement,       &read_statement,
-    &want_statement,   &wanted_statement, &delete_wants_statement};
-const struct db_statement_list sample_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(delete_wants_statement) = {"sample.delete_wants",
+                                        "DELETE FROM sample_wants WHERE asked_at_ms < ?", false};
 
 static json_t *row_json(const struct sample_row *row)
 {

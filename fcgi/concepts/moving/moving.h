@@ -100,8 +100,6 @@ struct move_count {
 int move_counts(struct db *db, struct move_count counts[MOVE_COUNTS_MAX], unsigned *count,
                 struct error **err);
 
-extern const struct db_statement_list moving_statements;
-
 /* --- work --- */
 
 /* A move that this process works on. */

@@ -9,56 +9,56 @@
     "SELECT id, kind, team_id, group_id, state, asked, from_host_id, to_host_id," \
     " clear_host_id, generation, deadline_at_ms, lease_owner, attempts, last_error FROM moves "
 
-static const struct db_statement get_statement = {"moving.get", SELECT_MOVE "WHERE id = ?", true};
-static const struct db_statement find_statement = {
-    "moving.find", SELECT_MOVE "WHERE id = ? AND state <> 'failed'", true};
-static const struct db_statement group_statement = {
+DB_STATEMENT(get_statement) = {"moving.get", SELECT_MOVE "WHERE id = ?", true};
+DB_STATEMENT(find_statement) = {"moving.find", SELECT_MOVE "WHERE id = ? AND state <> 'failed'",
+                                true};
+DB_STATEMENT(group_statement) = {
     "moving.group", SELECT_MOVE "WHERE group_id = ? AND state <> 'failed' ORDER BY id FOR UPDATE",
     false};
-static const struct db_statement forget_failed_statement = {
+DB_STATEMENT(forget_failed_statement) = {
     "moving.forget_failed", "DELETE FROM moves WHERE id = ? AND state = 'failed'", false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "moving.insert",
     "INSERT INTO moves (id, kind, team_id, group_id, state, asked, from_host_id, to_host_id,"
     " generation, created_at_ms) VALUES (?, ?, ?, ?, 'copying', ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement owner_statement = {
+DB_STATEMENT(owner_statement) = {
     "moving.owner",
     "SELECT 1 FROM moves WHERE id = ? AND lease_owner = ? AND attempts = ? AND state = ?"
     " FOR UPDATE",
     false};
 /* For whom the old copy, or the half one, is removed next. */
-static const struct db_statement clear_statement = {
+DB_STATEMENT(clear_statement) = {
     "moving.clear",
     "UPDATE moves SET clear_host_id = IF(?, from_host_id, to_host_id), state = 'clearing',"
     " last_error = ?, lease_owner = '', lease_until_ms = 0, attempts = 0, asked = 0"
     " WHERE group_id = ? AND state <> 'failed'",
     false};
-static const struct db_statement copied_statement = {
+DB_STATEMENT(copied_statement) = {
     "moving.copied",
     "UPDATE moves SET state = 'copied', lease_owner = '', lease_until_ms = 0 WHERE id = ?", false};
-static const struct db_statement left_statement = {"moving.left_of_group",
-                                                   "SELECT COUNT(*) FROM moves WHERE group_id = ?"
-                                                   " AND state NOT IN ('copied', 'failed')",
-                                                   false};
-static const struct db_statement failed_statement = {
+DB_STATEMENT(left_statement) = {"moving.left_of_group",
+                                "SELECT COUNT(*) FROM moves WHERE group_id = ?"
+                                " AND state NOT IN ('copied', 'failed')",
+                                false};
+DB_STATEMENT(failed_statement) = {
     "moving.failed",
     "UPDATE moves SET state = 'failed', finished_at_ms = ?, last_error = ? WHERE id = ?", false};
-static const struct db_statement failure_statement = {
-    "moving.failure", "SELECT last_error FROM moves WHERE id = ?", true};
-static const struct db_statement delete_statement = {
-    "moving.delete", "DELETE FROM moves WHERE id = ? AND kind = ?", false};
-static const struct db_statement note_statement = {
+DB_STATEMENT(failure_statement) = {"moving.failure", "SELECT last_error FROM moves WHERE id = ?",
+                                   true};
+DB_STATEMENT(delete_statement) = {"moving.delete", "DELETE FROM moves WHERE id = ? AND kind = ?",
+                                  false};
+DB_STATEMENT(note_statement) = {
     "moving.note",
     "UPDATE moves SET generation = ?, deadline_at_ms = ? WHERE id = ? AND state = 'copying'",
     false};
-static const struct db_statement counts_statement = {
+DB_STATEMENT(counts_statement) = {
     "moving.counts",
     "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
     " GROUP BY kind, state ORDER BY kind, state LIMIT 24",
     true};
 /* Failed ones of what is deleted meanwhile. */
-static const struct db_statement purge_statement = {
+DB_STATEMENT(purge_statement) = {
     "moving.purge", "DELETE FROM moves WHERE state = 'failed' AND finished_at_ms < ? LIMIT 1000",
     false};
 #define DUE "state IN ('copying', 'clearing')"
@@ -77,15 +77,8 @@ static const struct lease_table due[] = {
     LEASE_TEAMS_OWNED("moving.asked", "moves", "id", "lease_until_ms", DUE TURN, "team_id"),
 };
 
-static const struct db_statement *const statements[] = {
-    &get_statement,    &find_statement,   &group_statement,   &forget_failed_statement,
-    &insert_statement, &owner_statement,  &clear_statement,   &copied_statement,
-    &left_statement,   &failed_statement, &failure_statement, &delete_statement,
-    &note_statement,   &counts_statement, &purge_statement,   &held.renew,
-    &due[0].line,      &due[1].line,      &due[0].due,        &due[0].take,
-    &due[1].due,       &due[1].take,
-};
-const struct db_statement_list moving_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&held.renew,  &due[0].line, &due[1].line, &due[0].due,
+                             &due[0].take, &due[1].due,  &due[1].take};
 
 static const char *const kind_names[] = {
     [MOVE_CHECKPOINT] = "checkpoint",

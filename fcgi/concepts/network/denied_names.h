@@ -13,5 +13,3 @@
  * /deny_out when the team's names are more than max. */
 int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_id,
                        const char *network, unsigned max, struct error **err);
-
-extern const struct db_statement_list denied_names_statements;

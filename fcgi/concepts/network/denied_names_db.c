@@ -6,14 +6,11 @@
 #include "base/mem.h"
 #include "network/policy_entry.h"
 
-static const struct db_statement denied_statement = {
+DB_STATEMENT(denied_statement) = {
     "denied_names.list",
     "SELECT CAST(JSON_EXTRACT(network, '$.deny_out') AS CHAR) FROM sandboxes"
     " WHERE team_id = ? AND visible = 1 AND id <> ? AND JSON_LENGTH(network, '$.deny_out') > 0",
     true};
-
-static const struct db_statement *const statements[] = {&denied_statement};
-const struct db_statement_list denied_names_statements = DB_STATEMENT_LIST(statements);
 
 /* Put the host names among the entries into a set, the keys of an object. Wildcards and networks
  * are not watched. */

@@ -50,5 +50,3 @@ int egress_profile_require(struct db *db, const char *name, const char *field, s
  * the package registries if asked for), and no others. */
 int egress_profile_follow(struct db *db, const char *sandbox_id, const char *network,
                           bool is_new_sandbox, struct error **err);
-
-extern const struct db_statement_list egress_profile_statements;

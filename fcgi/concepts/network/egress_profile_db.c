@@ -17,53 +17,46 @@
     "p.name, p.entries, p.updated_at_ms, (SELECT COUNT(*) FROM sandbox_egress_profiles f JOIN " \
     "sandboxes s ON s.id = f.sandbox_id WHERE f.profile = p.name AND s.visible = 1)"
 
-static const struct db_statement get_statement = {
-    "egress_profile.get", "SELECT " COLUMNS " FROM egress_profiles p WHERE p.name = ?", true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(get_statement) = {"egress_profile.get",
+                               "SELECT " COLUMNS " FROM egress_profiles p WHERE p.name = ?", true};
+DB_STATEMENT(list_statement) = {
     "egress_profile.list", "SELECT " COLUMNS " FROM egress_profiles p ORDER BY p.name LIMIT 10000",
     true};
-static const struct db_statement entries_statement = {
-    "egress_profile.entries", "SELECT entries FROM egress_profiles WHERE name = ?", true};
-static const struct db_statement names_statement = {
-    "egress_profile.names", "SELECT name FROM egress_profiles ORDER BY name LIMIT 1000", true};
-static const struct db_statement exists_statement = {
-    "egress_profile.exists", "SELECT 1 FROM egress_profiles WHERE name = ?", true};
-static const struct db_statement put_statement = {
+DB_STATEMENT(entries_statement) = {"egress_profile.entries",
+                                   "SELECT entries FROM egress_profiles WHERE name = ?", true};
+DB_STATEMENT(names_statement) = {"egress_profile.names",
+                                 "SELECT name FROM egress_profiles ORDER BY name LIMIT 1000", true};
+DB_STATEMENT(exists_statement) = {"egress_profile.exists",
+                                  "SELECT 1 FROM egress_profiles WHERE name = ?", true};
+DB_STATEMENT(put_statement) = {
     "egress_profile.put",
     "INSERT INTO egress_profiles (name, entries, updated_at_ms) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE entries = VALUES(entries), updated_at_ms = VALUES(updated_at_ms)",
     false};
-static const struct db_statement lock_statement = {
-    "egress_profile.lock", "SELECT 1 FROM egress_profiles WHERE name = ? FOR UPDATE", false};
-static const struct db_statement delete_statement = {
-    "egress_profile.delete", "DELETE FROM egress_profiles WHERE name = ?", false};
+DB_STATEMENT(lock_statement) = {"egress_profile.lock",
+                                "SELECT 1 FROM egress_profiles WHERE name = ? FOR UPDATE", false};
+DB_STATEMENT(delete_statement) = {"egress_profile.delete",
+                                  "DELETE FROM egress_profiles WHERE name = ?", false};
 /* One that is stopped gets its policy when it is resumed. */
-static const struct db_statement touch_statement = {
+DB_STATEMENT(touch_statement) = {
     "egress_profile.touch",
     "UPDATE sandboxes s JOIN sandbox_egress_profiles f ON f.sandbox_id = s.id"
     " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
     " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
     " WHERE f.profile = ? AND s.visible = 1",
     false};
-static const struct db_statement forget_gone_statement = {
+DB_STATEMENT(forget_gone_statement) = {
     "egress_profile.forget_gone",
     "DELETE f FROM sandbox_egress_profiles f JOIN sandboxes s ON s.id = f.sandbox_id"
     " WHERE f.profile = ? AND s.visible = 0",
     false};
-static const struct db_statement unfollow_statement = {
+DB_STATEMENT(unfollow_statement) = {
     "egress_profile.unfollow", "DELETE FROM sandbox_egress_profiles WHERE sandbox_id = ?", false};
-static const struct db_statement follow_statement = {
+DB_STATEMENT(follow_statement) = {
     "egress_profile.follow",
     "INSERT INTO sandbox_egress_profiles (profile, sandbox_id) VALUES (?, ?)"
     " ON DUPLICATE KEY UPDATE profile = profile",
     false};
-
-static const struct db_statement *const statements[] = {
-    &entries_statement, &get_statement,    &list_statement,        &names_statement,
-    &exists_statement,  &put_statement,    &lock_statement,        &delete_statement,
-    &touch_statement,   &follow_statement, &forget_gone_statement, &unfollow_statement,
-};
-const struct db_statement_list egress_profile_statements = DB_STATEMENT_LIST(statements);
 
 void egress_profile_deinit(struct egress_profile *profile)
 {

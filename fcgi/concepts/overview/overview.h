@@ -22,5 +22,3 @@ int overview_report_put(struct db *db, const char *name, int64_t at_ms, const js
 /* *report: a new reference; NULL: there is none. */
 int overview_report_get(struct db *db, const char *name, int64_t *at_ms, json_t **report,
                         struct error **err);
-
-extern const struct db_statement_list overview_statements;

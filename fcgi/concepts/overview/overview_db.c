@@ -6,12 +6,12 @@
 #include "base/mem.h"
 #include "overview/overview.h"
 
-static const struct db_statement states_statement = {
+DB_STATEMENT(states_statement) = {
     "overview.states",
     "SELECT state, COUNT(*) FROM sandboxes WHERE state <> 'destroyed' GROUP BY state ORDER BY state"
     " LIMIT ?",
     true};
-static const struct db_statement operations_statement = {
+DB_STATEMENT(operations_statement) = {
     "overview.operations",
     "SELECT kind, COUNT(*),"
     " CAST(SUM(CASE WHEN lease_until_ms < ? THEN 1 ELSE 0 END) AS UNSIGNED),"
@@ -19,12 +19,12 @@ static const struct db_statement operations_statement = {
     " THEN GREATEST(lease_until_ms, created_at_ms) END), 0) AS SIGNED)"
     " FROM operations WHERE state = 'running' GROUP BY kind ORDER BY kind LIMIT ?",
     true};
-static const struct db_statement due_statement = {
+DB_STATEMENT(due_statement) = {
     "overview.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?",
     true};
 
 /* A create without the pool names its instance after the sandbox. */
-static const struct db_statement demands_statement = {
+DB_STATEMENT(demands_statement) = {
     "overview.demands",
     "SELECT d.template_slug, d.cpu, d.memory_mb, d.disk_gb, d.n, d.warm, (SELECT COUNT(*)"
     "   FROM warm_instances w WHERE w.template_version_id = d.template_version_id"
@@ -37,26 +37,20 @@ static const struct db_statement demands_statement = {
     " ORDER BY d.n DESC, d.template_slug, d.memory_mb, d.cpu, d.disk_gb LIMIT ?",
     true};
 
-static const struct db_statement teams_statement = {
+DB_STATEMENT(teams_statement) = {
     "overview.teams",
     "SELECT t.id, t.slug, t.plan, t.used_sandboxes, t.stopped_sandboxes, t.created_at_ms,"
     " (SELECT COUNT(*) FROM memberships m WHERE m.team_id = t.id)"
     " FROM teams t WHERE t.slug > ? ORDER BY t.slug LIMIT ?",
     true};
 
-static const struct db_statement put_report_statement = {
+DB_STATEMENT(put_report_statement) = {
     "overview.put_report",
     "INSERT INTO reports (name, made_at_ms, body) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE made_at_ms = VALUES(made_at_ms), body = VALUES(body)",
     false};
-static const struct db_statement get_report_statement = {
-    "overview.get_report", "SELECT made_at_ms, body FROM reports WHERE name = ?", true};
-
-static const struct db_statement *const statements[] = {
-    &states_statement, &operations_statement, &due_statement,        &demands_statement,
-    &teams_statement,  &put_report_statement, &get_report_statement,
-};
-const struct db_statement_list overview_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(get_report_statement) = {"overview.get_report",
+                                      "SELECT made_at_ms, body FROM reports WHERE name = ?", true};
 
 int overview_count_states(struct db *db, struct state_count counts[OVERVIEW_STATES_MAX],
                           unsigned *count, struct error **err)

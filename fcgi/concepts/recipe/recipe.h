@@ -93,5 +93,3 @@ int recipe_status_get(struct db *db, const char *version_id, struct recipe_statu
 
 /* For the dispatcher: go on with one, for a few seconds at most. *worked: there was one. */
 int recipe_next(struct worker *worker, bool *worked, struct error **err);
-
-extern const struct db_statement_list recipe_statements;

@@ -10,60 +10,53 @@
 
 static const char *const state_names[] = {"waiting", "running", "copying", "done"};
 
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "recipe.insert",
     "INSERT INTO template_recipes (template_version_id, team_id, user_id, state, tags,"
     " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?, ?)",
     false};
-static const struct db_statement begin_statement = {
+DB_STATEMENT(begin_statement) = {
     "recipe.begin",
     "UPDATE template_recipes SET state = 'running', sealed = ?, lease_until_ms = ?, attempts = 0"
     " WHERE template_version_id = ? AND state = 'waiting'",
     false};
-static const struct db_statement give_up_statement = {
-    "recipe.give_up",
-    "UPDATE template_recipes SET failure = ?, lease_until_ms = ?"
-    " WHERE template_version_id = ? AND state = 'waiting'",
-    false};
-static const struct db_statement status_statement = {
+DB_STATEMENT(give_up_statement) = {"recipe.give_up",
+                                   "UPDATE template_recipes SET failure = ?, lease_until_ms = ?"
+                                   " WHERE template_version_id = ? AND state = 'waiting'",
+                                   false};
+DB_STATEMENT(status_statement) = {
     "recipe.status",
     "SELECT state, failed_step, failure FROM template_recipes WHERE template_version_id = ?", true};
 
 static const struct lease_table recipes =
     LEASE_TEAMS_OWNED("recipe", "template_recipes", "template_version_id", "lease_until_ms",
                       "state <> 'done'", "team_id");
-static const struct db_statement get_statement = {
+DB_STATEMENT(get_statement) = {
     "recipe.get",
     "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure"
     " FROM template_recipes WHERE template_version_id = ?",
     true};
 #define OURS " WHERE template_version_id = ? AND lease_owner = ? AND state <> 'done'"
-static const struct db_statement sandbox_statement = {
-    "recipe.set_sandbox", "UPDATE template_recipes SET sandbox_id = ?" OURS, false};
-static const struct db_statement progress_statement = {
+DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
+                                   "UPDATE template_recipes SET sandbox_id = ?" OURS, false};
+DB_STATEMENT(progress_statement) = {
     "recipe.progress", "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?" OURS,
     false};
-static const struct db_statement copying_statement = {
-    "recipe.copying", "UPDATE template_recipes SET state = 'copying'" OURS, false};
-static const struct db_statement done_statement = {
+DB_STATEMENT(copying_statement) = {"recipe.copying",
+                                   "UPDATE template_recipes SET state = 'copying'" OURS, false};
+DB_STATEMENT(done_statement) = {
     "recipe.done",
     "UPDATE template_recipes SET state = 'done', sealed = NULL, sandbox_id = NULL,"
     " lease_until_ms = NULL" OURS,
     false};
-static const struct db_statement fail_statement = {
+DB_STATEMENT(fail_statement) = {
     "recipe.fail",
     "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?" OURS, false};
 
-static const struct db_statement *const statements[] = {
-    &count_statement, &insert_statement,  &begin_statement,    &status_statement,
-    &recipes.line,    &recipes.due,       &recipes.take,       &recipes.renew,
-    &get_statement,   &sandbox_statement, &progress_statement, &copying_statement,
-    &done_statement,  &fail_statement,    &give_up_statement,
-};
-const struct db_statement_list recipe_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&recipes.line, &recipes.due, &recipes.take, &recipes.renew};
 
 /* --- asking --- */
 

@@ -57,5 +57,3 @@ int recipe_file_read(struct db *db, const char *id, unsigned number, struct buff
 
 /* Remove those that nobody has asked for lately, a few at once. */
 int recipe_files_purge(struct db *db, struct error **err);
-
-extern const struct db_statement_list recipe_file_statements;

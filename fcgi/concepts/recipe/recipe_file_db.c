@@ -12,50 +12,43 @@
 #define KEPT_MS (24 * 3600 * (uint64_t)1000)
 
 #define COLUMNS "SELECT id, team_id, hash, size, is_whole FROM recipe_files"
-static const struct db_statement find_statement = {
+DB_STATEMENT(find_statement) = {
     "recipe_file.find",
     COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 1 ORDER BY id DESC LIMIT 1", true};
-static const struct db_statement get_statement = {"recipe_file.get", COLUMNS " WHERE id = ?", true};
-static const struct db_statement expected_statement = {
+DB_STATEMENT(get_statement) = {"recipe_file.get", COLUMNS " WHERE id = ?", true};
+DB_STATEMENT(expected_statement) = {
     "recipe_file.expected",
     COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 0 AND size = 0 LIMIT 1", false};
-static const struct db_statement used_statement = {
-    "recipe_file.used", "UPDATE recipe_files SET used_at_ms = ? WHERE id = ?", false};
-static const struct db_statement sum_statement = {
+DB_STATEMENT(used_statement) = {"recipe_file.used",
+                                "UPDATE recipe_files SET used_at_ms = ? WHERE id = ?", false};
+DB_STATEMENT(sum_statement) = {
     "recipe_file.sum",
     "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM recipe_files WHERE team_id = ?",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "recipe_file.insert",
     "INSERT INTO recipe_files (id, team_id, hash, used_at_ms) VALUES (?, ?, ?, ?)", false};
 /* Nobody else writes it from then on. */
-static const struct db_statement claim_statement = {
+DB_STATEMENT(claim_statement) = {
     "recipe_file.claim",
     "UPDATE recipe_files SET size = ?, used_at_ms = ? WHERE id = ? AND is_whole = 0 AND size = 0",
     false};
-static const struct db_statement part_statement = {
+DB_STATEMENT(part_statement) = {
     "recipe_file.part", "INSERT INTO recipe_file_parts (file_id, number, data) VALUES (?, ?, ?)",
     false};
-static const struct db_statement whole_statement = {
+DB_STATEMENT(whole_statement) = {
     "recipe_file.whole",
     "UPDATE recipe_files SET is_whole = 1, used_at_ms = ? WHERE id = ? AND is_whole = 0", false};
-static const struct db_statement older_statement = {
+DB_STATEMENT(older_statement) = {
     "recipe_file.older",
     "DELETE FROM recipe_files WHERE team_id = ? AND hash = ? AND is_whole = 1 AND id < ?", false};
-static const struct db_statement delete_statement = {
-    "recipe_file.delete", "DELETE FROM recipe_files WHERE id = ?", false};
-static const struct db_statement read_statement = {
+DB_STATEMENT(delete_statement) = {"recipe_file.delete", "DELETE FROM recipe_files WHERE id = ?",
+                                  false};
+DB_STATEMENT(read_statement) = {
     "recipe_file.read", "SELECT data FROM recipe_file_parts WHERE file_id = ? AND number = ?",
     true};
-static const struct db_statement purge_statement = {
-    "recipe_file.purge", "DELETE FROM recipe_files WHERE used_at_ms < ? LIMIT 20", false};
-
-static const struct db_statement *const statements[] = {
-    &find_statement,  &get_statement,   &used_statement,     &sum_statement,    &insert_statement,
-    &part_statement,  &whole_statement, &older_statement,    &delete_statement, &read_statement,
-    &purge_statement, &claim_statement, &expected_statement,
-};
-const struct db_statement_list recipe_file_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(purge_statement) = {"recipe_file.purge",
+                                 "DELETE FROM recipe_files WHERE used_at_ms < ? LIMIT 20", false};
 
 bool recipe_hash_is_valid(const char *hash)
 {

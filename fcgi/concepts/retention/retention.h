@@ -24,5 +24,3 @@
 /* Remove rows of what ended before ended_before_ms and was made before that, and rows beyond the
  * bounds, RETENTION_BATCH of each kind (of a team) at most. *more: such rows may be left. */
 int retention_remove(struct db *db, int64_t ended_before_ms, bool *more, struct error **err);
-
-extern const struct db_statement_list retention_statements, retention_team_statements;

@@ -6,66 +6,56 @@
 
 /* By identifiers, which begin with the time at which something was made: what is young is not even
  * read. What is old and ended lately is read again each time; that is little. */
-static const struct db_statement operations_statement = {
+DB_STATEMENT(operations_statement) = {
     "retention.operations",
     "DELETE FROM operations WHERE id < ? AND state <> 'running' AND finished_at_ms < ?"
     " ORDER BY id LIMIT ?",
     false};
 /* deadline_at_ms IS NULL, as in all of them: the index goes on in the order of identifiers. What
  * hangs on a sandbox goes with it. */
-static const struct db_statement sandboxes_statement = {
+DB_STATEMENT(sandboxes_statement) = {
     "retention.sandboxes",
     "SELECT id FROM sandboxes FORCE INDEX (sandboxes_deadline)"
     " WHERE state = 'destroyed' AND deadline_at_ms IS NULL AND id < ? AND updated_at_ms < ?"
     " AND reserved = 0 AND operation_id IS NULL ORDER BY id LIMIT ?",
     true};
-static const struct db_statement sandbox_statement = {
+DB_STATEMENT(sandbox_statement) = {
     "retention.sandbox", "DELETE FROM sandboxes WHERE id = ? AND state = 'destroyed'", false};
-static const struct db_statement sandbox_operations_statement = {
+DB_STATEMENT(sandbox_operations_statement) = {
     "retention.sandbox_operations",
     "DELETE FROM operations WHERE sandbox_id = ? AND state <> 'running'", false};
-static const struct db_statement versions_statement = {
+DB_STATEMENT(versions_statement) = {
     "retention.versions",
     "SELECT v.id, t.id FROM template_versions v JOIN templates t ON t.id = v.template_id"
     " WHERE v.state = 'deleted' AND v.id < ? AND COALESCE(v.finished_at_ms, 0) < "
     "?" RETENTION_FREE_VERSION " ORDER BY v.id LIMIT ?",
     true};
-static const struct db_statement version_recipe_statement = {
+DB_STATEMENT(version_recipe_statement) = {
     "retention.version_recipe",
     "DELETE FROM template_recipes WHERE template_version_id = ? AND state = 'done'", false};
-static const struct db_statement version_statement = {
+DB_STATEMENT(version_statement) = {
     "retention.version", "DELETE FROM template_versions WHERE id = ? AND state = 'deleted'", false};
-static const struct db_statement template_statement = {
+DB_STATEMENT(template_statement) = {
     "retention.template",
     "DELETE FROM templates WHERE id = ? AND slug = id"
     " AND NOT EXISTS (SELECT 1 FROM template_versions v WHERE v.template_id = templates.id)",
     false};
-static const struct db_statement checkpoints_statement = {
+DB_STATEMENT(checkpoints_statement) = {
     "retention.checkpoints",
     "DELETE FROM checkpoints WHERE state = 'deleted' AND created_at_ms < ? AND deleted_at_ms < ?"
     " ORDER BY created_at_ms LIMIT ?",
     false};
-static const struct db_statement volumes_statement = {
+DB_STATEMENT(volumes_statement) = {
     "retention.volumes",
     "DELETE FROM volumes WHERE id < ? AND state = 'deleted' AND deleted_at_ms < ?"
     " AND NOT EXISTS (SELECT 1 FROM sandbox_volumes m WHERE m.team_id = volumes.team_id"
     "  AND m.volume_id = volumes.id) ORDER BY id LIMIT ?",
     false};
 /* id >= ?: the first identifier of the kind. */
-static const struct db_statement keys_statement = {
+DB_STATEMENT(keys_statement) = {
     "retention.keys",
     "DELETE FROM api_keys WHERE id >= ? AND id < ? AND revoked_at_ms < ? ORDER BY id LIMIT ?",
     false};
-
-static const struct db_statement *const statements[] = {
-    &operations_statement,  &sandboxes_statement,
-    &sandbox_statement,     &sandbox_operations_statement,
-    &versions_statement,    &version_recipe_statement,
-    &version_statement,     &template_statement,
-    &checkpoints_statement, &volumes_statement,
-    &keys_statement,
-};
-const struct db_statement_list retention_statements = DB_STATEMENT_LIST(statements);
 
 /* floor: what was made from then on is not meant. */
 static int remove_rows(struct db *db, const struct db_statement *statement, struct db_value floor,

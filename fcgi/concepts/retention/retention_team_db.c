@@ -88,11 +88,8 @@ static const struct kind others[] = {
 };
 
 #define STATEMENTS(kind) &(kind).crowded, &(kind).bound, &(kind).removal
-static const struct db_statement *const statements[] = {
-    STATEMENTS(sandboxes), STATEMENTS(versions),  STATEMENTS(others[0]),
-    STATEMENTS(others[1]), STATEMENTS(others[2]),
-};
-const struct db_statement_list retention_team_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {STATEMENTS(sandboxes), STATEMENTS(versions), STATEMENTS(others[0]),
+                             STATEMENTS(others[1]), STATEMENTS(others[2])};
 
 /* *gone: how many rows of one holder. */
 static int remove_of(struct db *db, const struct kind *kind, retention_remove_listed *remove,

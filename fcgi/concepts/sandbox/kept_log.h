@@ -43,5 +43,3 @@ int kept_log_trim(struct db *db, const char *team_id, uint64_t most, struct erro
 
 /* The sealed bytes, appended; nothing when there is no row. */
 int kept_log_get(struct db *db, const char *sandbox_id, struct buffer *sealed, struct error **err);
-
-extern const struct db_statement_list kept_log_statements;

@@ -6,27 +6,22 @@
 #define TRIMMED_AT_ONCE 64
 
 /* A sandbox that is deleted meanwhile gets none: the lock waits for that. */
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "kept_log.insert",
     "REPLACE INTO kept_logs (sandbox_id, team_id, kept_at_ms, size, sealed)"
     " SELECT s.id, s.team_id, ?, ?, ? FROM sandboxes s"
     " WHERE s.id = ? AND s.incarnation = ? AND s.state = 'stopping' LOCK IN SHARE MODE",
     false};
-static const struct db_statement drop_statement = {
-    "kept_log.drop", "DELETE FROM kept_logs WHERE sandbox_id = ?", false};
-static const struct db_statement get_statement = {
-    "kept_log.get", "SELECT sealed FROM kept_logs WHERE sandbox_id = ?", true};
-static const struct db_statement size_statement = {
+DB_STATEMENT(drop_statement) = {"kept_log.drop", "DELETE FROM kept_logs WHERE sandbox_id = ?",
+                                false};
+DB_STATEMENT(get_statement) = {"kept_log.get", "SELECT sealed FROM kept_logs WHERE sandbox_id = ?",
+                               true};
+DB_STATEMENT(size_statement) = {
     "kept_log.size",
     "SELECT CAST(COALESCE(SUM(size), 0) AS UNSIGNED) FROM kept_logs WHERE team_id = ?", true};
-static const struct db_statement oldest_statement = {
+DB_STATEMENT(oldest_statement) = {
     "kept_log.oldest",
     "SELECT sandbox_id, size FROM kept_logs WHERE team_id = ? ORDER BY kept_at_ms LIMIT ?", true};
-
-static const struct db_statement *const statements[] = {
-    &insert_statement, &drop_statement, &get_statement, &size_statement, &oldest_statement,
-};
-const struct db_statement_list kept_log_statements = DB_STATEMENT_LIST(statements);
 
 int kept_log_insert(struct db *db, const struct sandbox *sandbox, const struct buffer *sealed,
                     struct error **err)

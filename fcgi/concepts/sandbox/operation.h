@@ -90,5 +90,3 @@ int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t leas
 /* Whether clients are being answered whom removals would slow down: something was deleted a moment
  * ago, or is being created. */
 int operation_answers_wait(struct db *db, bool *wait, struct error **err);
-
-extern const struct db_statement_list operation_statements;

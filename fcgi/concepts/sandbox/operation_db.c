@@ -11,20 +11,20 @@
 #define TURN_MS     1000 /* about what one takes */
 #define TURNS_MOST  1000
 
-static const struct db_statement supersede_statement = {
+DB_STATEMENT(supersede_statement) = {
     "operation.supersede",
     "UPDATE operations SET state = 'superseded', finished_at_ms = ? WHERE id = ? AND"
     " state = 'running'",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "operation.insert",
     "INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms,"
     " attempts, created_at_ms) VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement end_statement = {
+DB_STATEMENT(end_statement) = {
     "operation.end",
     "UPDATE operations SET state = ?, last_error = ?, finished_at_ms = ? WHERE id = ?", false};
-static const struct db_statement turn_statement = {
+DB_STATEMENT(turn_statement) = {
     "operation.turn", "UPDATE operations SET lease_until_ms = ? WHERE id = ? AND lease_owner = ''",
     false};
 static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
@@ -41,57 +41,43 @@ static const struct lease_table due_operations[] = {
     [OPERATIONS_FORK] = DUE("operations.fork", "= 'fork'"),
     [OPERATIONS_MOVE] = DUE("operations.move", "= 'move'"),
 };
-static const struct db_statement answers_statement = {
+DB_STATEMENT(answers_statement) = {
     "operation.answers_wait",
     "SELECT 1 FROM operations WHERE state = 'running' AND ((kind = 'destroy' AND created_at_ms > ?)"
     " OR (kind IN ('create', 'fork') AND lease_until_ms > ?)) LIMIT 1",
     true};
-static const struct db_statement defer_statement = {
-    "operation.defer",
-    "UPDATE operations SET lease_until_ms = ?, last_error = ?"
-    " WHERE id = ? AND lease_owner = ? AND state = 'running'",
-    false};
-static const struct db_statement get_statement = {
+DB_STATEMENT(defer_statement) = {"operation.defer",
+                                 "UPDATE operations SET lease_until_ms = ?, last_error = ?"
+                                 " WHERE id = ? AND lease_owner = ? AND state = 'running'",
+                                 false};
+DB_STATEMENT(get_statement) = {
     "operation.get",
     "SELECT id, sandbox_id, kind, incarnation, COALESCE(host_id, 0) FROM operations WHERE id = ?",
     false};
-static const struct db_statement set_host_statement = {
-    "operation.set_host", "UPDATE operations SET host_id = ? WHERE id = ?", false};
-static const struct db_statement owner_statement = {
+DB_STATEMENT(set_host_statement) = {"operation.set_host",
+                                    "UPDATE operations SET host_id = ? WHERE id = ?", false};
+DB_STATEMENT(owner_statement) = {
     "operation.owner", "SELECT 1 FROM operations WHERE id = ? AND lease_owner = ? FOR UPDATE",
     false};
-static const struct db_statement outcome_statement = {
-    "operation.outcome", "SELECT state, last_error FROM operations WHERE id = ?", true};
+DB_STATEMENT(outcome_statement) = {"operation.outcome",
+                                   "SELECT state, last_error FROM operations WHERE id = ?", true};
 
-static const struct db_statement *const statements[] = {
-    &supersede_statement,
-    &insert_statement,
-    &turn_statement,
-    &end_statement,
-    &held_operations.renew,
-    &defer_statement,
-    &due_operations[OPERATIONS_URGENT].line,
-    &due_operations[OPERATIONS_URGENT].due,
-    &due_operations[OPERATIONS_URGENT].take,
-    &due_operations[OPERATIONS_ANY].line,
-    &due_operations[OPERATIONS_ANY].due,
-    &due_operations[OPERATIONS_ANY].take,
-    &due_operations[OPERATIONS_REMOVAL].line,
-    &due_operations[OPERATIONS_REMOVAL].due,
-    &due_operations[OPERATIONS_REMOVAL].take,
-    &due_operations[OPERATIONS_FORK].line,
-    &due_operations[OPERATIONS_FORK].due,
-    &due_operations[OPERATIONS_FORK].take,
-    &due_operations[OPERATIONS_MOVE].line,
-    &due_operations[OPERATIONS_MOVE].due,
-    &due_operations[OPERATIONS_MOVE].take,
-    &get_statement,
-    &set_host_statement,
-    &owner_statement,
-    &outcome_statement,
-    &answers_statement,
-};
-const struct db_statement_list operation_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&held_operations.renew,
+                             &due_operations[OPERATIONS_URGENT].line,
+                             &due_operations[OPERATIONS_URGENT].due,
+                             &due_operations[OPERATIONS_URGENT].take,
+                             &due_operations[OPERATIONS_ANY].line,
+                             &due_operations[OPERATIONS_ANY].due,
+                             &due_operations[OPERATIONS_ANY].take,
+                             &due_operations[OPERATIONS_REMOVAL].line,
+                             &due_operations[OPERATIONS_REMOVAL].due,
+                             &due_operations[OPERATIONS_REMOVAL].take,
+                             &due_operations[OPERATIONS_FORK].line,
+                             &due_operations[OPERATIONS_FORK].due,
+                             &due_operations[OPERATIONS_FORK].take,
+                             &due_operations[OPERATIONS_MOVE].line,
+                             &due_operations[OPERATIONS_MOVE].due,
+                             &due_operations[OPERATIONS_MOVE].take};
 
 static const char *const kind_names[] = {
     [OPERATION_CREATE] = "create",   [OPERATION_PAUSE] = "pause",

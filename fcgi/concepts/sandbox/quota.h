@@ -52,5 +52,3 @@ int quota_may_leave(struct db *db, const char *team_id, bool *may, struct error 
 #define QUOTA_HAS_ROOM                                                                    \
     "t.used_sandboxes + 1 <= p.sandboxes AND t.used_vcpus + CAST(? AS SIGNED) <= p.vcpus" \
     " AND t.used_memory_mb + CAST(? AS SIGNED) <= p.memory_mb"
-
-extern const struct db_statement_list quota_statements;

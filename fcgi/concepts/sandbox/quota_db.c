@@ -3,13 +3,13 @@
 
 #include "base/mem.h"
 
-static const struct db_statement usage_statement = {
+DB_STATEMENT(usage_statement) = {
     "quota.usage",
     "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?",
     true};
 /* With the size of what a template's slug means to the team, its own before the deployment's: of
  * the newest version that is ready, as template/ resolves a slug by itself. */
-static const struct db_statement look_statement = {
+DB_STATEMENT(look_statement) = {
     "quota.look",
     "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb,"
     " (SELECT a.revision FROM access_revision a WHERE a.id = 1)"
@@ -21,7 +21,7 @@ static const struct db_statement look_statement = {
     " WHERE t.id = ?",
     true};
 /* Reserves and checks at once, against the plan as it is now. */
-static const struct db_statement take_statement = {
+DB_STATEMENT(take_statement) = {
     "quota.take",
     "UPDATE teams t JOIN plans p ON p.name = t.plan SET t.used_sandboxes = t.used_sandboxes + 1,"
     " t.used_vcpus = t.used_vcpus + CAST(? AS SIGNED),"
@@ -30,15 +30,11 @@ static const struct db_statement take_statement = {
     " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
     false};
 /* Deleted ones that are not gone yet, against the plan. */
-static const struct db_statement may_leave_statement = {
+DB_STATEMENT(may_leave_statement) = {
     "quota.may_leave",
     "SELECT 1 FROM teams t JOIN plans p ON p.name = t.plan WHERE t.id = ? AND p.sandboxes >"
     " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 2)",
     true};
-
-static const struct db_statement *const statements[] = {&usage_statement, &look_statement,
-                                                        &take_statement, &may_leave_statement};
-const struct db_statement_list quota_statements = DB_STATEMENT_LIST(statements);
 
 /* A counter that is wrong is put right soon; meanwhile it is nothing rather than below. */
 static uint32_t amount(const struct db_rows *rows, unsigned column)

@@ -43,5 +43,3 @@ struct reservation_drift {
 };
 int reservation_drifts(struct db *db, struct reservation_drift **list, size_t *count,
                        struct error **err);
-
-extern const struct db_statement_list reservation_statements;

@@ -11,7 +11,7 @@
 #include "host/host.h"
 #include "host/host_room.h"
 
-static const struct db_statement move_team_statement = {
+DB_STATEMENT(move_team_statement) = {
     "reservation.move_team",
     "UPDATE teams SET used_sandboxes = used_sandboxes - CAST(? AS SIGNED),"
     " used_vcpus = used_vcpus - CAST(? AS SIGNED),"
@@ -20,7 +20,7 @@ static const struct db_statement move_team_statement = {
     false};
 
 /* Its tables are found, and locked, in this order. */
-static const struct db_statement take_all_statement = {
+DB_STATEMENT(take_all_statement) = {
     "reservation.take_all",
     "UPDATE teams t JOIN plans p ON p.name = t.plan JOIN hosts h ON h.id = ?"
     " JOIN host_pools o ON o.host_id = h.id JOIN template_versions v ON v.id = ?"
@@ -46,39 +46,33 @@ static const struct db_statement take_all_statement = {
     "   WHERE s.team_id = t.id AND s.reserved = 1)"
 #define STOPPED " (SELECT COUNT(*) FROM sandboxes s WHERE s.state = 'stopped' AND s.team_id = t.id)"
 
-static const struct db_statement hosts_statement = {
+DB_STATEMENT(hosts_statement) = {
     "reservation.hosts",
     "SELECT h.name, CAST(h.id AS CHAR) FROM hosts h WHERE h.sandboxes <>" OF_HOST
     " OR h.used_vcpus <>" HOST_SUM("cpu") " OR h.used_memory_mb <>" HOST_SUM(
         "memory_mb") " LIMIT 1000",
     true};
-static const struct db_statement teams_statement = {
+DB_STATEMENT(teams_statement) = {
     "reservation.teams",
     "SELECT t.slug, t.id FROM teams t WHERE t.used_sandboxes <>" OF_TEAM
     " OR t.used_vcpus <>" TEAM_SUM("cpu") " OR t.used_memory_mb <>" TEAM_SUM(
         "memory_mb") " OR t.stopped_sandboxes <>" STOPPED " LIMIT 1000",
     true};
-static const struct db_statement lock_host_statement = {
-    "reservation.lock_host", "SELECT 1 FROM hosts WHERE id = ? FOR UPDATE", false};
-static const struct db_statement lock_team_statement = {
-    "reservation.lock_team", "SELECT 1 FROM teams WHERE id = ? FOR UPDATE", false};
-static const struct db_statement repair_host_statement = {
+DB_STATEMENT(lock_host_statement) = {"reservation.lock_host",
+                                     "SELECT 1 FROM hosts WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(lock_team_statement) = {"reservation.lock_team",
+                                     "SELECT 1 FROM teams WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(repair_host_statement) = {
     "reservation.repair_host",
     "UPDATE hosts h SET h.sandboxes =" OF_HOST ", h.used_vcpus =" HOST_SUM(
         "cpu") ", h.used_memory_mb =" HOST_SUM("memory_mb") " WHERE h.id = ?",
     false};
-static const struct db_statement repair_team_statement = {
+DB_STATEMENT(repair_team_statement) = {
     "reservation.repair_team",
     "UPDATE teams t SET t.used_sandboxes =" OF_TEAM ", t.used_vcpus =" TEAM_SUM(
         "cpu") ", t.used_memory_mb =" TEAM_SUM("memory_mb") ", t.stopped_sandboxes =" STOPPED
                                                             " WHERE t.id = ?",
     false};
-
-static const struct db_statement *const statements[] = {
-    &move_team_statement, &take_all_statement,  &hosts_statement,       &teams_statement,
-    &lock_host_statement, &lock_team_statement, &repair_host_statement, &repair_team_statement,
-};
-const struct db_statement_list reservation_statements = DB_STATEMENT_LIST(statements);
 
 /* --- taking --- */
 

@@ -161,5 +161,3 @@ int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], stru
 
 /* End the lasting tokens of a sandbox; those that are made afterwards hold. */
 int sandbox_end_sessions(struct db *db, const char *id, struct error **err);
-
-extern const struct db_statement_list sandbox_statements, sandbox_move_statements;

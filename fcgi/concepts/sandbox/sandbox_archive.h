@@ -41,5 +41,3 @@ int sandbox_row_on_lost_host(struct db *db, unsigned limit, char (*ids)[ID_SIZE]
  * first. What was removed since a pool was measured counts. */
 int sandbox_row_evictable(struct db *db, unsigned percent, unsigned limit, char (*ids)[ID_SIZE],
                           unsigned *count, struct error **err);
-
-extern const struct db_statement_list sandbox_archive_statements;

@@ -2,7 +2,7 @@
 #include "host/host_answers.h"
 #include "sandbox/sandbox_archive.h"
 
-static const struct db_statement on_lost_host_statement = {
+DB_STATEMENT(on_lost_host_statement) = {
     "sandbox.on_lost_host",
     "SELECT l.id FROM (SELECT s.id, ROW_NUMBER() OVER (PARTITION BY s.team_id"
     "   ORDER BY s.stopped_at_ms DESC, s.id) AS n FROM hosts h JOIN sandboxes s ON s.host_id = h.id"
@@ -10,7 +10,7 @@ static const struct db_statement on_lost_host_statement = {
     "   AND s.state = 'stopped' AND a.state = 'whole') l ORDER BY l.n, RAND() LIMIT ?",
     false};
 
-static const struct db_statement evictable_statement = {
+DB_STATEMENT(evictable_statement) = {
     "sandbox.evictable",
     "SELECT l.id FROM (SELECT s.id, s.stopped_at_ms, SUM(a.plain_bytes)"
     "   OVER (PARTITION BY s.host_id, s.team_id) AS held FROM host_pools p"
@@ -25,10 +25,6 @@ static const struct db_statement evictable_statement = {
               "   AND a.incarnation = s.incarnation) l ORDER BY l.held DESC, l.stopped_at_ms, l.id "
               "LIMIT ?",
     false};
-
-static const struct db_statement *const statements[] = {&on_lost_host_statement,
-                                                        &evictable_statement};
-const struct db_statement_list sandbox_archive_statements = DB_STATEMENT_LIST(statements);
 
 static void read_ids(struct db_rows *rows, unsigned limit, char (*ids)[ID_SIZE], unsigned *count)
 {

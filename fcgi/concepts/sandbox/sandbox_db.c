@@ -16,22 +16,21 @@
 
 #define SELECT_SANDBOX "SELECT " SANDBOX_COLUMNS " FROM sandboxes s" SANDBOX_JOINS
 
-static const struct db_statement get_statement = {
-    "sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1", true};
-static const struct db_statement get_any_statement = {"sandbox.get_any",
-                                                      SELECT_SANDBOX " WHERE s.id = ?", true};
+DB_STATEMENT(get_statement) = {"sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1",
+                               true};
+DB_STATEMENT(get_any_statement) = {"sandbox.get_any", SELECT_SANDBOX " WHERE s.id = ?", true};
 /* Two rows by their keys, the first of which is always there. */
-static const struct db_statement look_statement = {
+DB_STATEMENT(look_statement) = {
     "sandbox.look",
     "SELECT a.revision, " SANDBOX_OWN_COLUMNS
     " FROM access_revision a LEFT JOIN sandboxes s ON s.id = ? WHERE a.id = 1",
     true};
-static const struct db_statement look_version_statement = {
+DB_STATEMENT(look_version_statement) = {
     "sandbox.look_version",
     "SELECT a.revision, s.version FROM access_revision a LEFT JOIN sandboxes s ON s.id = ?"
     " WHERE a.id = 1",
     true};
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "sandbox.lock", "SELECT " SANDBOX_LOCKED_COLUMNS " FROM sandboxes s WHERE s.id = ? FOR UPDATE",
     false};
 static const struct lease_table deadlines = LEASE_TEAMS(
@@ -50,85 +49,61 @@ static const struct lease_table deadlines = LEASE_TEAMS(
 #define CHANGED(x)                      SANDBOX_TABLE(NOTHING_5, NOTHING_2, NOTHING_3, NOTHING_3, NOTHING_3, x)
 
 /* A new row is shown, and reserved. */
-static const struct db_statement insert_statement = {
-    "sandbox.insert",
-    "INSERT INTO sandboxes (visible, reserved, envs_sealed" INSERTED(
-        NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
-    false};
-static const struct db_statement update_statement = {
+DB_STATEMENT(insert_statement) = {"sandbox.insert",
+                                  "INSERT INTO sandboxes (visible, reserved, envs_sealed" INSERTED(
+                                      NAME) ") VALUES (1, 1, ?" INSERTED(PLACE) ")",
+                                  false};
+DB_STATEMENT(update_statement) = {
     "sandbox.update",
     "UPDATE sandboxes SET version = UUID_SHORT(), visible = ?" MOVED(ASSIGNMENT) " WHERE id = ?",
     false};
-static const struct db_statement update_policy_statement = {
+DB_STATEMENT(update_policy_statement) = {
     "sandbox.update_policy",
     "UPDATE sandboxes SET version = UUID_SHORT()" CHANGED(ASSIGNMENT) " WHERE id = ?", false};
-static const struct db_statement update_ports_statement = {
+DB_STATEMENT(update_ports_statement) = {
     "sandbox.update_ports", "UPDATE sandboxes SET version = UUID_SHORT(), ports = ? WHERE id = ?",
     false};
-static const struct db_statement clear_metadata_statement = {
+DB_STATEMENT(clear_metadata_statement) = {
     "sandbox.clear_metadata", "DELETE FROM sandbox_metadata WHERE sandbox_id = ?", false};
-static const struct db_statement index_metadata_statement = {
+DB_STATEMENT(index_metadata_statement) = {
     "sandbox.index_metadata",
     "INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value) VALUES (?, ?, ?, ?)", false};
-static const struct db_statement destroyed_statement = {
+DB_STATEMENT(destroyed_statement) = {
     "sandbox.destroyed",
     "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
-static const struct db_statement of_route_statement = {
-    "sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?", true};
-static const struct db_statement end_sessions_statement = {
+DB_STATEMENT(of_route_statement) = {"sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?",
+                                    true};
+DB_STATEMENT(end_sessions_statement) = {
     "sandbox.end_sessions", "UPDATE sandboxes SET session_epoch = session_epoch + 1 WHERE id = ?",
     false};
-static const struct db_statement agent_statement = {
+DB_STATEMENT(agent_statement) = {
     "sandbox.agent",
     "SELECT s.envs_sealed, p.process_log_kib FROM sandboxes s JOIN teams t ON t.id = s.team_id"
     " JOIN plans p ON p.name = t.plan WHERE s.id = ?",
     true};
 
-static const struct db_statement of_instance_statement = {
+DB_STATEMENT(of_instance_statement) = {
     "sandbox.of_instance",
     "SELECT s.id, s.state FROM sandboxes s WHERE s.instance_name = ? AND s.state <> 'destroyed'"
     " AND (? = 0 OR s.host_id = ? OR EXISTS (SELECT 1 FROM operations o"
     "   WHERE o.id = s.operation_id AND o.state = 'running' AND o.host_id = ?))",
     true};
-static const struct db_statement rehost_statement = {
-    "sandbox.rehost", "UPDATE sandboxes SET host_id = ? WHERE id = ?", false};
+DB_STATEMENT(rehost_statement) = {"sandbox.rehost", "UPDATE sandboxes SET host_id = ? WHERE id = ?",
+                                  false};
 
-static const struct db_statement ready_on_host_statement = {
+DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",
     "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
     " silent_since_ms IS NOT NULL FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
-static const struct db_statement kept_on_host_statement = {
+DB_STATEMENT(kept_on_host_statement) = {
     "sandbox.kept_on_host",
     "SELECT id FROM sandboxes WHERE host_id = ? AND visible = 1 AND id > ? ORDER BY id LIMIT ?",
     true};
 
-static const struct db_statement *const statements[] = {
-    &get_statement,
-    &get_any_statement,
-    &look_statement,
-    &look_version_statement,
-    &lock_statement,
-    &deadlines.line,
-    &deadlines.due,
-    &insert_statement,
-    &update_statement,
-    &update_policy_statement,
-    &update_ports_statement,
-    &clear_metadata_statement,
-    &index_metadata_statement,
-    &destroyed_statement,
-    &agent_statement,
-    &of_instance_statement,
-    &rehost_statement,
-    &of_route_statement,
-    &end_sessions_statement,
-    &ready_on_host_statement,
-    &kept_on_host_statement,
-};
-const struct db_statement_list sandbox_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&deadlines.line, &deadlines.due};
 
 static struct db_value text_or_null(const char *text)
 {

@@ -53,5 +53,3 @@ int sandbox_tell_out_of_memory(struct db *db, const char *team_id, const char *s
  * has ended, nor what has been told before. A transaction of its own. */
 int sandbox_note_silence(struct db *db, const char *id, uint32_t incarnation, int64_t since_ms,
                          struct error **err);
-
-extern const struct db_statement_list sandbox_event_statements;

@@ -12,17 +12,17 @@
 
 #define NEAR_ROWS \
     "state = 'ready' AND deadline_at_ms <= ? AND NOT (deadline_told_ms <=> deadline_at_ms)"
-static const struct db_statement near_statement = {
-    "sandbox_event.near", "SELECT id FROM sandboxes WHERE " NEAR_ROWS " LIMIT ?", true};
-static const struct db_statement near_lock_statement = {
+DB_STATEMENT(near_statement) = {"sandbox_event.near",
+                                "SELECT id FROM sandboxes WHERE " NEAR_ROWS " LIMIT ?", true};
+DB_STATEMENT(near_lock_statement) = {
     "sandbox_event.near_lock",
     "SELECT team_id, deadline_at_ms, on_timeout FROM sandboxes WHERE id = ? AND " NEAR_ROWS
     " FOR UPDATE SKIP LOCKED",
     false};
-static const struct db_statement near_told_statement = {
+DB_STATEMENT(near_told_statement) = {
     "sandbox_event.near_told",
     "UPDATE sandboxes SET deadline_told_ms = deadline_at_ms WHERE id = ?", false};
-static const struct db_statement quotas_statement = {
+DB_STATEMENT(quotas_statement) = {
     "sandbox_event.quotas",
     "SELECT t.id, t.used_sandboxes, p.sandboxes, t.used_vcpus, p.vcpus, t.used_memory_mb,"
     " p.memory_mb FROM teams t JOIN plans p ON p.name = t.plan"
@@ -31,23 +31,17 @@ static const struct db_statement quotas_statement = {
     " OR (t.used_memory_mb * 10 >= CAST(p.memory_mb AS SIGNED) * 9 AND t.used_memory_mb > 0)"
     " LIMIT ?",
     true};
-static const struct db_statement denied_told_statement = {
+DB_STATEMENT(denied_told_statement) = {
     "sandbox_event.denied_told",
     "UPDATE sandboxes SET denials_told = ? WHERE id = ? AND denials_told = ?", false};
-static const struct db_statement silent_lock_statement = {
+DB_STATEMENT(silent_lock_statement) = {
     "sandbox_event.silent_lock",
     "SELECT team_id FROM sandboxes WHERE id = ? AND incarnation = ? AND state = 'ready'"
     " AND (silent_since_ms IS NULL) = ? FOR UPDATE",
     false};
-static const struct db_statement silent_statement = {
+DB_STATEMENT(silent_statement) = {
     "sandbox_event.silent",
     "UPDATE sandboxes SET silent_since_ms = ?, version = UUID_SHORT() WHERE id = ?", false};
-
-static const struct db_statement *const statements[] = {
-    &near_statement,        &near_lock_statement,   &near_told_statement, &quotas_statement,
-    &denied_told_statement, &silent_lock_statement, &silent_statement,
-};
-const struct db_statement_list sandbox_event_statements = DB_STATEMENT_LIST(statements);
 
 /* --- deadlines --- */
 

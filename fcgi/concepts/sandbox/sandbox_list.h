@@ -47,5 +47,3 @@ int sandbox_list_newest(struct db *db, const char *team_id, unsigned limit,
 /* Those that were made from a checkpoint, newest first. The caller does as above. */
 int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limit,
                          struct sandbox **sandboxes, unsigned *count, struct error **err);
-
-extern const struct db_statement_list sandbox_list_statements;

@@ -73,31 +73,29 @@ static const struct db_statement metadata_statements[2] = BOTH("metadata", METAD
 static const struct db_statement picked_statements[2] = BOTH("picked", PICKED);
 
 #define FEW 1000
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "sandbox_list.count",
     "SELECT COUNT(*) FROM (SELECT 1 FROM sandbox_metadata FORCE INDEX (sandbox_metadata_match)"
     " WHERE team_id = ? AND name = ? AND value = ? AND sandbox_id > ? AND sandbox_id < ? LIMIT ?)"
     " counted",
     true};
 
-static const struct db_statement newest_statement = {
+DB_STATEMENT(newest_statement) = {
     "sandbox_list.newest",
     "SELECT (SELECT a.revision FROM access_revision a WHERE a.id = 1), s.id, s.version"
     " FROM sandboxes s FORCE INDEX (sandboxes_list) WHERE s.team_id = ? AND s.visible = 1"
     " ORDER BY s.id DESC LIMIT ?",
     true};
-static const struct db_statement copy_statement = {
+DB_STATEMENT(copy_statement) = {
     "sandbox_list.copy",
     "SELECT STRAIGHT_JOIN " SANDBOX_COLUMNS
     " FROM (SELECT id FROM sandboxes WHERE snapshot_id = ? AND visible = 1 LIMIT ?) found"
     " JOIN sandboxes s ON s.id = found.id" SANDBOX_JOINS " ORDER BY s.id DESC",
     true};
 
-static const struct db_statement *const statements[] = {
+DB_STATEMENTS(statements) = {
     &all_statements[0],      &all_statements[1],      &state_statements[0],  &state_statements[1],
-    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1],
-    &count_statement,        &copy_statement,         &newest_statement};
-const struct db_statement_list sandbox_list_statements = DB_STATEMENT_LIST(statements);
+    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1]};
 
 #define SHOWN_STATES 8
 

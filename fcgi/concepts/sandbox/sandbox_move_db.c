@@ -22,13 +22,13 @@
               " ORDER BY EXISTS (SELECT 1 FROM sandboxes o WHERE o.team_id = l.team_id"   \
               "   AND o.state = 'moving'), l.n, RAND() LIMIT ?"
 
-static const struct db_statement leaving_statement = {
+DB_STATEMENT(leaving_statement) = {
     "sandbox.leaving", OF_LEAVING("1", "stopped", " AND s.volume_mounts = '{}'", "s.stopped_at_ms"),
     false};
-static const struct db_statement running_statement = {
-    "sandbox.leaving_running", OF_LEAVING("2", "ready", "", "s.created_at_ms"), false};
+DB_STATEMENT(running_statement) = {"sandbox.leaving_running",
+                                   OF_LEAVING("2", "ready", "", "s.created_at_ms"), false};
 /* Their volumes have gone to another host, and they have not yet. */
-static const struct db_statement following_statement = {
+DB_STATEMENT(following_statement) = {
     "sandbox.following",
     "SELECT DISTINCT s.id FROM moves m JOIN volumes v ON v.id = m.id"
     " JOIN sandbox_volumes a ON a.team_id = v.team_id AND a.volume_id = v.id"
@@ -38,15 +38,11 @@ static const struct db_statement following_statement = {
     " AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.sandbox_id = s.id"
     "   AND o.kind = 'move' AND o.state = 'failed' AND o.finished_at_ms > ?) LIMIT ?",
     true};
-static const struct db_statement volumes_host_statement = {
+DB_STATEMENT(volumes_host_statement) = {
     "sandbox.volumes_host",
     "SELECT v.id, v.host_id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
     " WHERE a.sandbox_id = ? ORDER BY v.id LIMIT 1",
     false};
-
-static const struct db_statement *const statements[] = {
-    &leaving_statement, &running_statement, &following_statement, &volumes_host_statement};
-const struct db_statement_list sandbox_move_statements = DB_STATEMENT_LIST(statements);
 
 static void take_ids(struct db_rows *rows, unsigned limit, char (*ids)[ID_SIZE], unsigned *count)
 {

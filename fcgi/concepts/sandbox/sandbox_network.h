@@ -44,5 +44,3 @@ int sandbox_network_next(struct worker *worker, bool *worked, struct error **err
  * started anew is filled again. A comparison changes nothing that is right, so any number of
  * dispatchers may do it. */
 int sandbox_network_reconcile(struct worker *worker, struct error **err);
-
-extern const struct db_statement_list sandbox_network_statements;

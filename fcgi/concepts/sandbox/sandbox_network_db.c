@@ -8,46 +8,45 @@
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_network_row.h"
 
-static const struct db_statement update_statement = {
+DB_STATEMENT(update_statement) = {
     "network.update",
     "UPDATE sandboxes SET version = UUID_SHORT(), network = ?, network_revision = ?, "
     "network_applied = ?,"
     " network_due_at_ms = ?, network_failure = '', allow_public_traffic = ?, updated_at_ms = ? "
     "WHERE id = ?",
     false};
-static const struct db_statement applied_statement = {
+DB_STATEMENT(applied_statement) = {
     "network.applied",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_applied = network_revision,"
     " network_due_at_ms = NULL,"
     " network_failure = ''"
     " WHERE id = ? AND network_revision = ?",
     false};
-static const struct db_statement failed_statement = {
-    "network.failed",
-    "UPDATE sandboxes SET version = UUID_SHORT(), network_failure = ?"
-    " WHERE id = ? AND network_revision = ?",
-    false};
-static const struct db_statement any_due_statement = {
+DB_STATEMENT(failed_statement) = {"network.failed",
+                                  "UPDATE sandboxes SET version = UUID_SHORT(), network_failure = ?"
+                                  " WHERE id = ? AND network_revision = ?",
+                                  false};
+DB_STATEMENT(any_due_statement) = {
     "network.any_due",
     "SELECT EXISTS(SELECT 1 FROM sandboxes WHERE network_due_at_ms <= ?)"
     " OR EXISTS(SELECT 1 FROM host_addresses WHERE policy_due_at_ms <= ?)",
     true};
 static const struct lease_table policies = LEASE_TEAMS(
     "policies", "sandboxes", "id", "network_due_at_ms", "network_due_at_ms IS NOT NULL", "team_id");
-static const struct db_statement forget_statement = {
+DB_STATEMENT(forget_statement) = {
     "network.forget", "UPDATE sandboxes SET network_due_at_ms = NULL WHERE id = ? AND visible = 0",
     false};
-static const struct db_statement defer_host_statement = {
+DB_STATEMENT(defer_host_statement) = {
     "network.defer_host",
     "UPDATE sandboxes SET network_due_at_ms = ? WHERE host_id = ? AND network_due_at_ms < ?",
     false};
 
-static const struct db_statement quarantine_statement = {
+DB_STATEMENT(quarantine_statement) = {
     "network.quarantine",
     "UPDATE host_addresses SET policy_of = ?, policy_due_at_ms = ?"
     " WHERE host_id = ? AND address = ?",
     false};
-static const struct db_statement orphan_statement = {
+DB_STATEMENT(orphan_statement) = {
     "network.orphan",
     "SELECT host_id, address, policy_of FROM host_addresses WHERE address = ? AND policy_of IS NOT"
     " NULL",
@@ -56,42 +55,36 @@ static const struct db_statement orphan_statement = {
 static const struct lease_table orphans =
     LEASE_TEAMS("orphans", "host_addresses", "address", "policy_due_at_ms", "policy_of IS NOT NULL",
                 "(SELECT s.team_id FROM sandboxes s WHERE s.id = policy_of)");
-static const struct db_statement orphan_again_statement = {
+DB_STATEMENT(orphan_again_statement) = {
     "network.orphan_again",
     "UPDATE host_addresses SET policy_due_at_ms = ? WHERE host_id = ? AND address = ?", false};
-static const struct db_statement orphan_gone_statement = {
+DB_STATEMENT(orphan_gone_statement) = {
     "network.orphan_gone",
     "UPDATE host_addresses SET policy_of = NULL, policy_due_at_ms = NULL"
     " WHERE host_id = ? AND address = ? AND policy_of = ?",
     false};
 
-static const struct db_statement desired_statement = {
+DB_STATEMENT(desired_statement) = {
     "network.desired",
     "SELECT id, address, network_revision, network_applied, team_id, denials_told FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 ORDER BY address",
     true};
-static const struct db_statement lost_statement = {
+DB_STATEMENT(lost_statement) = {
     "network.lost",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_applied = 0, network_due_at_ms = ?,"
     " network_revision = GREATEST(network_revision, ?)"
     " WHERE id = ? AND reserved = 1 AND network_revision = ? AND network_applied = ?",
     false};
-static const struct db_statement holds_statement = {
+DB_STATEMENT(holds_statement) = {
     "network.holds",
     "SELECT 1 FROM sandboxes WHERE id = ? AND host_id = ? AND address = ? AND state <> 'destroyed'",
     true};
-static const struct db_statement ranges_statement = {
+DB_STATEMENT(ranges_statement) = {
     "network.ranges", "SELECT COALESCE(network, address_range) FROM hosts ORDER BY id LIMIT 250",
     true};
 
-static const struct db_statement *const statements[] = {
-    &update_statement, &any_due_statement,      &applied_statement,     &policies.due,
-    &policies.line,    &orphans.line,           &orphans.due,           &policies.take,
-    &policies.renew,   &forget_statement,       &defer_host_statement,  &quarantine_statement,
-    &orphan_statement, &orphan_again_statement, &orphan_gone_statement, &desired_statement,
-    &failed_statement, &lost_statement,         &holds_statement,       &ranges_statement,
-};
-const struct db_statement_list sandbox_network_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&policies.due, &policies.line, &orphans.line,
+                             &orphans.due,  &policies.take, &policies.renew};
 
 int network_row_update(struct db *db, const struct sandbox *s, struct error **err)
 {

@@ -22,5 +22,3 @@ int sandbox_room_step(struct worker *worker, struct error **err);
 
 /* Remove the instance of one deleted sandbox, if a removal is due. *worked: a removal was due. */
 int sandbox_remove_next(struct worker *worker, bool *worked, struct error **err);
-
-extern const struct db_statement_list sandbox_room_statements;

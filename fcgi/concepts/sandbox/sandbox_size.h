@@ -27,5 +27,3 @@ int sandbox_size_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Of how many that run Incus should have been told by now. */
 int sandbox_size_overdue(struct db *db, uint64_t *count, struct error **err);
-
-extern const struct db_statement_list sandbox_size_statements;

@@ -5,25 +5,24 @@
 
 #define OVERDUE_MS 60000
 
-static const struct db_statement owe_statement = {
+DB_STATEMENT(owe_statement) = {
     "size.owe", "INSERT INTO sandbox_sizes (sandbox_id, due_at_ms) VALUES (?, ?)", false};
-static const struct db_statement forget_statement = {
-    "size.forget", "DELETE FROM sandbox_sizes WHERE sandbox_id = ?", false};
-static const struct db_statement known_statement = {
-    "size.known", "SELECT 1 FROM sandbox_sizes WHERE sandbox_id = ?", true};
-static const struct db_statement hold_statement = {
+DB_STATEMENT(forget_statement) = {"size.forget", "DELETE FROM sandbox_sizes WHERE sandbox_id = ?",
+                                  false};
+DB_STATEMENT(known_statement) = {"size.known", "SELECT 1 FROM sandbox_sizes WHERE sandbox_id = ?",
+                                 true};
+DB_STATEMENT(hold_statement) = {
     "size.hold",
     "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ?, attempts = attempts + 1"
     " WHERE sandbox_id = ? AND (lease_owner = '' OR due_at_ms <= ?)",
     false};
-static const struct db_statement defer_statement = {
-    "size.defer",
-    "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ''"
-    " WHERE sandbox_id = ? AND lease_owner = ?",
-    false};
-static const struct db_statement told_statement = {
+DB_STATEMENT(defer_statement) = {"size.defer",
+                                 "UPDATE sandbox_sizes SET due_at_ms = ?, lease_owner = ''"
+                                 " WHERE sandbox_id = ? AND lease_owner = ?",
+                                 false};
+DB_STATEMENT(told_statement) = {
     "size.told", "DELETE FROM sandbox_sizes WHERE sandbox_id = ? AND lease_owner = ?", false};
-static const struct db_statement overdue_statement = {
+DB_STATEMENT(overdue_statement) = {
     "size.overdue",
     "SELECT COUNT(*) FROM sandbox_sizes z JOIN sandboxes s ON s.id = z.sandbox_id"
     " WHERE s.state = 'ready' AND (z.attempts >= 5 OR z.due_at_ms <= ?)",
@@ -32,12 +31,8 @@ const struct lease_table sandbox_sizes = LEASE_TEAMS_OWNED(
     "sandbox_sizes", "sandbox_sizes", "sandbox_id", "due_at_ms", "due_at_ms IS NOT NULL",
     "(SELECT s.team_id FROM sandboxes s WHERE s.id = sandbox_sizes.sandbox_id)");
 
-static const struct db_statement *const statements[] = {
-    &owe_statement,     &forget_statement,   &known_statement,     &hold_statement,
-    &defer_statement,   &told_statement,     &overdue_statement,   &sandbox_sizes.line,
-    &sandbox_sizes.due, &sandbox_sizes.take, &sandbox_sizes.renew,
-};
-const struct db_statement_list sandbox_size_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&sandbox_sizes.line, &sandbox_sizes.due, &sandbox_sizes.take,
+                             &sandbox_sizes.renew};
 
 int sandbox_size_owe(struct db *db, const char *sandbox_id, struct error **err)
 {

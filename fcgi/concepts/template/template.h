@@ -159,7 +159,3 @@ int template_image_is_allowed(struct db *db, const char *name, bool *allowed, st
 /* By name. Owned by the caller. */
 int template_image_list(struct db *db, struct template_image **images, unsigned *count,
                         struct error **err);
-
-extern const struct db_statement_list template_statements;
-extern const struct db_statement_list template_build_statements;
-extern const struct db_statement_list template_image_statements;

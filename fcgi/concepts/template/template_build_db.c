@@ -19,24 +19,24 @@
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
 
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "template.insert_request",
     "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
     " memory_mb, image, checkpoint_id, lease_until_ms, created_at_ms)"
     " VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement has_versions_statement = {
+DB_STATEMENT(has_versions_statement) = {
     "template.has_versions",
     "SELECT 1 FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN " LIMIT 1",
     false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "template.count_versions",
     "SELECT COUNT(*) FROM templates t JOIN template_versions v ON v.template_id = t.id"
     " WHERE t.owner = ? AND v.state <> 'deleted'",
     true};
-static const struct db_statement log_of_statement = {
+DB_STATEMENT(log_of_statement) = {
     "template.log_of", "SELECT COALESCE(build_log, '') FROM template_versions WHERE id = ?", true};
-static const struct db_statement log_statement = {
+DB_STATEMENT(log_statement) = {
     "template.log",
     "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
     " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
@@ -44,99 +44,69 @@ static const struct db_statement log_statement = {
 #define OWNER "(SELECT t.owner FROM templates t WHERE t.id = template_versions.template_id)"
 static const struct lease_table builds = LEASE_TEAMS_OWNED(
     "template.building", "template_versions", "id", "lease_until_ms", "state = 'building'", OWNER);
-static const struct db_statement get_statement = {"template.get_building",
-                                                  TEMPLATE_COLUMNS " WHERE v.id = ?", true};
-static const struct db_statement built_statement = {
+DB_STATEMENT(get_statement) = {"template.get_building", TEMPLATE_COLUMNS " WHERE v.id = ?", true};
+DB_STATEMENT(built_statement) = {
     "template.built",
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
     " lease_until_ms = NULL, finished_at_ms = ?"
     " WHERE id = ? AND lease_owner = ? AND state = 'building'",
     false};
 
-static const struct db_statement base_statement = {
+DB_STATEMENT(base_statement) = {
     "template.set_base",
     "UPDATE template_versions SET base_version_id = ?, virtual_machine = ?"
     " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
     false};
-static const struct db_statement copy_statement = {
+DB_STATEMENT(copy_statement) = {
     "template.copy_from",
     "UPDATE template_versions SET copied_host_id = ?, copied_instance = ?, lease_until_ms = ?"
     " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
     false};
-static const struct db_statement fail_statement = {
-    "template.fail",
-    "UPDATE template_versions SET state = 'failed', finished_at_ms = ?"
-    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
-    false};
+DB_STATEMENT(fail_statement) = {"template.fail",
+                                "UPDATE template_versions SET state = 'failed', finished_at_ms = ?"
+                                " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
+                                false};
 
-static const struct db_statement lock_version_statement = {
+DB_STATEMENT(lock_version_statement) = {
     "template.lock_version",
     "SELECT id FROM template_versions v WHERE v.id = ? AND" TEMPLATE_SHOWN " FOR UPDATE", false};
-static const struct db_statement lock_versions_statement = {
+DB_STATEMENT(lock_versions_statement) = {
     "template.lock_versions",
     "SELECT id FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY id FOR UPDATE",
     false};
 /* Instances that wait are no users: those of a version that is not ready are dismissed. */
-static const struct db_statement users_statement = {
+DB_STATEMENT(users_statement) = {
     "template.users",
     "SELECT s.id, s.team_id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
     " UNION ALL SELECT c.id, c.team_id FROM checkpoints c WHERE c.template_version_id = ? AND"
     " c.state IN ('creating', 'ready') LIMIT ?",
     false};
-static const struct db_statement delete_version_statement = {
+DB_STATEMENT(delete_version_statement) = {
     "template.delete_version",
     "UPDATE template_versions SET state = 'deleting', lease_until_ms = ? WHERE id = ?", false};
 /* No slug looks like an id, so that the slug is free and the row is found under none. */
-static const struct db_statement free_slug_statement = {
-    "template.free_slug", "UPDATE templates SET slug = id WHERE id = ?", false};
-static const struct db_statement hold_statement = {
+DB_STATEMENT(free_slug_statement) = {"template.free_slug",
+                                     "UPDATE templates SET slug = id WHERE id = ?", false};
+DB_STATEMENT(hold_statement) = {
     "template.hold", "SELECT 1 FROM template_versions WHERE id = ? AND state = 'ready'", false};
 
 static const struct lease_table removals = LEASE_TEAMS_OWNED(
     "template.deleting", "template_versions", "id", "lease_until_ms", "state = 'deleting'", OWNER);
-static const struct db_statement no_sources_statement = {
+DB_STATEMENT(no_sources_statement) = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
-static const struct db_statement deleted_statement = {
+DB_STATEMENT(deleted_statement) = {
     "template.deleted",
     "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL"
     " WHERE id = ? AND state = 'deleting'",
     false};
-static const struct db_statement uses_source_statement = {
+DB_STATEMENT(uses_source_statement) = {
     "template.uses_source",
     "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready', 'deleting')",
     true};
 
-static const struct db_statement *const statements[] = {
-    &insert_statement,
-    &has_versions_statement,
-    &count_statement,
-    &log_of_statement,
-    &log_statement,
-    &builds.line,
-    &builds.due,
-    &builds.take,
-    &get_statement,
-    &builds.renew,
-    &built_statement,
-    &base_statement,
-    &copy_statement,
-    &fail_statement,
-    &lock_version_statement,
-    &lock_versions_statement,
-    &users_statement,
-    &delete_version_statement,
-    &free_slug_statement,
-    &hold_statement,
-    &removals.line,
-    &removals.due,
-    &removals.take,
-    &removals.renew,
-    &no_sources_statement,
-    &deleted_statement,
-    &uses_source_statement,
-};
-const struct db_statement_list template_build_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&builds.line,   &builds.due,   &builds.take,   &builds.renew,
+                             &removals.line, &removals.due, &removals.take, &removals.renew};
 
 /* --- asking for one --- */
 

@@ -24,79 +24,76 @@
 #define FIND_TEMPLATE                                                                            \
     "SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', ?)" \
     " ORDER BY x.owner DESC LIMIT 1"
-static const struct db_statement find_statement = {"template.find", FIND_TEMPLATE, true};
-static const struct db_statement find_named_statement = {
-    "template.find_named",
-    "SELECT x.id FROM teams o JOIN templates x ON x.owner = o.id"
-    " WHERE o.slug = ? AND x.slug = ? AND " IS_SEEN("x"),
-    true};
+DB_STATEMENT(find_statement) = {"template.find", FIND_TEMPLATE, true};
+DB_STATEMENT(find_named_statement) = {"template.find_named",
+                                      "SELECT x.id FROM teams o JOIN templates x ON x.owner = o.id"
+                                      " WHERE o.slug = ? AND x.slug = ? AND " IS_SEEN("x"),
+                                      true};
 
 #define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
-static const struct db_statement newest_statement = {"template.newest",
-                                                     TEMPLATE_COLUMNS OF_TEMPLATE NEWEST, true};
+DB_STATEMENT(newest_statement) = {"template.newest", TEMPLATE_COLUMNS OF_TEMPLATE NEWEST, true};
 /* What most creates name: the slug alone. */
-static const struct db_statement newest_of_slug_statement = {
-    "template.newest_of_slug",
-    TEMPLATE_COLUMNS " WHERE v.template_id = (" FIND_TEMPLATE ") AND v.state = 'ready'" NEWEST,
-    true};
+DB_STATEMENT(newest_of_slug_statement) = {"template.newest_of_slug",
+                                          TEMPLATE_COLUMNS " WHERE v.template_id = (" FIND_TEMPLATE
+                                                           ") AND v.state = 'ready'" NEWEST,
+                                          true};
 /* A tag of the same name goes first. */
-static const struct db_statement by_number_statement = {
+DB_STATEMENT(by_number_statement) = {
     "template.by_number",
     TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
                      " AND g.tag = ?" OF_TEMPLATE " AND (v.version = ? OR g.tag IS NOT NULL)"
                      " ORDER BY g.tag IS NULL LIMIT 1",
     true};
-static const struct db_statement by_id_statement = {
-    "template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?", true};
-static const struct db_statement by_tag_statement = {
+DB_STATEMENT(by_id_statement) = {"template.by_id", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = ?",
+                                 true};
+DB_STATEMENT(by_tag_statement) = {
     "template.by_tag",
     TEMPLATE_COLUMNS " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE
                      " AND g.tag = ?",
     true};
 /* A tag that follows the newest version until it is assigned. */
-static const struct db_statement by_default_statement = {
+DB_STATEMENT(by_default_statement) = {
     "template.by_default",
     TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
                      " AND g.tag = ?" OF_TEMPLATE " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1",
     true};
-static const struct db_statement by_template_statement = {
+DB_STATEMENT(by_template_statement) = {
     "template.by_template",
     TEMPLATE_COLUMNS " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'" NEWEST, true};
-static const struct db_statement by_version_statement = {
+DB_STATEMENT(by_version_statement) = {
     "template.by_version",
     TEMPLATE_COLUMNS " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'", true};
 
 /* For errors: what there is instead. */
-static const struct db_statement usable_statement = {
+DB_STATEMENT(usable_statement) = {
     "template.usable",
     "SELECT DISTINCT t.slug FROM templates t JOIN template_versions v ON v.template_id = t.id"
     " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND v.state = 'ready' ORDER BY t.slug LIMIT ?",
     true};
-static const struct db_statement states_statement = {
+DB_STATEMENT(states_statement) = {
     "template.states",
     "SELECT v.version, v.state FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY v.version DESC LIMIT ?",
     true};
 
-static const struct db_statement get_statement = {"template.get",
-                                                  TEMPLATE_COLUMNS " WHERE v.id = ?", true};
-static const struct db_statement list_statement = {
-    "template.list",
-    TEMPLATE_COLUMNS " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" TEMPLATE_SHOWN
-                     " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
-    true};
-static const struct db_statement list_all_statement = {
-    "template.list_all",
-    TEMPLATE_COLUMNS " WHERE" TEMPLATE_SHOWN
-                     " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
-    true};
-static const struct db_statement list_named_statement = {
+DB_STATEMENT(get_statement) = {"template.get", TEMPLATE_COLUMNS " WHERE v.id = ?", true};
+DB_STATEMENT(list_statement) = {"template.list",
+                                TEMPLATE_COLUMNS
+                                " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" TEMPLATE_SHOWN
+                                " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
+                                true};
+DB_STATEMENT(list_all_statement) = {"template.list_all",
+                                    TEMPLATE_COLUMNS
+                                    " WHERE" TEMPLATE_SHOWN
+                                    " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
+                                    true};
+DB_STATEMENT(list_named_statement) = {
     "template.list_named",
     TEMPLATE_COLUMNS
     " WHERE o.slug = ? AND t.slug = ? AND " IS_SEEN("t") " AND" TEMPLATE_SHOWN
                                                          " ORDER BY v.version DESC LIMIT 100000",
     true};
-static const struct db_statement missing_statement = {
+DB_STATEMENT(missing_statement) = {
     "template.missing_sources",
     TEMPLATE_COLUMNS
     " LEFT JOIN template_sources s ON s.template_version_id = v.id AND s.host_id = ?"
@@ -104,46 +101,33 @@ static const struct db_statement missing_statement = {
     "100000",
     true};
 
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "template.lock", "SELECT id FROM templates WHERE owner = ? AND slug = ? FOR UPDATE", false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "template.insert", "INSERT INTO templates (id, owner, slug, created_at_ms) VALUES (?, ?, ?, ?)",
     false};
-static const struct db_statement next_statement = {
+DB_STATEMENT(next_statement) = {
     "template.next_version",
     "SELECT COALESCE(MAX(version), 0) + 1 FROM template_versions WHERE template_id = ?", false};
-static const struct db_statement insert_version_statement = {
+DB_STATEMENT(insert_version_statement) = {
     "template.insert_version",
     "INSERT INTO template_versions (id, template_id, version, state, virtual_machine, cpu,"
     " memory_mb, net_admin, image, created_at_ms) VALUES (?, ?, ?, 'building', 0, ?, ?, ?, ?, ?)",
     false};
-static const struct db_statement finish_statement = {
+DB_STATEMENT(finish_statement) = {
     "template.finish",
     "UPDATE template_versions SET state = ?, virtual_machine = ?, fingerprint = ?,"
     " finished_at_ms = ? WHERE id = ? AND state = 'building'",
     false};
-static const struct db_statement measured_statement = {
-    "template.measured", "UPDATE template_versions SET size_mb = ? WHERE id = ?", false};
-static const struct db_statement public_statement = {
-    "template.public", "UPDATE templates SET is_public = ? WHERE id = ?", false};
-static const struct db_statement add_source_statement = {
+DB_STATEMENT(measured_statement) = {"template.measured",
+                                    "UPDATE template_versions SET size_mb = ? WHERE id = ?", false};
+DB_STATEMENT(public_statement) = {"template.public",
+                                  "UPDATE templates SET is_public = ? WHERE id = ?", false};
+DB_STATEMENT(add_source_statement) = {
     "template.add_source",
     "INSERT INTO template_sources (template_version_id, host_id, instance_name) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE instance_name = ?",
     false};
-
-static const struct db_statement *const statements[] = {
-    &find_statement,           &find_named_statement,     &newest_statement,
-    &by_number_statement,      &by_id_statement,          &by_tag_statement,
-    &by_template_statement,    &by_version_statement,     &get_statement,
-    &list_statement,           &list_all_statement,       &list_named_statement,
-    &missing_statement,        &lock_statement,           &insert_statement,
-    &next_statement,           &insert_version_statement, &finish_statement,
-    &add_source_statement,     &usable_statement,         &states_statement,
-    &public_statement,         &measured_statement,       &by_default_statement,
-    &newest_of_slug_statement,
-};
-const struct db_statement_list template_statements = DB_STATEMENT_LIST(statements);
 
 /* --- reading --- */
 

@@ -6,25 +6,16 @@
 #include "base/mem.h"
 #include "template/template.h"
 
-static const struct db_statement allow_statement = {
-    "image.allow",
-    "INSERT INTO allowed_images (name, created_at_ms) VALUES (?, ?)"
-    " ON DUPLICATE KEY UPDATE name = name",
-    false};
-static const struct db_statement disallow_statement = {
-    "image.disallow", "DELETE FROM allowed_images WHERE name = ?", false};
-static const struct db_statement is_allowed_statement = {
-    "image.is_allowed", "SELECT 1 FROM allowed_images WHERE name = ?", true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(allow_statement) = {"image.allow",
+                                 "INSERT INTO allowed_images (name, created_at_ms) VALUES (?, ?)"
+                                 " ON DUPLICATE KEY UPDATE name = name",
+                                 false};
+DB_STATEMENT(disallow_statement) = {"image.disallow", "DELETE FROM allowed_images WHERE name = ?",
+                                    false};
+DB_STATEMENT(is_allowed_statement) = {"image.is_allowed",
+                                      "SELECT 1 FROM allowed_images WHERE name = ?", true};
+DB_STATEMENT(list_statement) = {
     "image.list", "SELECT name, created_at_ms FROM allowed_images ORDER BY name LIMIT 10000", true};
-
-static const struct db_statement *const statements[] = {
-    &allow_statement,
-    &disallow_statement,
-    &is_allowed_statement,
-    &list_statement,
-};
-const struct db_statement_list template_image_statements = DB_STATEMENT_LIST(statements);
 
 static bool name_is_valid(const char *name)
 {

@@ -9,5 +9,3 @@
 
 extern const struct mover template_mover;
 extern const struct move_start template_move_start;
-
-extern const struct db_statement_list template_move_statements;

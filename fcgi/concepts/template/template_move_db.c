@@ -5,7 +5,7 @@
 #include "template/template_move.h"
 #include "template/template_row.h"
 
-static const struct db_statement leaving_statement = {
+DB_STATEMENT(leaving_statement) = {
     "template_move.leaving",
     "SELECT v.id FROM hosts h JOIN template_sources t ON t.host_id = h.id"
     " JOIN template_versions v ON v.id = t.template_version_id"
@@ -17,30 +17,26 @@ static const struct db_statement leaving_statement = {
               "   AND (m.state <> 'failed' OR m.finished_at_ms > ?))"
               " GROUP BY v.id ORDER BY RAND() LIMIT ?",
     false};
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "template_move.lock",
     "SELECT (SELECT t.owner FROM templates t WHERE t.id = v.template_id) FROM template_versions v"
     " WHERE v.id = ? AND v.state = 'ready' FOR UPDATE",
     false};
-static const struct db_statement origin_statement = {
+DB_STATEMENT(origin_statement) = {
     "template_move.origin",
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
     " WHERE t.template_version_id = ? AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
         "h.") " ORDER BY h.state = 'active' DESC, RAND() LIMIT 1",
     false};
-static const struct db_statement has_statement = {
+DB_STATEMENT(has_statement) = {
     "template_move.has",
     "SELECT 1 FROM template_sources WHERE template_version_id = ? AND host_id = ?", false};
-static const struct db_statement lacking_statement = {
+DB_STATEMENT(lacking_statement) = {
     "template_move.lacking",
     "SELECT h.id FROM hosts h WHERE h.state = 'active' AND " HOST_ANSWERS(
         "h.") " AND NOT EXISTS (SELECT 1 FROM template_sources t"
               "   WHERE t.template_version_id = ? AND t.host_id = h.id) ORDER BY RAND() LIMIT ?",
     false};
-
-static const struct db_statement *const statements[] = {
-    &leaving_statement, &lock_statement, &origin_statement, &has_statement, &lacking_statement};
-const struct db_statement_list template_move_statements = DB_STATEMENT_LIST(statements);
 
 int template_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                          char (*ids)[ID_SIZE], unsigned *count, struct error **err)

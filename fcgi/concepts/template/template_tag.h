@@ -52,5 +52,3 @@ int template_tags_list(struct db *db, const char *template_id, struct template_t
 
 /* Inside the transaction that deletes a version: those that point to it. */
 int template_tags_forget(struct db *db, const char *version_id, struct error **err);
-
-extern const struct db_statement_list template_tag_statements;

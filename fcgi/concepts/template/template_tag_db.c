@@ -8,38 +8,32 @@
 #include "base/str.h"
 
 /* The template's row orders those who assign, so that its bound holds. */
-static const struct db_statement lock_statement = {
-    "template_tag.lock", "SELECT 1 FROM templates WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(lock_statement) = {"template_tag.lock",
+                                "SELECT 1 FROM templates WHERE id = ? FOR UPDATE", false};
 /* Both servers know this form of a shared lock. */
-static const struct db_statement hold_statement = {
+DB_STATEMENT(hold_statement) = {
     "template_tag.hold",
     "SELECT 1 FROM template_versions WHERE id = ? AND template_id = ? AND state = 'ready'"
     " LOCK IN SHARE MODE",
     false};
-static const struct db_statement assign_statement = {
+DB_STATEMENT(assign_statement) = {
     "template_tag.assign",
     "INSERT INTO template_tags (template_id, tag, template_version_id, assigned_at_ms)"
     " VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE"
     " template_version_id = VALUES(template_version_id), assigned_at_ms = VALUES(assigned_at_ms)",
     false};
-static const struct db_statement count_statement = {
-    "template_tag.count", "SELECT COUNT(*) FROM template_tags WHERE template_id = ?", true};
-static const struct db_statement remove_statement = {
+DB_STATEMENT(count_statement) = {"template_tag.count",
+                                 "SELECT COUNT(*) FROM template_tags WHERE template_id = ?", true};
+DB_STATEMENT(remove_statement) = {
     "template_tag.remove", "DELETE FROM template_tags WHERE template_id = ? AND tag = ?", false};
-static const struct db_statement forget_statement = {
-    "template_tag.forget", "DELETE FROM template_tags WHERE template_version_id = ?", false};
-static const struct db_statement list_statement = {
+DB_STATEMENT(forget_statement) = {"template_tag.forget",
+                                  "DELETE FROM template_tags WHERE template_version_id = ?", false};
+DB_STATEMENT(list_statement) = {
     "template_tag.list",
     "SELECT g.tag, g.template_version_id, v.version, g.assigned_at_ms FROM template_tags g"
     " JOIN template_versions v ON v.id = g.template_version_id"
     " WHERE g.template_id = ? ORDER BY g.tag LIMIT 1000",
     true};
-
-static const struct db_statement *const statements[] = {
-    &lock_statement,   &hold_statement,   &assign_statement, &count_statement,
-    &remove_statement, &forget_statement, &list_statement,
-};
-const struct db_statement_list template_tag_statements = DB_STATEMENT_LIST(statements);
 
 struct tagging {
     const char *template_id, *version_id;

@@ -30,5 +30,3 @@ struct template_use template_use_of(const struct template_use *uses, unsigned co
  * and be committed late, so the newest two minutes are left for the next time. In a transaction of
  * its own. */
 int template_uses_count(struct db *db, struct error **err);
-
-extern const struct db_statement_list template_use_statements;

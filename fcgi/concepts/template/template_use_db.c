@@ -15,7 +15,7 @@
     "SELECT v.template_id, COUNT(*) AS made, MAX(s.created_at_ms) AS last_at_ms FROM sandboxes s" \
     " JOIN template_versions v ON v.id = s.template_version_id WHERE s.snapshot_id IS NULL"
 
-static const struct db_statement list_statement = {
+DB_STATEMENT(list_statement) = {
     "template_use.list",
     "SELECT t.id, t.sandboxes_made + COALESCE(n.made, 0),"
     " GREATEST(t.last_made_at_ms, COALESCE(n.last_at_ms, 0)) FROM templates t"
@@ -23,22 +23,16 @@ static const struct db_statement list_statement = {
     "  GROUP BY v.template_id) n ON n.template_id = t.id"
     " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) ORDER BY t.id LIMIT 100000",
     true};
-static const struct db_statement lock_statement = {
+DB_STATEMENT(lock_statement) = {
     "template_use.lock", "SELECT counted_before FROM template_uses WHERE id = 1 FOR UPDATE", false};
-static const struct db_statement since_statement = {
-    "template_use.since", MADE " AND s.id >= ? AND s.id < ? GROUP BY v.template_id", true};
-static const struct db_statement add_statement = {
-    "template_use.add",
-    "UPDATE templates SET sandboxes_made = sandboxes_made + ?,"
-    " last_made_at_ms = GREATEST(last_made_at_ms, ?) WHERE id = ?",
-    false};
-static const struct db_statement counted_statement = {
+DB_STATEMENT(since_statement) = {"template_use.since",
+                                 MADE " AND s.id >= ? AND s.id < ? GROUP BY v.template_id", true};
+DB_STATEMENT(add_statement) = {"template_use.add",
+                               "UPDATE templates SET sandboxes_made = sandboxes_made + ?,"
+                               " last_made_at_ms = GREATEST(last_made_at_ms, ?) WHERE id = ?",
+                               false};
+DB_STATEMENT(counted_statement) = {
     "template_use.counted", "UPDATE template_uses SET counted_before = ? WHERE id = 1", false};
-
-static const struct db_statement *const statements[] = {
-    &list_statement, &lock_statement, &since_statement, &add_statement, &counted_statement,
-};
-const struct db_statement_list template_use_statements = DB_STATEMENT_LIST(statements);
 
 int template_uses_list(struct db *db, const char *owner, struct template_use **uses,
                        unsigned *count, struct error **err)

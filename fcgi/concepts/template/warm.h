@@ -48,5 +48,3 @@ struct warm_ready {
 };
 int warm_ready_on_host(struct db *db, uint32_t host_id, struct warm_ready **list, size_t *count,
                        struct error **err);
-
-extern const struct db_statement_list warm_statements;

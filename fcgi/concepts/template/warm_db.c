@@ -19,7 +19,7 @@
 
 /* Ordering by an expression locks all that is read, so nothing is locked here: names first, those
  * of the wanted size before others, then one of them by its key. */
-static const struct db_statement ready_names_statement = {
+DB_STATEMENT(ready_names_statement) = {
     "warm.ready_names",
     "SELECT instance_name, cpu = ? AND memory_mb = ? AND disk_gb = ? AS fits FROM warm_instances"
     " WHERE template_version_id = ? AND state = 'ready' AND (? = 0 OR host_id = ?)"
@@ -27,37 +27,36 @@ static const struct db_statement ready_names_statement = {
     "   AND " HOST_ANSWERS("") ")"
                                " ORDER BY fits DESC, created_at_ms LIMIT 256",
     false};
-static const struct db_statement claim_statement = {
-    "warm.claim",
-    "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ? AND state = 'ready'"
-    " FOR UPDATE SKIP LOCKED",
-    false};
-static const struct db_statement delete_statement = {
-    "warm.delete", "DELETE FROM warm_instances WHERE instance_name = ?", false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(claim_statement) = {"warm.claim",
+                                 "SELECT " COLUMNS
+                                 " FROM warm_instances WHERE instance_name = ? AND state = 'ready'"
+                                 " FOR UPDATE SKIP LOCKED",
+                                 false};
+DB_STATEMENT(delete_statement) = {"warm.delete",
+                                  "DELETE FROM warm_instances WHERE instance_name = ?", false};
+DB_STATEMENT(count_statement) = {
     "warm.count",
     "SELECT COUNT(*) FROM warm_instances WHERE template_version_id = ?"
     " AND cpu = ? AND memory_mb = ? AND disk_gb = ? AND state IN ('starting', 'ready')",
     true};
-static const struct db_statement insert_statement = {
-    "warm.insert",
-    "INSERT INTO warm_instances (" COLUMNS ", state, lease_until_ms, created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)",
-    false};
-static const struct db_statement ready_statement = {
+DB_STATEMENT(insert_statement) = {"warm.insert",
+                                  "INSERT INTO warm_instances (" COLUMNS
+                                  ", state, lease_until_ms, created_at_ms)"
+                                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'starting', ?, ?)",
+                                  false};
+DB_STATEMENT(ready_statement) = {
     "warm.ready",
     "UPDATE warm_instances SET state = 'ready' WHERE instance_name = ? AND state = 'starting'",
     false};
-static const struct db_statement renew_statement = {
+DB_STATEMENT(renew_statement) = {
     "warm.renew",
     "UPDATE warm_instances SET lease_until_ms = ? WHERE instance_name = ? AND state = 'starting'",
     false};
-static const struct db_statement dismiss_statement = {
-    "warm.dismiss",
-    "UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0"
-    " WHERE instance_name = ? AND state <> 'leaving'",
-    false};
-static const struct db_statement list_statement = {
+DB_STATEMENT(dismiss_statement) = {"warm.dismiss",
+                                   "UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0"
+                                   " WHERE instance_name = ? AND state <> 'leaving'",
+                                   false};
+DB_STATEMENT(list_statement) = {
     "warm.list",
     "SELECT w.instance_name, w.template_version_id, w.host_id, w.address, w.agent_key_id, w.cpu,"
     " w.memory_mb, w.disk_gb, w.state = 'leaving', h.state = 'active' AND " HOST_ANSWERS(
@@ -66,26 +65,19 @@ static const struct db_statement list_statement = {
               "w.host_id"
               " ORDER BY fits DESC, w.created_at_ms LIMIT 10000",
     true};
-static const struct db_statement ready_on_host_statement = {
+DB_STATEMENT(ready_on_host_statement) = {
     "warm.ready_on_host",
     "SELECT instance_name FROM warm_instances WHERE host_id = ? AND state = 'ready' LIMIT 10000",
     true};
-static const struct db_statement one_statement = {
+DB_STATEMENT(one_statement) = {
     "warm.one", "SELECT " COLUMNS " FROM warm_instances WHERE instance_name = ?", false};
 static const struct lease_table removals =
     LEASE_TABLE("warm_instances", "instance_name", "lease_until_ms", "state = 'leaving'");
-static const struct db_statement known_statement = {
-    "warm.known", "SELECT 1 FROM warm_instances WHERE instance_name = ?", true};
-static const struct db_statement disk_statement = {
-    "warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans", true};
+DB_STATEMENT(known_statement) = {"warm.known",
+                                 "SELECT 1 FROM warm_instances WHERE instance_name = ?", true};
+DB_STATEMENT(disk_statement) = {"warm.disk", "SELECT COALESCE(MIN(disk_gb), 10) FROM plans", true};
 
-static const struct db_statement *const statements[] = {
-    &claim_statement,       &delete_statement, &count_statement,         &insert_statement,
-    &ready_names_statement, &ready_statement,  &dismiss_statement,       &list_statement,
-    &one_statement,         &removals.due,     &removals.take,           &known_statement,
-    &disk_statement,        &renew_statement,  &ready_on_host_statement,
-};
-const struct db_statement_list warm_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&removals.due, &removals.take};
 
 static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
 {

@@ -80,5 +80,3 @@ void warm_plan_decide(struct warm_plan *plan);
 /* The want of that version and size, or NULL. */
 struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
                                  const struct runtime_resources *resources);
-
-extern const struct db_statement_list warm_plan_statements;

@@ -10,7 +10,7 @@
 
 /* A size that was asked for once is not worth an instance. Of each template the newest version. No
  * team's many sizes leave those of others out. */
-static const struct db_statement demand_statement = {
+DB_STATEMENT(demand_statement) = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
     " r.peak, r.net_admin FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, "
@@ -29,7 +29,7 @@ static const struct db_statement demand_statement = {
     " ORDER BY r.place, r.peak DESC, r.team_id, r.template_version_id, r.disk_gb, r.memory_mb,"
     " r.cpu LIMIT 64",
     true};
-static const struct db_statement state_statement = {
+DB_STATEMENT(state_statement) = {
     "warm_plan.state",
     "SELECT (SELECT CAST(COALESCE(SUM(memory_mb), 0) AS UNSIGNED) FROM hosts"
     "   WHERE state = 'active' AND " HOST_ANSWERS(
@@ -39,21 +39,17 @@ static const struct db_statement state_statement = {
             " EXISTS (SELECT 1 FROM sandbox_sizes WHERE attempts = 0)",
     true};
 
-static const struct db_statement sizes_statement = {
+DB_STATEMENT(sizes_statement) = {
     "warm_plan.sizes",
     "SELECT p.disk_gb, COUNT(t.id) AS n FROM plans p LEFT JOIN teams t ON t.plan = p.name"
     "   AND t.id <> '" TEAM_DEPLOYMENT_ID "'"
     " GROUP BY p.disk_gb ORDER BY n DESC, p.disk_gb LIMIT 4",
     true};
-static const struct db_statement room_statement = {
+DB_STATEMENT(room_statement) = {
     "warm_plan.room",
     "SELECT CAST(COALESCE(SUM(LEAST(vcpus DIV ?, memory_mb * memory_overcommit DIV 100 DIV ?)), 0)"
     " AS UNSIGNED) FROM hosts WHERE state = 'active' AND " HOST_ANSWERS(""),
     true};
-
-static const struct db_statement *const statements[] = {&demand_statement, &state_statement,
-                                                        &sizes_statement, &room_statement};
-const struct db_statement_list warm_plan_statements = DB_STATEMENT_LIST(statements);
 
 int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err)
 {

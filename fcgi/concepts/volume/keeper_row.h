@@ -47,5 +47,3 @@ int volume_files_idle(struct db *db, uint32_t host_id, int64_t since_ms, char id
                       struct error **err);
 /* It is out of the keeper. */
 int volume_files_forget(struct db *db, const char *id, int64_t since_ms, struct error **err);
-
-extern const struct db_statement_list keeper_statements;

@@ -71,7 +71,3 @@ int volume_list(struct db *db, const char *team_id, const char *before, unsigned
 
 /* Fill in attached_to: the sandboxes that are not deleted and mount it, stopped ones included. */
 int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err);
-
-extern const struct db_statement_list volume_statements;
-extern const struct db_statement_list volume_list_statements;
-extern const struct db_statement_list volume_mount_statements;

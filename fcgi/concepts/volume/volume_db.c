@@ -15,24 +15,23 @@
 
 #define SELECT_VOLUME    "SELECT " VOLUME_COLUMNS " FROM volumes v" VOLUME_JOINS
 
-static const struct db_statement get_statement = {
-    "volume.get", SELECT_VOLUME " WHERE v.id = ? AND v.visible = 1", true};
-static const struct db_statement get_any_statement = {"volume.get_any",
-                                                      SELECT_VOLUME " WHERE v.id = ?", true};
+DB_STATEMENT(get_statement) = {"volume.get", SELECT_VOLUME " WHERE v.id = ? AND v.visible = 1",
+                               true};
+DB_STATEMENT(get_any_statement) = {"volume.get_any", SELECT_VOLUME " WHERE v.id = ?", true};
 /* The lock is taken by itself, so that it covers the volume's row and not the team's. */
-static const struct db_statement lock_statement = {
-    "volume.lock", "SELECT id FROM volumes WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(lock_statement) = {"volume.lock", "SELECT id FROM volumes WHERE id = ? FOR UPDATE",
+                                false};
 
 /* --- a new one --- */
 
-static const struct db_statement lock_team_statement = {
-    "volume.lock_team", "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
-static const struct db_statement name_statement = {
+DB_STATEMENT(lock_team_statement) = {"volume.lock_team",
+                                     "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(name_statement) = {
     "volume.name_taken", "SELECT 1 FROM volumes WHERE team_id = ? AND name = ? AND taken = 1",
     false};
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "volume.count", "SELECT COUNT(*) FROM volumes WHERE team_id = ? AND taken = 1", false};
-static const struct db_statement host_statement = {
+DB_STATEMENT(host_statement) = {
     "volume.host",
     "SELECT h.id FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
     " WHERE h.state = 'active' AND " HOST_ANSWERS(
@@ -47,13 +46,13 @@ static const struct db_statement host_statement = {
               " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
               "   WHERE v.host_id = h.id AND v.taken = 1), h.id LIMIT 1",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "volume.insert",
     "INSERT INTO volumes (id, team_id, created_by, name, taken, state, visible, host_id, size_gb,"
     " generation, keeper_epoch, files_used_at_ms, lease_until_ms, created_at_ms)"
     " VALUES (?, ?, ?, ?, 1, 'creating', 0, ?, ?, 1, '', 0, ?, ?)",
     false};
-static const struct db_statement ready_statement = {
+DB_STATEMENT(ready_statement) = {
     "volume.ready",
     "UPDATE volumes SET state = 'ready', visible = 1, lease_until_ms = 0"
     " WHERE id = ? AND state = 'creating'",
@@ -61,12 +60,12 @@ static const struct db_statement ready_statement = {
 
 /* --- the end of one --- */
 
-static const struct db_statement delete_statement = {
+DB_STATEMENT(delete_statement) = {
     "volume.delete",
     "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = ?"
     " WHERE id = ? AND state IN ('creating', 'ready', 'deleting')",
     false};
-static const struct db_statement deleted_statement = {
+DB_STATEMENT(deleted_statement) = {
     "volume.deleted",
     "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'",
     false};
@@ -81,24 +80,18 @@ static const struct lease_table making = {
 
 /* --- the sweep --- */
 
-static const struct db_statement kept_statement = {
+DB_STATEMENT(kept_statement) = {
     "volume.kept",
     "SELECT 1 FROM volumes v WHERE v.id = ? AND v.state <> 'deleted' AND (v.host_id = ?"
     " OR EXISTS (SELECT 1 FROM moves m WHERE m.id = v.id AND m.state <> 'failed'))",
     true};
-static const struct db_statement on_host_statement = {
+DB_STATEMENT(on_host_statement) = {
     "volume.on_host",
     "SELECT id FROM volumes WHERE host_id = ? AND taken = 1 AND state = 'ready' LIMIT 1000000",
     true};
 
-static const struct db_statement *const statements[] = {
-    &get_statement,   &get_any_statement, &lock_statement,    &lock_team_statement,
-    &name_statement,  &count_statement,   &host_statement,    &insert_statement,
-    &ready_statement, &delete_statement,  &deleted_statement, &unfinished.line,
-    &unfinished.due,  &unfinished.take,   &unfinished.renew,  &making.renew,
-    &kept_statement,  &on_host_statement,
-};
-const struct db_statement_list volume_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENTS(statements) = {&unfinished.line, &unfinished.due, &unfinished.take, &unfinished.renew,
+                             &making.renew};
 
 void volume_row_read(const struct db_rows *rows, struct volume *volume)
 {

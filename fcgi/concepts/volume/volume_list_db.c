@@ -5,20 +5,17 @@
 #include "base/mem.h"
 #include "volume/volume_columns.h"
 
-static const struct db_statement list_statement = {
+DB_STATEMENT(list_statement) = {
     "volume_list.all",
     "SELECT " VOLUME_COLUMNS " FROM volumes v FORCE INDEX (volumes_list)" VOLUME_JOINS
     " WHERE v.team_id = ? AND v.visible = 1 AND v.id < ? ORDER BY v.id DESC LIMIT ?",
     true};
 /* More than a plan lets run and rest at a time. */
-static const struct db_statement attached_statement = {
+DB_STATEMENT(attached_statement) = {
     "volume_list.attached",
     "SELECT a.sandbox_id FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
     " WHERE a.team_id = ? AND a.volume_id = ? AND s.visible = 1 ORDER BY a.sandbox_id LIMIT 20000",
     true};
-
-static const struct db_statement *const statements[] = {&list_statement, &attached_statement};
-const struct db_statement_list volume_list_statements = DB_STATEMENT_LIST(statements);
 
 int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                 struct volume **volumes, unsigned *count, struct error **err)

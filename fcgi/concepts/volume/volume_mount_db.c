@@ -7,50 +7,44 @@
 #include "http/schema.h"
 #include "volume/volume_mount.h"
 
-static const struct db_statement lock_by_name_statement = {
+DB_STATEMENT(lock_by_name_statement) = {
     "volume_mount.lock",
     "SELECT id, host_id FROM volumes"
     " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready' FOR UPDATE",
     false};
-static const struct db_statement place_statement = {
+DB_STATEMENT(place_statement) = {
     "volume_mount.place",
     "SELECT id, host_id, size_gb FROM volumes"
     " WHERE team_id = ? AND name = ? AND taken = 1 AND state = 'ready'",
     true};
-static const struct db_statement generation_statement = {
-    "volume_mount.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?",
-    false};
+DB_STATEMENT(generation_statement) = {"volume_mount.generation",
+                                      "UPDATE volumes SET generation = generation + 1 WHERE id = ?",
+                                      false};
 /* One volume may be mounted in two places. */
-static const struct db_statement attach_statement = {
+DB_STATEMENT(attach_statement) = {
     "volume_mount.attach",
     "INSERT INTO sandbox_volumes (team_id, volume_id, sandbox_id) VALUES (?, ?, ?)"
     " ON DUPLICATE KEY UPDATE sandbox_id = sandbox_id",
     false};
 /* In the order in which volume_mounts_lock() locks. */
-static const struct db_statement of_sandbox_statement = {
+DB_STATEMENT(of_sandbox_statement) = {
     "volume_mount.of_sandbox",
     "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
     " WHERE a.sandbox_id = ? ORDER BY v.name",
     true};
-static const struct db_statement find_statement = {
+DB_STATEMENT(find_statement) = {
     "volume_mount.find",
     "SELECT v.id FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
     " WHERE a.sandbox_id = ? AND v.name = ?",
     true};
-static const struct db_statement detach_statement = {
-    "volume_mount.detach", "DELETE FROM sandbox_volumes WHERE sandbox_id = ?", false};
+DB_STATEMENT(detach_statement) = {"volume_mount.detach",
+                                  "DELETE FROM sandbox_volumes WHERE sandbox_id = ?", false};
 /* A deleted sandbox counts until its instance is gone. */
-static const struct db_statement live_statement = {
+DB_STATEMENT(live_statement) = {
     "volume_mount.live",
     "SELECT 1 FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
     " WHERE a.team_id = ? AND a.volume_id = ? AND s.state NOT IN ('stopped', 'destroyed') LIMIT 1",
     false};
-
-static const struct db_statement *const statements[] = {
-    &lock_by_name_statement, &generation_statement, &attach_statement, &of_sandbox_statement,
-    &find_statement,         &detach_statement,     &live_statement,   &place_statement,
-};
-const struct db_statement_list volume_mount_statements = DB_STATEMENT_LIST(statements);
 
 static int not_found(const struct volume_mount *mount, struct error **err)
 {

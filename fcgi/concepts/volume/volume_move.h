@@ -37,5 +37,3 @@ int volume_row_new_generation(struct db *db, const char *id, struct error **err)
 
 /* Inside a transaction, on a locked row: it is on another host. */
 int volume_row_rehost(struct db *db, const char *id, uint32_t host_id, struct error **err);
-
-extern const struct db_statement_list volume_move_statements;

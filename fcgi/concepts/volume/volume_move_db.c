@@ -9,7 +9,7 @@
 #include "volume/volume_move.h"
 
 /* Each team has its turn, as with checkpoints. */
-static const struct db_statement leaving_statement = {
+DB_STATEMENT(leaving_statement) = {
     "volume_move.leaving",
     "SELECT l.id FROM (SELECT v.id, v.team_id, ROW_NUMBER() OVER (PARTITION BY v.team_id"
     "   ORDER BY v.id) AS n FROM hosts h JOIN volumes v ON v.host_id = h.id"
@@ -23,13 +23,13 @@ static const struct db_statement leaving_statement = {
               "   AND m.state = 'copying'), l.n, RAND() LIMIT ?",
     false};
 /* Those that a sandbox has which has this one. */
-static const struct db_statement beside_statement = {
+DB_STATEMENT(beside_statement) = {
     "volume_move.beside",
     "SELECT DISTINCT v.id, v.name FROM sandbox_volumes a"
     " JOIN sandbox_volumes b ON b.sandbox_id = a.sandbox_id JOIN volumes v ON v.id = b.volume_id"
     " WHERE a.team_id = ? AND a.volume_id = ? LIMIT 1000",
     true};
-static const struct db_statement addresses_statement = {
+DB_STATEMENT(addresses_statement) = {
     "volume_move.addresses",
     "SELECT s.address, t.virtual_machine FROM volumes v JOIN sandbox_volumes a"
     "   ON a.team_id = v.team_id AND a.volume_id = v.id"
@@ -37,17 +37,11 @@ static const struct db_statement addresses_statement = {
     " JOIN template_versions t ON t.id = s.template_version_id"
     " WHERE v.id = ? AND s.state <> 'destroyed' LIMIT 100000",
     true};
-static const struct db_statement generation_statement = {
+DB_STATEMENT(generation_statement) = {
     "volume_move.generation", "UPDATE volumes SET generation = generation + 1 WHERE id = ?", false};
-static const struct db_statement rehost_statement = {
+DB_STATEMENT(rehost_statement) = {
     "volume_move.rehost",
     "UPDATE volumes SET host_id = ?, keeper_epoch = '', files_used_at_ms = 0 WHERE id = ?", false};
-
-static const struct db_statement *const statements[] = {
-    &leaving_statement,    &beside_statement, &addresses_statement,
-    &generation_statement, &rehost_statement,
-};
-const struct db_statement_list volume_move_statements = DB_STATEMENT_LIST(statements);
 
 int volume_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                        char (*ids)[ID_SIZE], unsigned *count, struct error **err)

@@ -172,5 +172,3 @@ int webhook_backlog(struct db *db, uint64_t *behind, uint64_t *dead, struct erro
 
 /* How long after its attempt number `attempts` (from 1) a message is sent again; 0: it is dead. */
 int64_t webhook_retry_ms(unsigned attempts);
-
-extern const struct db_statement_list webhook_statements;

@@ -26,143 +26,111 @@
     "next_at_ms, COALESCE(last_error, '')"
 #define SELECT_MESSAGE "SELECT " MESSAGE_COLUMNS " FROM webhook_messages"
 
-static const struct db_statement count_statement = {
+DB_STATEMENT(count_statement) = {
     "webhook.count", "SELECT COUNT(*) FROM webhooks WHERE team_id = ? AND deleted_at_ms IS NULL",
     false};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(insert_statement) = {
     "webhook.insert",
     "INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id, created_by,"
     " created_at_ms, form, name) VALUES (?, ?, ?, ?, ?, ?,"
     " (SELECT last_id FROM event_sequencer WHERE one = 1), ?, ?, ?, ?)",
     false};
-static const struct db_statement get_statement = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?",
-                                                  true};
-static const struct db_statement list_statement = {
+DB_STATEMENT(get_statement) = {"webhook.get", SELECT_WEBHOOK " WHERE w.id = ?", true};
+DB_STATEMENT(list_statement) = {
     "webhook.list",
     SELECT_WEBHOOK
     " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?",
     true};
-static const struct db_statement update_statement = {
+DB_STATEMENT(update_statement) = {
     "webhook.update", "UPDATE webhooks SET url = ?, kinds = ?, enabled = ?, name = ? WHERE id = ?",
     false};
-static const struct db_statement delete_statement = {
+DB_STATEMENT(delete_statement) = {
     "webhook.delete",
     "UPDATE webhooks SET deleted_at_ms = ?, enabled = 0, secret = '', old_secret = NULL"
     " WHERE id = ?",
     false};
-static const struct db_statement delete_messages_statement = {
+DB_STATEMENT(delete_messages_statement) = {
     "webhook.delete_messages", "DELETE FROM webhook_messages WHERE webhook_id = ?", false};
-static const struct db_statement rotate_statement = {
+DB_STATEMENT(rotate_statement) = {
     "webhook.rotate",
     "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?",
     false};
-static const struct db_statement set_secret_statement = {
+DB_STATEMENT(set_secret_statement) = {
     "webhook.set_secret", "UPDATE webhooks SET secret = ?, old_secret = NULL WHERE id = ?", false};
-static const struct db_statement secrets_statement = {
+DB_STATEMENT(secrets_statement) = {
     "webhook.secrets",
     "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
     " AND deleted_at_ms IS NULL",
     true};
 
-static const struct db_statement message_get_statement = {
-    "webhook.message_get", SELECT_MESSAGE " WHERE webhook_id = ? AND id = ?", true};
-static const struct db_statement message_list_statement = {
+DB_STATEMENT(message_get_statement) = {"webhook.message_get",
+                                       SELECT_MESSAGE " WHERE webhook_id = ? AND id = ?", true};
+DB_STATEMENT(message_list_statement) = {
     "webhook.message_list",
     SELECT_MESSAGE " WHERE webhook_id = ? AND id < ? ORDER BY id DESC LIMIT ?", true};
-static const struct db_statement messages_due_statement = {
+DB_STATEMENT(messages_due_statement) = {
     "webhook.messages_due",
     SELECT_MESSAGE " WHERE state = 'waiting' AND webhook_id = ? AND next_at_ms <= ?"
                    " ORDER BY next_at_ms LIMIT ?",
     true};
-static const struct db_statement message_add_statement = {
+DB_STATEMENT(message_add_statement) = {
     "webhook.message_add",
     "INSERT IGNORE INTO webhook_messages (id, webhook_id, message_id, kind, body, state, attempts,"
     " created_at_ms, next_at_ms, last_status, last_error)"
     " SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks WHERE id = ? AND deleted_at_ms IS NULL",
     false};
-static const struct db_statement message_settle_statement = {
+DB_STATEMENT(message_settle_statement) = {
     "webhook.message_settle",
     "UPDATE webhook_messages SET state = ?, attempts = ?, next_at_ms = ?, last_status = ?,"
     " last_error = ? WHERE id = ?",
     false};
-static const struct db_statement message_done_statement = {
-    "webhook.message_done", "DELETE FROM webhook_messages WHERE id = ?", false};
-static const struct db_statement resend_statement = {
+DB_STATEMENT(message_done_statement) = {"webhook.message_done",
+                                        "DELETE FROM webhook_messages WHERE id = ?", false};
+DB_STATEMENT(resend_statement) = {
     "webhook.message_resend",
     "UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at_ms = ?"
     " WHERE webhook_id = ? AND id = ? AND state = 'dead'",
     false};
 
-static const struct db_statement enabled_statement = {
+DB_STATEMENT(enabled_statement) = {
     "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?",
     true};
-static const struct db_statement due_statement = {
+DB_STATEMENT(due_statement) = {
     "webhook.due",
     "SELECT webhook_id, COUNT(*), MIN(next_at_ms) FROM webhook_messages WHERE state = 'waiting'"
     " GROUP BY webhook_id",
     true};
-static const struct db_statement advance_statement = {
+DB_STATEMENT(advance_statement) = {
     "webhook.advance",
     "UPDATE webhooks SET cursor_id = GREATEST(cursor_id, ?),"
     " delivered_at_ms = IF(?, ?, delivered_at_ms), failed_at_ms = IF(?, ?, failed_at_ms)"
     " WHERE id = ?",
     false};
-static const struct db_statement crowded_statement = {
+DB_STATEMENT(crowded_statement) = {
     "webhook.crowded",
     "SELECT webhook_id FROM webhook_messages WHERE state IN ('dead', 'delivered')"
     " GROUP BY webhook_id HAVING COUNT(*) > ? LIMIT ?",
     true};
-static const struct db_statement bound_statement = {
+DB_STATEMENT(bound_statement) = {
     "webhook.bound",
     "SELECT id FROM webhook_messages WHERE webhook_id = ? AND state IN ('dead', 'delivered')"
     " ORDER BY id DESC LIMIT 1 OFFSET ?",
     true};
-static const struct db_statement purge_statement = {
+DB_STATEMENT(purge_statement) = {
     "webhook.purge",
     "DELETE FROM webhook_messages WHERE webhook_id = ? AND id <= ? AND state IN ('dead',"
     " 'delivered') ORDER BY id LIMIT ?",
     false};
-static const struct db_statement forget_statement = {
-    "webhook.forget", "DELETE FROM webhooks WHERE deleted_at_ms < ? LIMIT ?", false};
-static const struct db_statement backlog_statement = {
+DB_STATEMENT(forget_statement) = {"webhook.forget",
+                                  "DELETE FROM webhooks WHERE deleted_at_ms < ? LIMIT ?", false};
+DB_STATEMENT(backlog_statement) = {
     "webhook.backlog",
     "SELECT COALESCE((SELECT COUNT(*) FROM events e WHERE e.team_id = w.team_id"
     "   AND e.id > w.cursor_id), 0)"
     " FROM webhooks w WHERE w.enabled = 1 ORDER BY w.cursor_id LIMIT 1",
     true};
-static const struct db_statement dead_statement = {
-    "webhook.dead", "SELECT COUNT(*) FROM webhook_messages WHERE state = 'dead'", true};
-
-static const struct db_statement *const statements[] = {
-    &count_statement,
-    &insert_statement,
-    &get_statement,
-    &list_statement,
-    &update_statement,
-    &delete_statement,
-    &delete_messages_statement,
-    &rotate_statement,
-    &secrets_statement,
-    &set_secret_statement,
-    &message_get_statement,
-    &message_list_statement,
-    &messages_due_statement,
-    &message_add_statement,
-    &message_settle_statement,
-    &message_done_statement,
-    &resend_statement,
-
-    &enabled_statement,
-    &due_statement,
-    &advance_statement,
-    &crowded_statement,
-    &bound_statement,
-    &purge_statement,
-    &backlog_statement,
-    &dead_statement,
-    &forget_statement,
-};
-const struct db_statement_list webhook_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(dead_statement) = {"webhook.dead",
+                                "SELECT COUNT(*) FROM webhook_messages WHERE state = 'dead'", true};
 
 /* --- secrets --- */
 

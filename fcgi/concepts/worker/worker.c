@@ -38,9 +38,8 @@ static void name_owner(char owner[LEASE_OWNER_SIZE], const char *program)
              (int)getpid());
 }
 
-int worker_open(const struct settings *settings, const char *program,
-                const struct db_statement_list *statements, size_t statement_count,
-                struct worker *worker, struct error **err)
+int worker_open(const struct settings *settings, const char *program, struct worker *worker,
+                struct error **err)
 {
     struct protected_networks networks = {0};
     *worker = (struct worker){.settings = settings};
@@ -52,7 +51,7 @@ int worker_open(const struct settings *settings, const char *program,
         return -1;
     if (keyring_load(settings->key_file, &worker->ring, err) < 0 ||
         database_open(settings, &worker->db, err) < 0 || db_schema_require(worker->db, err) < 0 ||
-        db_check_statements(worker->db, statements, statement_count, err) < 0 ||
+        db_check_statements(worker->db, err) < 0 ||
         front_ring_check(worker->db, worker->ring, err) < 0) {
         worker_close(worker);
         return -1;

@@ -22,7 +22,6 @@ struct worker {
 /* Load the key ring, connect to the database, check its schema and the statements that this program
  * uses. program names it in leases and logs. Errors: ERR_CONFIG, ERR_DATABASE…; then nothing is
  * left open. */
-int worker_open(const struct settings *settings, const char *program,
-                const struct db_statement_list *statements, size_t statement_count,
-                struct worker *worker, struct error **err);
+int worker_open(const struct settings *settings, const char *program, struct worker *worker,
+                struct error **err);
 void worker_close(struct worker *worker);

@@ -3,9 +3,9 @@
  * MySQL and MariaDB: prepared statements with typed arguments, transactions that survive
  * deadlocks, and a clear result for writes whose answer was lost.
  *
- * SQL is literal, lives in the *_db.c file of its concept as a static struct db_statement, and is
- * prepared on first use on each connection; db_check_statements() prepares all of them at start so
- * that a wrong statement never waits for its first caller.
+ * SQL is literal, lives in the *_db.c file of its concept as a DB_STATEMENT, and is prepared on
+ * first use on each connection; db_check_statements() prepares all of them at start so that a wrong
+ * statement never waits for its first caller.
  *
  * Connection rules: a statement outside a transaction that only reads is sent again once after a
  * reconnect. A write is never sent twice: when the connection dies under it the error is
@@ -62,19 +62,23 @@ struct db_statement {
     bool is_read; /* only reads: may be repeated after a reconnect */
 };
 
-/* All statements of one concept, for db_check_statements(). */
-struct db_statement_list {
-    const struct db_statement *const *statements;
-    size_t count;
-};
-#define DB_STATEMENT_LIST(array)                    \
-    {                                               \
-        (array), sizeof(array) / sizeof((array)[0]) \
-    }
+/* Define a statement, and enter it into the list of each program that its file is linked into:
+ *     DB_STATEMENT(get_statement) = {"thing.get", "SELECT ...", true};
+ * The linker makes the list: it puts the entries of all files next to each other. */
+#define DB_STATEMENT(name)                                       \
+    static const struct db_statement name;                       \
+    static const struct db_statement *const name##_entry         \
+        __attribute__((used, section("db_statements"))) = &name; \
+    static const struct db_statement name
 
-/* Prepare each statement once and drop it again; the error names the statement that is wrong. */
-int db_check_statements(struct db *db, const struct db_statement_list *lists, size_t count,
-                        struct error **err);
+/* Enter statements that are parts of something else: DB_STATEMENTS(parts) = {&table[0], &table[1]}.
+ */
+#define DB_STATEMENTS(name) \
+    static const struct db_statement *const name[] __attribute__((used, section("db_statements")))
+
+/* Prepare each statement of this program once and drop it again; the error names the statement that
+ * is wrong. */
+int db_check_statements(struct db *db, struct error **err);
 
 /* --- arguments --- */
 

@@ -4,23 +4,19 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-static const struct db_statement get_statement = {
-    "named_lease.get", "SELECT holder, until_ms FROM leases WHERE name = ?", true};
-static const struct db_statement insert_statement = {
+DB_STATEMENT(get_statement) = {"named_lease.get",
+                               "SELECT holder, until_ms FROM leases WHERE name = ?", true};
+DB_STATEMENT(insert_statement) = {
     "named_lease.insert", "INSERT INTO leases (name, holder, until_ms) VALUES (?, ?, ?)", false};
-static const struct db_statement take_statement = {
+DB_STATEMENT(take_statement) = {
     "named_lease.take",
     "UPDATE leases SET holder = ?, until_ms = ? WHERE name = ? AND (holder = ? OR until_ms <= ?)",
     false};
-static const struct db_statement release_statement = {
+DB_STATEMENT(release_statement) = {
     "named_lease.release", "UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?", false};
-static const struct db_statement held_statement = {
+DB_STATEMENT(held_statement) = {
     "named_lease.held",
     "SELECT 1 FROM leases WHERE name = ? AND until_ms > UNIX_TIMESTAMP(NOW(3)) * 1000", true};
-
-static const struct db_statement *const statements[] = {
-    &get_statement, &insert_statement, &take_statement, &release_statement, &held_statement};
-const struct db_statement_list named_lease_statements = DB_STATEMENT_LIST(statements);
 
 /* Somebody else may be faster: that is no error. */
 static int insert(struct db *db, const char *name, const char *owner, bool *ours,

@@ -23,5 +23,3 @@ int named_lease_release(struct db *db, const char *name, const char *owner, stru
 /* Whether a process holds it, by the clock of the server: the clock of another machine may be
  * wrong. */
 int named_lease_is_held(struct db *db, const char *name, bool *held, struct error **err);
-
-extern const struct db_statement_list named_lease_statements;

@@ -121,18 +121,22 @@ static int prepare(struct db *db, const struct db_statement *statement, MYSQL_ST
     return 0;
 }
 
-int db_check_statements(struct db *db, const struct db_statement_list *lists, size_t count,
-                        struct error **err)
+/* Where the section begins and ends, by the linker. Weak: a program may have no statement. */
+extern const struct db_statement *const __start_db_statements[] __attribute__((weak));
+extern const struct db_statement *const __stop_db_statements[] __attribute__((weak));
+
+int db_check_statements(struct db *db, struct error **err)
 {
-    for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < lists[i].count; j++) {
-            MYSQL_STMT *handle = NULL;
-            if (db_connection_ready(db, err) < 0 ||
-                prepare(db, lists[i].statements[j], &handle, err) < 0)
-                return -1;
-            mysql_stmt_close(handle);
-            db->last_used_ms = clock_monotonic_ms();
-        }
+    /* Between the entries of two files there may be room, which is NULL. */
+    for (const struct db_statement *const *entry = __start_db_statements;
+         entry < __stop_db_statements; entry++) {
+        MYSQL_STMT *handle = NULL;
+        if (!*entry)
+            continue;
+        if (db_connection_ready(db, err) < 0 || prepare(db, *entry, &handle, err) < 0)
+            return -1;
+        mysql_stmt_close(handle);
+        db->last_used_ms = clock_monotonic_ms();
     }
     return 0;
 }

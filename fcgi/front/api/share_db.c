@@ -5,23 +5,22 @@
 
 #include "base/mem.h"
 
-static const struct db_statement sandbox_statement = {
-    "share.sandbox", "SELECT team_id FROM sandboxes WHERE id = ?", true};
-static const struct db_statement volume_statement = {
-    "share.volume", "SELECT team_id FROM volumes WHERE id = ?", true};
-static const struct db_statement checkpoint_statement = {
-    "share.checkpoint", "SELECT team_id FROM checkpoints WHERE id = ?", true};
-
-static const struct db_statement *const statements[] = {&sandbox_statement, &volume_statement,
-                                                        &checkpoint_statement};
-const struct db_statement_list share_statements = DB_STATEMENT_LIST(statements);
+DB_STATEMENT(sandbox_statement) = {"share.sandbox", "SELECT team_id FROM sandboxes WHERE id = ?",
+                                   true};
+DB_STATEMENT(volume_statement) = {"share.volume", "SELECT team_id FROM volumes WHERE id = ?", true};
+DB_STATEMENT(checkpoint_statement) = {"share.checkpoint",
+                                      "SELECT team_id FROM checkpoints WHERE id = ?", true};
 
 static const struct db_statement *statement_for(const char *id)
 {
-    static const char *const prefixes[] = {"sbx_", "vol_", "ckp_"};
-    for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-        if (id_is_valid(prefixes[i], id))
-            return statements[i];
+    static const struct {
+        const char *prefix;
+        const struct db_statement *statement;
+    } rows[] = {
+        {"sbx_", &sandbox_statement}, {"vol_", &volume_statement}, {"ckp_", &checkpoint_statement}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (id_is_valid(rows[i].prefix, id))
+            return rows[i].statement;
     return NULL;
 }
 

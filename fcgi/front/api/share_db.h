@@ -10,5 +10,3 @@ bool share_has_team(const char *id);
 
 /* Errors: ERR_NOT_FOUND, those of db_query(). */
 int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct error **err);
-
-extern const struct db_statement_list share_statements;

@@ -13,5 +13,3 @@
 /* Warn of what should go, take back warnings that no longer hold, begin to remove what was warned
  * of long enough; the dispatcher does the removal itself. A bounded piece of work each time. */
 int cleanup_sweep(struct worker *worker, struct error **err);
-
-extern const struct db_statement_list cleanup_statements;

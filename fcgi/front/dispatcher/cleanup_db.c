@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "dispatcher/cleanup_row.h"
 
-static const struct db_statement old_statement = {
+DB_STATEMENT(old_statement) = {
     "cleanup.old",
     "SELECT s.id FROM sandboxes s FORCE INDEX (sandboxes_cleanup)"
     " JOIN teams t ON t.id = s.team_id"
@@ -12,55 +12,43 @@ static const struct db_statement old_statement = {
     " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?",
     true};
 /* Teams count what they have; then the first of each that has too many. */
-static const struct db_statement teams_statement = {
+DB_STATEMENT(teams_statement) = {
     "cleanup.teams",
     "SELECT t.id, t.stopped_sandboxes - CAST(p.stopped_sandboxes AS SIGNED) FROM teams t"
     " JOIN plans p ON p.name = t.plan"
     " WHERE t.stopped_sandboxes > CAST(p.stopped_sandboxes AS SIGNED) LIMIT ?",
     true};
-static const struct db_statement first_statement = {
+DB_STATEMENT(first_statement) = {
     "cleanup.first",
     "SELECT id, cleanup_at_ms IS NULL FROM sandboxes FORCE INDEX (sandboxes_stopped)"
     " WHERE state = 'stopped' AND team_id = ? ORDER BY stopped_at_ms, id LIMIT ?",
     true};
-static const struct db_statement warned_statement = {
+DB_STATEMENT(warned_statement) = {
     "cleanup.warned",
     "SELECT id FROM sandboxes FORCE INDEX (sandboxes_cleanup)"
     " WHERE state = 'stopped' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?",
     true};
-static const struct db_statement position_statement = {
+DB_STATEMENT(position_statement) = {
     "cleanup.position",
     "SELECT CAST(COALESCE(SUM(stopped_at_ms < ? OR (stopped_at_ms = ? AND id < ?)), 0) AS "
     "UNSIGNED),"
     " COUNT(*) FROM sandboxes WHERE state = 'stopped' AND team_id = ?",
     true};
 
-static const struct db_statement old_checkpoints_statement = {
+DB_STATEMENT(old_checkpoints_statement) = {
     "cleanup.old_checkpoints",
     "SELECT c.id FROM checkpoints c FORCE INDEX (checkpoints_cleanup)"
     " JOIN teams t ON t.id = c.team_id"
     " WHERE c.state = 'ready' AND c.cleanup_at_ms IS NULL AND c.created_at_ms <= ?"
     " AND t.plan = ? ORDER BY c.created_at_ms LIMIT ?",
     true};
-static const struct db_statement warned_checkpoints_statement = {
+DB_STATEMENT(warned_checkpoints_statement) = {
     "cleanup.warned_checkpoints",
     "SELECT id FROM checkpoints FORCE INDEX (checkpoints_cleanup)"
     " WHERE state = 'ready' AND cleanup_at_ms IS NOT NULL ORDER BY cleanup_at_ms LIMIT ?",
     true};
-static const struct db_statement set_checkpoint_statement = {
+DB_STATEMENT(set_checkpoint_statement) = {
     "cleanup.set_checkpoint", "UPDATE checkpoints SET cleanup_at_ms = ? WHERE id = ?", false};
-
-static const struct db_statement *const statements[] = {
-    &old_statement,
-    &teams_statement,
-    &first_statement,
-    &warned_statement,
-    &position_statement,
-    &old_checkpoints_statement,
-    &warned_checkpoints_statement,
-    &set_checkpoint_statement,
-};
-const struct db_statement_list cleanup_statements = DB_STATEMENT_LIST(statements);
 
 static void append(const struct db_rows *rows, struct cleanup_candidate **candidates, size_t *count)
 {

@@ -23,5 +23,3 @@ int due_look(struct db *db, struct due *due, struct error **err);
 
 /* Whether there may be work of a kind now. */
 bool due_has(const struct due *due, enum due_kind kind);
-
-extern const struct db_statement_list due_statements;

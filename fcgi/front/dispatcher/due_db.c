@@ -5,17 +5,13 @@
 
 #define TIMES_MAX (2 * DUE_COUNT)
 
-static const struct db_statement look_statement = {
-    "due.look",
-    "SELECT "
+DB_STATEMENT(look_statement) = {"due.look",
+                                "SELECT "
 #define DUE(name, condition) condition ", "
 #include "dispatcher/due.def"
 #undef DUE
-    "(SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready')",
-    true};
-
-static const struct db_statement *const statements[] = {&look_statement};
-const struct db_statement_list due_statements = DB_STATEMENT_LIST(statements);
+                                "(SELECT MIN(deadline_at_ms) FROM sandboxes WHERE state = 'ready')",
+                                true};
 
 int due_look(struct db *db, struct due *due, struct error **err)
 {

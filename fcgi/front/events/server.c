@@ -282,13 +282,10 @@ static void raise_limits(void)
 
 int server_open(struct server *server, const struct settings *settings, struct error **err)
 {
-    const struct db_statement_list statements[] = {access_revision_statements,
-                                                   access_teams_statements, event_statements};
     *server = (struct server){.listener.fd = -1, .signals.fd = -1};
     TAILQ_INIT(&server->followers);
     raise_limits();
-    if (worker_open(settings, "sandlot-events", statements, ARRAY_SIZE(statements), &server->worker,
-                    err) < 0)
+    if (worker_open(settings, "sandlot-events", &server->worker, err) < 0)
         return -1;
     if (loop_init(&server->loop) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "no event loop");

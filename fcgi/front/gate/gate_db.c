@@ -5,7 +5,7 @@
 
 #include "sandbox/sandbox_ports.h"
 
-static const struct db_statement get_statement = {
+DB_STATEMENT(get_statement) = {
     "gate.get",
     "SELECT s.id, s.state, s.auto_resume, s.allow_public_traffic, s.instance_name, s.address,"
     " s.agent_key_id, s.ports, s.team_id, s.session_epoch, s.all_ports, s.host_id,"
@@ -13,9 +13,6 @@ static const struct db_statement get_statement = {
     " FROM sandboxes s"
     " WHERE s.route = ? AND s.visible = 1",
     true};
-
-static const struct db_statement *const statements[] = {&get_statement};
-const struct db_statement_list gate_statements = DB_STATEMENT_LIST(statements);
 
 int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gate_sandbox *found,
                      struct error **err)

@@ -19,5 +19,3 @@ struct gate_sandbox {
 /* A sandbox that is not deleted. Errors: ERR_NOT_FOUND, those of db_query(). */
 int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gate_sandbox *found,
                      struct error **err);
-
-extern const struct db_statement_list gate_statements;

@@ -41,43 +41,9 @@ static const struct program program = {
     .summary = "decides data-plane and preview requests, a FastCGI worker on file descriptor 0",
 };
 
-/* Checks every statement that this program makes before it serves. */
 static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
 {
-    const struct db_statement_list statements[] = {
-        access_revision_statements,
-        account_statements,
-        archive_statements,
-        audit_statements,
-        egress_profile_statements,
-        event_statements,
-        gate_statements,
-        host_condition_statements,
-        host_move_statements,
-        host_pool_statements,
-        host_size_statements,
-        host_statements,
-        keeper_statements,
-        kept_log_statements,
-        moving_statements,
-        named_lease_statements,
-        operation_statements,
-        plan_statements,
-        quota_statements,
-        reservation_statements,
-        sandbox_event_statements,
-        sandbox_move_statements,
-        sandbox_network_statements,
-        sandbox_room_statements,
-        sandbox_size_statements,
-        sandbox_statements,
-        usage_kept_statements,
-        usage_statements,
-        volume_mount_statements,
-        volume_move_statements,
-        volume_statements,
-    };
-    return worker_open(settings, program.name, statements, ARRAY_SIZE(statements), worker, err);
+    return worker_open(settings, program.name, worker, err);
 }
 
 static int open_gate(const struct settings *settings, struct gate *gate, struct error **err)

@@ -246,12 +246,7 @@ static int watch_socket(struct listener *listener, struct listening *listening, 
 static int open_worker(struct listener *listener, const struct settings *settings,
                        struct error **err)
 {
-    const struct db_statement_list statements[] = {
-        access_revision_statements, access_teams_statements, account_statements,
-        api_key_statements,         ssh_login_statements,
-    };
-    return worker_open(settings, "sandlot-ssh", statements, ARRAY_SIZE(statements),
-                       &listener->worker, err);
+    return worker_open(settings, "sandlot-ssh", &listener->worker, err);
 }
 
 int listener_open(struct listener *listener, const struct settings *settings, struct error **err)

@@ -11,7 +11,7 @@
 
 /* An object that never changes has the stamp "fixed". A stopped sandbox is unchanged as long as its
  * incarnation is. The state of a volume is unknown. */
-static const struct db_statement objects_statement = {
+DB_STATEMENT(objects_statement) = {
     "backup.objects",
     "SELECT 1 AS place, v.id, v.host_id, h.name, '' AS instance, '' AS stamp, '' AS state"
     " FROM volumes v JOIN hosts h ON h.id = v.host_id WHERE v.state = 'ready'"
@@ -25,21 +25,19 @@ static const struct db_statement objects_statement = {
     " ORDER BY place, id",
     true};
 
-static const struct db_statement unchanged_statement = {
+DB_STATEMENT(unchanged_statement) = {
     "backup.unchanged",
     "SELECT id FROM sandboxes WHERE id = ? AND state = 'stopped' AND incarnation = ?", true};
 
-static const struct db_statement count_statement = {
-    "backup.count",
-    "SELECT (SELECT COUNT(*) FROM sandboxes WHERE visible = 1)"
-    " + (SELECT COUNT(*) FROM volumes WHERE visible = 1)"
-    " + (SELECT COUNT(*) FROM checkpoints WHERE state = 'ready')",
-    true};
+DB_STATEMENT(count_statement) = {"backup.count",
+                                 "SELECT (SELECT COUNT(*) FROM sandboxes WHERE visible = 1)"
+                                 " + (SELECT COUNT(*) FROM volumes WHERE visible = 1)"
+                                 " + (SELECT COUNT(*) FROM checkpoints WHERE state = 'ready')",
+                                 true};
 
-static const struct db_statement warm_statement = {
-    "backup.warm", "SELECT instance_name FROM warm_instances", true};
+DB_STATEMENT(warm_statement) = {"backup.warm", "SELECT instance_name FROM warm_instances", true};
 
-static const struct db_statement column_statement = {
+DB_STATEMENT(column_statement) = {
     "backup.column",
     "SELECT CONCAT('column ', a.table_name, '.', a.column_name) FROM information_schema.columns a"
     " LEFT JOIN information_schema.columns b ON b.table_schema = ? AND b.table_name = a.table_name"
@@ -48,7 +46,7 @@ static const struct db_statement column_statement = {
     " WHERE a.table_schema = ? AND b.column_name IS NULL LIMIT 1",
     true};
 
-static const struct db_statement index_statement = {
+DB_STATEMENT(index_statement) = {
     "backup.index",
     "SELECT CONCAT('index ', a.table_name, '.', a.index_name) FROM information_schema.statistics a"
     " LEFT JOIN information_schema.statistics b ON b.table_schema = ?"
@@ -56,12 +54,6 @@ static const struct db_statement index_statement = {
     " AND b.seq_in_index = a.seq_in_index AND b.column_name = a.column_name"
     " AND b.non_unique = a.non_unique WHERE a.table_schema = ? AND b.index_name IS NULL LIMIT 1",
     true};
-
-static const struct db_statement *const statements[] = {
-    &objects_statement, &unchanged_statement, &count_statement,
-    &warm_statement,    &column_statement,    &index_statement,
-};
-const struct db_statement_list backup_statements = DB_STATEMENT_LIST(statements);
 
 static void read_object(const struct db_rows *rows, struct backup_object *object)
 {

@@ -36,5 +36,3 @@ int backup_db_dismiss_warm(struct db *db, struct error **err);
  * "": none. */
 int backup_db_difference(struct db *db, const char *one, const char *other, char out[256],
                          struct error **err);
-
-extern const struct db_statement_list backup_statements;

@@ -78,9 +78,6 @@ extern const unsigned ctl_command_count;
  * applied: the number of migrations. */
 int ctl_migrate_schema(struct ctl *ctl, unsigned *applied, struct error **err);
 
-/* Every statement that administration runs, for its own tests. */
-extern const struct db_statement_list ctl_statements;
-
 /* --- handlers, by the file they are in --- */
 
 #define CTL_HANDLER(name) \

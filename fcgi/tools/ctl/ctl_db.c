@@ -15,32 +15,32 @@
     " FROM sandboxes s JOIN teams t ON t.id = s.team_id"                                    \
     " JOIN template_versions v ON v.id = s.template_version_id"                             \
     " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
-static const struct db_statement sandboxes_statement = {
-    "ctl.sandboxes", SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?", true};
-static const struct db_statement team_sandboxes_statement = {
+DB_STATEMENT(sandboxes_statement) = {"ctl.sandboxes", SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?",
+                                     true};
+DB_STATEMENT(team_sandboxes_statement) = {
     "ctl.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?", true};
 
-static const struct db_statement outcome_statement = {
+DB_STATEMENT(outcome_statement) = {
     "ctl.outcome",
     "SELECT o.state, o.sandbox_id, o.last_error, s.resumed_from, o.finished_at_ms"
     " FROM operations o JOIN sandboxes s ON s.id = o.sandbox_id"
     " WHERE o.kind = ? AND o.state IN ('done', 'failed') ORDER BY o.id DESC LIMIT 1",
     true};
 
-static const struct db_statement lost_memory_statement = {
+DB_STATEMENT(lost_memory_statement) = {
     "ctl.lost_memory",
     "SELECT COUNT(*) OVER (), kind, sandbox_id, last_error, finished_at_ms FROM operations"
     " WHERE id >= ? AND kind IN ('pause', 'resume') AND state = 'done' AND last_error <> ''"
     " ORDER BY id DESC LIMIT 1",
     true};
 
-static const struct db_statement stuck_statement = {
+DB_STATEMENT(stuck_statement) = {
     "ctl.stuck",
     "SELECT o.kind, o.sandbox_id, h.name, o.attempts, o.last_error FROM operations o"
     " JOIN sandboxes s ON s.id = o.sandbox_id JOIN hosts h ON h.id = s.host_id"
     " WHERE o.state = 'running' AND o.attempts >= ? ORDER BY o.attempts DESC, o.id LIMIT ?",
     true};
-static const struct db_statement warm_statement = {
+DB_STATEMENT(warm_statement) = {
     "ctl.warm",
     "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
     " COUNT(CASE WHEN state = 'starting' THEN 1 END) FROM warm_instances",
@@ -51,7 +51,7 @@ static const struct db_statement warm_statement = {
 #define MOVE_WHY                                                                          \
     " CASE WHEN m.state IN ('copying', 'copied') THEN 3 WHEN m.state = 'clearing' THEN 3" \
     " WHEN m.state = 'failed' AND m.finished_at_ms > ? THEN 6"
-static const struct db_statement staying_statement = {
+DB_STATEMENT(staying_statement) = {
     "ctl.staying",
     "SELECT 0, s.id, t.slug, s.state, CASE WHEN s.state = 'moving' OR m.state = 'copying' THEN 3"
     " WHEN s.state = 'destroying' THEN 9"
@@ -96,8 +96,8 @@ static const struct db_statement staying_statement = {
     "     AND s.host_id = m.from_host_id)))",
     true};
 
-static const struct db_statement change_audit_statement = {
-    "ctl.change_audit", "DELETE FROM audit_log WHERE FALSE", false};
+DB_STATEMENT(change_audit_statement) = {"ctl.change_audit", "DELETE FROM audit_log WHERE FALSE",
+                                        false};
 
 /* Not among those that are checked: it is refused where all is well. */
 bool ctl_db_may_change_audit(struct db *db)
@@ -106,26 +106,18 @@ bool ctl_db_may_change_audit(struct db *db)
     return db_exec(db, &change_audit_statement, DB_NO_ARGS, NULL, &refused) == 0;
 }
 
-static const struct db_statement clock_statement = {
-    "ctl.clock", "SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", true};
+DB_STATEMENT(clock_statement) = {"ctl.clock",
+                                 "SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", true};
 
-static const struct db_statement directory_statement = {"ctl.directory", "SELECT @@global.datadir",
-                                                        true};
+DB_STATEMENT(directory_statement) = {"ctl.directory", "SELECT @@global.datadir", true};
 
 /* The server's own estimates, which cost nothing. */
-static const struct db_statement tables_statement = {
+DB_STATEMENT(tables_statement) = {
     "ctl.tables",
     "SELECT table_name, CAST(COALESCE(table_rows, 0) AS UNSIGNED),"
     " CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables"
     " WHERE table_schema = DATABASE() ORDER BY 3 DESC, 1 LIMIT ?",
     true};
-
-static const struct db_statement *const statements[] = {
-    &tables_statement,         &stuck_statement,     &warm_statement,        &sandboxes_statement,
-    &team_sandboxes_statement, &outcome_statement,   &lost_memory_statement, &staying_statement,
-    &clock_statement,          &directory_statement,
-};
-const struct db_statement_list ctl_statements = DB_STATEMENT_LIST(statements);
 
 int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct error **err)
 {

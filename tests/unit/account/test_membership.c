@@ -41,11 +41,7 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const struct db_statement_list lists[] = {
-        access_teams_statements, attempt_statements,  device_statements, invitation_statements,
-        key_use_statements,      team_key_statements, login_statements,  api_key_statements,
-    };
-    assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
+    assert_ok(db_check_statements(db, &err));
 }
 
 static void a_user_accepts_or_declines(void **state)

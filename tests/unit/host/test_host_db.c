@@ -149,9 +149,7 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    const struct db_statement_list lists[] = {host_statements, host_condition_statements,
-                                              host_move_statements};
-    assert_ok(db_check_statements(db, lists, ARRAY_SIZE(lists), &err));
+    assert_ok(db_check_statements(db, &err));
 }
 
 static void a_host_is_put_and_changed(void **state)

@@ -96,8 +96,7 @@ static void every_statement_can_be_prepared(void **state)
 {
     (void)state;
     struct error *err = NULL;
-    assert_ok(db_check_statements(db, &retention_statements, 1, &err));
-    assert_ok(db_check_statements(db, &retention_team_statements, 1, &err));
+    assert_ok(db_check_statements(db, &err));
 }
 
 static void only_what_ended_long_ago_is_removed(void **state)
