@@ -36,9 +36,14 @@ SHARED = {"host": "common"}
 # the users' command line, which runs where nothing else of the service is.
 STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}, "cli": set()}
 
-# The folders inside the agent, from the ground up. Each may include those before it, and the program's
-# own folder includes all; agent.h names the services without knowing them.
-AGENT_FOLDERS = ("common", "framework", "process", "files", "filesystem", "watch", "agent")
+# The folders inside the agent and inside the helper, from the ground up. Each may include those before
+# it, and the program's own folder includes all; agent.h and helper.h name the others without knowing them.
+PROGRAM_FOLDERS = {
+    "agent": ("common", "framework", "process", "files", "filesystem", "watch", "agent"),
+    "helper": ("common", "confine", "guard", "lxcfs", "network", "prepare", "criu", "btrfs", "launcher", "start", "helper"),
+}
+# The folders of the helper are programs: between them there are these arrows alone.
+HELPER_ARROWS = {"btrfs": {"guard"}, "launcher": {"confine"}}
 
 # The arrows between drivers: what opens the database that the settings name; and what makes
 # sandboxes of the instances of Incus, and asks the agent in one, which wants a secret.
@@ -230,25 +235,32 @@ def concept_cycles(edges):
                 yield path, where, f"{folder}/ and {target}/ include each other in a circle"
 
 
-def agent_folder(path):
-    """The folder inside the agent of a path that ends with agent/[folder/]file."""
+def inner_folder(program, path):
+    """The folder inside a program of a path that ends with PROGRAM/[folder/]file."""
     parts = path.split("/")
-    return parts[-2] if parts[-2] in AGENT_FOLDERS else "agent"
+    return parts[-2] if parts[-2] in PROGRAM_FOLDERS[program] else program
 
 
-def check_agent(sources):
-    """includes inside the agent point from services to the framework to what all have"""
+def may_include_inside(program, folder, target):
+    if program == "helper" and folder not in (program, target) and target != "common":
+        return target in HELPER_ARROWS.get(folder, ())
+    order = PROGRAM_FOLDERS[program]
+    return order.index(target) <= order.index(folder)
+
+
+def check_insides(sources):
+    """includes inside the agent and the helper point from programs and services to what all have"""
     for source in sources:
-        if not source.is_c or source.place() != ("guest", "agent"):
+        program = source.place()[1]
+        if not source.is_c or program not in PROGRAM_FOLDERS:
             continue
-        own = AGENT_FOLDERS.index(agent_folder(source.path))
+        own = inner_folder(program, source.path)
         for found in INCLUDE.finditer(source.text):
             target = found.group(2)
-            if not target.startswith("agent/") or target == "agent/agent.h":
+            if not target.startswith(f"{program}/") or target == f"{program}/{program}.h":
                 continue
-            if AGENT_FOLDERS.index(agent_folder(target)) > own:
-                yield (source.path, source.line_of(found.start(2)),
-                       f"{AGENT_FOLDERS[own]}/ may not include {target}")
+            if not may_include_inside(program, own, inner_folder(program, target)):
+                yield source.path, source.line_of(found.start(2)), f"{own}/ may not include {target}"
 
 
 def check_sql(sources):
@@ -479,7 +491,7 @@ def check_openapi(_sources):
         yield "conf/openapi", 1, failure
 
 
-CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_agent, check_sql, check_versions, check_curl,
+CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_insides, check_sql, check_versions, check_curl,
           check_hand, check_text, check_names, check_packed, check_read_by_setup, check_prose,
           check_prose_examples, check_openapi, check_reference, check_pictures]
 

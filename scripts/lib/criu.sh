@@ -10,7 +10,6 @@
 CRIU_MINIMUM=4.2
 CRIU_RELEASES='forky sid'
 CRIU_DIR=$SHARED_DIR/criu
-CRIU_BIN=$SHARED_DIR/bin
 
 # criu_version COMMAND: prints its version.
 criu_version()
@@ -52,21 +51,22 @@ criu_check()
             "signature alone"
 }
 
-# criu_wrapper: where the scripts are installed the wrapper is there already.
-criu_wrapper()
+# criu_unpacked ARGUMENTS…: runs the one below CRIU_DIR, with its own loader and libraries.
+criu_unpacked()
 {
-    mkdir -p "$CRIU_BIN"
-    if [[ -f $SOURCE_DIR/conf/incus/criu-wrapper ]]; then
-        install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$CRIU_BIN/criu"
-    fi
+    local loader libraries
+
+    loader=$(compgen -G "$CRIU_DIR/usr/lib*/ld-linux*" | head -n 1) || return 1
+    libraries=$(compgen -G "$CRIU_DIR/usr/lib/*-linux-gnu*" | head -n 1) || return 1
+    "$loader" --library-path "$libraries:$CRIU_DIR/usr/lib" "$CRIU_DIR/usr/sbin/criu" "$@"
 }
 
-# criu_works: the one unpacked is new enough; what it says of itself is kept for the wrapper.
+# criu_works: the one unpacked is new enough; its version is kept for sandlot-incus, which is asked often.
 criu_works()
 {
     rm -f "$CRIU_DIR/version"
-    criu_new_enough "$CRIU_BIN/criu" || return 1
-    "$CRIU_BIN/criu" --version >"$CRIU_DIR/version.new"
+    criu_new_enough criu_unpacked || return 1
+    criu_unpacked --version >"$CRIU_DIR/version.new"
     mv "$CRIU_DIR/version.new" "$CRIU_DIR/version"
 }
 
@@ -74,7 +74,6 @@ criu_fetch_locked()
 {
     local release work=$CACHE_DIR/criu-packages
 
-    criu_wrapper
     if criu_works; then
         return 0
     fi
@@ -91,20 +90,21 @@ criu_fetch_locked()
     return 1
 }
 
-# criu_ensure: sets CRIU_PATH, the directory that comes first in incusd's PATH, and
-# CRIU_OF_MACHINE; both are empty where no CRIU can be had.
+# criu_ensure: sets CRIU_FOUND, and CRIU_OF_MACHINE where the machine's own will do; both are empty where
+# no CRIU can be had.
 criu_ensure()
 {
-    CRIU_PATH=
-    CRIU_OF_MACHINE=
+    local version
+
+    CRIU_FOUND=yes
     if CRIU_OF_MACHINE=$(criu_of_machine); then
-        criu_wrapper
-        CRIU_PATH=$CRIU_BIN
+        version=$(criu_version "$CRIU_OF_MACHINE")
     elif with_lock criu criu_fetch_locked; then
-        CRIU_PATH=$CRIU_BIN
+        version=$(criu_version criu_unpacked)
     else
+        CRIU_FOUND=
         note "no CRIU >= $CRIU_MINIMUM to be had: a pause will keep the disk only"
         return 0
     fi
-    echo "CRIU $(SANDLOT_CRIU=$CRIU_OF_MACHINE criu_version "$CRIU_BIN/criu")"
+    echo "CRIU $version"
 }

@@ -139,7 +139,7 @@ demo_resume()
     RESUMED_FROM=$(demo_api GET "$SANDBOX_PATH" | jq -r .resumed_from)
     if [[ $RESUMED_FROM != memory ]]; then
         note "this machine's pauses keep the disk only: the sandbox started again from it, its processes did not go on"
-        if [[ -n $CRIU_PATH ]]; then
+        if [[ -n $CRIU_FOUND ]]; then
             note "why is in $LOG_DIR/dispatcher.log, $LOG_DIR/api.log and $INCUS_STATE/logs/"
         fi
         return 0

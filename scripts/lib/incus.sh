@@ -99,35 +99,28 @@ incus_discard_half_made()
     rm -rf "$INCUS_STATE"
 }
 
-# incus_bin_put FILE NAME: replaced as a whole, as a running daemon and the hooks of its containers
+# incus_bin_put NAME: a program, replaced as a whole, as a running daemon and the hooks of its containers
 # may call it at any time.
 incus_bin_put()
 {
-    install -m 755 "$1" "$INCUS_BIN/$2.new"
-    mv "$INCUS_BIN/$2.new" "$INCUS_BIN/$2"
+    install -m 755 "$(program "$1")" "$INCUS_BIN/$1.new"
+    mv "$INCUS_BIN/$1.new" "$INCUS_BIN/$1"
 }
 
-# incus_bin_install: what incusd calls instead of itself, of btrfs, of ip and of CRIU, whose wrapper
-# is of this build while CRIU itself is shared with other stacks.
+# incus_bin_install: the programs between incusd and the kernel, as "make install" has them, with the
+# CRIU that all stacks share.
 incus_bin_install()
 {
-    mkdir -p "$INCUS_BIN"
-    incus_bin_put "$(program incusd-exec)" incusd-exec
-    incus_bin_put "$(program sandlot-start)" sandlot-start
-    incus_bin_put "$(program bin/btrfs)" btrfs
-    incus_bin_put "$SOURCE_DIR/conf/incus/ip-wrapper" ip
-    incus_bin_put "$SOURCE_DIR/conf/incus/nft-wrapper" nft
-    incus_bin_put "$SOURCE_DIR/conf/incus/pool-guard" pool-guard
-    if [[ -n $CRIU_PATH ]]; then
-        mkdir -p "$STATE_ROOT/criu-bin"
-        install -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$STATE_ROOT/criu-bin/criu.new"
-        mv "$STATE_ROOT/criu-bin/criu.new" "$STATE_ROOT/criu-bin/criu"
-        ln -sfn "$PREFIX/libexec/sandlot/sandlot-criu" "$STATE_ROOT/criu-bin/sandlot-criu"
-        rm -rf "$STATE_ROOT/criu-bin/criu-path" # what was one of before
-        ln -sfn "$CRIU_DIR" "$STATE_ROOT/criu"
-    fi
-    ln -sfn "$PREFIX/libexec/sandlot/sandlot-confine" "$INCUS_BIN/sandlot-confine"
-    ln -sfn "$PREFIX/libexec/sandlot/sandlot-mount-lxcfs" "$INCUS_BIN/sandlot-mount-lxcfs"
+    local link
+
+    mkdir -p "$INCUS_BIN/bin" "$INCUS_BIN/criu-path"
+    incus_bin_put sandlot-incus
+    incus_bin_put sandlot-start
+    while read -r link; do
+        [[ -L $INCUS_BIN/$link ]] || cp -P "$PREFIX/libexec/sandlot/$link" "$INCUS_BIN/$link"
+    done < <(find "$PREFIX/libexec/sandlot" -type l -lname '*sandlot-incus' -printf '%P\n')
+    ln -sfn "$CRIU_DIR" "$INCUS_BIN/criu"
+    [[ -n $CRIU_FOUND ]] || rm -f "$INCUS_BIN/bin/criu"
 }
 
 # incus_start: the daemon answers on its socket.
@@ -144,9 +137,9 @@ incus_start()
         crypt_open
         mkdir -p "$INCUS_STATE"
         "${WITHIN[@]}" env INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_NIC_PREFIX="$NIC_PREFIX" \
-            PATH="${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" SANDLOT_CRIU="$CRIU_OF_MACHINE" \
-            INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$SOURCE_DIR/conf/incus/incusd-prepare"
-        service_start incusd root -- env PATH="$INCUS_BIN:${CRIU_PATH:+$STATE_ROOT/criu-bin:}$PATH" \
+            PATH="$INCUS_BIN/bin:$PATH" SANDLOT_CRIU="$CRIU_OF_MACHINE" \
+            INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$INCUS_BIN/incusd-prepare"
+        service_start incusd root -- env PATH="$INCUS_BIN/bin:$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
@@ -181,9 +174,9 @@ incus_simple_quotas()
 # incus_guard_start: a part of the pool is kept from the guests as long as it is mounted.
 incus_guard_start()
 {
-    if ! cmp -s "$SOURCE_DIR/conf/incus/pool-guard" "$RUN_DIR/pool-guard.running"; then
+    if ! cmp -s "$INCUS_BIN/sandlot-incus" "$RUN_DIR/pool-guard.running"; then
         service_stop pool-guard
-        install -m 644 "$SOURCE_DIR/conf/incus/pool-guard" "$RUN_DIR/pool-guard.running"
+        install -m 644 "$INCUS_BIN/sandlot-incus" "$RUN_DIR/pool-guard.running"
     fi
     service_start pool-guard root -- "$INCUS_BIN/pool-guard" watch "$INCUS_STATE/storage-pools/$POOL"
 }

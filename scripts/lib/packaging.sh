@@ -75,7 +75,6 @@ packaging_root()
     cp -L /etc/resolv.conf "$work/root/etc/resolv.conf"
     mkdir -p "$work/root/usr/src/sandlot"
     cp -R "$SCRIPTS_DIR" "$work/root/usr/src/sandlot/scripts"
-    install -D -m 755 "$SOURCE_DIR/conf/incus/criu-wrapper" "$work/root/usr/src/sandlot/conf/incus/criu-wrapper"
     within_root "$work/root" -- /usr/src/sandlot/scripts/build-microhttpd ||
         die "the agent's HTTP library cannot be built in the root of $release"
     within_root "$work/root" -- /usr/src/sandlot/scripts/install-criu /usr/src/sandlot-criu ||

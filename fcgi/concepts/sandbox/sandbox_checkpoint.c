@@ -50,7 +50,7 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     const char *name = making->request->name;
     snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : CHECKPOINT_UNNAMED,
              name ? "" : checkpoint->id + strlen("ckp_"));
-    /* Of a fork it is a snapshot, which fcgi/host/btrfs knows by its name. */
+    /* Of a fork it is a snapshot, which fcgi/host/helper/btrfs knows by its name. */
     snprintf(checkpoint->instance_name, sizeof checkpoint->instance_name, "%s-%s",
              checkpoint->for_fork ? "fork" : "ckp", checkpoint->id + strlen("ckp_"));
 }

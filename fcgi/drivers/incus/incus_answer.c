@@ -11,7 +11,7 @@
 /* A failed restore comes with the whole log of CRIU; the first lines name the cause. */
 #define REFUSAL_TEXT_MAX 600
 
-/* Prefixes of the messages of fcgi/host/launcher/main.c. */
+/* Prefixes of the messages of fcgi/host/helper/launcher. */
 #define MOUNT_POINT_WORDS "incusd-exec: mount point "
 
 const char *incus_string(const json_t *object, const char *key)

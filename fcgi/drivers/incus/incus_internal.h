@@ -49,8 +49,8 @@ struct incus_request {
 #define INCUS_REQUEST_TIMEOUT_S 60
 
 /* How long an order may run in the background. A start is ended on the host after 60 s
- * (fcgi/host/launcher): this time passes first only when that fails. Other orders may have to write
- * the memory or the disk of an instance. */
+ * (fcgi/host/helper/launcher): this time passes first only when that fails. Other orders may have
+ * to write the memory or the disk of an instance. */
 #define INCUS_START_MOST_S 90
 #define INCUS_ORDER_MOST_S (15 * 60)
 #define INCUS_ANSWER_MAX   ((size_t)16 << 20)

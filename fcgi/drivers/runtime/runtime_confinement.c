@@ -223,14 +223,14 @@ static char *disk_view(const struct runtime_instance *instance)
 char *runtime_lxc(const struct runtime_instance *instance, const char *init)
 {
     /* Shared memory is half of all, to leave room for others; a template cannot mount it. liblxc
-     * must load its filter although sandlot-confine has set one before. A console is a pty of the
+     * must load its filter although the launcher has set one before. A console is a pty of the
      * host that no dump can hold. Programs inside must not see the name of an instance; a warm
      * instance has another name than its sandbox. */
     autofree char *size =
         instance ? xasprintf(SHARED_SIZE, instance->resources.memory_mb / 2) : xstrdup("");
     autofree char *disk = disk_view(instance);
     autofree char *first = init ? xasprintf("lxc.init.cmd=%s\n", init) : xstrdup("");
-    /* fcgi/host/launcher reads this at the first start of an instance that continues from
+    /* fcgi/host/helper/launcher reads this at the first start of an instance that continues from
      * memory. */
     const char *group = instance && instance->with_memory && !instance->step_by_step
                             ? "lxc.group=sandlot-memory\n"

@@ -12,17 +12,17 @@
  *    and a failed pause leaves a running instance.
  *  - "start stateful" of an instance without an image boots it from its disk without an error.
  *  - A restore that fails keeps the image. It also leaves the host interfaces it made, with the
- *    route to the address, and then nothing can start: fcgi/host/launcher clears that up.
+ *    route to the address, and then nothing can start: fcgi/host/helper/launcher clears that up.
  *
  *  - A restored container that reboots itself ends as stopped instead: liblxc's monitor of a
  *    restored container does not start it again.
  *
  * Leftovers of Incus that only root on the host can remove: base chains
  * prert.<project>_<instance>.eth0 in `table inet incus` of starts that failed, and of restored
- * containers unless fcgi/host/launcher is in use. They match an interface index that never comes
- * again, but the kernel allows no more than 1024, those for running instances included. When incusd
- * is killed while it starts an instance, both ends of its veth pair stay on the host with the route
- * to the address, which is lost until they go.
+ * containers unless fcgi/host/helper/launcher is in use. They match an interface index that never
+ * comes again, but the kernel allows no more than 1024, those for running instances included. When
+ * incusd is killed while it starts an instance, both ends of its veth pair stay on the host with
+ * the route to the address, which is lost until they go.
  *
  * boot.autostart is false, so a host that boots starts nothing: a sandbox that ran is then stopped
  * with its disk only, and a paused one still has its image. The control plane sees it in inspect().

@@ -4,14 +4,15 @@
  *
  * Incus starts an instance from an image only if its own records say that it was paused; a copy
  * under another name loses that record and keeps the image, which lies in its volume.
- * fcgi/host/launcher turns the first start of such an instance into a restore, if its configuration
- * says so. Otherwise a snapshot of the copy does: a "stateful" restore of the snapshot checks only
- * that an image exists. sandlot-criu gives the restored processes the addresses of the copy before
- * one of its processes runs.
+ * fcgi/host/helper/launcher turns the first start of such an instance into a restore, if its
+ * configuration says so. Otherwise a snapshot of the copy does: a "stateful" restore of the
+ * snapshot checks only that an image exists. The wrapper of CRIU gives the restored processes the
+ * addresses of the copy before one of its processes runs.
  *
  * Of an instance that runs, the image is written while CRIU lets it live, but before the disk is
- * copied: sandlot-criu lets it continue when both exist, or files would be newer than the memory
- * that has them open. Frozen by Incus it would stand still for a second more (freezer.c of liblxc).
+ * copied: the wrapper of CRIU lets it continue when both exist, or files would be newer than the
+ * memory that has them open. Frozen by Incus it would stand still for a second more (freezer.c of
+ * liblxc).
  */
 #include "base/fault_point.h"
 #include "base/mem.h"

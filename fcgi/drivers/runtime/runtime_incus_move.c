@@ -8,8 +8,8 @@
  * same attempt has marked it; a delayed attempt cannot mark another one's copy.
  *
  * Where the receiver has the source of its template, a key of the instance names the source to the
- * sender, whose wrapper of btrfs sends the difference (fcgi/host/btrfs/parent.h). If the receiver
- * refuses the difference, the whole instance is sent.
+ * sender, whose wrapper of btrfs sends the difference (fcgi/host/helper/btrfs/parent.h). If the
+ * receiver refuses the difference, the whole instance is sent.
  */
 #include <string.h>
 

@@ -41,7 +41,7 @@ enum {
     /* More are found by the next listing. */
     CANDIDATES_MAX = 1024,
     /* Reboots of one instance that are told as the reason of its end: so many with no more than so
-     * long between them. Its host slows them down and ends them (fcgi/host/launcher). */
+     * long between them. Its host slows them down and ends them (fcgi/host/helper/launcher). */
     REBOOTS_MANY = 3,
     REBOOTS_APART_MS = 90000,
     REBOOTING_MAX = 256,

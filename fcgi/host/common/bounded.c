@@ -63,13 +63,14 @@ static int await(pid_t pid, int64_t give_up_ms, const sigset_t *child_signal, in
     }
 }
 
-static pid_t start(char *const command[], const sigset_t *mask)
+static pid_t start(int (*before)(void), char *const command[], const sigset_t *mask)
 {
     pid_t pid = fork();
     if (pid)
         return pid;
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(command[0], command);
+    if (!before || before() == 0)
+        execvp(command[0], command);
     fprintf(stderr, "%s: %s cannot be run: %s\n", program_invocation_short_name, command[0],
             strerror(errno));
     _exit(127);
@@ -77,18 +78,24 @@ static pid_t start(char *const command[], const sigset_t *mask)
 
 int bounded_run(char *const command[], unsigned limit_s, int *status, struct error **err)
 {
+    return bounded_run_after(NULL, command, limit_s, status, err);
+}
+
+int bounded_run_after(int (*before)(void), char *const command[], unsigned limit_s, int *status,
+                      struct error **err)
+{
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)limit_s * 1000;
-    sigset_t child_signal, before;
+    sigset_t child_signal, mask;
     sigemptyset(&child_signal);
     sigaddset(&child_signal, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child_signal, &before);
+    sigprocmask(SIG_BLOCK, &child_signal, &mask);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "descendants cannot be collected");
-    pid_t pid = start(command, &before);
+    pid_t pid = start(before, command, &mask);
     if (pid < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "no process can be made");
     int result = await(pid, give_up_ms, &child_signal, status, err);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     if (result <= 0)
         return result;
     end_descendants();

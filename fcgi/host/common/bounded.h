@@ -9,3 +9,8 @@
  * the container). Those of a command that ends in time live on. Errors: ERR_RUNTIME_STUCK,
  * ERR_INTERNAL. */
 int bounded_run(char *const command[], unsigned limit_s, int *status, struct error **err);
+
+/* As bounded_run(). before: called in the new process before it becomes the command, which it does
+ * not when -1 is returned, with errno; NULL: nothing is. */
+int bounded_run_after(int (*before)(void), char *const command[], unsigned limit_s, int *status,
+                      struct error **err);

@@ -11,9 +11,28 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #define NUMBER_SIZE 32
+
+char *btrfs_top_of(const char *path)
+{
+    autofree char *top = realpath(path, NULL);
+    struct statx found;
+    while (top) {
+        if (statx(AT_FDCWD, top, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) < 0)
+            return NULL;
+        if (found.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+            return S_ISDIR(found.stx_mode) ? steal_pointer(&top) : NULL;
+        char *slash = strrchr(top, '/');
+        /* No kernel of today has a root that is not mounted. */
+        if (!slash[1])
+            return NULL;
+        slash[slash == top] = '\0';
+    }
+    return NULL;
+}
 
 int btrfs_uuid_of(int fd, char text[BTRFS_UUID_TEXT_SIZE])
 {
@@ -59,10 +78,36 @@ int btrfs_group_limit(int fd, uint64_t group, uint64_t kind, uint64_t bytes)
     return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &order) < 0 ? -1 : 0;
 }
 
+static int assign(int fd, bool below, uint64_t group, uint64_t parent)
+{
+    struct btrfs_ioctl_qgroup_assign_args order = {.assign = below, .src = group, .dst = parent};
+    return ioctl(fd, BTRFS_IOC_QGROUP_ASSIGN, &order) < 0 ? -1 : 0;
+}
+
 int btrfs_group_join(int fd, uint64_t group, uint64_t parent)
 {
-    struct btrfs_ioctl_qgroup_assign_args order = {.assign = 1, .src = group, .dst = parent};
-    return ioctl(fd, BTRFS_IOC_QGROUP_ASSIGN, &order) < 0 ? -1 : 0;
+    return assign(fd, true, group, parent);
+}
+
+int btrfs_group_leave(int fd, uint64_t group, uint64_t parent)
+{
+    return assign(fd, false, group, parent);
+}
+
+static int create_group(int fd, bool made, uint64_t group)
+{
+    struct btrfs_ioctl_qgroup_create_args order = {.create = made, .qgroupid = group};
+    return ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &order) < 0 ? -1 : 0;
+}
+
+int btrfs_group_make(int fd, uint64_t group)
+{
+    return create_group(fd, true, group);
+}
+
+int btrfs_group_destroy(int fd, uint64_t group)
+{
+    return create_group(fd, false, group);
 }
 
 /* --- subvolumes --- */
@@ -211,6 +256,24 @@ int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t
         order.clone_sources_count = 1;
     }
     return fd < 0 || ioctl(fd, BTRFS_IOC_SEND, &order) < 0 ? -1 : 0;
+}
+
+/* The tree of roots has a reference back from each subvolume to its folder, until it is deleted. */
+int btrfs_subvolume_exists(int fd, uint64_t id)
+{
+    struct btrfs_ioctl_search_args order = {.key = {
+                                                .tree_id = BTRFS_ROOT_TREE_OBJECTID,
+                                                .min_objectid = id,
+                                                .max_objectid = id,
+                                                .min_type = BTRFS_ROOT_BACKREF_KEY,
+                                                .max_type = BTRFS_ROOT_BACKREF_KEY,
+                                                .max_offset = UINT64_MAX,
+                                                .max_transid = UINT64_MAX,
+                                                .nr_items = 1,
+                                            }};
+    if (id < BTRFS_FIRST_FREE_OBJECTID)
+        return 1;
+    return ioctl(fd, BTRFS_IOC_TREE_SEARCH, &order) < 0 ? -1 : order.key.nr_items > 0;
 }
 
 int btrfs_subvolume_has_others(const char *path)

@@ -10,8 +10,8 @@
 #define BTRFS_UUID_BYTES     16
 #define BTRFS_SYSFS          "/sys/fs/btrfs/"
 
-/* Quota groups as conf/incus/pool-guard has them: 1/0 of all guests, which is all but full with
- * less room than this, and 1/1 of memory images. sysfs has them by the names. */
+/* Quota groups as the pool guard has them (helper/guard/pool.h): 1/0 of all guests, which is all
+ * but full with less room than this, and 1/1 of memory images. sysfs has them by the names. */
 #define BTRFS_GUESTS      (UINT64_C(1) << 48)
 #define BTRFS_GUESTS_NAME "1_0"
 #define BTRFS_GUESTS_ROOM (UINT64_C(512) << 20)
@@ -19,6 +19,10 @@
 #define BTRFS_IMAGES_NAME "1_1"
 /* Of groups of level 0, which are those of subvolumes. */
 #define BTRFS_SUBVOLUME_MAX ((UINT64_C(1) << 48) - 1)
+
+/* The place where the file system that holds a path is mounted; the caller frees it. NULL: the path
+ * is not there. */
+char *btrfs_top_of(const char *path);
 
 /* The id of the file system that an open file lies in, as sysfs names it; fails when it is no
  * btrfs. */
@@ -40,8 +44,14 @@ uint64_t btrfs_group_read(const char *groups, const char *group, const char *fil
  * bytes: UINT64_MAX lifts the limit. */
 int btrfs_group_limit(int fd, uint64_t group, uint64_t kind, uint64_t bytes);
 
-/* Put a quota group below another one. With simple quotas nothing is counted anew. */
+/* Put a quota group below another one, or take it out. With simple quotas nothing is counted again.
+ */
 int btrfs_group_join(int fd, uint64_t group, uint64_t parent);
+int btrfs_group_leave(int fd, uint64_t group, uint64_t parent);
+
+/* A group without subvolume. One that is in use cannot be destroyed. */
+int btrfs_group_make(int fd, uint64_t group);
+int btrfs_group_destroy(int fd, uint64_t group);
 
 /* A copy of a subvolume, without those in it, at a path where nothing is: one that can be written
  * to, or a sealed one. */
@@ -73,6 +83,10 @@ int btrfs_subvolume_set_received(const char *path, const unsigned char uuid[BTRF
 /* Write a sealed one to a file, as a stream of that version. parent: what the receiver has, another
  * sealed one, in comparison with which it is written; NULL: it has nothing. */
 int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t version);
+
+/* Whether the file system has a subvolume of that id, which is not being deleted; -1 with errno. fd
+ * is of any place in it. */
+int btrfs_subvolume_exists(int fd, uint64_t id);
 
 /* Whether other subvolumes are in it; -1 with errno. */
 int btrfs_subvolume_has_others(const char *path);

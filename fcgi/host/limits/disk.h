@@ -19,6 +19,6 @@ int disk_group_read(const char *target, char *uuid, size_t uuid_size, uint64_t *
 int disks_check(const struct disks *disks, struct error **err);
 
 /* Set the limit as incusd does, which gives its instances a group. Errors: ERR_RUNTIME_REFUSED: it
- * holds more than that, the pool is all but full (conf/incus/pool-guard), or it is none of this
+ * holds more than that, the pool is all but full (fcgi/host/helper/guard), or it is none of this
  * kind. */
 int disk_size(const struct disks *disks, const struct order *order, struct error **err);

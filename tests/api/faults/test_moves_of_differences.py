@@ -177,5 +177,5 @@ def test_it_goes_with_its_source(hosts, stack):  # noqa: F811
     parent.parent.mkdir(exist_ok=True)
     for path in (source, parent):
         hosts.btrfs("local", "subvolume", "create", path)
-    subprocess.run([stack.root / "incus-bin" / "btrfs", "subvolume", "delete", source], check=True, capture_output=True)
+    subprocess.run([stack.root / "incus-bin" / "bin" / "btrfs", "subvolume", "delete", source], check=True, capture_output=True)
     assert not source.exists() and not parent.exists()

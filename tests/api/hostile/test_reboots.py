@@ -13,7 +13,7 @@ LOOP = """
 grep -q reboot /etc/inittab || sed -i '1i ::sysinit:/bin/busybox reboot -f' /etc/inittab
 (sleep 1; /bin/busybox reboot -f) >/dev/null 2>&1 </dev/null &
 """
-# What fcgi/host/launcher lets pass with less than a minute between them.
+# What fcgi/host/helper/launcher lets pass with less than a minute between them.
 REBOOTS_MOST = 6
 
 

@@ -21,7 +21,7 @@ from stack import wait_until
 from tenant import Sandbox, checkpoint_of
 from volumes import Volume
 
-# A start that waits for ever is ended by the host after this many seconds (fcgi/host/launcher).
+# A start that waits for ever is ended by the host after this many seconds (fcgi/host/helper/launcher).
 START_S = 60
 PORT = 3000
 AT_ONCE = 8

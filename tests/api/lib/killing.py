@@ -105,12 +105,20 @@ def words_of(pid):
         return []
 
 
+def program_of(pid):
+    """The name of its program's file, or nothing when it has just ended."""
+    try:
+        return pathlib.PurePath(os.readlink(f"/proc/{pid}/exe")).name
+    except OSError:
+        return ""
+
+
 def dumping(instance):
-    """CRIU itself at its dump, not the wrapper's shell nor the program that runs it; or None."""
+    """CRIU itself at its dump, not the program that runs it; or None."""
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         words = words_of(pid)
         if "dump" in words and any(instance in word for word in words) \
-                and pathlib.PurePath(words[0]).name not in ("sh", "sandlot-criu"):
+                and program_of(pid) not in ("", "sandlot-incus"):
             return pid
     return None
 

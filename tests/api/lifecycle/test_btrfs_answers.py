@@ -21,7 +21,7 @@ def group_of(program, folder):
 
 
 def test_a_quota_group(stack, sandbox):
-    folder, ours = stack.instance_dir(sandbox.instance), stack.host_dir / "incus-bin" / "btrfs"
+    folder, ours = stack.instance_dir(sandbox.instance), stack.host_dir / "incus-bin" / "bin" / "btrfs"
     before = group_of(ours, folder)
     sandbox.data.check("head -c 20M /dev/urandom > /var/tmp/data && sync")
     wait_until(lambda: group_of(ours, folder)[1] - before[1] > 19e6, 30, "20 MB more")
@@ -30,7 +30,7 @@ def test_a_quota_group(stack, sandbox):
 
 def test_no_quota_group(stack, sandbox, tmp_path):
     """A folder that is no subvolume, on this file system and on another one, and none at all."""
-    inside, ours = stack.instance_dir(sandbox.instance) / "rootfs", stack.host_dir / "incus-bin" / "btrfs"
+    inside, ours = stack.instance_dir(sandbox.instance) / "rootfs", stack.host_dir / "incus-bin" / "bin" / "btrfs"
     for folder in (inside, tmp_path, tmp_path / "absent"):
         one, other = (asked(program, "qgroup", "show", "-e", "-f", "--raw", folder) for program in (ours, "btrfs"))
         assert (one.returncode, one.stdout) == (other.returncode, other.stdout), folder

@@ -13,8 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "criu/tar_pack.h"
-#include "launcher/container_config.h"
+#include "helper/criu/tar_pack.h"
+#include "helper/launcher/container_config.h"
 #include "limits/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

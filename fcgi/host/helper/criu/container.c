@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "helper/criu/container.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define GROUPS          "/sys/fs/cgroup"
+#define PAYLOAD         "lxc.payload."
+#define MOST_MEMORY_MIB 8192
+#define FREEZE_MOST_MS  200
+#define STATE_SIZE      16
+
+/* --- groups --- */
+
+/* Whether one of the controllers of a line of /proc/PID/cgroup is this one. The unified hierarchy
+ * names none, and has all. */
+static bool controls(const char *controllers, const char *wanted)
+{
+    autofree char *list = xasprintf(",%s,", controllers);
+    autofree char *word = xasprintf(",%s,", wanted);
+    return !*controllers || strstr(list, word);
+}
+
+/* The folder of the container's group, whose name is the first of its kind in the path: what is
+ * below is the guest's. NULL: it has none here. */
+static char *group_of(char *line, const char *controller)
+{
+    struct stat found;
+    char *controllers = strchr(line, ':');
+    char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path)
+        return NULL;
+    *path++ = '\0';
+    path[strcspn(path, "\n")] = '\0';
+    char *payload = strstr(path, PAYLOAD);
+    if (!payload || !controls(++controllers, controller))
+        return NULL;
+    payload[strcspn(payload, "/")] = '\0';
+    char *folder =
+        *controllers ? xasprintf(GROUPS "/%s%s", controller, path) : xasprintf(GROUPS "%s", path);
+    if (stat(folder, &found) == 0 && S_ISDIR(found.st_mode))
+        return folder;
+    free(folder);
+    return NULL;
+}
+
+/* The unified hierarchy is the last line. */
+static char *control_group(pid_t pid, const char *controller)
+{
+    autofree char *path = xasprintf("/proc/%d/cgroup", (int)pid);
+    autofree char *line = NULL;
+    size_t size = 0;
+    autofclose FILE *groups = fopen(path, "re");
+    while (groups && getline(&line, &size, groups) >= 0) {
+        char *folder = group_of(line, controller);
+        if (folder)
+            return folder;
+    }
+    return NULL;
+}
+
+static int file_of(const char *folder, const char *name, int flags)
+{
+    autofree char *path = xasprintf("%s/%s", folder, name);
+    return open(path, flags | O_CLOEXEC);
+}
+
+static bool read_file(const char *folder, const char *name, char out[STATE_SIZE * 2])
+{
+    autoclose int fd = file_of(folder, name, O_RDONLY);
+    ssize_t size = fd < 0 ? -1 : read(fd, out, STATE_SIZE * 2 - 1);
+    if (size <= 0)
+        return false;
+    out[size] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return true;
+}
+
+static bool write_file(const char *folder, const char *name, const char *text)
+{
+    autoclose int fd = file_of(folder, name, O_WRONLY);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+unsigned container_memory_mib(pid_t pid)
+{
+    autofree char *folder = control_group(pid, "memory");
+    char text[STATE_SIZE * 2];
+    uint64_t bytes;
+    if (!folder ||
+        (!read_file(folder, "memory.current", text) &&
+         !read_file(folder, "memory.usage_in_bytes", text)) ||
+        str_parse_u64(text, 0, UINT64_MAX, &bytes) < 0)
+        return MOST_MEMORY_MIB;
+    return (unsigned)(bytes >> 20);
+}
+
+/* --- the freezer --- */
+
+void freezer_init(struct freezer *freezer, pid_t pid)
+{
+    *freezer = (struct freezer){.folder = control_group(pid, "freezer")};
+}
+
+void freezer_deinit(struct freezer *freezer)
+{
+    free(freezer->folder);
+    *freezer = (struct freezer){.folder = NULL};
+}
+
+/* Of the older kind of control groups, or of the unified hierarchy. */
+static bool order(const struct freezer *freezer, bool freeze)
+{
+    return write_file(freezer->folder, "freezer.state", freeze ? "FROZEN" : "THAWED") ||
+           write_file(freezer->folder, "cgroup.freeze", freeze ? "1" : "0");
+}
+
+static bool is_frozen(const struct freezer *freezer)
+{
+    char text[STATE_SIZE * 2];
+    if (read_file(freezer->folder, "freezer.state", text))
+        return str_equal(text, "FROZEN");
+    autoclose int fd = file_of(freezer->folder, "cgroup.events", O_RDONLY);
+    char events[256];
+    ssize_t size = fd < 0 ? -1 : read(fd, events, sizeof events - 1);
+    events[size < 0 ? 0 : size] = '\0';
+    return strstr(events, "frozen 1");
+}
+
+void freezer_freeze(struct freezer *freezer)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + FREEZE_MOST_MS;
+    if (!freezer->folder || is_frozen(freezer) || !order(freezer, true))
+        return;
+    while (!(freezer->frozen = is_frozen(freezer)) && clock_monotonic_ms() < give_up_ms)
+        clock_sleep_ms(1);
+    if (!freezer->frozen)
+        order(freezer, false);
+}
+
+void freezer_thaw(const struct freezer *freezer)
+{
+    if (freezer->folder)
+        order(freezer, false);
+}

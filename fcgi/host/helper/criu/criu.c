@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * criu ARGUMENT…: stands before CRIU in incusd's PATH, so that pausing and resuming a container
+ * works. It finds CRIU (found.h) and corrects what workarounds.def lists in its arguments before a
+ * dump or a restore, in its images after a dump, and in what it restores.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "helper/common/run.h"
+#include "helper/common/self.h"
+#include "helper/criu/call.h"
+#include "helper/criu/dump.h"
+#include "helper/criu/found.h"
+#include "helper/criu/image.h"
+#include "helper/criu/sockets.h"
+#include "helper/helper.h"
+
+/* Next to this program: the folder of the tar that CRIU is to find. */
+#define TOOLS "criu-path"
+/* CRIU needs none of what stands in incusd's way to ip and nft. */
+#define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* plain: with the tar that packs nothing. Returns whether there is one. */
+static bool set_path(bool plain)
+{
+    autofree char *tools = self_beside(TOOLS);
+    autofree char *tar = xasprintf("%s/tar", tools);
+    autofree char *path = xasprintf("%s:" SYSTEM_PATH, tools);
+    plain = plain && access(tar, X_OK) == 0;
+    setenv("PATH", plain ? path : SYSTEM_PATH, 1);
+    return plain;
+}
+
+static int run(const struct call *call)
+{
+    return run_become(call->command.list[0], call->command.list);
+}
+
+static int refuse(const struct call *call)
+{
+    autofclose FILE *log = call->log ? fopen(call->log, "ae") : NULL;
+    FILE *const outs[] = {stderr, log};
+    for (size_t i = 0; i < ARRAY_SIZE(outs); i++)
+        if (outs[i])
+            fprintf(outs[i], "Error (sandlot-criu): the image in %s is not as the dump left it\n",
+                    call->images);
+    return EXIT_FAILURE;
+}
+
+/* Several may be restored from one image, whose folder liblxc names for the log. */
+static void take_log(struct call *call)
+{
+    const char *log = getenv("SANDLOT_LOG");
+    if (!log || !*log)
+        return;
+    call_add(call, "--log-file", log);
+    call->log = log;
+}
+
+static int restore(struct call *call)
+{
+    struct stat found;
+    call_add(call, "--network-lock", "nftables");
+    take_log(call);
+    if (!call->images)
+        return run(call);
+    if (stat(call->images, &found) == 0)
+        chmod(call->images, (found.st_mode & 07777) | 0111);
+    if (!image_is_whole(call->images))
+        return refuse(call);
+    image_hand_over(call->images, getenv("SANDLOT_CONFIG"));
+    set_path(image_is_plain(call->images));
+    call_map_folder(call, getenv("SANDLOT_CONFIG"));
+    if (!image_is_of_owner(call->images)) {
+        if (sockets_keep_loopback(call->images) < 0)
+            call_add(call, "--tcp-close", NULL);
+        call_add(call, "--action-script", self_path());
+    }
+    return run(call);
+}
+
+static int dump(struct call *call)
+{
+    struct stat found;
+    call_add(call, "--network-lock", "nftables");
+    if (call->pid)
+        call_map_mounts(call);
+    if (!call->images || stat(call->images, &found) < 0 || !S_ISDIR(found.st_mode))
+        return run(call);
+    image_make_room(call->images);
+    if (set_path(true))
+        image_mark_plain(call->images);
+    return dump_run(call);
+}
+
+int helper_criu(int argc, char **argv)
+{
+    autofree char *root = self_beside("criu");
+    struct words criu = {.list = NULL};
+    struct call call;
+    (void)argc;
+    if (found_tell_version(root, argv + 1))
+        return EXIT_SUCCESS;
+    if (found_criu(root, &criu) < 0)
+        return RUN_CANNOT;
+    call_read(&call, call_host_has_apparmor(), criu.list, argv + 1);
+    words_deinit(&criu);
+    int result = str_equal(call.verb, "dump")      ? dump(&call)
+                 : str_equal(call.verb, "restore") ? restore(&call)
+                                                   : run(&call);
+    call_deinit(&call);
+    return result;
+}

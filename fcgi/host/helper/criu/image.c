@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "helper/criu/image.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "common/btrfs.h"
+#include "helper/criu/image_timers.h"
+
+#define OWNER          "sandlot-owner"
+#define SIZES          "sandlot-sizes"
+#define PLAIN          "sandlot-plain"
+#define RUNNING        "sandlot-running"
+
+#define GROUPS_IMAGE   "cgroup.img"
+#define GROUPS_MOST    (1 << 20)
+#define PROFILES_IMAGE "apparmor.img"
+
+static char *path_in(const char *folder, const char *name)
+{
+    return xasprintf("%s/%s", folder, name);
+}
+
+static bool exists_in(const char *folder, const char *name)
+{
+    autofree char *path = path_in(folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* --- room --- */
+
+/* Whether the pool counts images apart: its quota group for them is there. */
+static bool has_group(int fd)
+{
+    autofree char *groups = btrfs_groups_of(fd);
+    return groups && exists_in(groups, BTRFS_IMAGES_NAME);
+}
+
+static int make_subvolume(int parent, const char *name)
+{
+    union {
+        struct btrfs_qgroup_inherit inherit;
+        char bytes[sizeof(struct btrfs_qgroup_inherit) + sizeof(__u64)];
+    } group = {.inherit = {.num_qgroups = 1}};
+    struct btrfs_ioctl_vol_args_v2 order = {.flags = BTRFS_SUBVOL_QGROUP_INHERIT};
+    uint64_t images = BTRFS_IMAGES;
+    memcpy(group.bytes + sizeof group.inherit, &images, sizeof images);
+    order.size = sizeof group;
+    order.qgroup_inherit = &group.inherit;
+    snprintf(order.name, sizeof order.name, "%s", name);
+    return ioctl(parent, BTRFS_IOC_SUBVOL_CREATE_V2, &order);
+}
+
+void image_make_room(const char *folder)
+{
+    autofree char *path = xstrdup(folder);
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+    char *name = strrchr(path, '/');
+    if (!name || name == path)
+        return;
+    *name++ = '\0';
+    autoclose int parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0 || !has_group(parent) || unlinkat(parent, name, AT_REMOVEDIR) < 0)
+        return;
+    int made = make_subvolume(parent, name) < 0 ? mkdirat(parent, name, 0700)
+                                                : fchmodat(parent, name, 0700, 0);
+    if (made < 0)
+        fprintf(stderr, "sandlot-criu: %s cannot be made again: %s\n", folder, strerror(errno));
+}
+
+/* --- whose it is --- */
+
+/* The instance that a folder of images is of. */
+static char *owner_of(const char *folder)
+{
+    size_t length = strlen(folder);
+    while (length && folder[length - 1] == '/')
+        length--;
+    while (length && folder[length - 1] != '/')
+        length--;
+    size_t end = length ? length - 1 : 0, start = end;
+    while (start && folder[start - 1] != '/')
+        start--;
+    return xstrndup(folder + start, end - start);
+}
+
+bool image_is_of_owner(const char *folder)
+{
+    autofree char *path = path_in(folder, OWNER);
+    autofree char *owner = owner_of(folder);
+    autofree char *line = NULL;
+    size_t size = 0;
+    autofclose FILE *file = fopen(path, "re");
+    if (!file || getline(&line, &size, file) < 0)
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    return str_equal(line, owner);
+}
+
+static void write_owner(const char *folder)
+{
+    autofree char *path = path_in(folder, OWNER);
+    autofree char *owner = owner_of(folder);
+    autofclose FILE *file = fopen(path, "we");
+    if (file)
+        fprintf(file, "%s\n", owner);
+}
+
+/* --- sizes --- */
+
+static int is_image(const struct dirent *entry)
+{
+    return str_ends_with(entry->d_name, ".img");
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* A line for each file of CRIU's. NULL: they cannot be looked at. */
+static char *sizes_of(const char *folder)
+{
+    struct dirent **entries = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    int count = scandir(folder, &entries, is_image, by_name);
+    FILE *out = count < 0 ? NULL : open_memstream(&text, &size);
+    bool whole = out;
+    for (int i = 0; i < count; i++) {
+        autofree char *path = path_in(folder, entries[i]->d_name);
+        struct stat found;
+        whole = whole && stat(path, &found) == 0 &&
+                fprintf(out, "%lld %s\n", (long long)found.st_size, entries[i]->d_name) > 0;
+        free(entries[i]);
+    }
+    free(entries);
+    if (out)
+        fclose(out);
+    if (whole)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Whether each line of one is in the other, which is as long: they may be in another order. */
+static bool same_lines(const char *known, const char *found)
+{
+    autofree char *lines = xasprintf("\n%s", found);
+    autofree char *copy = xstrdup(known);
+    char *rest = NULL;
+    if (strlen(known) != strlen(found))
+        return false;
+    for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        autofree char *wanted = xasprintf("\n%s\n", line);
+        if (!strstr(lines, wanted))
+            return false;
+    }
+    return true;
+}
+
+bool image_is_whole(const char *folder)
+{
+    autofree char *path = path_in(folder, SIZES);
+    autofree char *found = NULL;
+    autofree char *known = NULL;
+    size_t size = 0;
+    autofclose FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    found = sizes_of(folder);
+    return found && getdelim(&known, &size, '\0', file) > 0 && same_lines(known, found);
+}
+
+static void write_sizes(const char *folder)
+{
+    autofree char *path = path_in(folder, SIZES);
+    autofree char *sizes = sizes_of(folder);
+    FILE *file = sizes ? fopen(path, "we") : NULL;
+    if (file && (fputs(sizes, file) < 0) + fclose(file) != 0)
+        unlink(path);
+}
+
+/* --- what it says of the freezer --- */
+
+/* The entry is the name, the mark and length of a text of six, and the text. */
+static void say_thawed(char *data, size_t size)
+{
+    static const char before[] = "freezer.state\x12\x06"
+                                 "FROZEN";
+    static const char thawed[6] = {'T', 'H', 'A', 'W', 'E', 'D'};
+    const size_t length = sizeof before - 1;
+    char *end = data + size;
+    for (char *at = data; (at = memmem(at, (size_t)(end - at), before, length)); at += length)
+        memcpy(at + length - sizeof thawed, thawed, sizeof thawed);
+}
+
+static void thaw_image(const char *folder)
+{
+    autofree char *path = path_in(folder, GROUPS_IMAGE);
+    autofree char *data = NULL;
+    struct stat found;
+    autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &found) < 0 || found.st_size <= 0 || found.st_size > GROUPS_MOST)
+        return;
+    size_t size = (size_t)found.st_size;
+    data = xmalloc(size);
+    if (pread(fd, data, size, 0) != found.st_size)
+        return;
+    say_thawed(data, size);
+    if (pwrite(fd, data, size, 0) != found.st_size)
+        fprintf(stderr, "sandlot-criu: %s cannot be written: %s\n", path, strerror(errno));
+}
+
+/* Profiles that a container has loaded into its AppArmor namespace. A sandbox cannot load any, and
+ * a restore elsewhere would make an empty namespace with the name of the original, which Incus
+ * never removes. */
+static void forget_profiles(const char *folder)
+{
+    autofree char *path = path_in(folder, PROFILES_IMAGE);
+    unlink(path);
+}
+
+void image_seal(const char *folder)
+{
+    thaw_image(folder);
+    forget_profiles(folder);
+    image_mend_timers(folder);
+    write_owner(folder);
+    write_sizes(folder);
+}
+
+/* --- who may read it --- */
+
+/* lxc.idmap = u 0 1000000 65536: what is 0 inside. */
+static void take_root(const char *line, char kind, unsigned *id)
+{
+    char found;
+    unsigned inside, outside;
+    if (sscanf(line, "lxc.idmap = %c %u %u", &found, &inside, &outside) == 3 && found == kind &&
+        inside == 0)
+        *id = outside;
+}
+
+static void read_root(const char *config, unsigned *uid, unsigned *gid)
+{
+    autofree char *line = NULL;
+    size_t size = 0;
+    autofclose FILE *lines = config ? fopen(config, "re") : NULL;
+    while (lines && getline(&line, &size, lines) >= 0) {
+        take_root(line, 'u', uid);
+        take_root(line, 'g', gid);
+    }
+}
+
+static void hand_over(int folder, const char *name, unsigned uid, unsigned gid)
+{
+    struct stat found;
+    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_uid == 0 &&
+        fchownat(folder, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+        fprintf(stderr, "sandlot-criu: the container cannot be given %s of its image: %s\n", name,
+                strerror(errno));
+}
+
+void image_hand_over(const char *folder, const char *config)
+{
+    unsigned uid = 0, gid = 0;
+    read_root(config, &uid, &gid);
+    DIR *entries = uid ? opendir(folder) : NULL;
+    for (const struct dirent *entry; entries && (entry = readdir(entries));)
+        if (!str_equal(entry->d_name, ".."))
+            hand_over(dirfd(entries), entry->d_name, uid, gid);
+    if (entries)
+        closedir(entries);
+}
+
+/* --- marks --- */
+
+static void mark(const char *folder, const char *name)
+{
+    autofree char *path = path_in(folder, name);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    (void)fd;
+}
+
+void image_mark_running(const char *folder)
+{
+    struct stat found;
+    if (stat(folder, &found) == 0 && found.st_ino == BTRFS_FIRST_FREE_OBJECTID)
+        mark(folder, RUNNING);
+}
+
+void image_mark_plain(const char *folder)
+{
+    mark(folder, PLAIN);
+}
+
+bool image_is_plain(const char *folder)
+{
+    return exists_in(folder, PLAIN);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The programs that sandlot-incus is (main.c): each is given its own arguments, its name first, and
+ * returns what the process exits with. */
+#pragma once
+
+int helper_incusd_exec(int argc, char **argv);
+int helper_incusd_prepare(int argc, char **argv);
+int helper_mount_lxcfs(int argc, char **argv);
+int helper_pool_guard(int argc, char **argv);
+int helper_btrfs(int argc, char **argv);
+int helper_ip(int argc, char **argv);
+int helper_nft(int argc, char **argv);
+int helper_criu(int argc, char **argv);
+int helper_tar(int argc, char **argv);

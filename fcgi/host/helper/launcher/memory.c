@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "helper/launcher/memory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* Written by helper/criu: whose it is; by helper/btrfs: where the rest of it is. */
+#define OWNER       "sandlot-owner"
+#define SHARED      "sandlot-image"
+#define USED        "sandlot-continued"
+#define PUT_ASIDE   "sandlot-memory"
+#define IMAGES      "sandlot-images"
+
+#define BYTES_PER_S (INT64_C(16) << 20)
+#define BLOCK       512 /* what stat() counts in */
+#define OPEN_MOST   16
+
+/* The first line of a file. NULL: there is none. */
+static char *read_line(const char *folder, const char *name)
+{
+    autofree char *path = xasprintf("%s/%s", folder, name);
+    char *line = NULL;
+    size_t size = 0;
+    autofclose FILE *file = fopen(path, "re");
+    if (!file || getline(&line, &size, file) <= 0) {
+        free(line);
+        return NULL;
+    }
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
+static bool has(const char *folder, const char *name)
+{
+    autofree char *path = xasprintf("%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+bool memory_is_of_other(const struct container_config *config, const char *name, const char *folder)
+{
+    autofree char *owner = config->goes_on && !has(folder, USED) ? read_line(folder, OWNER) : NULL;
+    return owner && !str_equal(owner, name);
+}
+
+bool memory_mark_used(const char *folder)
+{
+    autofree char *path = xasprintf("%s/" USED, folder);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd >= 0;
+}
+
+/* The pool: <pool>/containers/<instance>/<folder>, with the instance behind a link. */
+static char *pool_of(const char *folder)
+{
+    autofree char *up = xasprintf("%s/../../..", folder);
+    return realpath(up, NULL);
+}
+
+char *memory_image(const char *folder)
+{
+    autofree char *shared = read_line(folder, SHARED);
+    autofree char *pool = shared ? pool_of(folder) : NULL;
+    if (!pool)
+        return xstrdup(folder);
+    const char *name = strrchr(shared, '/');
+    return xasprintf("%s/" IMAGES "/%s", pool, name ? name + 1 : shared);
+}
+
+int memory_hold(const char *image)
+{
+    autoclose int fd = open(image, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || flock(fd, LOCK_SH) < 0 ? -1 : steal_fd(&fd);
+}
+
+unsigned memory_read_s(const char *image)
+{
+    DIR *files = opendir(image);
+    struct stat found;
+    int64_t bytes = 0;
+    for (struct dirent *entry; files && (entry = readdir(files));)
+        if (fstatat(dirfd(files), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0)
+            bytes += (int64_t)found.st_blocks * BLOCK;
+    if (files)
+        closedir(files);
+    return bytes / BYTES_PER_S < UINT16_MAX ? (unsigned)(bytes / BYTES_PER_S) : UINT16_MAX;
+}
+
+static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *place)
+{
+    (void)found, (void)kind, (void)place;
+    remove(path);
+    return 0;
+}
+
+void memory_remove(const char *folder)
+{
+    if (access(folder, F_OK) == 0)
+        nftw(folder, remove_one, OPEN_MOST, FTW_DEPTH | FTW_PHYS);
+}
+
+void memory_give_back(const char *folder)
+{
+    const char *slash = strrchr(folder, '/');
+    autofree char *aside = xasprintf("%.*s/" PUT_ASIDE, (int)(slash ? slash - folder : 0), folder);
+    if (slash && access(aside, F_OK) == 0 && (rmdir(folder) < 0 || rename(aside, folder) < 0))
+        memory_remove(aside);
+}

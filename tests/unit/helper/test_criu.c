@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is mended in a call of CRIU, what is written into an image, and archives of tmpfs. */
+#include "unit/folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "helper/criu/call.h"
+#include "helper/criu/image.h"
+#include "helper/criu/tar_pack.h"
+
+static void write_file(const char *path, const char *data, size_t size)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void read_file(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    out[fread(out, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static size_t read_bytes(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t got = fread(out, 1, size, file);
+    fclose(file);
+    return got;
+}
+
+/* --- calls --- */
+
+static char **split(char *text, char *words[32])
+{
+    char *rest = NULL;
+    unsigned count = 0;
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    words[count] = NULL;
+    return words;
+}
+
+/* The texts are cut, and must outlive the call. */
+static void read_call_on(bool apparmor, struct call *call, char *criu, char *arguments)
+{
+    char *own[32], *words[32];
+    call_read(call, apparmor, split(criu, own), split(arguments, words));
+}
+
+static void read_call(struct call *call, char *criu, char *arguments)
+{
+    read_call_on(false, call, criu, arguments);
+}
+
+static char *joined(const struct call *call)
+{
+    char *text = xstrdup("");
+    for (size_t i = 0; i < call->command.count; i++) {
+        char *longer = xasprintf("%s%s%s", text, i ? " " : "", call->command.list[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static void a_profile_is_restored_where_it_can_be(void **state)
+{
+    char criu[] = "criu";
+    char arguments[] = "restore --lsm-profile apparmor:incus-b//&:incus-b: -D images";
+    struct call call;
+    (void)state;
+    read_call_on(true, &call, criu, arguments);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu restore --lsm-profile apparmor:incus-b//&:incus-b: -D images");
+    call_deinit(&call);
+}
+
+static void a_call_is_mended(void **state)
+{
+    char criu[] = "loader criu";
+    char arguments[] = "dump --lsm-profile apparmor:x --lsm-profile=y --cgroup-root pids:/p "
+                       "/lxc.payload.c -D images -o log -v4 -t 17 --leave-running";
+    struct call call;
+    (void)state;
+    read_call(&call, criu, arguments);
+    call_add(&call, "--network-lock", "nftables");
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "loader criu dump --cgroup-root pids:/p --cgroup-root /lxc.payload.c "
+                              "-D images -o log -t 17 --leave-running --network-lock nftables");
+    assert_string_equal(call.verb, "dump");
+    assert_string_equal(call.images, "images");
+    assert_string_equal(call.log, "log");
+    assert_int_equal(call.pid, 17);
+    assert_true(call.leave_running);
+    call_deinit(&call);
+}
+
+static void all_is_logged_on_request(void **state)
+{
+    char criu[] = "criu", arguments[] = "dump -v4 -t 17";
+    struct call call;
+    (void)state;
+    assert_int_equal(setenv(CALL_LOG_ALL, "yes", 1), 0);
+    read_call(&call, criu, arguments);
+    assert_int_equal(unsetenv(CALL_LOG_ALL), 0);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu dump -v4 -t 17");
+    call_deinit(&call);
+}
+
+static void a_call_that_ends_early_is_passed_on(void **state)
+{
+    char criu[] = "criu", arguments[] = "check -D", none[] = "";
+    struct call call;
+    (void)state;
+    read_call(&call, criu, arguments);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu check -D");
+    assert_null(call.images);
+    call_deinit(&call);
+    read_call(&call, criu, none);
+    assert_string_equal(call.verb, "");
+    call_deinit(&call);
+}
+
+static void the_folder_for_mounts_is_the_configurations(void **state)
+{
+    static const char config[] = "lxc.mount.auto = proc:rw sys:rw\n"
+                                 "lxc.mount.auto = shmounts:/run/incus/c:/dev/.incus-mounts\n";
+    char criu[] = "criu", arguments[] = "restore";
+    struct call call;
+    (void)state;
+    write_file("lxc.conf", config, sizeof config - 1);
+    read_call(&call, criu, arguments);
+    call_map_folder(&call, "lxc.conf");
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu restore --ext-mount-map /dev/.incus-mounts:/run/incus/c");
+    call_deinit(&call);
+}
+
+/* --- images --- */
+
+static void an_image_that_was_changed_is_not_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("one", 0700), 0);
+    assert_int_equal(mkdir("one/state", 0700), 0);
+    write_file("one/state/pages-1.img", "pages", 5);
+    write_file("one/state/core-1.img", "core", 4);
+    assert_true(image_is_whole("one/state"));
+    image_seal("one/state");
+    assert_true(image_is_whole("one/state"));
+    /* What another order of names has made of it. */
+    write_file("one/state/sandlot-sizes", "5 pages-1.img\n4 core-1.img\n", 27);
+    assert_true(image_is_whole("one/state"));
+    write_file("one/state/more.img", "", 0);
+    assert_false(image_is_whole("one/state"));
+    assert_int_equal(unlink("one/state/more.img"), 0);
+    write_file("one/state/pages-1.img", "page", 4);
+    assert_false(image_is_whole("one/state"));
+}
+
+static void an_image_has_an_owner(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("two", 0700), 0);
+    assert_int_equal(mkdir("two/state", 0700), 0);
+    assert_false(image_is_of_owner("two/state"));
+    image_seal("two/state");
+    assert_true(image_is_of_owner("two/state"));
+    assert_true(image_is_of_owner("two/state/"));
+    assert_int_equal(rename("two", "three"), 0);
+    assert_false(image_is_of_owner("three/state"));
+}
+
+static void an_image_of_a_frozen_container_says_that_it_runs(void **state)
+{
+    static const char before[] = "x\x0a\x0d"
+                                 "freezer.state\x12\x06"
+                                 "FROZEN,\x12\x06"
+                                 "FROZEN";
+    char after[sizeof before];
+    (void)state;
+    assert_int_equal(mkdir("four", 0700), 0);
+    write_file("four/cgroup.img", before, sizeof before - 1);
+    image_seal("four");
+    read_file("four/cgroup.img", after, sizeof after);
+    assert_string_equal(after, "x\x0a\x0d"
+                               "freezer.state\x12\x06"
+                               "THAWED,\x12\x06"
+                               "FROZEN");
+}
+
+/* A record of files.img: a timerfd as CRIU writes it, in 20 bytes but for its numbers. */
+static void put_timer(FILE *file, unsigned clock, unsigned ticks, unsigned value_ns,
+                      unsigned interval_ms)
+{
+    const unsigned interval_ns = interval_ms * 1000000;
+    const uint8_t timer[] = {8,
+                             7,
+                             16,
+                             2,
+                             26,
+                             4,
+                             8,
+                             0,
+                             16,
+                             0,
+                             32,
+                             (uint8_t)clock,
+                             40,
+                             (uint8_t)ticks,
+                             48,
+                             0,
+                             56,
+                             0,
+                             64,
+                             (uint8_t)value_ns,
+                             72,
+                             0,
+                             80,
+                             (uint8_t)(interval_ns & 0x7f) | 0x80,
+                             (uint8_t)(interval_ns >> 7 & 0x7f) | 0x80,
+                             (uint8_t)(interval_ns >> 14 & 0x7f) | 0x80,
+                             (uint8_t)(interval_ns >> 21 & 0x7f)};
+    const uint8_t head[] = {6 + sizeof timer, 0, 0, 0, 8, 17, 16, 7, 98, sizeof timer};
+    assert_int_equal(fwrite(head, 1, sizeof head, file), sizeof head);
+    assert_int_equal(fwrite(timer, 1, sizeof timer, file), sizeof timer);
+}
+
+struct timer_case {
+    unsigned clock, ticks, value_ns, interval_ms;
+    unsigned value_ns_after;
+};
+
+static void write_timers(const char *path, const struct timer_case *cases, size_t count, bool after)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite("magicand", 1, 8, file), 8);
+    assert_int_equal(fwrite("\x04\0\0\0\x08\x01\x10\x05", 1, 8, file), 8); /* another file */
+    for (size_t i = 0; i < count; i++)
+        put_timer(file, cases[i].clock, cases[i].ticks,
+                  after ? cases[i].value_ns_after : cases[i].value_ns, cases[i].interval_ms);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void timers_of_an_image_fire_again(void **state)
+{
+    static const struct timer_case cases[] = {
+        {1, 1, 0, 5, 1},   /* periodic, expired unread */
+        {0, 9, 0, 50, 1},  /* CLOCK_REALTIME */
+        {7, 3, 0, 50, 1},  /* CLOCK_BOOTTIME */
+        {1, 0, 0, 5, 0},   /* disarmed */
+        {1, 1, 0, 0, 0},   /* of one shot: its tick is restored */
+        {1, 0, 90, 5, 90}, /* has time left */
+    };
+    char before[1024], after[1024], wanted[1024];
+    (void)state;
+    assert_int_equal(mkdir("five", 0700), 0);
+    write_timers("five/wanted", cases, ARRAY_SIZE(cases), true);
+    write_timers("five/files.img", cases, ARRAY_SIZE(cases), false);
+    image_seal("five");
+    size_t size = read_bytes("five/files.img", after, sizeof after);
+    assert_int_equal(read_bytes("five/wanted", wanted, sizeof wanted), size);
+    assert_memory_equal(after, wanted, size);
+    /* What is cut off anywhere stays as it is, up to there. */
+    for (size_t cut = 0; cut < size; cut++) {
+        write_file("five/files.img", wanted, cut);
+        image_seal("five");
+        assert_int_equal(read_bytes("five/files.img", before, sizeof before), cut);
+        assert_memory_equal(before, wanted, cut);
+    }
+}
+
+/* --- archives --- */
+
+static void fill(const char *path)
+{
+    autofree char *file = xasprintf("%s/file", path);
+    autofree char *inner = xasprintf("%s/inner", path);
+    autofree char *link = xasprintf("%s/inner/link", path);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(mkdir(inner, 0700), 0);
+    write_file(file, "content\n", 8);
+    assert_int_equal(chmod(file, 04751), 0);
+    assert_int_equal(symlink("/nowhere", link), 0);
+    assert_int_equal(chmod(path, 01777), 0);
+}
+
+static void assert_filled(const char *path)
+{
+    autofree char *file = xasprintf("%s/file", path);
+    autofree char *link = xasprintf("%s/inner/link", path);
+    char content[32] = "", target[32] = "";
+    struct stat found;
+    read_file(file, content, sizeof content);
+    assert_string_equal(content, "content\n");
+    assert_int_equal(stat(file, &found), 0);
+    assert_int_equal(found.st_mode & 07777, 04751);
+    assert_int_equal(stat(path, &found), 0);
+    assert_int_equal(found.st_mode & 07777, 01777);
+    assert_true(readlink(link, target, sizeof target - 1) > 0);
+    assert_string_equal(target, "/nowhere");
+}
+
+static void what_is_packed_is_unpacked(void **state)
+{
+    autofree char *archive = NULL;
+    size_t size = 0;
+    (void)state;
+    fill("full");
+    assert_int_equal(tar_pack("full", &archive, &size), 0);
+    assert_int_equal(size % TAR_RECORD, 0);
+    assert_int_equal(mkdir("copy", 0700), 0);
+    assert_int_equal(tar_unpack("copy", archive, size), 0);
+    assert_filled("copy");
+}
+
+static void tar_reads_what_is_packed_and_is_read(void **state)
+{
+    autofree char *archive = NULL;
+    char other[TAR_RECORD + 1];
+    size_t size = 0;
+    (void)state;
+    fill("more");
+    assert_int_equal(tar_pack("more", &archive, &size), 0);
+    write_file("ours.tar", archive, size);
+    assert_int_equal(mkdir("theirs", 0700), 0);
+    /* NOLINTNEXTLINE(cert-env33-c) */
+    assert_int_equal(system("tar --extract --preserve-permissions --directory theirs <ours.tar"),
+                     0);
+    assert_filled("theirs");
+    /* NOLINTNEXTLINE(cert-env33-c) */
+    assert_int_equal(system("tar --create --numeric-owner --directory more . >theirs.tar"), 0);
+    FILE *file = fopen("theirs.tar", "re");
+    assert_non_null(file);
+    assert_int_equal(fread(other, 1, sizeof other, file), TAR_RECORD);
+    fclose(file);
+    assert_int_equal(mkdir("back", 0700), 0);
+    assert_int_equal(tar_unpack("back", other, TAR_RECORD), 0);
+    assert_filled("back");
+}
+
+static void what_is_not_small_and_plain_is_left_to_tar(void **state)
+{
+    autofree char *archive = NULL;
+    size_t size = 0;
+    (void)state;
+    assert_int_equal(mkdir("pipes", 0700), 0);
+    assert_int_equal(mkfifo("pipes/one", 0600), 0);
+    assert_int_equal(tar_pack("pipes", &archive, &size), 1);
+    assert_int_equal(mkdir("large", 0700), 0);
+    write_file("large/file", "", 0);
+    assert_int_equal(truncate("large/file", 1 << 20), 0);
+    assert_int_equal(tar_pack("large", &archive, &size), 1);
+    assert_int_equal(mkdir("twice", 0700), 0);
+    write_file("twice/file", "", 0);
+    assert_int_equal(link("twice/file", "twice/again"), 0);
+    assert_int_equal(tar_pack("twice", &archive, &size), 1);
+    assert_null(archive);
+}
+
+/* Cut off, or with a sum that is wrong. */
+static void an_archive_that_was_tampered_with_is_not_unpacked(void **state)
+{
+    autofree char *archive = NULL;
+    size_t size = 0;
+    (void)state;
+    fill("good");
+    assert_int_equal(tar_pack("good", &archive, &size), 0);
+    assert_int_equal(mkdir("bad", 0700), 0);
+    assert_int_equal(tar_unpack("bad", archive, TAR_BLOCK), 1);
+    archive[TAR_BLOCK + 2] ^= 1;
+    assert_int_equal(tar_unpack("bad", archive, size), 1);
+    assert_int_equal(rmdir("bad"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_is_mended),
+        cmocka_unit_test(a_profile_is_restored_where_it_can_be),
+        cmocka_unit_test(all_is_logged_on_request),
+        cmocka_unit_test(a_call_that_ends_early_is_passed_on),
+        cmocka_unit_test(the_folder_for_mounts_is_the_configurations),
+        cmocka_unit_test(an_image_that_was_changed_is_not_whole),
+        cmocka_unit_test(an_image_has_an_owner),
+        cmocka_unit_test(an_image_of_a_frozen_container_says_that_it_runs),
+        cmocka_unit_test(timers_of_an_image_fire_again),
+        cmocka_unit_test(what_is_packed_is_unpacked),
+        cmocka_unit_test(tar_reads_what_is_packed_and_is_read),
+        cmocka_unit_test(what_is_not_small_and_plain_is_left_to_tar),
+        cmocka_unit_test(an_archive_that_was_tampered_with_is_not_unpacked),
+    };
+    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
+}
