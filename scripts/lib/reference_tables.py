@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write the tables of doc/reference/ that follow from other files; scripts/check-style compares them.
+"""Write the tables of doc/reference/ and doc/dev/ that follow from other files; scripts/check-style compares them.
 
     /usr/bin/python3 scripts/lib/reference_tables.py
 
@@ -86,7 +86,42 @@ def cli_commands():
     return table(["command", "effect"], rows)
 
 
-TABLES = {"api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
+def rows_of(macro, text):
+    """The arguments of each use of a macro of a .def file; strings side by side are one."""
+    for found in re.finditer(rf'^{macro}\(((?:"(?:\\.|[^"])*"|[^()"])*)\)$', text, re.MULTILINE):
+        yield ["".join(re.findall(r'"((?:\\.|[^"])*)"', word)) if word.startswith('"') else word.strip()
+               for word in re.findall(r'(?:"(?:\\.|[^"])*"\s*)+|[^,"\s][^,"]*', found[1])]
+
+
+def code_of(path):
+    return f"`{path}`" if path else "-"
+
+
+def test_of(name):
+    """A test, by its file and its name; both have to be there."""
+    path, _, function = name.partition("::")
+    if not path:
+        return "-"
+    if not re.search(rf"\b{function}\b", read(f"tests/{path}")):
+        raise ValueError(f"tests/{path} has no {function}")
+    return f"`{function or os.path.basename(path)}`"
+
+
+def workarounds():
+    """Every workaround: from fcgi/drivers/incus/workarounds.def."""
+    text, made = read("fcgi/drivers/incus/workarounds.def"), ""
+    rows = list(rows_of("WORKAROUND", text))
+    for symbol, name, tested in rows_of("COMPONENT", text):
+        own = [row for row in rows if row[1] == symbol]
+        for row in own:
+            read(f"fcgi/{row[6]}")
+        made += f"\n### {name}\n\nNewest tested version: {tested}.\n" + table(
+            ["upstream", "seen in", "source or issue", "workaround", "code", "test"],
+            [[row[3], row[2], code_of(row[4]), row[5], code_of(row[6]), test_of(row[7])] for row in own]).rstrip("\n") + "\n"
+    return made + "\n"
+
+
+TABLES = {"workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
 
 
 def renew(text):
@@ -96,11 +131,11 @@ def renew(text):
 
 def pages():
     """The pages with such tables, as (path, text)."""
-    folder = os.path.join(ROOT, "doc", "reference")
-    for name in sorted(os.listdir(folder)):
-        text = read(f"doc/reference/{name}")
-        if PLACE.search(text):
-            yield f"doc/reference/{name}", text
+    for folder in ("doc/dev", "doc/reference"):
+        for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+            text = read(f"{folder}/{name}") if name.endswith(".md") else ""
+            if PLACE.search(text):
+                yield f"{folder}/{name}", text
 
 
 def main():

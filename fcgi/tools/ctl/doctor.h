@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "ctl/ctl.h"
+#include "ctl/versions.h"
 
 struct doctor {
     struct ctl *ctl;
@@ -31,7 +32,8 @@ void doctor_check_joins(struct doctor *doctor);  /* machines that are to become 
 void doctor_check_fronts(struct doctor *doctor); /* facts that must be equal on all fronts */
 struct host;
 struct firewall;
-void doctor_check_criu(struct doctor *doctor, const struct host *host);     /* of this machine */
+void doctor_check_criu(struct doctor *doctor, const struct host *host); /* of this machine */
+void doctor_check_versions(struct doctor *doctor, const struct host *host);
 void doctor_check_kernel(struct doctor *doctor, const char *host_url);      /* likewise */
 void doctor_check_disk(struct doctor *doctor, const struct host *host);     /* of this machine */
 void doctor_check_firewall(struct doctor *doctor, const struct host *host); /* after its host */
@@ -52,6 +54,10 @@ void doctor_check_front(struct doctor *doctor); /* the authority for relays, and
 /* Run a program (arguments[0] is its path), and put what it prints, cut to size - 1 bytes, into
  * out. Return its exit status, or -1 when it could not be run or a signal ended it. */
 int doctor_run(char *const *arguments, char *const *environment, char *out, size_t size);
+
+/* Note whether a version of a component on a host, or on this machine, is a tested one. */
+void doctor_judge_version(struct doctor *doctor, const char *where, enum component component,
+                          const char *version);
 
 /* A connection to a host's Incus, for the caller to close. */
 struct incus;

@@ -19,6 +19,7 @@
 #define VARIABLES_MAX   512
 #define LEAST_MAJOR     4
 #define LEAST_MINOR     2
+#define VERSION_SIZE    32
 
 /* incusd's own process; 0: not known. Its socket may be one that systemd has opened. */
 static int daemon_pid(struct doctor *doctor, const struct host *host)
@@ -95,7 +96,7 @@ static const char *last_line(char *text)
 
 static void judge(struct doctor *doctor, const char *program, char *const *environment)
 {
-    char answer[2048];
+    char answer[2048], version[VERSION_SIZE];
     unsigned major = 0, minor = 0;
     ask(program, "--version", environment, answer, sizeof answer);
     const char *number = strstr(answer, "Version:");
@@ -119,6 +120,9 @@ static void judge(struct doctor *doctor, const char *program, char *const *envir
     else
         doctor_ok(doctor, "criu", "incusd finds CRIU %u.%u at %s, and the kernel supports it.",
                   major, minor, program);
+    snprintf(version, sizeof version, "%u.%u", major, minor);
+    if (major)
+        doctor_judge_version(doctor, "this machine", COMPONENT_CRIU, version);
 }
 
 void doctor_check_criu(struct doctor *doctor, const struct host *host)

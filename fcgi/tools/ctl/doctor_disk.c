@@ -17,7 +17,7 @@
 #include "host/host.h"
 
 #define BTRFS_DIR      "/sys/fs/btrfs"
-#define GUARD_DIR      "/run/sandlot-pool" /* of conf/incus/pool-guard */
+#define GUARD_DIR      "/run/sandlot-pool" /* of fcgi/host/helper/guard */
 #define STACKED_MAX    8                   /* devices upon devices, and files upon devices */
 #define ORPHANS_NOTICE (UINT64_C(1) << 30)
 

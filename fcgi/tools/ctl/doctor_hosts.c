@@ -294,6 +294,7 @@ static int examine(void *context, const struct host *host, struct error **err)
     check_memory(doctor, host);
     doctor_check_disk(doctor, host);
     doctor_check_criu(doctor, host);
+    doctor_check_versions(doctor, host);
     doctor_check_kernel(doctor, host->url);
     return 0;
 }
