@@ -4,6 +4,7 @@
  * hooks, which volumes one was given before incusd knew, and how it slows down reboots. */
 #include "unit/folder.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -200,6 +201,31 @@ static void a_command_in_time_has_its_status(void **state)
     assert_ok(run_shell("exit 7", 60, &status, &err));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     assert_ok(bounded_run((char *[]){missing, NULL}, 60, &status, &err));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+}
+
+static int go_to_root(void)
+{
+    return chdir("/");
+}
+
+static int refuse(void)
+{
+    errno = EACCES;
+    return -1;
+}
+
+static void a_command_begins_after_what_comes_before(void **state)
+{
+    char shell[] = "/bin/sh", option[] = "-c", script[] = "test \"$PWD\" = / && exit 7";
+    error_auto err = NULL;
+    int status = 0;
+    (void)state;
+    assert_ok(
+        bounded_run_after(go_to_root, (char *[]){shell, option, script, NULL}, 60, &status, &err));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_ok(
+        bounded_run_after(refuse, (char *[]){shell, option, script, NULL}, 60, &status, &err));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 127);
 }
 
@@ -570,6 +596,7 @@ int main(void)
         cmocka_unit_test(a_mount_on_a_mount_is_looked_at_where_it_is),
         cmocka_unit_test(the_kernels_own_places_are_looked_at),
         cmocka_unit_test(a_command_in_time_has_its_status),
+        cmocka_unit_test(a_command_begins_after_what_comes_before),
         cmocka_unit_test(what_made_itself_independent_is_killed_too),
         cmocka_unit_test(what_a_command_in_time_left_lives_on),
         cmocka_unit_test(folders_of_deleted_instances_go),
