@@ -229,6 +229,12 @@ def test_a_setting_is_mistyped(stack, tmp_path):
         assert_says(wrong(stack, path), "settings", "lease", "Correct the file")
 
 
+def test_versions_of_a_host_are_compared(stack):
+    said = [one["message"] for one in doctor(stack) if one["check"] == "versions"]
+    for component in ("Incus", "liblxc", "btrfs-progs", "CRIU"):
+        assert any(message.startswith(f"{component} ") for message in said), (component, said)
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("answer, what", [("", "does not run"), ("Version: 3.17.1", "3.17")], ids=["none", "too old"])
 def test_criu_cannot_keep_memory(stack, tmp_path, answer, what):
