@@ -38,27 +38,28 @@ static const char guard_row_sql[] = "INSERT IGNORE INTO migration_guard (id) VAL
 static const char guard_begin_sql[] = "START TRANSACTION";
 static const char guard_lock_sql[] = "SELECT id FROM migration_guard WHERE id = 1 FOR UPDATE";
 
-DB_STATEMENT(table_exists_statement) = {
+/* Plain, without DB_STATEMENT: the service's account may not run them. */
+static const struct db_statement table_exists_statement = {
     "migrate.table_exists",
     "SELECT COUNT(*) FROM information_schema.tables"
     " WHERE table_schema = DATABASE() AND table_name = 'schema_migrations'",
     true};
-DB_STATEMENT(list_statement) = {
+static const struct db_statement list_statement = {
     "migrate.list",
     "SELECT version, name, checksum, statements_done, applied_at_ms FROM schema_migrations"
     " ORDER BY version",
     true};
-DB_STATEMENT(started_statement) = {
+static const struct db_statement started_statement = {
     "migrate.started",
     "INSERT INTO schema_migrations (version, name, checksum, started_at_ms) VALUES (?, ?, ?, ?)",
     false};
-DB_STATEMENT(progress_statement) = {
+static const struct db_statement progress_statement = {
     "migrate.progress", "UPDATE schema_migrations SET statements_done = ? WHERE version = ?",
     false};
-DB_STATEMENT(applied_statement) = {
+static const struct db_statement applied_statement = {
     "migrate.applied", "UPDATE schema_migrations SET applied_at_ms = ? WHERE version = ?", false};
-DB_STATEMENT(not_started_statement) = {"migrate.not_started",
-                                       "DELETE FROM schema_migrations WHERE version = ?", false};
+static const struct db_statement not_started_statement = {
+    "migrate.not_started", "DELETE FROM schema_migrations WHERE version = ?", false};
 
 static int half_applied(unsigned version, const char *name, unsigned done, struct error **err)
 {

@@ -96,8 +96,9 @@ DB_STATEMENT(staying_statement) = {
     "     AND s.host_id = m.from_host_id)))",
     true};
 
-DB_STATEMENT(change_audit_statement) = {"ctl.change_audit", "DELETE FROM audit_log WHERE FALSE",
-                                        false};
+/* No DB_STATEMENT: the service's account must be refused. */
+static const struct db_statement change_audit_statement = {
+    "ctl.change_audit", "DELETE FROM audit_log WHERE FALSE", false};
 
 /* Not among those that are checked: it is refused where all is well. */
 bool ctl_db_may_change_audit(struct db *db)
