@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "config.h"
 
-#define DEFAULT_CONFIG SANDLOT_SYSCONF_DIR "/sandlot.conf"
+#define DEFAULT_CONFIG  SANDLOT_SYSCONF_DIR "/sandlot.conf"
+
+#define RESTART_PAUSE_S 3
 
 enum { OPTION_CONFIG = 256, OPTION_CHECK, OPTION_VERSION, OPTION_HELP, OPTION_JSON };
 
@@ -137,7 +140,18 @@ int program_start(int argc, char **argv, const struct program *program, struct p
     }
     if (check)
         return check_config(program, call);
-    if (!program->interactive && program_settings(program, call, &err) < 0)
+    if (!program->interactive && program_settings(program, call, &err) < 0) {
+        sleep(RESTART_PAUSE_S);
         return config_error(program, err);
+    }
     return PROGRAM_RUN;
+}
+
+int program_end(const struct error *err)
+{
+    if (!err)
+        return EX_OK;
+    log_error("cannot serve", LOG_ERROR(err));
+    sleep(RESTART_PAUSE_S);
+    return EX_UNAVAILABLE;
 }

@@ -36,8 +36,13 @@ struct program_call {
 
 /* Returns PROGRAM_RUN, or the exit status of a call that is already done: 0 after --help,
  * --version and a good --check-config, EX_USAGE or EX_CONFIG (sysexits.h) with a line on standard
- * error. */
+ * error. A daemon whose settings are wrong first waits, as in program_end(). */
 int program_start(int argc, char **argv, const struct program *program, struct program_call *call);
+
+/* End a daemon. Returns the exit status: 0 without an error, else EX_UNAVAILABLE after a line in
+ * the log and three seconds. Without that pause, workers that cannot start take all processors:
+ * multiwatch starts an ended program again at once. A signal ends the pause. */
+int program_end(const struct error *err);
 
 /* Load the settings of call->config_path into call->settings and set the log up from them. */
 int program_settings(const struct program *program, struct program_call *call, struct error **err);

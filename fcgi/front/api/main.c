@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-api: the control-plane endpoints, a FastCGI worker. */
 #include <stdlib.h>
-#include <sysexits.h>
 
 #include "account/access_revision.h"
 #include "account/account.h"
@@ -20,7 +19,6 @@
 #include "api/share_db.h"
 #include "archive/archive.h"
 #include "audit/audit.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint.h"
@@ -157,13 +155,11 @@ int main(int argc, char **argv)
     if (pool_open(call.settings->pools_dir, &api.pool, &err) == 0 &&
         open_worker(call.settings, &api.worker, &err) == 0 && open_sign_in(&api, &err) == 0)
         run(&api, &err);
-    if (err)
-        log_error("cannot serve", LOG_ERROR(err));
     principal_deinit(&api.principal);
     principal_cache_free(api.keys);
     oidc_provider_free(api.oidc);
     worker_close(&api.worker);
     pool_close(api.pool);
     settings_free(call.settings);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }

@@ -43,10 +43,8 @@ static int serve(const struct settings *settings, enum dispatcher_process proces
     error_auto err = NULL;
     if (dispatcher_open(settings, &worker, &err) == 0)
         dispatcher_serve(&worker, process, &stop);
-    else
-        log_error("cannot start", LOG_ERROR(err));
     worker_close(&worker);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }
 
 /* A process beside this one with a database connection of its own; it ends with this one. When it

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-events: holds the requests that wait for events, so that no worker has to. */
-#include <stdlib.h>
-#include <sysexits.h>
-
-#include "base/log.h"
 #include "config/program.h"
 #include "events/server.h"
 
@@ -22,9 +18,7 @@ int main(int argc, char **argv)
     error_auto err = NULL;
     if (server_open(&server, call.settings, &err) == 0)
         server_run(&server);
-    else
-        log_error("cannot serve", LOG_ERROR(err));
     server_close(&server);
     settings_free(call.settings);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }

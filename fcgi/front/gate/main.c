@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-gate: who may reach a sandbox and where it is, a FastCGI worker behind auth_request. */
-#include <stdlib.h>
-#include <sysexits.h>
-
 #include "account/access_revision.h"
 #include "account/account.h"
 #include "account/usage.h"
 #include "account/usage_kept.h"
 #include "archive/archive.h"
 #include "audit/audit.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "config/program.h"
 #include "db/named_lease.h"
@@ -74,11 +70,9 @@ int main(int argc, char **argv)
         server.pool = gate.pool;
         http_server_run(&server, &err);
     }
-    if (err)
-        log_error("cannot serve", LOG_ERROR(err));
     agent_notes_close(gate.notes);
     worker_close(&gate.worker);
     pool_close(gate.pool);
     settings_free(call.settings);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-ssh: the SSH entry point. It knows the keys; the processes it starts know the clients. */
-#include <stdlib.h>
-#include <sysexits.h>
-
-#include "base/log.h"
 #include "config/program.h"
 #include "ssh/listener.h"
 
@@ -22,9 +18,7 @@ int main(int argc, char **argv)
     error_auto err = NULL;
     if (listener_open(&listener, call.settings, &err) == 0)
         listener_run(&listener);
-    else
-        log_error("cannot serve", LOG_ERROR(err));
     listener_close(&listener);
     settings_free(call.settings);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }

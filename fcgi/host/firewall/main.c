@@ -2,9 +2,7 @@
 /* sandlot-firewall: network policies of this host's sandboxes, and their names. */
 #include <linux/capability.h>
 #include <stdlib.h>
-#include <sysexits.h>
 
-#include "base/log.h"
 #include "common/privileges.h"
 #include "config/program.h"
 #include "firewall/routes.h"
@@ -43,8 +41,7 @@ int main(int argc, char **argv)
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status;
-    if (run(call.settings, &err) < 0)
-        log_error("cannot serve", LOG_ERROR(err));
+    run(call.settings, &err);
     settings_free(call.settings);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }

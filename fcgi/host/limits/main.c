@@ -2,10 +2,8 @@
 /* sandlot-limits: gives running instances of this host another size and volumes, without Incus. */
 #include <linux/capability.h>
 #include <stdlib.h>
-#include <sysexits.h>
 
 #include "base/disk_view.h"
-#include "base/log.h"
 #include "common/mount_note.h"
 #include "common/privileges.h"
 #include "config/program.h"
@@ -54,8 +52,7 @@ int main(int argc, char **argv)
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status;
-    if (run(&err) < 0)
-        log_error("cannot serve", LOG_ERROR(err));
+    run(&err);
     settings_free(call.settings);
-    return err ? EX_UNAVAILABLE : EXIT_SUCCESS;
+    return program_end(err);
 }
