@@ -18,11 +18,12 @@
 #include "sandbox/sandbox_row.h"
 
 #define LEASE         "pulses of agents"
-#define EVERY_MS      5000 /* for each sandbox */
-#define ANSWER_MS     4000
-#define LIST_EVERY_MS 2500
-/* An agent whose sandbox takes all processor time answers late, and keeps its calls. */
-#define SILENT_AFTER_MS 45000
+#define EVERY_MS      15000 /* for each sandbox */
+#define ANSWER_MS     10000
+#define LIST_EVERY_MS 5000
+/* From the first of the questions without an answer to the end of the third. An agent whose sandbox
+ * takes all processor time answers late, and keeps its calls. */
+#define SILENT_AFTER_MS 30000
 /* After this process did something else for so long, answers may lie unread. */
 #define STALL_MS 1000
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Asks the agent of each running sandbox every five seconds whether it is there. The kernel of a
+ * Asks the agent of each running sandbox every 15 seconds whether it is there. The kernel of a
  * host takes connections for an agent that is stopped, or whose instance is frozen, so nothing else
- * shows that it does not work. After two questions in a row without an answer, 15 s at most after
- * the last answer, the row of the sandbox and an event say so, and the calls that wait for it are
+ * shows that it does not work. After 30 s without an answer, 60 s at most after the
+ * last answer, the row of the sandbox and an event say so, and the calls that wait for it are
  * ended; another event says that it answers again. An agent that has restarted knows no secret,
  * and is handed to agent_refresh.h.
  *
