@@ -40,7 +40,6 @@ DB_STATEMENT(delete_statement) = {"plan.delete", "DELETE FROM plans WHERE name =
         "plan.set_" #column, "UPDATE plans SET " #column " = ? WHERE name = ?", false};
 PLAN_COLUMNS(UPDATE_STATEMENT)
 
-
 /* --- reading --- */
 
 static int read_cpus(const char *text, struct plan *plan, struct error **err)

@@ -19,7 +19,7 @@ struct route_query {
 typedef int route_handler(void *context, struct http_request *request,
                           struct http_response *response, struct error **err);
 
-/* Read the revision of access rights, and in the same statement what the handler will need. context
+/* Read the revision of access rights, and the rows for the handler in the same statement. context
  * is the same as the handler's. */
 typedef int route_look_ahead(void *context, const struct http_request *request, uint64_t *revision,
                              struct error **err);

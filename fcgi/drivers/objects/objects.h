@@ -2,7 +2,7 @@
 /*
  * Storage of objects: bytes under a key, in a bucket of a server with the interface of S3, or in a
  * folder. Whole large objects are written in parts and read in ranges, so that memory is bounded by
- * what a caller holds. Temporary failures are repeated here, for about half a minute.
+ * the caller's buffer. Temporary failures are repeated here, for about half a minute.
  *
  * Keys are ours: letters, digits, '-', '_', '.' and '/'. Errors of all calls: ERR_NOT_FOUND (no
  * such object), ERR_RUNTIME_UNAVAILABLE (the storage is away or too slow), ERR_INSUFFICIENT_STORAGE

@@ -31,7 +31,7 @@ struct agent_said {
     bool asked; /* the question left for the agent's host, or was for an agent of this one */
 };
 
-/* Send and receive what can be without waiting. */
+/* Send and receive without waiting. */
 void agent_many_go_on(struct agent_many *many);
 /* The next answer, or end of the waiting for one; the question is gone then. False: none. */
 bool agent_many_take(struct agent_many *many, struct agent_said *said);

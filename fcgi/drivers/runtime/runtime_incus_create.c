@@ -111,7 +111,7 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
 
 /* --- adapt --- */
 
-/* That of the next start: what runs has it from its host. */
+/* Set /dev/shm of the next start. The host sets that of a running instance. */
 static void add_shared_memory(json_t *config, const struct incus_instance *found,
                               const struct runtime_resources *resources)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the processes of a sandbox wrote, and what the sandbox used. */
+/* Output of a sandbox's processes, and its metrics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -51,8 +51,8 @@ void doctor_check_holes(struct doctor *doctor);      /* of this machine's packag
 void doctor_check_certificate(struct doctor *doctor);
 void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */
 
-/* Run a program (arguments[0] is its path), and put what it prints, cut to size - 1 bytes, into
- * out. Return its exit status, or -1 when it could not be run or a signal ended it. */
+/* Run a program (arguments[0] is its path), and put its output, cut to size - 1 bytes, into out.
+ * Return its exit status, or -1 when it could not be run or a signal ended it. */
 int doctor_run(char *const *arguments, char *const *environment, char *out, size_t size);
 
 /* Note whether a version of a component on a host, or on this machine, is a tested one. */

@@ -65,7 +65,7 @@ static bool can_be_mended(const char *package, const char *installed)
            debian_version_compare(candidate, installed) > 0;
 }
 
-/* Report what is known of a version. Returns whether it has a hole. */
+/* Report the known holes of a version. Returns whether it has a hole. */
 static bool judge(struct doctor *doctor, const struct holes *holes, const char *source,
                   const char *package, const char *version, const char *codename)
 {

@@ -54,7 +54,7 @@ int holes_load(struct holes *holes, struct error **err);
 
 void holes_deinit(struct holes *holes);
 
-/* What is known of an installed version. */
+/* The known holes of an installed version. */
 struct hole_verdict {
     bool is_known;                   /* the table has rows for the source and its release */
     size_t count;                    /* names of holes that the version has */

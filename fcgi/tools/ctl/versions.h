@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Versions of what a host runs, against those that the tests ran with
+/* Compare the versions of programs on a host with those of the tests
  * (fcgi/drivers/incus/workarounds.def). */
 #pragma once
 
