@@ -317,6 +317,14 @@ void firewall_calls_end_begin(struct firewall *firewall, uint32_t address)
     begin(firewall, "DELETE", path, NULL);
 }
 
+void firewall_previews_end_begin(struct firewall *firewall, uint32_t address, uint16_t port)
+{
+    char text[sizeof "65535"];
+    snprintf(text, sizeof text, "%u", port);
+    autofree char *path = policy_path(address, "/previews/", text);
+    begin(firewall, "DELETE", path, NULL);
+}
+
 /* --- reading --- */
 
 static int get(struct firewall *firewall, const char *path, json_t **json, struct error **err)

@@ -54,8 +54,10 @@ void firewall_remove_begin(struct firewall *firewall, uint32_t address, const ch
 /* The same when nothing is there any more: the next one at the address can be reached. */
 void firewall_ended_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
 
-/* End what is open between the host and the agent at an address (host/firewall/calls.h). */
+/* End the connections between the host and the agent at an address (host/firewall/calls.h). */
 void firewall_calls_end_begin(struct firewall *firewall, uint32_t address);
+/* End those to one port and to the agent's relay, or, with port 0, to all ports but the agent's. */
+void firewall_previews_end_begin(struct firewall *firewall, uint32_t address, uint16_t port);
 
 /* Whether the call in hand has left for the firewall, which carries it out whether or not anybody
  * waits for it. */

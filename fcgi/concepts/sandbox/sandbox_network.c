@@ -22,6 +22,8 @@
 #define TAKE_OVER_MS 6000
 /* A policy that the firewall refuses is a defect, and not in a hurry. */
 #define REFUSED_RETRY_MS 60000
+/* nginx keeps answers of the gate for a second (conf/nginx/sandlot-gate.inc.in). */
+#define KEPT_ANSWER_MS 1100
 
 /* --- applying --- */
 
@@ -146,6 +148,33 @@ int sandbox_network_put(struct worker *worker, const char *id,
                     LOG_STR("sandbox", id), LOG_ERROR(failure));
     sandbox_deinit(sandbox);
     return sandbox_get(worker->db, id, sandbox, err);
+}
+
+/* --- previews --- */
+
+static int end_previews(struct worker *worker, const char *id, uint16_t port, struct error **err)
+{
+    sandbox_auto sandbox = {0};
+    struct firewall *firewall;
+    if (sandbox_get(worker->db, id, &sandbox, err) < 0)
+        return -1;
+    if (!has_packets(sandbox.state))
+        return 0;
+    if (find_firewall(worker, sandbox.host_id, &firewall, err) < 0)
+        return -1;
+    if (!firewall)
+        return 0;
+    firewall_previews_end_begin(firewall, sandbox.address, port);
+    return firewall_end(firewall, err);
+}
+
+void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port)
+{
+    error_auto err = NULL;
+    clock_sleep_ms(KEPT_ANSWER_MS);
+    if (end_previews(worker, id, port, &err) < 0)
+        log_warning("cannot end the open previews of a sandbox", LOG_STR("sandbox", id),
+                    LOG_INT("port", port), LOG_ERROR(err));
 }
 
 /* --- looking --- */

@@ -24,6 +24,11 @@ int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err);
 
+/* Wait until nginx has forgotten the answers of the gate, which takes about a second, and end the
+ * connections from outside to a port of a running sandbox; port 0: to all ports but the agent's.
+ * Previews of other ports that go through the agent's relay end, too. Logs a failure. */
+void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port);
+
 /* What the host's firewall refused lately to a running sandbox, newest first: see
  * firewall_denials(). Nothing for one that does not run. */
 int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox, json_t **denials,

@@ -2,11 +2,11 @@
 /* Access tokens of a sandbox by themselves: its deadline and its state stay as they are. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
-#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_ports.h"
 #include "session/session.h"
 
@@ -53,12 +53,11 @@ int sessions_create(void *context, struct http_request *request, struct http_res
     return http_response_json(response, 201, json_incref(made));
 }
 
-/* nginx caches answers of the gate for that long: until then it may still open a stream. */
-#define KEPT_ANSWER_MS 1100
-#define RECONNECT_MS   2000
+#define RECONNECT_MS 2000
 
-/* Open streams of the data plane are connections to the agent. The agent disconnects them all, and
- * then takes new ones again. A sandbox that does not run has no streams. */
+/* End the open previews and the open streams of the data plane. The latter are connections to the
+ * agent, which disconnects them all and then takes new ones. A sandbox that does not run has
+ * neither. */
 static void disconnect(struct api *api)
 {
     work_auto work = {.worker = &api->worker};
@@ -66,7 +65,7 @@ static void disconnect(struct api *api)
     error_auto err = NULL;
     if (sandbox->state != SANDBOX_READY)
         return;
-    clock_sleep_ms(KEPT_ANSWER_MS);
+    sandbox_end_previews(&api->worker, sandbox->id, 0);
     if (sandbox_get(api->worker.db, sandbox->id, &work.sandbox, &err) < 0) {
         log_warning("cannot disconnect open streams after the end of all sessions",
                     LOG_STR("sandbox", sandbox->id), LOG_ERROR(err));

@@ -8,6 +8,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -47,8 +48,21 @@ static int destroy(int fd, const struct inet_diag_sockid *id)
     return !errno || errno == ENOENT ? 0 : -1;
 }
 
+/* Port 0: every port but the agent's. */
+struct target {
+    uint32_t address;
+    uint16_t port;
+};
+
+static bool is_target(const struct target *target, const struct inet_diag_sockid *id)
+{
+    uint16_t port = ntohs(id->idiag_dport);
+    return ntohl(id->idiag_dst[0]) == target->address && (target->port || port != AGENT_PORT);
+}
+
 /* Returns 1 at the end of the list, 0 when more follows, -1 with errno. */
-static int end_part(int fd, const char *part, size_t size, uint32_t address, unsigned *ended)
+static int end_part(int fd, const char *part, size_t size, const struct target *target,
+                    unsigned *ended)
 {
     const struct nlmsghdr *head = (const struct nlmsghdr *)part;
     for (; NLMSG_OK(head, size); head = NLMSG_NEXT(head, size)) {
@@ -59,8 +73,7 @@ static int end_part(int fd, const char *part, size_t size, uint32_t address, uns
             errno = -((const struct nlmsgerr *)NLMSG_DATA(head))->error;
             return -1;
         }
-        if (head->nlmsg_len < NLMSG_LENGTH(sizeof *found) ||
-            ntohl(found->id.idiag_dst[0]) != address)
+        if (head->nlmsg_len < NLMSG_LENGTH(sizeof *found) || !is_target(target, &found->id))
             continue;
         if (destroy(fd, &found->id) < 0)
             return -1;
@@ -80,7 +93,8 @@ static int open_diag(void)
 
 static int end_at_port(uint32_t address, uint16_t port, unsigned *ended)
 {
-    const struct inet_diag_sockid id = {.idiag_dport = htons(port),
+    const struct target target = {address, port};
+    const struct inet_diag_sockid id = {.idiag_dport = htons(port), /* 0: the kernel lists all */
                                         .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}};
     autoclose int list = open_diag(), change = open_diag();
     int result = list < 0 || change < 0 ? -1 : ask(list, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &id);
@@ -89,7 +103,7 @@ static int end_at_port(uint32_t address, uint16_t port, unsigned *ended)
         ssize_t size = recv(list, part, sizeof part, 0);
         if (size < 0 && errno == EINTR)
             continue;
-        result = size < 0 ? -1 : end_part(change, part, (size_t)size, address, ended);
+        result = size < 0 ? -1 : end_part(change, part, (size_t)size, &target, ended);
     }
     return result < 0 ? -1 : 0;
 }
@@ -101,5 +115,15 @@ int calls_end(uint32_t address, unsigned *ended, struct error **err)
         end_at_port(address, AGENT_RELAY_PORT, ended) < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
                                "connections to an agent cannot be ended");
+    return 0;
+}
+
+int previews_end(uint32_t address, uint16_t port, unsigned *ended, struct error **err)
+{
+    *ended = 0;
+    if (end_at_port(address, port, ended) < 0 ||
+        (port && end_at_port(address, AGENT_RELAY_PORT, ended) < 0))
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
+                               "connections to ports of a sandbox cannot be ended");
     return 0;
 }

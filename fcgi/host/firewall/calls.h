@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Connections from this machine to the agent of a sandbox. They can be ended here while the agent
- * itself does nothing: a call that waits on one is answered by nginx then.
+ * End connections from this machine to a sandbox, also while the sandbox itself does nothing. nginx
+ * then answers a call that waits on one. Addresses are IPv4 in host byte order; *ended is the
+ * number of connections. Errors: ERR_RUNTIME_REFUSED (the kernel refuses).
  */
 #pragma once
 
@@ -9,6 +10,9 @@
 
 #include "base/error.h"
 
-/* End those to the agent at that address (IPv4, host byte order) and to its relay. *ended: how
- * many there were. Errors: ERR_RUNTIME_REFUSED (the kernel does not do it). */
+/* End the connections to the agent and to its relay. */
 int calls_end(uint32_t address, unsigned *ended, struct error **err);
+
+/* End the connections to one port, or, with port 0, to all ports but the agent's. Those to the relay
+ * always end: it leads to any port. */
+int previews_end(uint32_t address, uint16_t port, unsigned *ended, struct error **err);

@@ -221,6 +221,22 @@ static int end_calls(void *context, struct http_request *request, struct http_re
     return http_response_json(response, 200, json_pack("{s:i}", "ended", (int)ended));
 }
 
+static int end_previews(void *context, struct http_request *request, struct http_response *response,
+                        struct error **err)
+{
+    uint32_t address;
+    uint64_t port;
+    unsigned ended;
+    (void)context;
+    if (read_address(request, &address, err) < 0)
+        return -1;
+    if (str_parse_u64(request->captures[1], 0, UINT16_MAX, &port) < 0)
+        return error_set(err, ERR_NOT_FOUND, "the path must end with a port");
+    if (previews_end(address, (uint16_t)port, &ended, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json_pack("{s:i}", "ended", (int)ended));
+}
+
 static int get_host(void *context, struct http_request *request, struct http_response *response,
                     struct error **err)
 {
@@ -292,6 +308,10 @@ static const struct route routes[] = {
      .pattern = ADDRESS "/calls",
      .operation = "endCalls",
      .handler = end_calls},
+    {.method = "DELETE",
+     .pattern = ADDRESS "/previews/:port",
+     .operation = "endPreviews",
+     .handler = end_previews},
 };
 
 void filter_serve(void *context, struct http_request *request, struct http_response *response)

@@ -238,10 +238,10 @@ def test_trickling_uploads_do_not_stop_the_files_of_others(hostile, bystander):
             assert own.names() == ["note"]
             own.write("/note", b"kept")
         bystander.goes_on(rounds=1)
-        # None goes on for ever: cut for its slowness, or refused for its team's share.
+        # Each one ends: cut because it is slow, or refused while others have the team's share.
         wait_until(lambda: all(one.answer for one in slow), 90, "the ends of the uploads")
     ends = {one.answer.status for one in slow}
-    assert ends == {408, 429}, [one.answer for one in slow]
+    assert {408} <= ends <= {408, 429}, [one.answer for one in slow]
     for one in slow:
         body = json.loads(one.answer.body)
         assert body["error"] == ("invalid_request" if one.answer.status == 408 else "rate_limited")
