@@ -8,7 +8,7 @@
 #include "base/panic.h"
 #include "base/str.h"
 
-#define FAILURE_MAX 500 /* bytes, of a column of characters */
+#define FAILURE_MAX 500 /* bytes; the column counts characters */
 
 #define COLUMNS                                                                             \
     "SELECT id, state, object_id, team_id, incarnation, COALESCE(promised_host_id, 0),"     \
@@ -70,7 +70,7 @@ DB_STATEMENT(drop_statement) = {
     " a.current_of = NULL, a.state = 'removing', a.lease_owner = '', a.lease_until_ms = ?,"
     " a.attempts = 0 WHERE a.id = ?",
     false};
-/* Where nothing else is left of it the row stays: the object may be found again. */
+/* Keep the row of a lost copy when the host has no data either: the object may be found again. */
 #define MAY_BE_MADE_AGAIN(rows)                                       \
     "SELECT 1 FROM archives a JOIN " rows " o ON o.id = a.current_of" \
     " JOIN hosts h ON h.id = o.host_id"                               \
@@ -298,7 +298,7 @@ int archive_row_whole(struct db *db, const struct archive *archive, const char *
     return must_be_ours(affected, archive, err);
 }
 
-/* Cut to what the column holds, never inside a UTF-8 sequence. */
+/* Cut to the size of the column, never inside a UTF-8 sequence. */
 static struct db_value failure_value(const char *failure)
 {
     size_t size = strlen(failure);

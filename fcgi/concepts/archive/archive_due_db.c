@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is to be copied next. */
+/* Choose the next sandbox or checkpoint to copy. */
 #include <stdio.h>
 
 #include "archive/archive_row.h"
@@ -13,7 +13,7 @@
 #define SANDBOXES   DUE("sandboxes", "stopped", "stopped_at_ms")
 #define CHECKPOINTS DUE("checkpoints", "ready", "created_at_ms")
 
-/* Both kinds take turns as one: a team with a thousand of either keeps no other waiting. */
+/* Both kinds share one turn per team: a team with a thousand of either delays no other team. */
 DB_STATEMENT(team_statement) = {"archive.due_team",
                                 "SELECT t.id FROM teams t WHERE EXISTS (SELECT 1" SANDBOXES
                                 " AND o.team_id = t.id)"

@@ -7,7 +7,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 
-/* What the storage says explains why the runtime did not get the rest. */
+/* Prefer the error of the storage: it explains why the runtime received only a part. */
 static int take_in(const struct archive *archive, const struct archive_target *target,
                    struct archive_reader *reader, struct error **err)
 {

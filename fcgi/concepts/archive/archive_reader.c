@@ -9,7 +9,7 @@
 #include "crypto/crypto.h"
 
 #define FILE_BYTES ((size_t)64 << 10)
-/* A worker of the API has one while it fetches. */
+/* A worker of the API holds this memory while it fetches. */
 #define RANGE_BYTES ((size_t)4 << 20)
 #define ROOM_BYTES  (RANGE_BYTES + ARCHIVE_SEALED_BYTES)
 
@@ -20,11 +20,11 @@ struct archive_reader {
     FILE *file;
     crypto_secretstream_xchacha20poly1305_state state;
     bool begun, ended;
-    bool all_read;       /* there is nothing behind the room */
-    uint64_t offset;     /* in the object, of what is behind the room */
-    unsigned char *room; /* ROOM_BYTES, sealed yet */
+    bool all_read;       /* the object has no more bytes after the room */
+    uint64_t offset;     /* in the object, of the first byte after the room */
+    unsigned char *room; /* ROOM_BYTES, still sealed */
     size_t room_at, room_used;
-    unsigned char *chunk; /* opened */
+    unsigned char *chunk; /* decrypted */
     size_t chunk_at, chunk_used;
     struct error *failure;
 };
@@ -36,7 +36,7 @@ static int damaged(const struct archive_reader *reader, const char *what, struct
                      archive_kind_names[reader->archive->kind], reader->archive->key, what);
 }
 
-/* So that a whole chunk can be opened, or all that is left. */
+/* Read until the room holds a whole chunk, or the rest of the object. */
 static int fill(struct archive_reader *reader, struct error **err)
 {
     size_t got, left = reader->room_used - reader->room_at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of copies, and the comparison of the storage with the rows. */
+/* Remove outdated copies, and compare the storage with the rows. */
 #include <string.h>
 
 #include "archive/archive_row.h"
@@ -10,8 +10,7 @@
 #include "base/mem.h"
 
 #define AGAIN_MS 30000
-/* What is younger may be of a row that is not committed yet, or of one that a stale listing lacks.
- */
+/* Spare younger objects: their row may not be committed yet, or the listing may be stale. */
 #define STRAY_AGE_MS (24 * 3600 * (int64_t)1000)
 #define AT_ONCE      100
 
@@ -90,7 +89,7 @@ static int compare_object(void *context, const struct objects_listed *one, struc
     return objects_delete(comparison->objects, one->key, err);
 }
 
-/* One byte of it, which is also there when all of it is. */
+/* Read the last byte, which exists only when the whole object does. */
 int archive_look_for(struct objects *objects, const struct archive *archive, bool *there,
                      struct error **err)
 {

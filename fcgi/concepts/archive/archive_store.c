@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A copy is made beside the life of what it is of: nothing waits for it, and what happens to that
- * meanwhile makes it a copy of nothing. Each attempt writes an object of its own, which is read
- * back before the row says that it is there.
+ * Make copies. Clients do not wait for a copy: a sandbox that is resumed meanwhile makes it
+ * worthless, and it is given up.
+ *
+ * Each attempt writes its own object. It is read back before the row says that the copy is
+ * complete.
  */
 #include "archive/archive_work.h"
 
@@ -20,20 +22,20 @@
 
 #define AGAIN_MS      10000 /* doubles with each failure */
 #define AGAIN_MOST_MS 3600000
-/* While so many fail, as they do when the storage is away, no other is begun. */
+/* While this many copies fail, as during an outage of the storage, no new copy is started. */
 #define FAILING_MOST  4
-#define ATTEMPTS_MOST 5 /* of what only the host is to blame for */
+#define ATTEMPTS_MOST 5 /* of one copy, while the storage works */
 
 struct storing {
     struct worker *worker;
     archive_look *const *looks;
     struct archive archive;
-    struct archive_subject subject; /* id "": none is looked at */
+    struct archive_subject subject; /* id "": no object was examined */
     struct objects *objects;
     struct runtime *runtime;
     struct lease lease;
-    bool is_wanted;       /* the subject is still what is copied */
-    bool storage_is_fine; /* whatever else failed */
+    bool is_wanted;       /* the object has not changed since the copy was started */
+    bool storage_is_fine; /* a failure has another cause than the storage */
     int64_t started_ms;
 };
 
@@ -57,10 +59,10 @@ static int look(struct storing *storing, struct db *db, const char *id, bool loc
     return storing->looks[storing->archive.kind](db, id, lock, &storing->subject, err);
 }
 
-/* --- whose turn it is --- */
+/* --- choosing the next object --- */
 
-/* It may have gone on, or be another worker's by now. What is not due must not look as if it were:
- * it would be the first of its team for ever. */
+/* Check under the lock: the object may have changed, or another worker may copy it already. Mark it
+ * in that case, or it would be its team's first choice for ever. */
 static int is_due(struct db *db, const struct archive *archive,
                   const struct archive_subject *subject, bool *due, struct error **err)
 {
@@ -121,7 +123,7 @@ static int begin(struct storing *storing, struct error **err)
 
 /* --- writing --- */
 
-/* Nothing of an attempt before stays behind. */
+/* Remove the object and the upload of an earlier attempt. */
 static int clear_away(struct storing *storing, struct error **err)
 {
     const struct archive *archive = &storing->archive;
@@ -200,7 +202,7 @@ static int verify(struct storing *storing, struct error **err)
     return result;
 }
 
-/* --- its end --- */
+/* --- finishing --- */
 
 static int finish_body(struct db *db, void *context, struct error **err)
 {
@@ -224,8 +226,8 @@ static void log_stored(const struct storing *storing)
              LOG_INT("duration_ms", clock_monotonic_ms() - storing->started_ms));
 }
 
-/* What cannot be copied however often is tried, while the storage takes others, is left out: a
- * sandbox until its next pause. */
+/* Leave out an object whose copy fails each time although the storage works: a checkpoint for ever,
+ * a sandbox until its next pause. */
 static int give_up_body(struct db *db, void *context, struct error **err)
 {
     struct storing *storing = context;
@@ -249,7 +251,7 @@ static int note_failure(struct storing *storing, const struct error *failure, st
         return 0;
     }
     if (failure->code == ERR_HOST_UNREACHABLE || failure->code == ERR_HOST_LOST)
-        return archive_row_drop(worker->db, archive->id, err); /* until it answers again */
+        return archive_row_drop(worker->db, archive->id, err); /* the host answers again later */
     COUNT(COUNT_ARCHIVED, "failed");
     log_warning("cannot copy to the archive yet; trying again", LOG_STR(kind, archive->object_id),
                 LOG_INT("attempts", archive->attempts), LOG_ERROR(failure));
@@ -294,7 +296,7 @@ static int run(struct storing *storing, struct error **err)
     return 0;
 }
 
-/* Go on with one that somebody else has begun; it may not be wanted any more. */
+/* Continue a copy whose worker is gone, or give it up if the object has changed. */
 static int take_over(struct storing *storing, struct error **err)
 {
     struct worker *worker = storing->worker;

@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Into the archive, and out of it again: the same for all kinds. */
+/* Make copies and fetch them, for all kinds of objects. */
 #pragma once
 
 #include "archive/archive.h"
 #include "runtime/runtime.h"
 
-/* What there is of one that a copy is made of. */
+/* The state of a sandbox or checkpoint to copy. */
 struct archive_subject {
     char id[ID_SIZE], team_id[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t host_id;
-    uint32_t incarnation; /* another one: it is not what was copied any more */
-    bool is_still;        /* nothing of it changes now */
-    bool fits;            /* one of its sort can be copied */
+    uint32_t incarnation; /* a different value: it has changed since the copy */
+    bool is_still;        /* it does not change now */
+    bool fits;            /* it can be copied: no virtual machine, no volumes */
 };
 
-/* Look at one of a kind. lock: inside a transaction, and it stays so until that ends. */
+/* Read the state of one object. lock: the caller is in a transaction, and the row stays locked
+ * until its end. */
 typedef int archive_look(struct db *db, const char *id, bool lock, struct archive_subject *subject,
                          struct error **err);
 
-/* Make one copy of what is due, or go on with one whose worker is gone. looks: of each kind.
+/* Make one copy that is due, or continue one whose worker is gone. looks: a function for each kind.
  * *worked: there was one. */
 int archive_store_next(struct worker *worker, archive_look *const looks[ARCHIVE_KINDS],
                        bool *worked, struct error **err);
 
-/* Whether the storage has the object of a copy that is whole. */
+/* Check whether the storage has the object of a complete copy. */
 int archive_look_for(struct objects *objects, const struct archive *archive, bool *there,
                      struct error **err);
 
-/* Where a copy goes. */
+/* The place where a copy is restored. */
 struct archive_target {
     struct worker *worker;
     struct runtime *runtime;
-    uint32_t host_id; /* the runtime's */
+    uint32_t host_id; /* the host of runtime */
     const char *instance_name;
-    bool hurry; /* somebody waits */
-    /* Called while the storage is waited for. */
+    bool hurry; /* a client waits */
+    /* Called while the fetch waits for the storage. */
     int (*tick)(void *context, struct error **err);
     void *tick_context;
 };
 
-/* Make the instance of a copy that is whole. What is there of its name and was not made of this
- * copy is replaced. Errors: ERR_SANDBOX_NOT_STARTABLE (the copy is gone or damaged), those of the
+/* Make the instance of a complete copy. It replaces an instance of the same name that was not made
+ * from this copy. Errors: ERR_SANDBOX_NOT_STARTABLE (the copy is missing or damaged), those of the
  * storage and of the runtime's take_in(). */
 int archive_fetch(const struct archive *archive, const struct archive_target *target,
                   struct error **err);

@@ -29,7 +29,7 @@ struct archive_writer {
 
 /* --- sending --- */
 
-/* Until so much may have been sent. */
+/* Wait until the rate allows the bytes that were sent. */
 static int keep_pace(struct archive_writer *writer, struct error **err)
 {
     if (!writer->kib_s)
@@ -130,7 +130,7 @@ void archive_writer_free(struct archive_writer *writer)
 {
     if (!writer)
         return;
-    if (!writer->failure) /* what its file still has goes nowhere */
+    if (!writer->failure) /* drop the bytes that its file still buffers */
         error_set(&writer->failure, ERR_INTERNAL, "it was given up");
     if (writer->file)
         fclose(writer->file);
