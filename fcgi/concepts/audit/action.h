@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The vocabulary of what is recorded: one table, actions.def. */
+/* The acts that the audit log records: one table, actions.def. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum audit_class {
-    AUDIT_ONE,  /* one transaction, in which its row is written too */
-    AUDIT_LONG, /* begins with one, in which a row `begun` is written; its end has a second row */
-    AUDIT_OUTSIDE, /* changes nothing in the database: `begun` is written before anything is done */
+    AUDIT_ONE,     /* one transaction, which also writes its row */
+    AUDIT_LONG,    /* its first transaction writes a row `begun`; its end writes a second row */
+    AUDIT_OUTSIDE, /* changes nothing in the database: the row `begun` is written before the act */
 };
 
 struct audit_action {
@@ -21,10 +21,10 @@ extern const struct audit_action
 #include "audit/actions.def"
     audit_unnamed;
 
-/* What an operation of the interface, or a command of sandlotctl, is recorded as; NULL: it changes
- * nothing. One that the table does not know is not left out: it is audit_unnamed. */
+/* Return the action that records an operation of the API, or a command of sandlotctl. NULL: it
+ * changes nothing. An operation or command that the table lacks is recorded as audit_unnamed. */
 const struct audit_action *audit_action_of_operation(const char *operation);
 const struct audit_action *audit_action_of_command(const char *words);
 
-/* Whether any act has this name. */
+/* Return whether an action has this name. */
 bool audit_action_is_known(const char *name);

@@ -21,7 +21,7 @@ static void add_field(struct buffer *text, const char *value)
 int audit_mac(const struct keyring *ring, uint16_t key_id, const struct audit_entry *entry,
               unsigned char mac[MAC_BYTES], struct error **err)
 {
-    /* Sizes keep what is at the end of one field from passing for the beginning of the next. */
+    /* Sizes before the fields: the end of one field cannot pass for the start of the next. */
     buffer_auto text = BUFFER_INIT(2 * sizeof *entry);
     const char *fields[] = {entry->id,
                             entry->team_id,
@@ -55,11 +55,12 @@ int audit_write(struct db *db, const struct keyring *ring, struct audit_entry *e
 
 /* --- an act --- */
 
-/* Attempts to sign in are counted before anybody is signed in. */
+/* Return whether this statement counts as a change of the act. Attempts to sign in are counted
+ * before the user is known, so they do not. */
 static bool counts(const struct db_statement *statement, void *context)
 {
     const struct audit *audit = context;
-    if (audit->action == &audit_LOGIN_BEGIN) /* the user may be made on the way */
+    if (audit->action == &audit_LOGIN_BEGIN) /* signing in may create the user first */
         return str_starts_with(statement->name, "login.");
     return !statement->is_read && !str_starts_with(statement->name, "attempt.");
 }
@@ -143,7 +144,7 @@ static bool is_refusal(const struct error *failure)
     return failure->code == ERR_INSUFFICIENT_SCOPE || failure->code == ERR_TEAM_FORBIDDEN;
 }
 
-/* The row that ends the one that was written. */
+/* Write the row that ends the first one. */
 static int put_end(struct audit *audit, const struct error *failure, struct error **err)
 {
     if (audit->is_written)
@@ -157,7 +158,8 @@ static int put_end(struct audit *audit, const struct error *failure, struct erro
                err);
 }
 
-/* The transaction may run again: the entry stays that of the first row. */
+/* Work on a copy: the transaction may run again, and audit->entry must stay that of the first
+ * row. */
 int audit_tell_done(struct audit *audit, struct error **err)
 {
     if (!audit->action || audit->action->class != AUDIT_LONG || db_is_accompanied(audit->db))

@@ -11,7 +11,7 @@ DB_STATEMENT(insert_statement) = {
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 
-/* Of one team, of one resource, or of all: an index each. */
+/* By team, by resource, or all rows: each has its own index. */
 #define LIST(where)                                                                           \
     "SELECT " AUDIT_COLUMNS ", u.name FROM audit_log a LEFT JOIN users u ON u.id = a.user_id" \
     " WHERE " where " a.id >= ? AND a.id < ? AND (? IS NULL OR a.action = ?)"                 \
@@ -38,7 +38,7 @@ int audit_row_insert(struct db *db, const struct audit_entry *entry, uint16_t ma
 
 /* --- reading --- */
 
-/* Rows may have been tampered with: a word that is none becomes the last, and the MAC tells. */
+/* Read an unknown word as the last name. Such a row was tampered with, and its MAC shows it. */
 #define READ_NAME(out, rows, column, name_of, last)                                        \
     do {                                                                                   \
         unsigned value_ = 0;                                                               \

@@ -8,7 +8,7 @@
 int audit_row_insert(struct db *db, const struct audit_entry *entry, uint16_t mac_key_id,
                      const unsigned char mac[MAC_BYTES], struct error **err);
 
-/* The MAC that a row has: of all its columns. */
+/* Compute the MAC of a row over all its columns. */
 int audit_mac(const struct keyring *ring, uint16_t key_id, const struct audit_entry *entry,
               unsigned char mac[MAC_BYTES], struct error **err);
 
@@ -17,5 +17,5 @@ int audit_mac(const struct keyring *ring, uint16_t key_id, const struct audit_en
     " a.address, a.request_id, a.result, a.error, a.begun_id"
 #define AUDIT_COLUMN_COUNT 13
 
-/* Those columns, from `first` on. */
+/* Read AUDIT_COLUMNS, starting at column `first`. */
 void audit_row_read(const struct db_rows *rows, unsigned first, struct audit_entry *entry);

@@ -28,7 +28,7 @@ static void say_link(const struct chain_row *row, struct audit_link *link)
     to_hex(row->hash, link->hash);
 }
 
-/* The hash of a link whose other members are set, with the hash of the one before it. */
+/* Compute the hash of a link whose other members are set. before: the hash of the previous link. */
 static int hash_link(const struct keyring *ring, const unsigned char before[MAC_BYTES],
                      const struct chain_row *link, unsigned char hash[MAC_BYTES],
                      struct error **err)
@@ -50,8 +50,8 @@ struct extend {
     unsigned count;
 };
 
-/* Rows commit in another order than they were made in, so the search begins before the newest that
- * is bound; one whose time lies in the future must not hide the others. */
+/* Return the time from which to search. Rows do not commit in the order of their times, so the
+ * search starts before the newest bound row. A row with a future time must not hide the others. */
 static int64_t search_from(const struct chain_row *last)
 {
     int64_t now_ms = clock_now_ms();
@@ -106,9 +106,9 @@ struct verify {
     uint64_t anchor_seq;
     const char *anchor_hash;
     struct audit_check *check;
-    struct chain_row before; /* seq 0: at the beginning */
+    struct chain_row before; /* seq 0: at the start of the chain */
     bool has_begun;
-    char pruned_team[ID_SIZE]; /* what pruned_before_ms is of */
+    char pruned_team[ID_SIZE]; /* the team of pruned_before_ms */
     int64_t pruned_before_ms;
     bool knows_pruned;
 };
@@ -123,7 +123,7 @@ static void complain(struct verify *verify, const char *format, ...)
     va_end(ap);
 }
 
-/* The first link that is left says where the chain was cut, and the log says who cut it. */
+/* Check that a row audit.trim accounts for the links before the first one that is left. */
 static int check_begin(struct verify *verify, const struct chain_row *link, struct error **err)
 {
     char resource[64];
@@ -150,7 +150,8 @@ static int check_link(struct verify *verify, const struct chain_row *link, struc
         return -1;
     if (*verify->check->problem)
         return 0;
-    /* Of a chain that was trimmed, what came before is only known to the links that are left. */
+    /* The hash before a trimmed chain is not known any more, so its first link cannot be
+     * checked. */
     if (is_first && link->seq > 1)
         return 0;
     if (link->seq != verify->before.seq + 1) {
@@ -166,7 +167,7 @@ static int check_link(struct verify *verify, const struct chain_row *link, struc
     return 0;
 }
 
-/* A row that is gone went by retention, or it was removed. */
+/* Count a missing row as pruned, or report its removal. */
 static int check_gone(struct verify *verify, const struct chain_row *link, struct error **err)
 {
     if ((!verify->knows_pruned || strcmp(verify->pruned_team, link->team_id)) &&
@@ -232,7 +233,7 @@ static int check_links(struct verify *verify, struct error **err)
     return 0;
 }
 
-/* What is in no link is young, or was put in behind the chain's back. */
+/* Check rows without a link: a row that is not young was inserted behind the chain's back. */
 static int check_waiting(struct verify *verify, struct error **err)
 {
     autofree struct chain_row *rows = NULL;

@@ -4,7 +4,7 @@
 
 #include "audit/chain.h"
 
-/* A link as it is kept. */
+/* A link as the table has it. */
 struct chain_row {
     uint64_t seq;
     char audit_id[ID_SIZE];
@@ -15,7 +15,7 @@ struct chain_row {
     unsigned char hash[MAC_BYTES];
 };
 
-/* With what is there of its row. */
+/* A link with its row, if the row still exists. */
 struct chain_look {
     struct chain_row link;
     bool has_row;
@@ -24,23 +24,23 @@ struct chain_look {
     unsigned char mac[MAC_BYTES];
 };
 
-/* seq 0: there is none. */
+/* Read the newest link. seq 0: the chain is empty. */
 int chain_row_last(struct db *db, struct chain_row *link, struct error **err);
 int chain_row_insert(struct db *db, const struct chain_row *link, struct error **err);
 
-/* Rows that are in no link, oldest first, from an id on; only what a link says of them is set. The
- * caller frees the array. */
+/* List rows without a link from an id, oldest first. Only the members that a link contains are set.
+ * The caller frees the array. */
 int chain_row_waiting(struct db *db, const char *from_id, unsigned limit, struct chain_row **rows,
                       unsigned *count, struct error **err);
 int chain_row_count_waiting(struct db *db, uint64_t *count, struct error **err);
 
-/* Links behind seq, in order; the caller frees the array. */
+/* List links after seq, in order; the caller frees the array. */
 int chain_row_page(struct db *db, uint64_t behind_seq, unsigned limit, struct chain_look **looks,
                    unsigned *count, struct error **err);
 
-/* Up to when retention has said that it removes a team's rows; 0: never. */
+/* Read the time up to which retention has recorded that it removes a team's rows; 0: never. */
 int chain_row_pruned_before(struct db *db, const char *team_id, int64_t *before_ms,
                             struct error **err);
 
-/* Whether there is a row audit.trim with that resource. */
+/* Check whether a row audit.trim with this resource exists. */
 int chain_row_is_trimmed(struct db *db, const char *resource, bool *is_trimmed, struct error **err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Refused acts: one of an actor a minute has a row in the audit log, with the number of those
- * before it. */
+/* Refused acts: each minute, one refusal of an actor has a row in the audit log, with the number of
+ * earlier refusals that have none. */
 #include "audit/audit.h"
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Retention. The login of the programs may not remove rows: procedures with the rights of the login
- * that migrates do it, and leave what is younger than a month. */
+/* Retention. The database login of the programs may not delete rows. Stored procedures with the
+ * rights of the migrating login delete them, and spare rows of the last 30 days. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #define DAY_MS INT64_C(86400000)
 #define BATCH  5000
 
-/* With the teams that are gone, and what is no team's. */
+/* Include removed teams, and rows without a team. */
 DB_STATEMENT(teams_statement) = {
     "audit.retain_teams",
     "SELECT t.id, p.audit_days FROM teams t JOIN plans p ON p.name = t.plan"
     " UNION ALL SELECT DISTINCT a.team_id, (SELECT MAX(audit_days) FROM plans) FROM audit_log a"
     " LEFT JOIN teams t ON t.id = a.team_id WHERE t.id IS NULL",
     true};
-/* What was said of an earlier turn is no reason for another. */
+/* A row audit.prune of an earlier turn alone does not start another turn. */
 DB_STATEMENT(old_statement) = {
     "audit.retain_old",
     "SELECT id FROM audit_log WHERE team_id = ? AND id < ? AND action <> 'audit.prune' LIMIT 1",
@@ -37,7 +37,7 @@ struct retain {
     const struct keyring *ring;
     const char *team_id;
     int64_t before_ms;
-    bool is_said; /* in the log */
+    bool is_said; /* the row audit.prune was written in this turn */
     uint64_t removed;
     uint64_t first_seq;
 };
@@ -78,7 +78,7 @@ static int prune(struct db *db, struct retain *retain, uint64_t *removed, struct
             return 0;
         if (db_transaction(db, prune_body, retain, err) < 0)
             return -1;
-        if (!retain->removed) /* the procedure keeps it */
+        if (!retain->removed) /* the procedure spares the rows, which are too young */
             return 0;
         *removed += retain->removed;
         retain->is_said = true;
@@ -95,7 +95,8 @@ static int trim_body(struct db *db, void *context, struct error **err)
                : db_exec(db, &trim_statement, DB_ARGS(db_u64(retain->first_seq)), NULL, err);
 }
 
-/* The links before the first whose row is there, once they are a month old. */
+/* Remove the links before the first one whose row still exists. The procedure spares links of the
+ * last 30 days. */
 static int trim(struct db *db, struct retain *retain, struct error **err)
 {
     db_rows_auto *first = NULL;
