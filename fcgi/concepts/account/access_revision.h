@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The number of changes of what a request may do: keys revoked, users disabled, members and their
- * roles, plans of teams, the plans themselves. While it stands, what was read of them before holds.
- * One row for the whole deployment, so that a change counts for every worker of every front at
+ * The access revision counts the changes of access rights: revoked keys, disabled users, members
+ * and their roles, plans of teams, the plans themselves. While it stays the same, rights that were
+ * read earlier are still valid.
+ *
+ * One row holds it for the whole deployment, so each worker of each front node sees a change at
  * once.
  */
 #pragma once
@@ -11,9 +13,9 @@
 
 #include "db/db.h"
 
-/* It is read before what it vouches for. */
+/* Read the revision. Read it before the rights that it vouches for. */
 int access_revision_get(struct db *db, uint64_t *revision, struct error **err);
 
-/* Inside the transaction that makes such a change, as the last statement: the row is everybody's
- * and stays locked until the commit. */
+/* Increment the revision. Call it inside the transaction that changes a right, as the last
+ * statement: all such changes lock this row until their commit. */
 int access_revision_bump(struct db *db, struct error **err);

@@ -76,7 +76,7 @@ int team_list(struct db *db, struct team **teams, unsigned *count, struct error 
     return 0;
 }
 
-/* The plan of a request, which must exist. */
+/* Check that the plan in a request exists. */
 static int require_plan(struct db *db, const char *name, struct error **err)
 {
     struct plan plan;

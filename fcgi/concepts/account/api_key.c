@@ -37,7 +37,7 @@ static const char *key_of_authorization(const char *value)
     return value + 7 + strspn(value + 7, " ");
 }
 
-/* Into the usual spelling, which is then looked at. */
+/* Convert to the usual spelling, which parse_text() then checks. */
 static int from_hex(const char *key, char text[API_KEY_TEXT_SIZE])
 {
     char *lookup = text + strlen(PREFIX), *secret = lookup + API_KEY_LOOKUP_LENGTH + 1;
@@ -67,7 +67,7 @@ void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZ
                    (const unsigned char *)secret, API_KEY_SECRET_LENGTH);
 }
 
-/* The parts of "slk_<lookup>_<secret>"; -1 when it has any other form. */
+/* Split "slk_<lookup>_<secret>". Returns -1 for any other form. */
 static int parse_text(const char *key, struct key_text *parts)
 {
     static const char lookup_alphabet[] = "abcdefghijklmnopqrstuvwxyz0234567"; /* 0: ID_CELL */
@@ -131,8 +131,8 @@ static int refuse(struct error **err)
                      "unknown, expired or revoked).");
 }
 
-/* Whether the secret is the one of the credential. What is done does not depend on whether there
- * is a credential: an unknown key is hashed under the newest subkey and compared with zeros. */
+/* Return whether the secret is that of the credential. The work does not depend on whether the
+ * credential exists: an unknown key is hashed under the newest subkey and compared with zeros. */
 static bool secret_matches(const struct keyring *ring, const struct key_text *parts,
                            const struct api_key_credential *credential)
 {
@@ -147,7 +147,7 @@ static bool secret_matches(const struct keyring *ring, const struct key_text *pa
     return hashed && equal && credential->found;
 }
 
-/* A failure to note the use is no reason to refuse the request. */
+/* Record the use of the key. A failure does not refuse the request. */
 static void note_use(struct principal_cache *cache, struct db *db, const char *lookup,
                      const char *id, int64_t last_used_at_ms)
 {
@@ -169,7 +169,7 @@ int principal_authenticate(struct principal_cache *cache, struct db *db, const s
                                       principal, err);
 }
 
-/* A key, or a token that was made with one and is signed. */
+/* Read a key, or a signed token that was made with a key. */
 static int read_key(const struct keyring *ring, const char *key, struct key_text *parts,
                     char volume_id[ID_SIZE], bool *is_signed)
 {
@@ -182,7 +182,7 @@ static int read_key(const struct keyring *ring, const char *key, struct key_text
                : volume_token_open(ring, key, parts->lookup, volume_id);
 }
 
-/* A key whose use is to be noted goes the long way. */
+/* Return whether the cache is enough. A key whose use must be recorded needs the database. */
 static bool is_good_for_now(const struct keyring *ring, const struct key_text *parts,
                             const struct api_key_credential *credential)
 {
@@ -241,7 +241,7 @@ int principal_authenticate_key(struct principal_cache *cache, struct db *db,
     return result;
 }
 
-/* "a, b and 3 more": the teams that the key reaches, as far as a sentence takes them. */
+/* Name the teams that the key reaches: "a, b and 3 more". */
 static char *teams_named(const struct principal *principal)
 {
     buffer_auto text = BUFFER_INIT((TEAMS_NAMED_MAX + 1) * (SLUG_MAX + 2));
@@ -254,13 +254,14 @@ static char *teams_named(const struct principal *principal)
     return buffer_steal(&text);
 }
 
-/* How a sentence about it begins. */
+/* Return the start of a sentence about it. */
 static const char *reaches(const struct principal *principal)
 {
     return *principal->login_id ? "You reach" : "This API key reaches";
 }
 
-/* A query holds text of any length; only what could be a slug is repeated. */
+/* Refuse a team. The error repeats the slug only if its form is valid: a query holds text of any
+ * length. */
 static int unknown_team(const struct principal *principal, const char *slug, const char *field,
                         struct error **err)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * API keys: `slk_<12 lookup characters>_<43 secret characters>`. The lookup part (base 32,
- * after the character of the cell: base/ulid.h) finds the row; the secret (32 random bytes,
- * base64url) is compared in constant time against a keyed BLAKE2b hash and is shown once, when the
- * key is made. Clients that take keys of the form `e2b_` and hexadecimal digits only are given the
- * same two parts in those: one key, two spellings.
+ * API keys: `slk_<12 lookup characters>_<43 secret characters>`. The lookup part (base 32, after
+ * the character of the cell: base/ulid.h) finds the row. The secret (32 random bytes, base64url) is
+ * compared in constant time with a keyed BLAKE2b hash. The API shows it once, when the key is made.
  *
- * An SSH key is such a key too, which a public key proves and no secret: its id begins with `ssk_`,
- * it is for the SSH entry point alone, and what signs in with it acts with a token that
- * sandlot-ssh makes, `sls_` and what ssh_token_make() says.
+ * Some clients accept only keys of the form `e2b_` and hexadecimal digits. Their spelling has the
+ * same two parts in hexadecimal: one key, two spellings.
+ *
+ * An SSH key has a row in the same table. A public key proves it, not a secret; its id begins with
+ * `ssk_`. It works at the SSH entry point only. Its sessions call the API with a token that
+ * sandlot-ssh makes, `sls_` and the text of ssh_token_make().
  */
 #pragma once
 
@@ -28,24 +29,25 @@ struct api_key {
     bool can_write;
     bool all_teams;
     bool is_bound; /* it ends with the sign-in that made it */
-    int64_t created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms; /* 0: none */
-    /* The teams that the key names; of a key for every team, those that excluded it. Owned. */
+    int64_t created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms; /* 0: not set */
+    /* The teams that the key names; of a key for every team, the teams that excluded it. Owned. */
     struct team *teams;
     unsigned team_count;
-    char ssh_fingerprint[SSH_FINGERPRINT_SIZE]; /* of an SSH key, "" when it is revoked */
-    char *ssh_public_key;                       /* NULL: no SSH key; owned */
+    char ssh_fingerprint[SSH_FINGERPRINT_SIZE]; /* of an SSH key; "": not an SSH key, or revoked */
+    char *ssh_public_key;                       /* NULL: not an SSH key; owned */
 };
 void api_key_deinit(struct api_key *key);
 void api_keys_free(struct api_key *keys, unsigned count); /* of api_key_list() */
 
-/* Who makes a request: the user behind a key, or one who has signed in (login/), and the teams that
- * are reached with it. */
+/* The sender of a request: the user of a key or of a sign-in (login/), and the teams that it
+ * reaches. */
 struct principal {
     char user_id[ID_SIZE];
-    char key_id[ID_SIZE];    /* "" of one who has signed in */
+    char key_id[ID_SIZE];    /* "" for a sign-in */
     char key_lookup[13];     /* of that key */
-    char volume_id[ID_SIZE]; /* of a token of a volume, which opens its files alone; else "" */
-    char login_id[ID_SIZE];  /* "" of a key */
+    char volume_id[ID_SIZE]; /* of a volume token, which opens the files of this volume only; else
+                              * "" */
+    char login_id[ID_SIZE];  /* "" for a key */
     char bound_to[ID_SIZE];  /* the sign-in with which the key ends; "": none */
     bool can_write;
     bool all_teams;        /* every team of the user, later ones too */
@@ -53,113 +55,119 @@ struct principal {
     char personal_team_id[ID_SIZE];
     struct team *teams; /* owned */
     unsigned team_count;
-    uint64_t revision; /* that vouches for it (access_revision.h); 0: none, it was just read */
+    uint64_t revision; /* the access revision for which it is valid (access_revision.h); 0: just
+                        * read */
 };
 void principal_deinit(struct principal *principal);
 
 struct principal_cache;
 
-/* The principal behind the value of an Authorization header ("Bearer slk_…"; NULL: none sent).
- * Unknown, malformed, expired and revoked keys all answer the same ERR_UNAUTHORIZED. One query, a
- * small one for a key that the cache (NULL: none) knows; last_used_at is written at most once a
+/* Find the principal of an Authorization header ("Bearer slk_…"; NULL: the request has none).
+ * Unknown, malformed, expired and revoked keys all get the same ERR_UNAUTHORIZED. Sends one query,
+ * a small one for a key in the cache (NULL: no cache). Writes last_used_at at most once a
  * minute. */
 int principal_authenticate(struct principal_cache *cache, struct db *db, const struct keyring *ring,
                            const char *authorization, struct principal *principal,
                            struct error **err);
 
-/* The same for a key by itself, in either spelling. */
+/* Find the principal of a key without "Bearer", in either spelling. */
 int principal_authenticate_key(struct principal_cache *cache, struct db *db,
                                const struct keyring *ring, const char *key,
                                struct principal *principal, struct error **err);
 
-/* Whether the cache knows the key as a good one; then who it is of, without a look at the database.
- * It holds if principal->revision is still the access revision: nobody is told anything before
- * that is known. */
+/* Find the principal of a key in the cache, without a query. Returns false for a key that the cache
+ * does not have, that is wrong or has ended there, or whose use must be recorded. The result is
+ * valid only if principal->revision is still the access revision: check this before the answer
+ * shows anything. */
 bool principal_presume(struct principal_cache *cache, const struct keyring *ring,
                        const char *authorization, struct principal *principal);
 
-/* The other spelling of a key as api_key_create() gives it: "e2b_…". */
+/* Convert a key of api_key_create() to its other spelling, "e2b_…". */
 void api_key_to_hex(const char text[API_KEY_TEXT_SIZE], char hex[API_KEY_HEX_SIZE]);
 
-/* The team that a request means that names none: the personal team of the key's user, or else the
- * only one that the key reaches. NULL when there is no such. */
+/* Return the team of a request that names none: the personal team of the key's user, or else the
+ * only team that the key reaches. NULL: there is no such team. */
 const struct team *principal_default_team(const struct principal *principal);
 
-/* The team of that slug, or the default one for NULL, if this key reaches it. Errors:
- * ERR_TEAM_FORBIDDEN (field "/team" or as given) with the teams that it reaches, also when there is
- * no such team. */
+/* Find the team with this slug, or the default one for NULL, if the key reaches it. Errors:
+ * ERR_TEAM_FORBIDDEN (field "/team" or as given), which lists the teams in reach, also for a team
+ * that does not exist. */
 int principal_team(const struct principal *principal, const char *slug, const char *field,
                    const struct team **team, struct error **err);
 
-/* The team of that id, or NULL where the key does not reach it. */
+/* Return the team with this id, or NULL if the key does not reach it. */
 const struct team *principal_team_of_id(const struct principal *principal, const char *id);
-/* Whether the key reaches the team of that id. */
+/* Return whether the key reaches the team with this id. */
 bool principal_reaches(const struct principal *principal, const char *team_id);
 
-/* What the user may do in the team of that id, which the key reaches. */
+/* Return the user's role in the team with this id, which the key reaches. */
 enum team_role principal_role(const struct principal *principal, const char *team_id);
 
-/* Whether it may look at the deployment itself: an owner of its own team, which the key reaches. */
+/* Return whether it may see the deployment itself: its user owns the deployment's team, and the key
+ * reaches that team. */
 bool principal_is_operator(const struct principal *principal);
 
-/* Whether it may change what belongs to the team of that id: the key can write, and the user is
- * more than a viewer. */
+/* Return whether it may change things of the team with this id. It may if the key can write and the
+ * user is more than a viewer. */
 bool principal_writes(const struct principal *principal, const char *team_id);
 
-/* Whether the key of that user gives no access that the principal's own key does not give: what a
- * key may see and revoke. */
+/* Return whether the user's key gives no access beyond the principal's own key. A key may see and
+ * revoke only such keys. */
 bool principal_covers(const struct principal *principal, const struct api_key *key);
 
 struct api_key_request {
     const char *user_id;
     const char *name;
     bool can_write;
-    const char *const *team_slugs; /* NULL or none: every team of the user */
+    const char *const *team_slugs; /* NULL or empty: every team of the user */
     unsigned team_count;
     int64_t expires_at_ms;            /* 0: never */
-    const char *login_id;             /* a sign-in with which it ends; NULL: none */
+    const char *login_id;             /* the sign-in with which the key ends; NULL: none */
     const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 
-/* Keys of a user that are not revoked, API keys and SSH keys together. */
+/* Limit of a user's valid keys, API keys and SSH keys together. */
 #define API_KEYS_MAX 1000
-/* Revoked API keys of a user whose rows are kept; the oldest go when a key is made. */
+/* Limit of a user's revoked keys whose rows are kept, for API keys and SSH keys each. A new key
+ * deletes the oldest ones of its kind. */
 #define API_KEYS_REVOKED_MAX 1000
 
-/* Make a key; text receives the whole key, shown once and then wiped by the caller. Errors, with
- * the field ("/name", "/teams/0", "/expires_at"): ERR_TEAM_FORBIDDEN (a team that the user is no
- * member of), ERR_INVALID_REQUEST (also when the user has API_KEYS_MAX keys). */
+/* Make a key. text receives the whole key; the caller shows it once and wipes it. Errors, with the
+ * field ("/name", "/teams/0", "/expires_at"): ERR_TEAM_FORBIDDEN (the user is not a member of the
+ * team), ERR_INVALID_REQUEST (also when the user has API_KEYS_MAX keys). */
 int api_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
                    struct api_key *key, char text[API_KEY_TEXT_SIZE], struct error **err);
 
-/* The same with request->ssh, which stays the caller's. Errors: also ERR_NAME_TAKEN
- * ("/public_key"), when it signs somebody in already. */
+/* Make an SSH key of request->ssh, which stays the caller's. Errors: as api_key_create(), and
+ * ERR_NAME_TAKEN ("/public_key") when the public key signs in a user already. */
 int ssh_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
                    struct api_key *key, struct error **err);
 
 enum api_key_kind { API_KEYS, SSH_KEYS };
 
-/* Keys of a user (NULL: of all), newest first, revoked ones too; for api_keys_free(). */
+/* List the keys of a user (NULL: of all users), newest first, with revoked ones; for
+ * api_keys_free(). */
 int api_key_list(struct db *db, enum api_key_kind kind, const char *user_id, struct api_key **keys,
                  unsigned *count, struct error **err);
 
-/* All of a key that changes while the access revision stands (account/access_revision.h), and that
- * revision. */
+/* Read the access revision, and the last_used_at_ms of a key. All other values of a key stay the
+ * same while the revision does (account/access_revision.h). */
 int api_key_look_used(struct db *db, const char *id, int64_t *last_used_at_ms, uint64_t *revision,
                       struct error **err);
 
-/* A key of the user, a revoked one too; for api_key_deinit(). Errors: ERR_NOT_FOUND. */
+/* Read a key of the user, also a revoked one; for api_key_deinit(). Errors: ERR_NOT_FOUND. */
 int api_key_get(struct db *db, const char *user_id, const char *id, struct api_key *key,
                 struct error **err);
 
-/* Effective for the next request. user_id NULL: any user's. Errors: ERR_NOT_FOUND. */
+/* Revoke a key; the next request with it fails. user_id NULL: a key of any user. Errors:
+ * ERR_NOT_FOUND. */
 int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err);
 
 /* --- signing in over SSH --- */
 
 #define SSH_TOKEN_SIZE 160
 
-/* Who an SSH key signs in. Revoked, expired and unknown ones are the same ERR_UNAUTHORIZED. */
+/* The user of an SSH key. Revoked, expired and unknown keys get the same ERR_UNAUTHORIZED. */
 struct ssh_login {
     char key_id[ID_SIZE];
     char lookup[13];
@@ -169,7 +177,7 @@ struct ssh_login {
 int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *login,
                    struct error **err);
 
-/* What a session of that key acts with towards the API, as a key would be, for ttl_s. It ends with
- * the key. The caller wipes it. */
+/* Make the token with which a session of that key calls the API, as if it were a key. It is valid
+ * for ttl_s, and ends with the key. The caller wipes it. */
 int ssh_token_make(const struct keyring *ring, const struct ssh_login *login, uint64_t ttl_s,
                    char token[SSH_TOKEN_SIZE], struct error **err);

@@ -11,10 +11,11 @@
 
 #define LIST_ROWS_MAX 200000
 
-/* A row for each team of the user; the team is NULL where the key does not reach it: a key that
- * names its teams has a row in api_key_teams for each, and a key for every team has a row for each
- * team whose owner excluded it. A key stays valid when its user has left all of its teams, and is
- * invalid while its user is disabled. */
+/* Find a key, with one row for each team of the user. The team is NULL where the key does not reach
+ * it. A key that names its teams has a row in api_key_teams for each; a key for every team has a
+ * row for each team whose owner excluded it.
+ *
+ * A key stays valid when its user has left all teams, and is invalid while its user is disabled. */
 DB_STATEMENT(find_statement) = {
     "api_key.find",
     "SELECT k.id, k.user_id, k.can_write, k.hash_key_id, k.hash, k.expires_at_ms, k.revoked_at_ms,"
@@ -42,13 +43,13 @@ DB_STATEMENT(insert_statement) = {
     " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
-/* The user's row is locked, so that keys made at the same time cannot pass the bound together. */
+/* Lock the user's row: keys that are made at the same time cannot pass the limit together. */
 DB_STATEMENT(lock_user_statement) = {"api_key.lock_user",
                                      "SELECT id FROM users WHERE id = ? FOR UPDATE", false};
 DB_STATEMENT(count_statement) = {
     "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
     true};
-/* API keys (key_) and SSH keys (ssk_) each for themselves: identifiers order one kind by time. */
+/* Trim API keys (key_) and SSH keys (ssk_) separately: ids of one kind sort by time. */
 DB_STATEMENT(old_statement) = {
     "api_key.old",
     "SELECT id FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
@@ -93,7 +94,7 @@ DB_STATEMENT(revoke_any_statement) = {
     "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
     " WHERE id = ?",
     false};
-/* An expired key keeps its fingerprint until it is revoked or its owner adds it again. */
+/* Free the fingerprint of an expired key when a user adds this public key again. */
 DB_STATEMENT(free_fingerprint_statement) = {
     "api_key.free_fingerprint",
     "UPDATE api_keys SET ssh_fingerprint = NULL WHERE ssh_fingerprint = ? AND expires_at_ms <= ?",
@@ -105,7 +106,7 @@ DB_STATEMENT(login_statement) = {"api_key.ssh_login",
                                  " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)",
                                  true};
 
-/* Append the team in three columns from first; nothing for NULL. */
+/* Append the team in three columns from `first`; NULL: append nothing. */
 static void append_team(const struct db_rows *rows, unsigned first, struct team **teams,
                         unsigned *count)
 {
@@ -243,7 +244,7 @@ static int check_room(struct db *db, const char *user_id, struct error **err)
                      API_KEYS_MAX);
 }
 
-/* A user who creates and revokes keys in turn does not fill the table. */
+/* Delete old revoked keys: a user who creates and revokes keys in turn cannot fill the table. */
 static int trim_revoked(struct db *db, const char *user_id, const char *ids, struct error **err)
 {
     db_rows_auto *rows = NULL;
@@ -317,7 +318,7 @@ static void read_key(const struct db_rows *rows, struct api_key *key)
     key->is_bound = db_get_bool(rows, 15);
 }
 
-/* A row for each team of each key. */
+/* Read keys from rows of one key and one team each. */
 static void read_keys(struct db_rows *rows, struct api_key **keys, unsigned *count)
 {
     *keys = NULL;

@@ -8,24 +8,24 @@
 #define API_KEY_LOOKUP_LENGTH 12
 #define API_KEY_SECRET_LENGTH 43
 
-/* What authentication needs of a key; found is false when there is no row. */
+/* The columns of a key that authentication needs. found: the row exists. */
 struct api_key_credential {
     bool found;
     uint16_t hash_key_id;
     unsigned char hash[MAC_BYTES];
-    int64_t expires_at_ms, revoked_at_ms, last_used_at_ms; /* 0: none */
+    int64_t expires_at_ms, revoked_at_ms, last_used_at_ms; /* 0: not set */
 };
 
-/* The credential of a lookup part together with the principal behind it, in one query. */
+/* Read the credential of a lookup part and its principal, in one query. */
 int api_key_row_find(struct db *db, const char *lookup, struct api_key_credential *credential,
                      struct principal *principal, struct error **err);
 
-/* Note the use of a key, unless another worker has noted one since before_ms. */
+/* Record the use of a key, unless another worker has recorded one since before_ms. */
 int api_key_row_used(struct db *db, const char *id, int64_t now_ms, int64_t before_ms,
                      struct error **err);
 
-/* Insert a key and the teams it is restricted to, each of which the user must be a member of;
- * key->teams is filled in. Errors: ERR_TEAM_FORBIDDEN. */
+/* Insert a key and the teams that it names. The user must be a member of each. Fills in key->teams.
+ * Errors: ERR_TEAM_FORBIDDEN. */
 int api_key_row_insert(struct db *db, const struct api_key_request *request, uint16_t hash_key_id,
                        const unsigned char hash[MAC_BYTES], struct api_key *key,
                        struct error **err);

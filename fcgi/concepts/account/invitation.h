@@ -25,8 +25,8 @@ struct invitation {
 int invitation_make(struct db *db, const char *team_id, const char *user_name, enum team_role role,
                     const char *by_user_id, struct invitation *invitation, struct error **err);
 
-/* List the open invitations of a team by name, or those to a user by team. The caller frees the
- * array. */
+/* List the open invitations into a team by user name, or those of a user by team. The caller frees
+ * the array. */
 int invitation_list_of_team(struct db *db, const char *team_id, struct invitation **invitations,
                             unsigned *count, struct error **err);
 int invitation_list_of_user(struct db *db, const char *user_id, struct invitation **invitations,

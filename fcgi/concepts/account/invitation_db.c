@@ -23,12 +23,12 @@ DB_STATEMENT(list_of_team_statement) = {"invitation.list_of_team",
 DB_STATEMENT(list_of_user_statement) = {"invitation.list_of_user",
                                         COLUMNS " AND i.user_id = ? ORDER BY t.slug LIMIT ?", true};
 DB_STATEMENT(get_statement) = {"invitation.get", COLUMNS " AND i.user_id = ? AND t.slug = ?", true};
-/* Expired rows go when the team or the user gets the next invitation, so neither has many. */
+/* The next invitation into the team or of the user deletes expired rows, so neither has many. */
 DB_STATEMENT(purge_statement) = {
     "invitation.purge",
     "DELETE FROM team_invitations WHERE (team_id = ? OR user_id = ?) AND expires_at_ms <= ?",
     false};
-/* The user's row is locked, so that two teams cannot exceed the bound together. */
+/* Lock the user's row, so that two teams cannot exceed the limit together. */
 DB_STATEMENT(lock_user_statement) = {"invitation.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
 DB_STATEMENT(count_statement) = {
@@ -226,7 +226,8 @@ int invitation_withdraw(struct db *db, const char *team_id, const char *user_nam
     return db_transaction(db, withdraw_body, &change, err);
 }
 
-/* Only as it was read: an owner may have changed the role or withdrawn it meanwhile. */
+/* End the invitation only if it is unchanged: an owner may have changed its role or withdrawn
+ * it. */
 static int end(struct db *db, const struct change *change, struct error **err)
 {
     uint64_t affected;

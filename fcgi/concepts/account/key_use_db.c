@@ -17,8 +17,8 @@ DB_STATEMENT(note_statement) = {
     " ON DUPLICATE KEY UPDATE last_used_at_ms = VALUES(last_used_at_ms)",
     false};
 
-/* The rows that this process wrote last. Two pairs that share a place write more often, which is
- * harmless. */
+/* The rows that this process wrote last. Two pairs with the same place are written more often,
+ * which is harmless. */
 static struct {
     char key_id[ID_SIZE], team_id[ID_SIZE];
     int64_t at_ms;

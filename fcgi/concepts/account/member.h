@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is in a team, as what. A team has an owner as long as it has members. */
+/* The members of a team and their roles. A team has an owner as long as it has members. */
 #pragma once
 
 #include "account/account.h"
@@ -9,24 +9,25 @@
 struct member {
     char user_name[SLUG_MAX + 1];
     enum team_role role;
-    int64_t added_at_ms; /* 0: before that was written down */
+    int64_t added_at_ms; /* 0: added before the schema had this column */
 };
 
-/* By name; the caller frees the array. */
+/* List the members by name; the caller frees the array. */
 int member_list(struct db *db, const char *team_id, struct member **members, unsigned *count,
                 struct error **err);
 
-/* Errors: ERR_NOT_FOUND. */
+/* Read a member. Errors: ERR_NOT_FOUND. */
 int member_get(struct db *db, const char *team_id, const char *user_name, struct member *member,
                struct error **err);
 
-/* Make a user a member without asking, for operators; an open invitation ends. Owners invite
- * (invitation.h). Errors: ERR_NOT_FOUND (user), ERR_NAME_TAKEN (is a member already),
- * ERR_INVALID_REQUEST (the team is full, or personal). */
+/* Make a user a member without an invitation, for operators; an open invitation ends. Owners invite
+ * users instead (invitation.h). Errors: ERR_NOT_FOUND (user), ERR_NAME_TAKEN (the user is a member
+ * already), ERR_INVALID_REQUEST (the team is full, or personal). */
 int member_add(struct db *db, const char *team_id, const char *user_name, enum team_role role,
                struct member *member, struct error **err);
 
-/* Errors: ERR_NOT_FOUND (no member of that name), ERR_LAST_OWNER. */
+/* Change a member's role, or remove the member. Errors: ERR_NOT_FOUND (no member with that name),
+ * ERR_LAST_OWNER. */
 int member_set_role(struct db *db, const char *team_id, const char *user_name, enum team_role role,
                     struct member *member, struct error **err);
 int member_remove(struct db *db, const char *team_id, const char *user_name, struct error **err);

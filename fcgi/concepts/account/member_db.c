@@ -84,7 +84,7 @@ int member_get(struct db *db, const char *team_id, const char *user_name, struct
     return 0;
 }
 
-/* Under the lock of the team's row, which keeps two changes from missing each other. */
+/* Lock the team's row and count its members. The lock puts concurrent changes in order. */
 static int lock_and_count(struct db *db, const char *team_id, uint64_t *all, uint64_t *owners,
                           struct error **err)
 {
@@ -102,7 +102,7 @@ struct change {
     const char *team_id, *user_name;
     enum team_role role;
     bool removes;
-    struct member *member; /* as it is then */
+    struct member *member; /* the member after the change */
 };
 
 static int check_not_personal(struct db *db, const char *team_id, struct error **err)

@@ -9,11 +9,12 @@
  * team is personal, or full). */
 int member_row_check_room(struct db *db, const char *team_id, struct error **err);
 
-/* Insert the membership and read it back; bumps the access revision and writes the event
- * member.added. Errors: ERR_NOT_FOUND (user, "/name"), ERR_DB_DUPLICATE (is a member already). */
+/* Insert the membership and read it back. Bumps the access revision and writes the event
+ * member.added. Errors: ERR_NOT_FOUND (user, "/name"), ERR_DB_DUPLICATE (the user is a member
+ * already). */
 int member_row_insert(struct db *db, const char *team_id, const char *user_name,
                       enum team_role role, struct member *member, struct error **err);
 
-/* Write an event about a user of the team; role NULL: none in its data. */
+/* Write an event about a user of the team. role NULL: the event has no role. */
 int member_row_record(struct db *db, enum event_kind kind, const char *team_id,
                       const char *user_name, const char *role, struct error **err);

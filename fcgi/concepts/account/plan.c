@@ -70,7 +70,7 @@ int plan_check(const struct plan *plan, struct error **err)
     return 0;
 }
 
-/* --- what sandboxes may have --- */
+/* --- the sizes that sandboxes may have --- */
 
 int plan_check_cpu(const struct plan *plan, uint32_t cpu, const char *field, struct error **err)
 {

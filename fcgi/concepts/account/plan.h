@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rules of a plan's values; for this folder and its tests. Plans are used through account.h. */
+/* The rules for a plan's values; for this folder and its tests. Other code uses account.h. */
 #pragma once
 
 #include "account/account.h"
 
 /*
- * What an operator can change of a plan, in the order in which the columns are read.
+ * The columns of a plan that an operator can change, in the order in which they are read.
  *
  *   X(column, kind, least, most, check)
- *       FLAG: 0 or 1; NUMBER: least to most; CPUS: see plan_parse_cpus(); TEXT: what check accepts
+ *       FLAG: 0 or 1; NUMBER: least to most; CPUS: see plan_parse_cpus(); TEXT: as check says
  */
 #define PLAN_COLUMNS(X)                                \
     X(resource_override, FLAG, 0, 1, NULL)             \
@@ -39,11 +39,11 @@
     X(memory_gb_hour, TEXT, 0, 0, plan_price_is_valid) \
     X(storage_gb_month, TEXT, 0, 0, plan_price_is_valid)
 
-/* "1,2,4": ascending, at most 16. Returns 0 or -1. */
+/* Parse "1,2,4": ascending, at most 16 values. Returns 0 or -1. */
 int plan_parse_cpus(const char *text, uint32_t values[16], unsigned *count);
 
 bool plan_currency_is_valid(const char *text); /* three capital letters */
 bool plan_price_is_valid(const char *text);    /* a decimal number, at most 16 characters */
 
-/* Whether the values fit together. Errors: ERR_INVALID_REQUEST with the column. */
+/* Check that the values fit together. Errors: ERR_INVALID_REQUEST with the column. */
 int plan_check(const struct plan *plan, struct error **err);

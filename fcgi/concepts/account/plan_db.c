@@ -25,7 +25,7 @@ DB_STATEMENT(copy_statement) = {
                      " SELECT ?, (SELECT MAX(position) + 1 FROM plans p)" PLAN_COLUMNS(
                          COLUMN_NAME) " FROM plans WHERE name = ?",
     false};
-/* Removed teams are no reason to keep it: they move to the first of the catalogue. */
+/* Removed teams do not keep a plan: they move to the first plan of the catalogue. */
 DB_STATEMENT(used_statement) = {
     "plan.used", "SELECT slug FROM teams WHERE plan = ? AND removed_at_ms IS NULL LIMIT 1", true};
 DB_STATEMENT(move_statement) = {
@@ -160,7 +160,7 @@ static int change_column(struct db *db, const char *plan_name, const struct plan
                    err);
 }
 
-/* What was changed must also fit the rest; the lock keeps two changes from missing each other. */
+/* Check the whole plan after the change; the lock keeps two changes from missing each other. */
 static int change_body(struct db *db, void *context, struct error **err)
 {
     const struct change *change = context;

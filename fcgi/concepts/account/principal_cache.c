@@ -7,8 +7,8 @@
 #include "account/access_revision.h"
 #include "base/mem.h"
 
-/* A worker meets few keys at a time, and a user of many teams is read anew each time: some 20 KiB
- * for each place at most. */
+/* A worker sees few keys at a time. A place takes some 20 KiB at most; users with more teams than
+ * TEAMS_MAX are read from the database each time. */
 #define PLACES    256
 #define TEAMS_MAX 128
 
@@ -41,7 +41,7 @@ void principal_cache_free(struct principal_cache *cache)
     free(cache);
 }
 
-/* One place for each key; lookups are random, so that two seldom meet. */
+/* Return the only place for a key. Lookup parts are random, so two keys seldom share a place. */
 static struct place *place_of(struct principal_cache *cache, const char *lookup)
 {
     unsigned hash = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of users and teams. What a user made belongs to teams and stays with them; a team can
- * only go when nothing of it is left. */
+/* Remove users and teams. Things that a user made belong to teams and stay there. A team can be
+ * removed only when it holds nothing. */
 #pragma once
 
 #include "account/account.h"
 
-/* Nobody reaches it from the next request on; its usage stays for the bill, its slug is free.
- * Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST (it still has sandboxes, volumes, checkpoints or
- * templates, is somebody's personal team, or the deployment's). */
+/* Remove a team: no request reaches it from now on. Its usage stays for the bill; its slug is free
+ * again. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST (it still has sandboxes, volumes, checkpoints
+ * or templates, is a personal team, or the deployment's). */
 int team_remove(struct db *db, const char *slug, struct error **err);
 
-/* Keys, sign-ins and memberships go with the user. Of the teams that nobody else owns, the personal
- * one among them, the heir becomes an owner; without one (NULL) those that hold nothing, and in
- * which nobody else is, are removed. Errors: ERR_NOT_FOUND (user, heir), ERR_LAST_OWNER (a team
- * that holds something would be left without an owner). */
+/* Remove a user with keys, sign-ins and memberships. The heir becomes an owner of the teams that
+ * have no other owner, also of the personal one. Without an heir (NULL), such teams are removed if
+ * they hold nothing and have no other members. Errors: ERR_NOT_FOUND (user, heir), ERR_LAST_OWNER
+ * (another such team would be left without an owner). */
 int user_remove(struct db *db, const char *name, const char *heir, struct error **err);

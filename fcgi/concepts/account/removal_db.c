@@ -30,7 +30,7 @@ DB_STATEMENT(drop_invitations_statement) = {
     "removal.drop_invitations", "DELETE FROM team_invitations WHERE team_id = ?", false};
 DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
-/* Teams that are left without an owner, and whether others are in them. */
+/* List the teams that would be left without an owner, and whether they have other members. */
 DB_STATEMENT(owned_statement) = {
     "removal.owned",
     "SELECT t.id, t.slug, (SELECT COUNT(*) FROM memberships o WHERE o.team_id = t.id) > 1"
@@ -48,8 +48,8 @@ DB_STATEMENT(drop_user_statement) = {"removal.drop_user", "DELETE FROM users WHE
 
 /* --- teams --- */
 
-/* Locks the team, so that nothing is made in it meanwhile. *what: something it still has, or NULL.
- */
+/* Lock the team, so that no request adds anything to it meanwhile. `*what`: a kind of thing that it
+ * still has, or NULL. */
 static int look_at_team(struct db *db, const char *team_id, const char **what, struct error **err)
 {
     static const char *const kinds[] = {"sandboxes", "volumes", "checkpoints", "templates"};

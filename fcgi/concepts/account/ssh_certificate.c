@@ -17,7 +17,7 @@
 #define TYPE_SUFFIX    "-cert-v01@openssh.com"
 #define SK_SUFFIX      "@openssh.com"
 #define KIND_USER      1
-#define PRINCIPALS_MAX 256 /* as many as OpenSSH takes */
+#define PRINCIPALS_MAX 256 /* the limit of OpenSSH */
 
 /* --- authorities --- */
 
@@ -28,7 +28,7 @@ void ssh_authorities_deinit(struct ssh_authorities *authorities)
     authorities->count = 0;
 }
 
-/* Returns 0, or -1 when the line is none. */
+/* Read an authority from a line. Returns -1 for a line of another form. */
 static int take_authority(const char *line, struct ssh_authority *authority)
 {
     unsigned char bytes[SSH_PUBLIC_KEY_MAX];
@@ -76,7 +76,7 @@ int ssh_authorities_read(const char *path, struct ssh_authorities *authorities, 
 
 /* --- certificates --- */
 
-/* What is read of one, in its order; text points into the bytes. */
+/* The fields of a certificate, in their order. Pieces point into its bytes. */
 struct fields {
     uint64_t serial, kind, valid_from_s, valid_until_s;
     struct ssh_piece label, principals, options, extensions, authority, signature;
@@ -98,8 +98,8 @@ static bool take_number(const unsigned char **at, const unsigned char *end, size
     return true;
 }
 
-/* The type of key that a type of certificate is about: "sk-ssh-ed25519-cert-v01@openssh.com" is
- * about "sk-ssh-ed25519@openssh.com". */
+/* Find the type of key in the name of a certificate type: "sk-ssh-ed25519-cert-v01@openssh.com"
+ * certifies "sk-ssh-ed25519@openssh.com". */
 static bool plain_type(const struct ssh_piece *name, char *type, size_t room)
 {
     const size_t suffix = strlen(TYPE_SUFFIX);
@@ -131,7 +131,7 @@ static bool take_fields(const unsigned char *bytes, size_t size, struct fields *
     return ssh_piece_take(&at, end, &fields->signature) && at == end;
 }
 
-/* The bytes of a piece that holds a type of ours and one piece more, of that size. */
+/* Return the payload of a piece that holds our type and one piece of this size, or NULL. */
 static const unsigned char *payload_of(const struct ssh_piece *piece, size_t size)
 {
     const unsigned char *at = piece->data, *end = piece->data + piece->size;
@@ -159,7 +159,7 @@ static bool is_signed(const unsigned char *bytes, const struct fields *fields,
            !crypto_sign_verify_detached(signature, bytes, fields->signed_size, authority->key);
 }
 
-/* Exactly one of the principals is a user's. */
+/* Find the user's name. Exactly one principal must begin with the prefix. */
 static int take_principal(const struct ssh_piece *all, const char *prefix, char *user_name,
                           struct error **err)
 {
@@ -182,7 +182,7 @@ static int take_principal(const struct ssh_piece *all, const char *prefix, char 
     return slug_is_valid(user_name) ? 0 : refuse(err, "has no principal that could name a user");
 }
 
-/* What a client may do is said by extensions, each a name and a value. */
+/* Read the client's rights from the extensions, each of which is a name and a value. */
 static int take_extensions(const struct ssh_piece *all, struct ssh_certificate *certificate,
                            struct error **err)
 {
@@ -206,7 +206,7 @@ static void take_label(const struct ssh_piece *piece, char *label, size_t room)
     snprintf(label, room, "%.*s", is_text ? (int)piece->size : 0, text);
 }
 
-/* Of what an authority has signed. */
+/* Check the contents of a certificate whose signature is right. */
 static int take_contents(const struct fields *fields, const char *prefix, int64_t now_ms,
                          struct ssh_certificate *certificate, struct error **err)
 {
@@ -219,7 +219,7 @@ static int take_contents(const struct fields *fields, const char *prefix, int64_
         return refuse(err, "is not valid yet");
     if (now_s >= fields->valid_until_s)
         return refuse(err, "has expired");
-    /* Each of them has to be followed, and none can be. */
+    /* A server must obey each critical option, and we support none. */
     if (fields->options.size)
         return refuse(err, "has critical options, which are not supported");
     if (take_extensions(&fields->extensions, certificate, err) < 0)
@@ -260,7 +260,8 @@ int ssh_certificate_user(struct db *db, const struct ssh_certificate *certificat
     return user->disabled_at_ms ? refuse(err, "names a user who is disabled") : 0;
 }
 
-/* One for each user and authority. No public key has it, since no key begins like this. */
+/* Make the fingerprint for a user and an authority. No public key has it: the bytes of a key do not
+ * begin with this text. */
 static void fingerprint_of(const struct user *user, const struct ssh_authority *authority,
                            char fingerprint[SSH_FINGERPRINT_SIZE])
 {
@@ -281,7 +282,7 @@ static int make_key(struct db *db, const struct keyring *ring, const struct user
         api_key_deinit(&key);
     else if ((*err)->code != ERR_NAME_TAKEN)
         return -1;
-    error_clear(err); /* two of them were the first */
+    error_clear(err); /* two first sign-ins at once: the other one made the key */
     return 0;
 }
 

@@ -13,8 +13,8 @@
 
 #define BLANKS " \t\r\n"
 
-/* What stands behind the type in the bytes: a piece for each letter.
- *   c curve's name, p point of it, 3 key of Ed25519, e exponent, n modulus, a application */
+/* The pieces after the type in the bytes, a letter each:
+ *   c curve's name, p point on it, 3 key of Ed25519, e exponent, n modulus, a application */
 static const struct key_type {
     const char *name, *pieces, *curve;
     size_t point_size;
@@ -105,7 +105,7 @@ bool ssh_key_bytes_take(const char *name, const unsigned char **at, const unsign
     return type != NULL;
 }
 
-/* The bytes name their type themselves, and that has to be the one before them. */
+/* Check that the bytes name the same type as the line, and hold its pieces. */
 static bool bytes_fit(const struct key_type *type, const unsigned char *bytes, size_t size)
 {
     const unsigned char *at = bytes, *end = bytes + size;
@@ -123,7 +123,7 @@ void ssh_fingerprint(const unsigned char *bytes, size_t size,
                       sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
 }
 
-/* As a name: what is too long for one, or no text, is left out. */
+/* Use the comment as a name, unless it is too long or not printable text. */
 static void set_comment(const char *text, char *comment, size_t room)
 {
     size_t length = strcspn(text, "\r\n");

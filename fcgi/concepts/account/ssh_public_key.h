@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Public keys as OpenSSH writes them, one line: type, base64, and whatever is behind that.
+ * Public keys in OpenSSH's format, one line: type, base64, and a comment.
+ *
  * Formats: RFC 4253 section 6.6, RFC 5656, RFC 8709, and PROTOCOL.u2f of OpenSSH.
  */
 #pragma once
@@ -12,12 +13,12 @@
 #define SSH_RSA_BITS_MIN     2048
 
 struct ssh_public_key {
-    char *text; /* type and base64, without what follows; owned */
+    char *text; /* type and base64, without the comment; owned */
     char comment[65 * 4];
     char fingerprint[SSH_FINGERPRINT_SIZE];
 };
 void ssh_public_key_deinit(struct ssh_public_key *key);
 
-/* Read the line. Errors: ERR_INVALID_REQUEST with the field, which says what is wrong with it. */
+/* Read the line. Errors: ERR_INVALID_REQUEST with the field and the reason. */
 int ssh_public_key_parse(const char *line, const char *field, struct ssh_public_key *key,
                          struct error **err);

@@ -7,6 +7,7 @@
 
 #define SSH_TOKEN_PREFIX "sls_"
 
-/* The lookup part of the key that a valid, unexpired token was made for. Returns 0 or -1. */
+/* Check a token. lookup: receives the lookup part of its key. Returns 0, or -1 for an invalid or
+ * expired token. */
 int ssh_token_open(const struct keyring *ring, const char *token,
                    char lookup[API_KEY_LOOKUP_LENGTH + 1]);

@@ -9,8 +9,8 @@
     " FROM memberships m JOIN api_keys k ON k.user_id = m.user_id AND k.revoked_at_ms IS NULL" \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"              \
     " LEFT JOIN api_key_uses s ON s.api_key_id = k.id AND s.team_id = m.team_id"
-/* A row of api_key_teams includes the team in a key that names its teams, and excludes it from one
- * for every team. */
+/* A row of api_key_teams adds the team to a key that names its teams, and excludes the team from a
+ * key for every team. */
 #define DOES_REACH " AND (k.all_teams <> (r.team_id IS NOT NULL))"
 #define IS_SEEN    " AND (k.all_teams = 0 OR s.team_id IS NOT NULL OR k.user_id = ?)"
 

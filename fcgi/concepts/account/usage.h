@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Usage intervals: what a bill is made of. From the moment that a create is done to the moment that
- * a delete begins, each sandbox has exactly one open interval: runtime (its vCPUs and memory as
- * they were asked for) from when it is ready to when it has stopped, storage (its disk) from there
- * to when it is ready again. They are opened and closed in the transactions of the moves, so they
- * meet without a gap and never overlap, whoever crashes.
+ * Usage intervals, the basis of a bill. Each sandbox has exactly one open interval between the end
+ * of its create and the start of its delete. While it runs, this is a runtime interval (vCPUs and
+ * memory as requested); while it is stopped, a storage interval (its disk).
+ *
+ * The transactions that change the sandbox's state also open and close the intervals. So the
+ * intervals meet without a gap and never overlap, also after a crash.
  */
 #pragma once
 
@@ -13,7 +14,8 @@
 
 enum usage_kind { USAGE_RUNTIME, USAGE_STORAGE, USAGE_NONE, USAGE_UNCHANGED };
 
-/* Inside the transaction that ends its create: the first interval of a sandbox, which runs. */
+/* Open the first interval of a sandbox, which runs. Call it inside the transaction that ends the
+ * create. */
 struct usage_begin {
     const char *sandbox_id, *team_id;
     uint32_t incarnation;
@@ -22,20 +24,20 @@ struct usage_begin {
 };
 int usage_begin(struct db *db, const struct usage_begin *begin, struct error **err);
 
-/* Inside the transaction that has written the sandbox's new state, at_ms: let its open interval be
- * of this kind from now on. USAGE_NONE: there is none any more. USAGE_UNCHANGED: nothing to do. */
+/* Change the kind of the open interval at at_ms. Call it inside the transaction that has written
+ * the sandbox's new state. USAGE_NONE: end the interval. USAGE_UNCHANGED: do nothing. */
 int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, int64_t at_ms,
                  struct error **err);
 
-/* The time that sandboxes of one size have taken together. */
+/* The total time of sandboxes of one size. */
 struct usage {
     enum usage_kind kind;
     struct runtime_resources resources;
-    uint64_t sandboxes; /* how many different ones */
+    uint64_t sandboxes; /* the number of different sandboxes */
     uint64_t total_ms;
 };
 
-/* What a team has used from from_ms to to_ms, which is not in the future; one row for each kind and
- * size. The caller frees. */
+/* Read a team's usage from from_ms to to_ms, which is not in the future: one row for each kind and
+ * size. The caller frees the array. */
 int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                struct usage **rows, size_t *count, struct error **err);

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* A clock that was set back ends an interval where it began. */
+/* End an interval at its start if the clock was set back. */
 DB_STATEMENT(close_statement) = {
     "usage.close",
     "UPDATE usage_intervals SET ended_at_ms = GREATEST(?, started_at_ms)"
@@ -24,7 +24,7 @@ DB_STATEMENT(begin_statement) = {
     "INSERT INTO usage_intervals (sandbox_id, incarnation, team_id, kind, cpu, memory_mb, disk_gb,"
     " started_at_ms) VALUES (?, ?, ?, 'runtime', ?, ?, ?, ?)",
     false};
-/* What has ended and what goes on are looked up each by its own part of the index. */
+/* Read ended and open intervals separately: each uses its own part of the index. */
 DB_STATEMENT(read_statement) = {
     "usage.read",
     "SELECT kind, cpu, memory_mb, disk_gb, COUNT(DISTINCT sandbox_id),"

@@ -5,8 +5,8 @@
 
 #define DAY_MS 86400000
 
-/* The intervals that touch the span: what has ended and what goes on are looked up each by its own
- * part of the index. */
+/* The intervals that touch the span. Ended and open intervals are read separately: each uses its
+ * own part of the index. */
 #define INTERVALS                                                                         \
     "(SELECT sandbox_id, kind, cpu, memory_mb, disk_gb, size_mb,"                         \
     "   GREATEST(started_at_ms, ?) AS start_ms, LEAST(ended_at_ms, ?) AS end_ms"          \
@@ -30,8 +30,7 @@ DB_STATEMENT(sources_statement) = {
                                    " GROUP BY u.sandbox_id ORDER BY 4 DESC, 6 DESC, 2 LIMIT ?",
     true};
 
-/* Days are counted from the one of the span's start; an interval has a part in each that it
- * touches. */
+/* Count days from the first day of the span. An interval has a part in each day that it touches. */
 #define DAY_START "GREATEST(u.start_ms, d.day_ms)"
 #define DAY_END   "LEAST(u.end_ms, d.day_ms + 86400000)"
 DB_STATEMENT(days_statement) = {
