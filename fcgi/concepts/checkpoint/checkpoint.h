@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The record of a checkpoint: a named copy of a sandbox's disk, with its memory if that was wanted,
- * that outlives the sandbox. On its
- * host it is a stopped instance of its own, copied on write, from which new sandboxes are copied as
- * they are from a template. Making one is a move of its sandbox (sandbox/lifecycle.h);
- * checkpoint_removal.h ends it.
+ * Checkpoints: named copies of a sandbox's disk, on request with its memory, that outlive the
+ * sandbox. On its host a checkpoint is a stopped instance, copied on write; new sandboxes are
+ * copied from it as from a template.
+ *
+ * An operation of the sandbox makes a checkpoint (sandbox/lifecycle.h); checkpoint_removal.h
+ * deletes it.
  */
 #pragma once
 
@@ -17,8 +18,8 @@
 #include "runtime/runtime.h"
 
 #define CHECKPOINT_NAME_MAX 63
-#define CHECKPOINT_UNNAMED  "checkpoint-" /* before the ULID of its id */
-/* Clients of E2B also give a tag; <name>:<tag> is a name of its own here. */
+#define CHECKPOINT_UNNAMED  "checkpoint-" /* the name's prefix, before the ULID of its id */
+/* Clients of E2B also send a tag. Here <name>:<tag> is a separate name. */
 #define CHECKPOINT_TAG_MAX   128
 #define CHECKPOINT_NAME_SIZE (CHECKPOINT_NAME_MAX + 1 + CHECKPOINT_TAG_MAX + 1)
 
@@ -36,54 +37,56 @@ struct checkpoint {
     char team_slug[SLUG_MAX + 1];
     char created_by[ID_SIZE];
     char sandbox_id[ID_SIZE];
-    uint32_t incarnation; /* of the sandbox while it is made */
+    uint32_t incarnation; /* of the sandbox during the operation that makes it */
     char name[CHECKPOINT_NAME_SIZE];
-    uint32_t version; /* of those of the team that have this name, counted from 1 */
+    uint32_t version; /* among the team's checkpoints with this name, from 1 */
     enum checkpoint_state state;
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
     bool virtual_machine;
     char parent_id[ID_SIZE]; /* the checkpoint that its sandbox was started from, or "" */
     uint32_t cpu, memory_mb, disk_gb;
-    uint32_t size_mb; /* what the pool keeps for it beside its template */
+    uint32_t size_mb; /* its size in the storage pool beyond its template */
     uint32_t host_id;
     char instance_name[INSTANCE_NAME_SIZE];
-    bool memory;   /* sandboxes that are made from it go on where it was made */
-    bool for_fork; /* nobody is shown it, it counts against no plan, and it is no instance but a
-                      snapshot of its sandbox's */
-    char agent_instance[INSTANCE_NAME_SIZE]; /* memory: whose secret the agent in it knows, */
-    uint16_t agent_key_id;                   /* made with this key */
+    bool memory;   /* it has memory: sandboxes that are made from it continue at that moment */
+    bool for_fork; /* hidden from clients and not counted in the plan; not an instance, but a
+                    * snapshot of its sandbox's instance */
+    char agent_instance[INSTANCE_NAME_SIZE]; /* memory: the instance whose secret its agent knows */
+    uint16_t agent_key_id;                   /* memory: the key of that secret */
     int64_t created_at_ms;
-    int64_t cleanup_at_ms; /* when it is removed for its age; 0: not foreseen */
+    int64_t cleanup_at_ms; /* when the cleanup removes it for its age; 0: no date */
 };
 
-/* What the runtime makes instances from. */
+/* Write the name of the source from which the runtime makes instances. */
 #define CHECKPOINT_SOURCE_SIZE (2 * INSTANCE_NAME_SIZE)
 void checkpoint_source(const struct checkpoint *checkpoint, char out[CHECKPOINT_SOURCE_SIZE]);
 
-/* 1 to 63 letters, digits, dots, underscores and hyphens, beginning with a letter or a digit. */
+/* Check a name: 1 to 63 letters, digits, dots, underscores and hyphens. It begins with a letter or
+ * a digit. */
 bool checkpoint_name_is_valid(const char *name);
-/* 1 to 128 lower-case letters, digits, dots, underscores and hyphens. */
+/* Check a tag: 1 to 128 lower-case letters, digits, dots, underscores and hyphens. */
 bool checkpoint_tag_is_valid(const char *tag);
 
-/* A checkpoint that can be used. Errors: ERR_NOT_FOUND. */
+/* Read a checkpoint in state ready. Errors: ERR_NOT_FOUND. */
 int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
                    struct error **err);
 
-/* What a request names: an id, [team/]name[:version] or [team/]name:tag. The newest is meant
- * without a version, and with `latest` or `default`. A tag goes before a version of the same text.
- * Only those of the team are found. Errors: ERR_NOT_FOUND. */
+/* Find the team's checkpoint that a request names: by an id, [team/]name[:version] or
+ * [team/]name:tag. Without a version, and with `latest` or `default`, the newest version is found.
+ * A tag has precedence over a version with the same text. Errors: ERR_NOT_FOUND. */
 int checkpoint_resolve(struct db *db, const struct team *team, const char *reference,
                        struct checkpoint *checkpoint, struct error **err);
 
-/* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. Errors:
+/* Read a row in any state, deleted ones included. lock: FOR UPDATE, inside a transaction. Errors:
  * ERR_NOT_FOUND. */
 int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
                        struct error **err);
 
-/* The newest checkpoints of a team, or of a sandbox if sandbox_id is not NULL, of this name or id
- * if name is not NULL, with an id before `before` (NULL: from the newest), at most limit.
- * last_alone: of each name the last version only. The caller frees, also after an error. */
+/* The checkpoints to list, newest first: of a team, or of a sandbox if sandbox_id is not NULL, and
+ * with this name or id if name is not NULL. Their ids are before `before` (NULL: from the newest).
+ * last_alone: only the last version of each name. The caller of checkpoint_list() frees the array,
+ * also after an error. */
 struct checkpoint_filter {
     const char *team_id, *sandbox_id, *name, *before;
     bool last_alone;
@@ -92,17 +95,18 @@ struct checkpoint_filter {
 int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struct checkpoint **list,
                     unsigned *count, struct error **err);
 
-/* Those of a team that have the name, with any tag: by name, the newest version first. The caller
- * frees, also after an error. */
+/* List a team's checkpoints with this name and any tag, by name, the newest version first. The
+ * caller frees the array, also after an error. */
 int checkpoint_list_tags(struct db *db, const char *team_id, const char *name,
                          struct checkpoint **list, unsigned *count, struct error **err);
 
-/* Whether it was made without a name: the one that it has follows from its id. */
+/* Return whether it was made without a name. Such a checkpoint's name follows from its id. */
 bool checkpoint_is_unnamed(const struct checkpoint *checkpoint);
 
-/* Inside a transaction that makes something from it: it can be used, and can neither be deleted nor
- * go to another host before the transaction ends. *host_id: where it is. Errors: ERR_NOT_FOUND. */
+/* Lock a checkpoint inside a transaction that makes something from it: it cannot be deleted or
+ * moved before the transaction ends. *host_id: its host. Errors: ERR_NOT_FOUND (also for one that
+ * cannot be used). */
 int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct error **err);
 
-/* How many a team has, those being made included. */
+/* Count a team's checkpoints, with unfinished ones. */
 int checkpoint_count(struct db *db, const char *team_id, unsigned *count, struct error **err);

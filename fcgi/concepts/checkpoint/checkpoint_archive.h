@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A checkpoint never changes, so that a copy of it holds until it is deleted, wherever it is. */
+/* Archive checkpoints. A checkpoint never changes, so its copy stays valid until it is deleted, on
+ * each host. */
 #pragma once
 
 #include "archive/archive_work.h"

@@ -16,8 +16,8 @@
     " c.cleanup_at_ms, c.memory, c.for_fork, c.agent_instance, c.agent_key_id, c.version"      \
     " FROM checkpoints c JOIN teams t ON t.id = c.team_id"                                     \
     " JOIN template_versions v ON v.id = c.template_version_id"
-/* What a worker may take to write the rows of a fork; of one that is gone the copy stays so long.
- */
+/* The time in ms that a worker has to write the rows of a fork. If the worker dies, the fork's copy
+ * stays this long. */
 #define FORK_KEEP_MS 120000
 #define NEWEST_FIRST                                                                     \
     " AND (? IS NULL OR c.name = ? OR c.id = ?) AND (? = 0 OR NOT EXISTS (SELECT 1 FROM" \
@@ -51,7 +51,7 @@ DB_STATEMENT(list_tags_statement) = {"checkpoint.list_tags",
 DB_STATEMENT(next_version_statement) = {
     "checkpoint.next_version",
     "SELECT COALESCE(MAX(version), 0) + 1 FROM checkpoints WHERE team_id = ? AND name = ?", true};
-/* Both servers know this form of a shared lock. */
+/* MySQL and MariaDB both know this form of a shared lock. */
 DB_STATEMENT(hold_statement) = {
     "checkpoint.hold",
     "SELECT host_id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking')"
@@ -85,8 +85,8 @@ DB_STATEMENT(deleting_statement) = {"checkpoint.deleting",
                                     "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
                                     " WHERE id = ? AND state IN ('creating', 'ready', 'forking')",
                                     false};
-/* The row and its sandbox's change in the same transaction, so no other state than this one is
- * ever seen of a checkpoint that somebody still makes. */
+/* The row and its sandbox change in one transaction. So no other transaction sees an unfinished
+ * checkpoint with another state of its sandbox. */
 DB_STATEMENT(abandoned_statement) = {
     "checkpoint.abandoned",
     "SELECT c.id FROM checkpoints c JOIN sandboxes s ON s.id = c.sandbox_id"
@@ -208,7 +208,7 @@ int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struc
     db_rows_auto *rows = NULL;
     *list = NULL;
     *count = 0;
-    /* Behind every id of this kind. */
+    /* after each id of this kind */
     struct db_value last = db_text(filter->before ? filter->before : "ckp_~");
     struct db_value team = db_text(filter->team_id), named = db_text(filter->name);
     struct db_value alone = db_bool(filter->last_alone), limit = db_u64(filter->limit);

@@ -8,9 +8,9 @@
 #include "checkpoint/checkpoint_row.h"
 #include "host/host.h"
 
-/* --- beginning --- */
+/* --- starting --- */
 
-/* From a lost host only what the archive has of it can go. */
+/* Check that a checkpoint of a lost host is in the archive. */
 static int check_origin(struct db *db, const struct checkpoint *checkpoint, struct error **err)
 {
     bool lost, archived;
@@ -110,7 +110,7 @@ static int copy(struct moving *moving, struct error **err)
                                                source, &receipt, err);
 }
 
-/* The lock of its row orders this and who is about to make something from it. */
+/* The lock of its row orders this step and requests that make something from it. */
 static int arrive(struct db *db, const struct moving *moving, bool *arrived, struct error **err)
 {
     struct checkpoint checkpoint;
@@ -123,8 +123,8 @@ static int arrive(struct db *db, const struct moving *moving, bool *arrived, str
                              : move_clear_from(db, move->group_id, true, "", err);
 }
 
-/* What is half there nobody uses, so that no build waits for its removal that waits for the next
- * move. */
+/* An incomplete copy on the new host is never in use: its removal must not wait for a build, which
+ * may itself wait for the next move. */
 static int is_in_use(const struct moving *moving, bool *in_use, struct error **err)
 {
     const struct move *move = &moving->move;
@@ -139,7 +139,7 @@ static int clear(struct moving *moving, bool *cleared, struct error **err)
     struct checkpoint checkpoint;
     struct runtime *runtime;
     bool in_use, lost;
-    *cleared = stays_there(&moving->move); /* what is half there the next attempt replaces */
+    *cleared = stays_there(&moving->move); /* the next attempt replaces an incomplete fetch */
     if (*cleared)
         return 0;
     if (moving_open_clear(moving, &runtime, &lost, err) < 0)

@@ -3,8 +3,8 @@
 #include "checkpoint/checkpoint_row.h"
 #include "host/host_answers.h"
 
-/* Each team has its turn, however many it has: those of a team that nothing is copied of come
- * first, and among them chance decides. */
+/* Each team has its turn, however many checkpoints it has. Teams without a copy in progress come
+ * first; chance decides between equals. */
 DB_STATEMENT(leaving_statement) = {
     "checkpoint_move.leaving",
     "SELECT l.id FROM (SELECT c.id, c.team_id, ROW_NUMBER() OVER (PARTITION BY c.team_id"

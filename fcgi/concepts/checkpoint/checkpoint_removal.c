@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of checkpoints: deleted ones, and ones that were never finished. */
+/* Remove checkpoints: deleted ones, and ones that were never finished. */
 #include "checkpoint/checkpoint_removal.h"
 
 #include "account/usage_kept.h"
@@ -11,7 +11,8 @@
 
 #define IN_USE_DELAY_MS 500
 
-/* A fork was in a hurry: what its sandboxes have left of their start goes with its copy. */
+/* Drop the snapshot of a fork, and the memory snapshots that its sandboxes still have from their
+ * start. */
 static int drop_snapshots(struct worker *worker, struct runtime *runtime,
                           const struct checkpoint *checkpoint, struct error **err)
 {
@@ -26,7 +27,7 @@ static int drop_snapshots(struct worker *worker, struct runtime *runtime,
                                        checkpoint->instance_name, err);
 }
 
-/* On a lost host there is nothing left to remove. */
+/* Remove the instance or snapshot. A lost host has nothing left to remove. */
 static int remove_copy(struct worker *worker, const struct checkpoint *checkpoint,
                        struct error **err)
 {
@@ -41,8 +42,8 @@ static int remove_copy(struct worker *worker, const struct checkpoint *checkpoin
                                 : runtime->ops->destroy(runtime, checkpoint->instance_name, err);
 }
 
-/* Its row says that it is being deleted, so nothing more begins with it; what has begun is waited
- * for. *removed: whether nothing is left of it. */
+/* Remove the disk. The row says deleting, so no request uses it any more; wait for earlier uses to
+ * end. *removed: the host has nothing of the checkpoint any more. */
 static int remove_disk(struct worker *worker, const struct checkpoint *checkpoint, bool *removed,
                        struct error **err)
 {

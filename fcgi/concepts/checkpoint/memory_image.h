@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory images of stopped sandboxes and of checkpoints: rows of memory_images. An image takes a
- * part of the plan's paused_memory_gb of its team, and of its user in all teams together, and is
+ * Memory images of stopped sandboxes and of checkpoints: rows of memory_images. An image uses
+ * paused_memory_gb of its team's plan, and of its user's share in all teams together. It is also
  * promised on the disk of its host. It counts with the whole memory of its sandbox, because no
  * image is larger.
  */
@@ -13,16 +13,16 @@ struct memory_image {
     const char *id; /* of the sandbox or checkpoint; all texts are borrowed */
     const char *team_id, *user_id;
     uint32_t host_id, size_mb;
-    bool in_transit; /* a move makes it and ends it: it is counted, and never refused */
+    bool in_transit; /* a move makes and ends it: it is counted, and never refused */
 };
 
-/* Inside a transaction: insert the image's row, unless the row exists. Locks the user, the team and
+/* Insert the image's row inside a transaction, unless the row exists. Locks the user, the team and
  * the storage pool. Errors: ERR_STOPPED_QUOTA_EXCEEDED with limit and used in MiB;
  * ERR_INSUFFICIENT_STORAGE. */
 int memory_image_take(struct db *db, const struct memory_image *image, struct error **err);
 
-/* Delete the row of an image; there may be none. */
+/* Delete the row of an image, if it exists. */
 int memory_image_drop(struct db *db, const char *id, struct error **err);
 
-/* What the images of a team take, in MiB. */
+/* Add up the images of a team, in MiB. */
 int memory_image_used(struct db *db, const char *team_id, uint64_t *used_mb, struct error **err);

@@ -11,7 +11,7 @@ DB_STATEMENT(exists_statement) = {"memory_image.exists", "SELECT 1 FROM memory_i
                                   true};
 DB_STATEMENT(lock_user_statement) = {"memory_image.lock_user",
                                      "SELECT 1 FROM users WHERE id = ? FOR UPDATE", false};
-/* A user has as much in all teams as the largest plan of them gives. */
+/* A user's limit in all teams together is the largest plan among these teams. */
 DB_STATEMENT(used_statement) = {
     "memory_image.used",
     "SELECT (SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images"
@@ -41,7 +41,7 @@ static int exceeded(uint64_t limit_mb, uint64_t used_mb, uint32_t size_mb, const
     return error_add_limit(err, (uint32_t)limit_mb, (uint32_t)used_mb);
 }
 
-/* The locks order the transactions that count, so that the plan's number is never passed. */
+/* The locks put the transactions that count in order, so together they never exceed the plan. */
 static int check(struct db *db, const struct memory_image *image, struct error **err)
 {
     struct plan plan;
