@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events: what happened to the things of a team.
+ * Events: the changes of a team's things.
  *
- * Whoever changes a state calls event_add() in the transaction of the change, with the changed row
- * locked: the event is there exactly if the change is, and the events of one sandbox keep the order
- * of its changes. They have no number yet. event_number() moves what was committed, in order and
- * with one caller at a time, to where readers look, and numbers it there; so a reader that has seen
- * a number will see none below it any more that it has not, and may go on from there.
+ * Code that changes a state calls event_add() in the transaction of the change, with the changed
+ * row locked. So the event exists exactly if the change does, and the events of one sandbox keep
+ * the order of its changes.
+ *
+ * A new event has no number yet. event_number() moves committed events, in order and with one
+ * caller at a time, to the table that readers use, and numbers them there. A reader that has seen a
+ * number therefore never misses a lower one, and can continue from there.
  */
 #pragma once
 
@@ -25,7 +27,7 @@ enum event_kind {
 };
 extern const char *const event_kind_names[EVENT_KIND_COUNT];
 
-/* 0, or -1 when name is no kind. */
+/* Find the kind of a name. Returns 0, or -1 for an unknown name. */
 int event_kind_parse(const char *name, enum event_kind *kind);
 
 /* --- writing --- */
@@ -33,39 +35,39 @@ int event_kind_parse(const char *name, enum event_kind *kind);
 struct event_note {
     enum event_kind kind;
     const char *team_id;
-    const char *sandbox_id; /* NULL: it is of none */
-    json_t *data;           /* an object, taken over; NULL: empty */
+    const char *sandbox_id; /* NULL: not about a sandbox */
+    json_t *data;           /* an object, whose reference this takes over; NULL: empty */
 };
 
-/* Whom the events of this process are told to, once they are committed: scope of base/notify.h,
- * borrowed. Without it they wait for the next look. */
+/* Choose the receiver of notifications about committed events of this process: a scope of
+ * base/notify.h, borrowed. Without a scope, events wait for the dispatcher's next turn. */
 void event_notify_scope(const char *scope);
 
-/* In the transaction of the change. */
+/* Add an event, in the transaction of the change. */
 int event_add(struct db *db, const struct event_note *note, struct error **err);
 
-/* In a transaction of its own: what may come without end, told again only after interval_ms. */
+/* An event that may occur very often, with the least time between two of them. */
 struct event_seldom {
     struct event_note note;
-    const char *subject; /* the id of what it is about */
+    const char *subject; /* the id of the object that it is about */
     uint64_t interval_ms;
-    /* Called in the transaction when it is told; may be NULL. */
+    /* Called in the transaction that adds the event; may be NULL. */
     int (*also)(struct db *db, void *context, struct error **err);
     void *context;
 };
 int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct error **err);
 
-/* --- numbering and forgetting, for the dispatcher --- */
+/* --- numbering and deleting, for the dispatcher --- */
 
 #define EVENT_BATCH 1000
 
-/* Number what is committed, EVENT_BATCH at most; *count: how many those were. *busy: somebody else
- * is at it, who may have begun too early for the newest. */
+/* Number committed events, at most EVENT_BATCH. *count: the number of these events. *busy: another
+ * process is numbering, and its turn may have started too early for the newest events. */
 int event_number(struct db *db, unsigned *count, bool *busy, struct error **err);
 
-/* Forget a part of what is older than kept_ms, and of what a team has above per_team; *more: there
- * may be more of it. *looked_to: up to which event all teams have been looked at, 0 at first; only
- * those that have newer ones are looked at. */
+/* Delete a batch of events that are older than kept_ms or above per_team. *more: there may be
+ * further ones. *looked_to: 0 at first; then the newest event at the last complete check of the
+ * teams. Later calls check only teams with newer events. */
 int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, uint64_t *looked_to, bool *more,
                 struct error **err);
 
@@ -74,58 +76,60 @@ int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, uint64_t *lo
 #define EVENT_ID_SIZE     (4 + 20 + 1) /* "evt_" and the number, of 16 digits or more */
 #define EVENT_TEAM_SIZE   65
 #define EVENT_PAGE_MAX    1000
-#define EVENT_KINDS_BYTES 1024 /* of a list of kinds as text */
+#define EVENT_KINDS_BYTES 1024 /* for a list of kinds as text */
 
 struct event {
     uint64_t id;
     char team_id[ID_SIZE];
     char team_slug[EVENT_TEAM_SIZE];
     enum event_kind kind;
-    char sandbox_id[ID_SIZE]; /* "": none */
+    char sandbox_id[ID_SIZE]; /* "": not about a sandbox */
     char *data;               /* JSON; owned */
     int64_t at_ms;
 };
 void events_free(struct event *list, unsigned count);
 
-/* Which events somebody wants. */
+/* The events that a reader wants. */
 struct event_filter {
     const char *const *team_ids;
     unsigned team_count;
-    bool kinds[EVENT_KIND_COUNT]; /* none: all */
+    bool kinds[EVENT_KIND_COUNT]; /* all false: every kind */
     char sandbox_id[ID_SIZE];     /* "": all */
     int64_t since_ms;             /* 0: all */
 };
 bool event_matches(const struct event *event, const struct event_filter *filter);
 
-/* The kinds of a filter by name, separated by commas; "" for all. */
+/* Write the names of a filter's kinds, separated by commas; "" for all kinds. */
 const char *event_kinds_text(const struct event_filter *filter, char text[EVENT_KINDS_BYTES]);
 
-/* Up to which number all is there. */
+/* Read the newest number. All events up to this number can be read. */
 int event_head(struct db *db, uint64_t *head, struct error **err);
 
-/* Those with a number above after and up to head, in order; the caller frees. */
+/* List the events with a number above after and up to head, in order. The caller ends with
+ * events_free(). */
 int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 
 #define EVENT_OFFSET_MAX 10000
-/* Of the first team of the filter, which has kinds, so many behind the first offset ones, from the
- * newest or the oldest; the caller frees. */
+/* List a page of the first team of the filter, which must name kinds: limit events after the first
+ * offset ones, from the newest or the oldest. The caller ends with events_free(). */
 int event_page(struct db *db, const struct event_filter *filter, bool oldest_first, unsigned offset,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 
-/* The same of all teams. */
+/* List the events of all teams as event_list() does. */
 int event_list_all(struct db *db, uint64_t after, uint64_t head, unsigned limit,
                    struct event **list, unsigned *count, struct error **err);
 
-/* What has no number yet, and how long the first of it has waited. */
+/* Count the events without a number, and return the age of the oldest. */
 int event_backlog(struct db *db, uint64_t *count, uint64_t *lag_ms, struct error **err);
 
 const char *event_id_format(uint64_t id, char text[EVENT_ID_SIZE]);
-/* 0, or -1 when text is no id of an event. */
+/* Read a number from an event's id. Returns 0, or -1 for text of another form. */
 int event_id_parse(const char *text, uint64_t *id);
 
-/* As the interface shows it; a new reference. */
+/* Return the event as the API shows it; a new reference. */
 json_t *event_to_json(const struct event *event);
 
-/* {"events": [...], "last_id": "evt_..."}: from where to go on. A new reference. */
+/* Return {"events": [...], "last_id": "evt_..."}; readers continue from last_id. A new
+ * reference. */
 json_t *event_page_to_json(const struct event *list, unsigned count, uint64_t last_id);

@@ -27,10 +27,11 @@ DB_STATEMENT(first_statement) = {
     "event.first", "INSERT IGNORE INTO event_throttles (subject, kind, until_ms) VALUES (?, ?, ?)",
     false};
 
-/* Numbers are given in the order in which the rows are inserted, and only by whoever holds the lock
- * to its commit: that is what makes them safe to go on from. The rows to remove are found through
- * those inserted, never by a look at the outbox itself, where others' rows are not committed: a
- * scan, which the server prefers of a short table, would wait for them. */
+/* Rows get their numbers in the order in which they are inserted, and only from the process that
+ * holds this lock until its commit. Readers can therefore continue from a number.
+ *
+ * The DELETE finds its rows through the inserted ones, never by a scan of the outbox. The server
+ * prefers a scan for a short table, and would then wait for uncommitted rows of others. */
 DB_STATEMENT(lock_statement) = {
     "event.lock", "SELECT last_id FROM event_sequencer WHERE one = 1 FOR UPDATE SKIP LOCKED",
     false};
@@ -71,7 +72,7 @@ DB_STATEMENT(list_of_sandbox_statement) = {
     SELECT_EVENT " JOIN teams t ON t.id = e.team_id"
                  " WHERE e.team_id = ?" OF_FILTER " AND e.sandbox_id = ? ORDER BY e.id LIMIT ?",
     true};
-/* Not in the order of going on, so there is a bound to what is passed over. */
+/* These pages skip rows by an offset, so the offset is bounded. */
 #define PAGE_OF " AND FIND_IN_SET(e.kind, ?) AND (? = '' OR e.sandbox_id = ?) ORDER BY e.id"
 DB_STATEMENT(page_newest_statement) = {
     "event.page_newest",
@@ -91,7 +92,7 @@ DB_STATEMENT(list_all_statement) = {"event.list_all",
 
 DB_STATEMENT(purge_old_statement) = {
     "event.purge_old", "DELETE FROM events WHERE at_ms < ? ORDER BY at_ms LIMIT ?", false};
-/* Of all events by their team, of the newest by their number. */
+/* The first turn finds teams through the index by team, later turns through the newest numbers. */
 DB_STATEMENT(teams_statement) = {"event.teams", "SELECT DISTINCT team_id FROM events LIMIT ?",
                                  true};
 DB_STATEMENT(teams_since_statement) = {
@@ -178,7 +179,7 @@ int event_add_seldom(struct db *db, const struct event_seldom *seldom, struct er
     return resting ? 0 : db_transaction(db, seldom_body, &telling, err);
 }
 
-/* --- numbering and forgetting --- */
+/* --- numbering and deleting --- */
 
 struct numbering {
     uint64_t moved;
@@ -348,7 +349,7 @@ static int oldest_first(const void *a, const void *b)
     return left->id < right->id ? -1 : left->id > right->id;
 }
 
-/* Each team's come from its own stretch of an index; they are merged here. */
+/* Read each team's events from its own part of the index, and merge them here. */
 int event_list(struct db *db, const struct event_filter *filter, uint64_t after, uint64_t head,
                unsigned limit, struct event **list, unsigned *count, struct error **err)
 {
