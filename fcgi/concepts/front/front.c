@@ -53,7 +53,7 @@ static void look_for_missing(const struct keyring *ring, const struct front_key 
     }
 }
 
-/* remembers: what the deployment does not know yet is written down. */
+/* remembers: store keys that are new to the deployment. */
 static int compare(struct db *db, const struct keyring *ring, bool remembers,
                    struct front_ring *found, struct error **err)
 {
@@ -107,7 +107,8 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
 
 /* --- settings --- */
 
-/* Those that clients or other fronts would notice; what concerns one machine alone is not here. */
+/* The settings that clients or other front nodes would notice. Settings of one machine alone are
+ * not here. */
 static const char *const same[] = {
     "base_url",      "console_url", "data_plane_host", "default_template",
     "database_name", "oidc_issuer", "oidc_client_id",  "archive_url",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Several machines with the control plane of one deployment, its fronts. They share the database
- * and must have the same key ring and some of the same settings; the database remembers what lets
- * each of them see that it has.
+ * The front nodes: machines with the control plane of one deployment. They share the database, and
+ * must have the same key ring and the same values of some settings. The database holds the facts by
+ * which each front node can check this.
  */
 #pragma once
 
@@ -12,37 +12,41 @@
 #include "crypto/keyring.h"
 #include "db/db.h"
 
-/* How this key ring and that of the deployment agree. */
+/* The differences between this key ring and the deployment's. */
 struct front_ring {
-    uint16_t other;  /* under this id the deployment knows another key; 0: none */
-    uint16_t lacks;  /* it has this key in use, and the ring does not have it; 0: none */
-    uint16_t to_add; /* likewise, of one that is not in use yet */
+    uint16_t other;  /* the id of a key that differs from the deployment's key with this id; 0:
+                      * none */
+    uint16_t lacks;  /* a key that the deployment uses and this ring lacks; 0: none */
+    uint16_t to_add; /* a key that the deployment has, but does not use yet, and this ring lacks; 0:
+                      * none */
 };
 
-/* Compare. Errors: those of the database. */
+/* Compare the key ring with the deployment's. Errors: those of the database. */
 int front_ring_compare(struct db *db, const struct keyring *ring, struct front_ring *found,
                        struct error **err);
 
-/* At the start of whatever seals: keys that the deployment does not know yet are remembered.
- * Errors: ERR_CONFIG for another key under an id that it knows; nothing else keeps a program from
- * its start. */
+/* Compare the key ring when a program that seals data starts, and store keys that are new to the
+ * deployment. Errors: ERR_CONFIG for another key under a known id. Other failures are logged, and
+ * the program starts. */
 int front_ring_check(struct db *db, const struct keyring *ring, struct error **err);
 
-/* Let go of a key: nothing needs it any more, or it is lost. *forgotten: it was known. */
+/* Delete a key from the deployment's list: nothing needs it any more, or it is lost. *forgotten: it
+ * was in the list. */
 int front_ring_forget(struct db *db, uint16_t key_id, bool *forgotten, struct error **err);
 
-/* Say that this front is there, and with which settings. Drops those that were not for long. */
+/* Record that this front node is running, and its settings. Delete the rows of front nodes that
+ * have recorded nothing for a day. */
 int front_note(struct db *db, const struct settings *settings, struct error **err);
 
-/* How a front that is there differs from this one. */
+/* A setting that differs on another running front node. */
 struct front_difference {
     char front[65];
     const char *setting; /* static */
-    char *here, *there;  /* what each of them has */
+    char *here, *there;  /* the values on this and on the other front node */
 };
 void front_differences_free(struct front_difference *list, unsigned count);
 
-/* Compare the settings of this front with those of the others; for front_differences_free().
- * *fronts: how many others there are. */
+/* Compare the settings of this front node with the others; for front_differences_free(). *fronts:
+ * the number of others. */
 int front_compare(struct db *db, const struct settings *settings, struct front_difference **list,
                   unsigned *count, unsigned *fronts, struct error **err);

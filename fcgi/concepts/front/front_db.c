@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "front/front_row.h"
 
-/* A front says each minute that it is there. */
+/* Each front node calls front_note() once a minute. */
 #define THERE_MS (5 * 60 * (int64_t)1000)
 #define KEPT_MS  (24 * 60 * 60 * (int64_t)1000)
 

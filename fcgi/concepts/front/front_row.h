@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows of keyring_keys and fronts: for this folder. */
+/* Rows of keyring_keys and fronts; for this folder. */
 #pragma once
 
 #include "crypto/mac.h"
@@ -11,9 +11,9 @@ struct front_key {
     unsigned char fingerprint[MAC_BYTES];
 };
 
-/* All that the deployment knows; the caller frees. */
+/* List all keys of the deployment; the caller frees the array. */
 int front_row_keys(struct db *db, struct front_key **keys, unsigned *count, struct error **err);
-/* Remember it; one that is known under this id stays, and is in use if either says so. */
+/* Store a key. A known key under this id stays; it is marked as in use if either is. */
 int front_row_add_key(struct db *db, const struct front_key *key, struct error **err);
 
 int front_row_put(struct db *db, const char *name, const char *settings, struct error **err);
@@ -22,5 +22,6 @@ struct front_row {
     char name[65];
     json_t *settings;
 };
-/* Those that were there lately; settings are the caller's, and so is the array. */
+/* List the front nodes that were seen lately. The caller frees the array and releases the
+ * settings. */
 int front_row_list(struct db *db, struct front_row **fronts, unsigned *count, struct error **err);
