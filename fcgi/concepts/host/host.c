@@ -111,7 +111,8 @@ int address_range_parse(const char *text, struct address_range *range)
     return parse_network(text, 16, range);
 }
 
-/* The last 24 bits of an address tell sandboxes of a host apart. */
+/* Networks may be as large as /8: the last 24 bits of an address distinguish the sandboxes of a
+ * host. */
 int address_network_parse(const char *text, struct address_range *range)
 {
     return parse_network(text, 8, range);

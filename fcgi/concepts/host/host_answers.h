@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For *_db.c that choose a host: a condition on rows of hosts. One of this machine is tried in any
- * case, since nobody else can stand in for it. */
+/* A condition on rows of hosts, for the *_db.c files that choose a host. A host on this machine is
+ * tried in any case, because no other can replace it. */
 #pragma once
 
 /* alias: "h." or "" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hosts that do not answer, and hosts that will not come back. */
+/* Hosts that do not answer, and hosts that are lost. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/host.h"
@@ -7,7 +7,8 @@
 DB_STATEMENT(note_condition_statement) = {
     "host.note_condition", "UPDATE hosts SET silent_since_ms = ?, down_since_ms = ? WHERE id = ?",
     false};
-/* Those that were given up for a while, not those that somebody works on for the first time. */
+/* Only operations that failed and wait for their next attempt. A first attempt may still be in
+ * progress. */
 DB_STATEMENT(hurry_statement) = {
     "host.hurry",
     "UPDATE operations o JOIN sandboxes s ON s.operation_id = o.id SET o.lease_until_ms = ?"

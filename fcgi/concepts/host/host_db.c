@@ -11,11 +11,11 @@
 #include "host/host_check.h"
 #include "host/host_room.h"
 
-/* How long a client should wait before it asks a full deployment again. */
+/* The time after which a client should ask a full deployment again. */
 #define CAPACITY_RETRY_S 5
 
-/* How many hosts a create chooses from, and how long, and of how many versions, a worker remembers
- * the hosts that have them. */
+/* A create chooses among DRAWN hosts. A worker remembers the hosts of SOURCES_KNOWN versions, for
+ * SOURCES_MS. */
 #define DRAWN         3
 #define SOURCES_MS    2000
 #define SOURCES_KNOWN 8
@@ -75,11 +75,12 @@ DB_STATEMENT(address_in_use_statement) = {
 DB_STATEMENT(delete_addresses_statement) = {
     "host.delete_addresses", "DELETE FROM host_addresses WHERE host_id = ? LIMIT ?", false};
 
-/* The numbers 0 to 4095 as three hexadecimal digits. Recursive queries would do as well, but both
- * servers stop them at a thousand rows unless told otherwise. A range is inserted in several
- * statements, since the client gives up one that takes longer than its timeout: a slow machine
- * inserts some hundred rows a second. An address that has gone to another host with its sandbox
- * stays there. */
+/* The numbers 0 to 4095 as three hexadecimal digits. Both servers stop recursive queries at a
+ * thousand rows unless a setting allows more.
+ *
+ * A range is inserted in several statements, because the client gives up a statement that takes
+ * longer than its timeout. A slow machine inserts some hundred rows a second. An address that has
+ * moved to another host with its sandbox stays there. */
 #define ADDRESSES_AT_ONCE  4096
 #define ADDRESSES_AT_FIRST 128
 #define STATEMENT_MS       1000
@@ -99,15 +100,15 @@ DB_STATEMENT(insert_addresses_statement) = {
 
 /* --- placement --- */
 
-/* Where the version can be started: what a create draws from. */
+/* The hosts from which a create draws: those that can start the version. */
 DB_STATEMENT(sources_statement) = {
     "host.sources",
     "SELECT t.host_id FROM template_sources t JOIN hosts h ON h.id = t.host_id"
     " WHERE t.template_version_id = ? AND h.state = 'active' AND " HOST_ANSWERS(
         "h.") " LIMIT 10000",
     true};
-/* Unlocked looks at who might have room, among a few and among all; the row that is written
- * decides. */
+/* Find hosts that probably have room, among a few and among all, without locks. The statement that
+ * locks the row decides. */
 DB_STATEMENT(drawn_statement) = {
     "host.drawn",
     "SELECT h.id FROM hosts h WHERE h.id IN (?, ?, ?) AND " HOST_HAS_ROOM
@@ -121,7 +122,7 @@ DB_STATEMENT(candidates_statement) = {
     false};
 DB_STATEMENT(lock_statement) = {
     "host.lock", "SELECT 1 FROM hosts h WHERE h.id = ? AND " HOST_HAS_ROOM " FOR UPDATE", false};
-/* A host that drains takes its own sandboxes back, and no new ones. */
+/* A draining host takes its own sandboxes back, but no new ones. */
 DB_STATEMENT(take_room_statement) = {
     "host.take_room",
     "UPDATE hosts SET used_vcpus = used_vcpus + CAST(? AS SIGNED),"
@@ -148,7 +149,8 @@ DB_STATEMENT(claim_address_statement) = {
     "UPDATE host_addresses SET holder = ? WHERE host_id = ? AND address = ? AND holder IS NULL",
     false};
 
-/* The index starts with the host, so the few hosts are read first: never a look at each address. */
+/* The index starts with the host, so STRAIGHT_JOIN reads the few hosts first, and never scans all
+ * addresses. */
 DB_STATEMENT(held_statement) = {"host.held_addresses",
                                 "SELECT STRAIGHT_JOIN a.host_id FROM hosts h"
                                 " JOIN host_addresses a ON a.host_id = h.id WHERE a.holder = ?",
@@ -160,7 +162,7 @@ DB_STATEMENT(release_statement) = {"host.release_address",
 
 /* --- reading --- */
 
-/* Returns the column behind the last one read. */
+/* Returns the column after the last one read. */
 static unsigned read_host(const struct db_rows *rows, struct host *host)
 {
     unsigned c = 0;
@@ -283,7 +285,7 @@ struct put {
     bool is_known, range_changes;
 };
 
-/* Lock all hosts, so that two new ones cannot take overlapping ranges at once. */
+/* Lock all hosts, so that two new hosts cannot take overlapping ranges at the same time. */
 static int put_lock(struct db *db, struct put *put, struct error **err)
 {
     db_rows_auto *rows = NULL;
@@ -338,7 +340,8 @@ static int put_row(struct db *db, struct put *put, struct error **err)
     return 0;
 }
 
-/* How many rows the next statement has, after one of `rows` rows that started at started_ms. */
+/* Return the number of rows for the next statement, after one with `rows` rows that started at
+ * started_ms. */
 static uint64_t rows_at_once(uint64_t rows, int64_t started_ms)
 {
     int64_t took_ms = clock_monotonic_ms() - started_ms;
@@ -430,7 +433,7 @@ static int no_capacity(struct error **err, const char *message)
 
 /* --- room --- */
 
-/* The row itself refuses what is too much, whoever else is at it. */
+/* Reserve room. The UPDATE refuses too much, also when other processes reserve at the same time. */
 static int take_room(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
                      bool new_sandbox, bool *taken, struct error **err)
 {
@@ -452,7 +455,7 @@ int host_room_give(struct db *db, uint32_t host_id, const struct runtime_resourc
                    NULL, err);
 }
 
-/* *claimed: whether there was a free address. */
+/* *claimed: the host had a free address. */
 static int claim_address(struct db *db, uint32_t host_id, const char *instance_name,
                          uint32_t *address, bool *claimed, struct error **err)
 {
@@ -484,10 +487,10 @@ int host_address_claim(struct db *db, uint32_t host_id, const char *instance_nam
 
 /* --- the choice of a host --- */
 
-/* The hosts that have a version, as they were a moment ago: among a thousand of them a create looks
- * at three. What is wrong in it is found out by the rows. */
+/* The hosts that have a version, as read up to SOURCES_MS ago. A create looks at three of perhaps a
+ * thousand. The rows decide, so a stale list does no harm. */
 struct sources {
-    char template_version_id[ID_SIZE]; /* "": nothing is known */
+    char template_version_id[ID_SIZE]; /* "": unused */
     int64_t until_ms;                  /* monotonic */
     uint32_t *hosts;
     unsigned count;
@@ -523,7 +526,7 @@ static int read_sources(struct db *db, struct sources *sources, struct error **e
     return 0;
 }
 
-/* Different ones among the first places of the list, which is shuffled that far. */
+/* Draw different hosts. This shuffles the first places of the list. */
 static void draw(struct sources *sources, uint32_t drawn[DRAWN])
 {
     for (unsigned i = 0; i < DRAWN; i++) {
@@ -541,9 +544,10 @@ struct placing {
     const char *template_version_id, *instance_name;
     const struct runtime_resources *resources;
     uint32_t avoid_host;
-    bool reserves; /* what takes part of a host that is reserved already, or waits, does not */
+    bool reserves; /* not for a copy from a disk with room reserved already, and not for a warm
+                    * instance */
     uint32_t host_id, address;
-    struct error *no_disk; /* what a host lacked that had room for it otherwise */
+    struct error *no_disk; /* the error of the disk of a host that had other room */
 };
 
 static int lock_room(struct db *db, const struct placing *placing, bool *fits, struct error **err)
@@ -554,7 +558,7 @@ static int lock_room(struct db *db, const struct placing *placing, bool *fits, s
                           fits, err);
 }
 
-/* *has: there is room on its disk, which is promised when it reserves. */
+/* Promise the disk when it reserves, or check it. *has: the disk has room. */
 static int take_disk(struct db *db, struct placing *placing, bool *has, struct error **err)
 {
     uint32_t disk_gb = placing->reserves ? placing->resources->disk_gb : 0;
@@ -565,7 +569,7 @@ static int take_disk(struct db *db, struct placing *placing, bool *has, struct e
                : error_move(err, &placing->no_disk);
 }
 
-/* *placed: it had room and an address. */
+/* *placed: the host had room and an address. */
 static int place_on(struct db *db, struct placing *placing, bool *placed, struct error **err)
 {
     bool fits, has_disk;
@@ -584,7 +588,7 @@ static int place_on(struct db *db, struct placing *placing, bool *placed, struct
                : host_room_give(db, placing->host_id, placing->resources, err);
 }
 
-/* Nobody had room; a full disk is what a client is told of first. */
+/* Return the error when no host had room. A full disk has precedence. */
 static int not_placed(struct placing *placing, const char *message, struct error **err)
 {
     return placing->no_disk ? error_move(err, &placing->no_disk) : no_capacity(err, message);
@@ -603,8 +607,8 @@ static int place_on_first(struct db *db, struct placing *placing, struct db_rows
     return 0;
 }
 
-/* The one with most free memory among a few that are drawn: nearly as even as the best of all, and
- * creates at the same time do not all queue for the same row. */
+/* Choose the host with the most free memory among a few random ones. This is nearly as even as the
+ * best of all, and concurrent creates do not all wait for the same row. */
 static int place_on_drawn(struct db *db, struct placing *placing, bool *placed, struct error **err)
 {
     struct sources *sources = find_sources(placing->template_version_id);
@@ -754,7 +758,7 @@ int host_is_watched(struct db *db, bool *watched, struct error **err)
 int host_mark_heard(struct db *db, uint32_t id, const char *owner, bool heard, struct error **err)
 {
     char name[NAMED_LEASE_SIZE];
-    bool ours; /* else the monitor before us still says so */
+    bool ours; /* false: the lease is still held by the previous monitor */
     snprintf(name, sizeof name, HEARD_LEASE, id);
     return heard ? named_lease_take(db, name, owner, &ours, err)
                  : named_lease_release(db, name, owner, err);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "network/firewall_client.h"
 
-#define MOMENT_MS 50 /* five ticks of the kernel's reckoning for each processor */
+#define MOMENT_MS 50 /* five ticks of the kernel's accounting on each processor */
 
 struct reading {
     uint64_t idle_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sandboxes that move to another host. */
+/* Sandboxes that move to another host, and hosts that are emptied and removed. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 DB_STATEMENT(move_address_statement) = {
     "host.move_address", "UPDATE host_addresses SET host_id = ? WHERE host_id = ? AND holder = ?",
     false};
-/* One whose disks are nearly full or promised is none, whatever its memory. */
+/* A host whose disk is nearly full or fully promised is no target, however much memory it has. */
 DB_STATEMENT(targets_statement) = {
     "host.move_targets",
     "SELECT h.id, h.address_range, COALESCE(h.network, '') FROM hosts h"
@@ -30,7 +30,7 @@ DB_STATEMENT(leave_statement) = {
 
 DB_STATEMENT(lock_leaving_statement) = {
     "host.lock_leaving", "SELECT id, state FROM hosts WHERE name = ? FOR UPDATE", false};
-/* With its row locked nothing new comes. */
+/* The lock on the host's row keeps new objects away while this counts. */
 DB_STATEMENT(left_statement) = {
     "host.left",
     "SELECT (SELECT COUNT(*) FROM sandboxes WHERE host_id = ? AND state <> 'destroyed'),"
@@ -130,7 +130,7 @@ int host_leave(struct db *db, const char *name, bool with_running, struct error 
     return db_transaction(db, leave_body, &leaving, err);
 }
 
-/* --- what is left --- */
+/* --- the rest on a host --- */
 
 static int check_empty(struct db *db, const char *name, uint32_t host_id, struct error **err)
 {

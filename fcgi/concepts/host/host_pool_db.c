@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "host/host.h"
 
-/* Room on a disk comes back when somebody deletes something. */
+/* Room on a disk is free again only when a user deletes something. */
 #define STORAGE_RETRY_S 60
 
 DB_STATEMENT(lock_pool_statement) = {
@@ -24,7 +24,8 @@ DB_STATEMENT(promised_statement) = {
     "   LEFT JOIN sandboxes s ON s.id = m.id LEFT JOIN checkpoints c ON c.id = m.id"
     "   WHERE COALESCE(s.host_id, c.host_id) = ?)",
     false};
-/* An insert looks at the row of the host, which a create locks before that of the pool. */
+/* Update a known row: an insert also locks the row of the host, which a create locks before that of
+ * the pool. */
 DB_STATEMENT(update_pool_statement) = {
     "host.update_pool",
     "UPDATE host_pools SET total_mb = ?, used_mb = ?, promised_gb = ?, measured_at_ms = ?"
@@ -75,7 +76,7 @@ struct pool_put {
     uint64_t total_mb, used_mb;
 };
 
-/* With the row locked nobody is between his promise and the row that it is for. */
+/* The lock keeps out transactions that have promised room but not yet committed the row for it. */
 static int pool_put_body(struct db *db, void *context, struct error **err)
 {
     const struct pool_put *put = context;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For *_db.c that take room of a host: conditions on a row of hosts, h, and of its pool, o. */
+/* Conditions on a row of hosts, h, and of its storage pool, o; for the *_db.c files that reserve
+ * room. */
 #pragma once
 
 #include "host/host_answers.h"
 
-/* Of the pool, in percent: less than this is for what exists. It is below the part that pool-guard
- * keeps from the guests, so that guests who have filled theirs stop no creates, and above what a
- * file system calls free although only its metadata can have it. */
+/* The percentage of the pool that is kept for existing objects. This is less than the part that
+ * pool-guard keeps from the guests, so guests who fill theirs do not stop creates. It is more than
+ * the space that a file system calls free although only its metadata can use it. */
 #define HOST_POOL_LEAST_FREE  6
 
 #define HOST_TEXT_OF_(number) #number
@@ -16,13 +17,13 @@
 #define HOST_MEMORY_MB(alias) \
     "CAST(" alias "memory_mb AS SIGNED) * " alias "memory_overcommit DIV 100"
 
-/* With two places: vCPUs and memory. */
+/* Two parameters: vCPUs and memory. */
 #define HOST_HAS_ROOM                                            \
     "h.state = 'active' AND h.memory_low = 0 AND " HOST_ANSWERS( \
         "h.") " AND h.used_vcpus + CAST(? AS SIGNED) <= h.vcpus" \
               " AND h.used_memory_mb + CAST(? AS SIGNED) <= " HOST_MEMORY_MB("h.")
 
-/* With a place: GiB. As host_disk_reserve() has it. */
+/* One parameter: GiB. The same condition as in host_disk_reserve(). */
 #define HOST_POOL_HAS_ROOM                                                                        \
     "o.used_mb + o.total_mb DIV 100 * " HOST_TEXT_OF(                                             \
         HOST_POOL_LEAST_FREE) " <= o.total_mb"                                                    \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The largest sandbox that a host could give while it is empty. */
+/* The largest sandbox that a host could run while it is empty. */
 #include "base/clock.h"
 #include "host/host.h"
 
 #define KNOWN_MS 5000
 
-/* Until the processors of a host have been counted, only its capacity is known. */
+/* Use the capacity until the host's processors have been counted. */
 #define CPU    "IF(processors = 0, vcpus, LEAST(vcpus, processors))"
 #define MEMORY "memory_mb * LEAST(memory_overcommit, 100) DIV 100"
 #define HOSTS  " FROM hosts WHERE state <> 'joining' AND lost_at_ms IS NULL"
@@ -22,7 +22,7 @@ DB_STATEMENT(fits_statement) = {"host.size_fits",
                                 " LIMIT 1",
                                 true};
 
-/* Hosts are seldom added or removed, and each create asks. */
+/* Kept for a while: hosts seldom change, and each create asks. */
 static struct {
     struct host_largest largest;
     int64_t until_ms; /* monotonic */

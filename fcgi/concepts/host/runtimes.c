@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "network/firewall_client.h"
 
-/* How long a worker goes by what it read of the way to a host, and whether it is open. */
+/* The time for which a worker trusts a way to a host that it has read. */
 #define WAY_MS              1000
 #define UNREACHABLE_RETRY_S 5
 
@@ -18,7 +18,7 @@ struct entry {
     struct firewall *firewall; /* NULL: the host has none */
 };
 
-/* How a host is reached, as its row said it at a moment. */
+/* The way to a host and its condition, as its row had them at read_ms. */
 struct way {
     uint32_t host_id;
     int64_t read_ms; /* monotonic */
@@ -106,8 +106,8 @@ static int open_runtime(const struct runtimes *runtimes, struct entry *entry, st
     return runtimes->opener(&target, &entry->runtime, err);
 }
 
-/* The client certificate is shown to Incus and to firewalls alike, unless they have another. A host
- * with a relay needs no address for its firewall. */
+/* Incus and firewalls get the same client certificate, unless the settings name another one for
+ * firewalls. A host with a relay needs no address for its firewall. */
 static int open_firewall(const struct settings *settings, struct entry *entry, struct error **err)
 {
     bool own = *settings->firewall_client_cert_file;
@@ -145,7 +145,8 @@ static int unreachable(int64_t since_ms, struct error **err)
     return -1;
 }
 
-/* since_ms: since when what is wanted of the host has not been there. */
+/* Refuse work on a host. since_ms: since when the needed part of the host has not answered; 0: it
+ * answers. */
 static int refuse(const struct runtimes *runtimes, const struct host_condition *condition,
                   int64_t since_ms, struct error **err)
 {
@@ -192,7 +193,7 @@ static int note_way(struct runtimes *runtimes, const struct host *host, struct w
     return 0;
 }
 
-/* NULL where all hosts are reached directly. */
+/* *way NULL: all hosts are reached directly. */
 static int look_up_way(struct runtimes *runtimes, struct db *db, uint32_t host_id, struct way **way,
                        struct error **err)
 {
