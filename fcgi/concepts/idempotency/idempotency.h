@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Idempotency keys: a request that is sent again with the same key gets the answer of the first
- * one that succeeded. The request makes at most one sandbox, also when workers crash. Refusals are
- * not kept: the cause may be gone a moment later, and a cause that stays refuses the next attempt
- * as well.
+ * Idempotency keys: a repeated request with the same key gets the answer of the first one that
+ * succeeded. The request makes at most one sandbox, also when workers crash. Refusals are not kept:
+ * the cause may be gone a moment later, and a cause that stays refuses the next attempt as well.
  *
- * A key is claimed by inserting its row; the unique index decides between parallel requests. The
- * claim has a lease, after which a retry may take it over. An attempt that makes a sandbox writes
- * its id into the row in the very transaction that inserts the sandbox, under the condition that
- * it still is the row's attempt: an attempt that was taken over can therefore make nothing more.
+ * A request claims its key by inserting a row; the unique index decides between parallel requests.
+ * The claim has a lease, after which a retry may take it over.
+ *
+ * An attempt that makes a sandbox writes the sandbox's id into the row, in the same transaction
+ * that inserts the sandbox. It does so only if the row still names this attempt. After a takeover
+ * the former attempt can therefore make nothing more.
  */
 #pragma once
 
@@ -22,14 +23,14 @@
 #include "db/db.h"
 
 #define IDEMPOTENCY_KEEP_MS 86400000 /* 24 hours */
-/* The largest answer is a sandbox with all the metadata that it may have, in JSON's escapes. */
+/* Enough for a sandbox with all its metadata, in JSON's escapes. */
 #define IDEMPOTENCY_ANSWER_MAX (1024 * 1024)
 
-/* Of one user; the oldest go first, once their requests have ended. */
+/* Limits for one user. Above them the oldest rows whose requests have ended are deleted. */
 #define IDEMPOTENCY_ROWS_MAX  50000
 #define IDEMPOTENCY_BYTES_MAX (64u * 1024 * 1024)
 
-/* What a key is bound to. */
+/* The request to which a key is bound. */
 struct idempotency_scope {
     const char *user_id;
     const char *method;
@@ -40,7 +41,7 @@ struct idempotency_scope {
 };
 
 enum idempotency_verdict {
-    IDEMPOTENCY_RUN,    /* nobody answered yet: do it */
+    IDEMPOTENCY_RUN,    /* no answer is kept: run the request */
     IDEMPOTENCY_REPLAY, /* status and answer are those of the first request */
 };
 
@@ -49,25 +50,25 @@ struct idempotency {
     char attempt[ID_SIZE];
     enum idempotency_verdict verdict;
     unsigned attempts;     /* 1: the first */
-    char made_id[ID_SIZE]; /* what this or an earlier attempt made, or "" */
+    char made_id[ID_SIZE]; /* the object that this or an earlier attempt made, or "" */
     int status;
-    struct buffer answer; /* may hold what the request's envs held; wiped by _deinit() */
+    struct buffer answer; /* may contain the request's environment variables; wiped by _deinit() */
     char user_id[ID_SIZE];
 };
 void idempotency_deinit(struct idempotency *idempotency);
 
-/* Claim the key or find its answer. Errors: ERR_INVALID_REQUEST (the key's form),
+/* Claim the key, or find its answer. Errors: ERR_INVALID_REQUEST (the key's form),
  * ERR_IDEMPOTENCY_KEY_REUSED (another body), ERR_REQUEST_IN_PROGRESS. */
 int idempotency_begin(struct db *db, const struct keyring *ring,
                       const struct idempotency_scope *scope, uint64_t lease_s,
                       struct idempotency *idempotency, struct error **err);
 
-/* Inside the transaction that inserts the sandbox. Errors: ERR_REQUEST_IN_PROGRESS when another
- * attempt has taken over. */
+/* Note the id of the object, inside the transaction that inserts it. Errors:
+ * ERR_REQUEST_IN_PROGRESS when another attempt has taken over. */
 int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *made_id,
                        struct error **err);
 
-/* Keep the answer. An attempt that was taken over keeps nothing. */
+/* Keep the answer. Does nothing after a takeover. */
 int idempotency_finish(struct db *db, const struct keyring *ring,
                        const struct idempotency *idempotency, int status, const char *made_id,
                        const char *answer, size_t size, struct error **err);
@@ -76,9 +77,9 @@ int idempotency_finish(struct db *db, const struct keyring *ring,
  * For a request that failed with an unknown outcome, or after it made an object. */
 int idempotency_abandon(struct db *db, const struct idempotency *idempotency, struct error **err);
 
-/* Free the key, for any body, after a refusal: the request changed nothing. If this or an earlier
- * attempt has made something, do as idempotency_abandon(). */
+/* Free the key, for any body, after a refusal that changed nothing. If this or an earlier attempt
+ * has made an object, do as idempotency_abandon(). */
 int idempotency_release(struct db *db, const struct idempotency *idempotency, struct error **err);
 
-/* Drop rows older than IDEMPOTENCY_KEEP_MS. */
+/* Delete rows older than IDEMPOTENCY_KEEP_MS. */
 int idempotency_purge(struct db *db, struct error **err);

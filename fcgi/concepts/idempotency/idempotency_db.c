@@ -101,7 +101,8 @@ static int body_mac(const struct begin *begin, uint16_t key_id, unsigned char ma
                        begin->scope->body_size, mac, err);
 }
 
-/* The first request of its key. Errors: ERR_DB_DUPLICATE when it is not. */
+/* Insert the row of the first request with this key. Errors: ERR_DB_DUPLICATE: it is not the
+ * first. */
 static int insert_claim(struct db *db, struct begin *begin, struct error **err)
 {
     const struct idempotency_scope *scope = begin->scope;
@@ -132,7 +133,8 @@ static int read_answer(const struct begin *begin, const struct db_rows *rows, st
     return size ? aead_open(begin->ring, sealed, size, out->id, &out->answer, err) : 0;
 }
 
-/* The row is there and locked: whose is it, and how far did it get? */
+/* Decide by the locked row: refuse another body or a request in progress, return the answer, or
+ * take the claim over. */
 static int judge(struct db *db, struct begin *begin, const struct db_rows *rows, struct error **err)
 {
     struct idempotency *out = begin->out;
@@ -196,7 +198,7 @@ int idempotency_begin(struct db *db, const struct keyring *ring,
         return 0;
     if ((*err)->code != ERR_DB_DUPLICATE)
         return -1;
-    /* A parallel request inserted the row first; now it is there to be judged. */
+    /* A parallel request inserted the row first; read it now. */
     error_clear(err);
     return db_transaction(db, begin_body, &begin, err);
 }
@@ -236,8 +238,8 @@ static int trim(struct db *db, const char *user_id, struct error **err)
     return 0;
 }
 
-/* Counting a user's rows costs up to some milliseconds, so it is not done each time. A large answer
- * is always counted, a small one by chance. */
+/* Trim a user's rows always after a large answer, and by chance after a small one: counting them
+ * takes up to some milliseconds. */
 static int trim_now_and_then(struct db *db, const char *user_id, size_t size, struct error **err)
 {
     bool is_due = size >= TRIM_SIZE || randombytes_uniform(TRIM_SELDOM) == 0;
