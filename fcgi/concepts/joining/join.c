@@ -36,7 +36,7 @@ void joins_free(struct join *joins, unsigned count)
     free(joins);
 }
 
-/* --- what a host's row will say --- */
+/* --- the future row of a host --- */
 
 static const char *text_of(const json_t *options, const char *name)
 {
@@ -44,7 +44,7 @@ static const char *text_of(const json_t *options, const char *name)
     return text ? text : "";
 }
 
-/* 0 when the options do not say it. */
+/* Returns 0 when the options do not set it. */
 static uint32_t number_of(const json_t *options, const char *name)
 {
     return (uint32_t)json_integer_value(json_object_get(options, name));
@@ -73,7 +73,7 @@ static struct host host_of(const struct join *join, const struct join_offer *off
     return host;
 }
 
-/* Another host's range, which the row itself would be refused for later. */
+/* Refuse another host's range now: inserting the host's row would fail later. */
 static int check_range(struct db *db, const struct host *host, struct error **err)
 {
     struct host *hosts = NULL;
@@ -92,7 +92,7 @@ static int check_range(struct db *db, const struct host *host, struct error **er
     return result;
 }
 
-/* Before anything is made for it. */
+/* Refuse the name of a host that exists, before any file is made. */
 static int check_name(struct db *db, const char *name, struct error **err)
 {
     struct host known;
@@ -121,7 +121,7 @@ static int check_options(struct db *db, const struct join *join, struct error **
     return result;
 }
 
-/* --- a token is made --- */
+/* --- making a token --- */
 
 static int seal(const struct keyring *ring, const char *id, const json_t *files,
                 struct buffer *sealed, struct error **err)
@@ -167,7 +167,7 @@ int join_new(struct db *db, const struct keyring *ring, const char *name, const 
     return db_transaction(db, put_body, &putting, err);
 }
 
-/* --- a token is shown --- */
+/* --- showing a token --- */
 
 struct taking {
     const struct keyring *ring;

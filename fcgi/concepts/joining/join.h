@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A machine becomes a host. The operator makes a token on a front, which is good for one host's
- * name. The first machine that shows it gets what a host needs, and no other machine gets anything
- * by it; that one may ask again, however often it was interrupted. When it says that it is set up,
- * its row in `hosts` is made, and a dispatcher tries a sandbox there before it takes any
- * (join_trial.h).
+ * Join a machine as a host. The operator makes a token on a front node, valid for one host's name.
+ * The first machine that shows it gets the files that a host needs; all others are refused. The
+ * same machine may ask again after an interruption.
+ *
+ * When the machine reports that it is set up, its row in `hosts` is made. A dispatcher runs a trial
+ * sandbox there before it takes others (join_trial.h).
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 #include "db/db.h"
 #include "login/secret_text.h"
 
-#define JOIN_TTL_S          3600  /* until a token must have been shown */
-#define JOIN_GOES_ON_S      86400 /* from then on, until the host must be set up */
+#define JOIN_TTL_S          3600  /* in which a machine must show the token */
+#define JOIN_GOES_ON_S      86400 /* from then on, in which the host must be set up */
 #define JOIN_MACHINE_LENGTH 64    /* of a machine's own secret, in hexadecimal */
 
 enum join_state {
@@ -32,49 +33,50 @@ struct join {
     char name[64]; /* of the host */
     enum join_state state;
     int64_t since_ms, expires_at_ms;
-    char address[46];   /* of the machine that has taken it */
-    char failure[1001]; /* why the last trial ended; "" */
-    json_t *options;    /* "range", "nic_prefix" and so on, as host_add has them */
+    char address[46];   /* of the machine that has shown the token */
+    char failure[1001]; /* the error of the last trial; "" */
+    json_t *options;    /* "range", "nic_prefix" and so on, as host_add names them */
 };
 void join_deinit(struct join *join);
 #define join_auto __attribute__((cleanup(join_deinit))) struct join
 void joins_free(struct join *joins, unsigned count); /* of join_list() */
 
-/* Make a token for a host, in place of the one that there is. options: as in struct join; files:
- * what the machine is given, by names. Both are borrowed. text: for the operator alone; the caller
- * wipes it. Errors: ERR_INVALID_REQUEST with the field, also for a host that is there and does not
+/* Make a token for a host; it replaces an earlier one. options: as in struct join. files: the files
+ * for the machine, by names. Both are borrowed. text: the token, for the operator only; the caller
+ * wipes it. Errors: ERR_INVALID_REQUEST with the field, also for a host that exists and does not
  * join. */
 int join_new(struct db *db, const struct keyring *ring, const char *name, const json_t *options,
              const json_t *files, unsigned ttl_s, char text[SECRET_TEXT_SIZE], struct error **err);
 
-/* Who shows a token. */
+/* The machine that shows a token. */
 struct join_caller {
-    const char *token;   /* whatever was sent */
+    const char *token;   /* as sent, unchecked */
     const char *machine; /* the machine's secret, JOIN_MACHINE_LENGTH digits */
     const char *address;
 };
 
-/* Take it, or say again what it is good for. *taken: just now. *files: a new reference, NULL when
- * the host is active. Errors: ERR_UNAUTHORIZED, in words for who sits in front of that machine. */
+/* Take a token, or return its files again to the same machine. *taken: it was taken by this call.
+ * *files: a new reference, or NULL when the host is active. Errors: ERR_UNAUTHORIZED, worded for
+ * the user of that machine. */
 int join_take(struct db *db, const struct keyring *ring, const struct join_caller *caller,
               struct join *join, bool *taken, json_t **files, struct error **err);
 
-/* Where the machine is reached that says that it is set up. */
+/* The addresses of a machine that is set up. */
 struct join_offer {
     const char *url, *server_cert, *relay_url;
-    uint32_t vcpus, memory_mb; /* where the options do not say them */
+    uint32_t vcpus, memory_mb; /* used if the options do not set them */
 };
 
-/* After join_take(): make the host's row, and have it tried. An active one is left alone. Errors:
- * ERR_INVALID_REQUEST with the field. */
+/* Make the host's row after join_take(), and have a dispatcher try it. An active host stays as it
+ * is. Errors: ERR_INVALID_REQUEST with the field. */
 int join_offer(struct db *db, struct join *join, const struct join_offer *offer,
                struct error **err);
 
-/* All that are not active, by name; for joins_free(). */
+/* List all that are not active, by name; for joins_free(). */
 int join_list(struct db *db, struct join **joins, unsigned *count, struct error **err);
 
 /* Withdraw the token of a host that has no row yet. *forgotten: there was one. */
 int join_forget(struct db *db, const char *name, bool *forgotten, struct error **err);
 
-/* Drop tokens that nobody has shown in time. */
+/* Delete tokens that were not shown in time. */
 int join_purge(struct db *db, struct error **err);

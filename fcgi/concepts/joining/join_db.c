@@ -9,7 +9,7 @@
 #include "joining/join_row.h"
 
 #define COLUMNS "id, name, state, since_ms, expires_at_ms, address, failure, options"
-/* What nobody has shown is told to be too old for so long. */
+/* Expired tokens are kept this long, so that the machine learns the reason of the refusal. */
 #define KEPT_MS (24 * 60 * 60 * (int64_t)1000)
 
 DB_STATEMENT(lock_statement) = {
@@ -69,7 +69,7 @@ void join_row_deinit(struct join_row *row)
 
 /* --- reading --- */
 
-/* Returns the column behind the last one read. */
+/* Returns the column after the last one read. */
 static unsigned read_join(const struct db_rows *rows, struct join *join)
 {
     unsigned c = 0;
@@ -85,7 +85,7 @@ static unsigned read_join(const struct db_rows *rows, struct join *join)
     return c;
 }
 
-/* NULL: all zeros, which no secret has. */
+/* SQL NULL leaves all zeros, which is the hash of no secret. */
 static void read_hash(const struct db_rows *rows, unsigned column, unsigned char hash[MAC_BYTES])
 {
     size_t size = 0;

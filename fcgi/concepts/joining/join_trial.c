@@ -23,7 +23,7 @@
 #define ASK_MOST_MS     3000
 #define TRIAL_DISK_GB   1
 #define COMMAND_WAIT_MS 15000
-/* What a shell, a user and a disk are needed for. */
+/* A command that needs a shell, a user and a disk. */
 #define LINE "test \"$(id -un)\" = user && echo tried >joined && grep -q tried joined"
 
 struct trial {
@@ -33,7 +33,7 @@ struct trial {
     struct lease lease;
     struct runtime *runtime;
     struct template_version version; /* of the default template */
-    char name[INSTANCE_NAME_SIZE];   /* one for all attempts */
+    char name[INSTANCE_NAME_SIZE];   /* the same for all attempts */
 };
 
 static int renew(void *context, struct error **err)
@@ -53,7 +53,7 @@ int join_trial_knows(struct worker *worker, const char *instance_name, bool *kno
     return id_is_valid(ID_PREFIX, id) ? join_row_is_tried(worker->db, id, known, err) : 0;
 }
 
-/* --- what must answer --- */
+/* --- the programs that must answer --- */
 
 static int reach_incus(struct trial *trial, struct error **err)
 {
@@ -109,7 +109,7 @@ static int reach(struct trial *trial, struct error **err)
 
 /* --- templates --- */
 
-/* From a host that has it; an image under this fingerprint would do as well. */
+/* Copy it from a host that has it, or build it from an image with this fingerprint. */
 static int fetch_source(struct trial *trial, const char *version_id, const char *fingerprint,
                         struct error **err)
 {
@@ -140,7 +140,8 @@ static int fetch_source(struct trial *trial, const char *version_id, const char 
     return template_source_add(worker->db, version_id, trial->host.id, source, err);
 }
 
-/* Those beside the default one only decide what can be started there. */
+/* Only the default template is required. A host without the others cannot start sandboxes from
+ * them. */
 static int fetch_sources(struct trial *trial, struct error **err)
 {
     struct worker *worker = trial->worker;
@@ -269,7 +270,7 @@ static int try_sandbox(struct trial *trial, struct error **err)
         return -1;
     int result = use_sandbox(trial, err);
     if (result < 0 && (*err)->code == ERR_LEASE_LOST)
-        trial->runtime->tick = NULL; /* what we made is ours to remove all the same */
+        trial->runtime->tick = NULL; /* remove our instance even without the lease */
     if (end_sandbox(trial, &second) == 0)
         return result;
     if (result < 0)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The dispatcher's part of a host that joins. */
+/* The dispatcher's part of a joining host. */
 #pragma once
 
 #include "joining/join.h"
 #include "worker/worker.h"
 
-/* Try the hosts whose turn it is: call what is on them, bring them the templates that others have,
- * let a sandbox run a command there, and remove it. Then they are active. What fails is written
- * down, and tried again in seconds. */
+/* Try the joining hosts that are due: call their programs, copy the templates of other hosts to
+ * them, run a command in a sandbox there, and remove it. Then they are active. A failure is stored,
+ * and the trial repeated after some seconds. */
 int join_try_all(struct worker *worker, struct error **err);
 
-/* Whether an instance is the trial of a host that joins. */
+/* Check whether an instance is the trial sandbox of a joining host. */
 int join_trial_knows(struct worker *worker, const char *instance_name, bool *known,
                      struct error **err);
