@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* IPv4 is the part of IPv6 that is for it, so that both are 128 bits. */
+/* An IPv4 address is kept as an IPv4-mapped IPv6 address, so both have 128 bits. */
 #define V4_BITS 96
 
 static bool parse_address(const char *text, struct in6_addr *address)
@@ -23,7 +23,7 @@ static bool parse_address(const char *text, struct in6_addr *address)
     return true;
 }
 
-/* "10.0.0.0/8", or an address alone; text is cut up. */
+/* Parse "10.0.0.0/8", or a single address; this changes text. */
 static bool parse_network(char *text, struct in6_addr *network, unsigned *bits)
 {
     char *slash = strchr(text, '/');
@@ -47,7 +47,7 @@ static bool is_in(const struct in6_addr *address, const struct in6_addr *network
     return !rest || (address->s6_addr[whole] ^ network->s6_addr[whole]) >> (8 - rest) == 0;
 }
 
-/* The next entry without the blanks around it; false at the end. */
+/* Take the next entry, without the blanks around it. Returns false at the end. */
 static bool next_entry(char **rest, char **entry)
 {
     *entry = strsep(rest, ",");

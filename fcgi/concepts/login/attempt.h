@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Guessing is slowed: every attempt to sign in is charged before it is looked at, to the address,
- * to the account from this address, and to the account. Each may have some at once and then one at
- * a time. Guesses do not close an account to its user elsewhere: an address is refused before the
- * account is charged, and when the account is used up, each network still has one attempt an hour.
+ * Limit guesses of passwords and codes. Every attempt to sign in is charged before it is checked:
+ * to the address, to the account from this address, and to the account. Each has a number of
+ * attempts at once, and then one at a time.
+ *
+ * Guesses do not lock a user out elsewhere. An address is refused before the account is charged.
+ * When the account has no attempts left, each network still has one attempt an hour.
  */
 #pragma once
 
 #include "db/db.h"
 
-/* Who tries. name: NULL when the attempt names no account; else a slug. */
+/* The source and the target of an attempt. name: a slug, or NULL when the attempt names no
+ * account. */
 struct attempt {
-    const char *address; /* "" when unknown */
+    const char *address; /* "": unknown */
     const char *name;
 };
 
-/* Errors: ERR_RATE_LIMITED with the time to wait; nothing is charged then. */
+/* Charge an attempt. Errors: ERR_RATE_LIMITED with the time to wait; then nothing is charged. */
 int attempt_charge(struct db *db, const struct attempt *attempt, struct error **err);
 
-/* The same for codes of the second factor, which come after the right password. */
+/* Charge a code of the second factor, which follows the right password. Errors: as
+ * attempt_charge(). */
 int attempt_charge_code(struct db *db, const struct attempt *attempt, struct error **err);
 
-/* It was no guess: give back what was charged. */
+/* Give back the charge of an attempt that was not a guess. */
 int attempt_refund(struct db *db, const struct attempt *attempt, struct error **err);
 int attempt_refund_code(struct db *db, const struct attempt *attempt, struct error **err);
 
-/* A program that asks to be let in is charged to its address, and a code that somebody types for it
- * to that user; the latter is given back when there is such a code. */
+/* Charge a program that asks to sign in, to its address, and a code that a user types for it, to
+ * that user. Refund the code if it was right. */
 int attempt_charge_device(struct db *db, const char *address, struct error **err);
 int attempt_charge_confirm(struct db *db, const char *user_name, struct error **err);
 int attempt_refund_confirm(struct db *db, const char *user_name, struct error **err);
 
-/* Drop rows that say nothing any more, at most a thousand a call. */
+/* Delete rows that limit nothing any more, in batches, for 10 s at most. */
 int attempt_purge(struct db *db, struct error **err);

@@ -24,7 +24,7 @@ DB_STATEMENT(purge_statement) = {
     "attempt.purge", "DELETE FROM login_attempts WHERE due_at_ms < ? ORDER BY due_at_ms LIMIT 1000",
     false};
 
-/* So many at once, and then one in interval_ms. */
+/* `burst` attempts at once, and then one in each interval_ms. */
 struct rate {
     unsigned burst;
     int64_t interval_ms;
@@ -41,7 +41,7 @@ struct charge {
 
 #define CHARGES_MAX 3
 
-/* In the order in which they are locked. */
+/* List the charges of an attempt, in the order in which they are locked. */
 static unsigned list_charges(const struct attempt *attempt, struct charge charges[CHARGES_MAX])
 {
     char network[CLIENT_NETWORK_SIZE];
@@ -93,12 +93,12 @@ static int charge_one(struct db *db, const struct charge *charge, int64_t now_ms
 
 struct charges {
     struct charge list[CHARGES_MAX];
-    struct charge spare; /* instead of the account's; without one, its subject is "" */
+    struct charge spare; /* charged instead of an account without attempts; "": none */
     unsigned count;
 };
 
-/* An account that others have used up: the attempt of a network that has had none for an hour is
- * looked at all the same, so the user comes in with the right password. */
+/* Accept the attempt of a network that has had none for an hour, although others have used up the
+ * account's attempts. So the user can sign in with the right password. */
 static int charge_spare(struct db *db, const struct charges *charges, int64_t now_ms,
                         struct error **err)
 {

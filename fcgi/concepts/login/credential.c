@@ -54,7 +54,8 @@ int credential_set_password(struct db *db, const struct credential *credential, 
 
 /* --- recovery codes --- */
 
-/* As it is hashed: with the user, without case, blanks and hyphens. "" when it is none. */
+/* Write the text to hash: the user's id and the code, in lower case without blanks and hyphens. "":
+ * not a recovery code. */
 static void recovery_text(const char *user_id, const char *code,
                           char out[ID_SIZE + 1 + RECOVERY_LENGTH + 1])
 {
@@ -88,7 +89,7 @@ static void new_recovery_code(char out[RECOVERY_CODE_SIZE])
     mem_wipe(text, sizeof text);
 }
 
-/* Whether the text is the one that was kept. */
+/* Return whether the text has this hash. */
 static bool is_kept(const struct keyring *ring, const char *text, const struct secret_hash *kept)
 {
     unsigned char hash[MAC_BYTES];
@@ -135,7 +136,7 @@ static int open_secret(const struct keyring *ring, const struct credential *cred
     return result;
 }
 
-/* Step 0: the code is none. */
+/* Find the time step of a code. *step 0: the code is wrong. */
 static int find_step(const struct keyring *ring, const struct credential *credential,
                      const char *code, int64_t *step, struct error **err)
 {
@@ -169,7 +170,7 @@ struct totp_change {
     size_t sealed_size;
     bool is_on;
     int64_t step;
-    const struct secret_hash *recovery; /* RECOVERY_CODES of them, or NULL */
+    const struct secret_hash *recovery; /* RECOVERY_CODES hashes, or NULL */
 };
 
 static int totp_body(struct db *db, void *context, struct error **err)

@@ -12,12 +12,12 @@
 #include "login/device_row.h"
 
 #define ID_PREFIX "dvc_"
-/* No vowel makes a word, and no letter looks like a digit. */
+/* Without vowels no code reads as a word; no letter looks like a digit. */
 #define LETTERS      "BCDFGHJKLMNPQRSTVWXZ"
 #define LETTER_COUNT (sizeof LETTERS - 1)
 #define CODE_TRIES   5
 
-/* A client that keeps to the interval is never too early. */
+/* Less than the interval, so that a client that keeps to it is never refused. */
 #define POLL_WAIT_MS (DEVICE_INTERVAL_S * 1000 - 500)
 
 static void make_code(char code[DEVICE_LETTERS + 1])
@@ -31,7 +31,7 @@ static void make_code(char code[DEVICE_LETTERS + 1])
     code[DEVICE_LETTERS] = '\0';
 }
 
-/* Small letters and what stands between letters do not matter. Returns -1: it can be no code. */
+/* Parse a code. Case, blanks and hyphens do not matter. Returns -1 for any other form. */
 static int read_code(const char *text, char code[DEVICE_LETTERS + 1])
 {
     size_t length = 0;
@@ -65,7 +65,8 @@ static int check_client(const char *client, struct error **err)
         DEVICE_CLIENT_MAX);
 }
 
-/* When all places are taken, the network with the most places gives one up. */
+/* Limit the pending logins. When all places are taken, the network with the most logins loses its
+ * oldest one. */
 static int check_crowd(struct db *db, const char *address, struct error **err)
 {
     uint64_t count;
@@ -110,7 +111,7 @@ int device_begin(struct db *db, const struct keyring *ring, const char *client, 
     return -1;
 }
 
-/* --- who confirms --- */
+/* --- confirming --- */
 
 static int no_device(struct error **err)
 {
@@ -149,7 +150,7 @@ int device_decide(struct db *db, const struct device_answer *answer, const char 
     return decided ? 0 : no_device(err);
 }
 
-/* --- who asks --- */
+/* --- polling --- */
 
 static int expired(struct error **err)
 {

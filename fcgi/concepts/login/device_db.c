@@ -9,7 +9,7 @@
 #include "login/device_row.h"
 #include "login/login_row.h"
 
-/* What has ended is told so for as long again. */
+/* Expired logins are kept this long, so that polling programs learn the reason. */
 #define KEPT_MS ((int64_t)DEVICE_TTL_S * 1000)
 
 DB_STATEMENT(count_statement) = {"device.count", "SELECT COUNT(*) FROM device_logins", true};

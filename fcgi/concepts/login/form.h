@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names and values as in a query or a form (application/x-www-form-urlencoded). */
+/* Names and values in a query or a form (application/x-www-form-urlencoded). */
 #pragma once
 
 #include "base/buffer.h"
 
-/* Append the text with all but letters, digits and "-._~" percent-encoded. */
+/* Append the text; percent-encode all but letters, digits and "-._~". */
 void form_encode(struct buffer *out, const char *text);
 
 /* Append "name=value", with a '&' before it unless out is empty or ends in '?', '&' or '#'. */

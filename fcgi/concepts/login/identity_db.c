@@ -75,12 +75,12 @@ int identity_link(struct db *db, const char *issuer, const char *subject, const 
 /* --- groups --- */
 
 struct entry {
-    char *group, *team; /* of the text that is cut up */
+    char *group, *team; /* they point into the map's copy */
     enum team_role role;
 };
 
-/* The next entry of the text, which is cut up; false at its end. entry->group is NULL when it is
- * none. */
+/* Take the next entry of the text, which this changes. Returns false at its end. entry->group NULL:
+ * the entry is wrong. */
 static bool next_entry(char **text, struct entry *entry)
 {
     char *piece = strsep(text, ",");
@@ -163,7 +163,7 @@ static int follow_body(struct db *db, void *context, struct error **err)
     return write_membership(db, follow, team_id, is_there, err);
 }
 
-/* What all entries for the team of this one say together. */
+/* Combine all entries for this team: the highest role wins. */
 static void sum_up(const char *map, const char *team,
                    bool (*is_in)(const char *group, const void *context), const void *context,
                    struct follow *follow)

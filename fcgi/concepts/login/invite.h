@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The link with which a user sets a first password: a user has one at most, and it is good once. */
+/* Links with which users set their first password. A user has one at most, and it works once. */
 #pragma once
 
 #include "config/settings.h"
@@ -8,19 +8,19 @@
 
 struct invite {
     char id[ID_SIZE];
-    struct credential credential; /* of its user */
+    struct credential credential; /* its user's */
 };
 
-/* A new one in the place of any other; text is for the user alone, the caller wipes it. */
+/* Make an invite, which replaces an earlier one. text: for the user only; the caller wipes it. */
 int invite_create(struct db *db, const struct keyring *ring, const struct settings *settings,
                   const char *user_id, char text[SECRET_TEXT_SIZE], int64_t *expires_at_ms,
                   struct error **err);
 
-/* What a text invites to. Unknown, malformed, used and expired ones, and those of disabled users,
- * answer the same ERR_INVALID_CREDENTIALS. */
+/* Find the invite of a text. Unknown, malformed, used and expired texts, and invites of disabled
+ * users, get the same ERR_INVALID_CREDENTIALS. */
 int invite_find(struct db *db, const struct keyring *ring, const char *text, struct invite *invite,
                 struct error **err);
 
-/* Set the password to a hash of password_hash(), end the user's sign-ins and use the invite up.
- * Errors: ERR_INVALID_CREDENTIALS when somebody was quicker. */
+/* Set the password to a hash of password_hash(), end the user's sign-ins and use up the invite.
+ * Errors: ERR_INVALID_CREDENTIALS when another request was faster. */
 int invite_accept(struct db *db, const struct invite *invite, const char *hash, struct error **err);

@@ -7,6 +7,6 @@
 int invite_row_put(struct db *db, const char *id, const char *user_id,
                    const struct secret_hash *kept, int64_t expires_at_ms, struct error **err);
 
-/* user_id is "" when there is none of that id that is good still. */
+/* Find a valid invite. user_id "": there is no such invite. */
 int invite_row_find(struct db *db, const char *id, struct secret_hash *kept, char user_id[ID_SIZE],
                     struct error **err);

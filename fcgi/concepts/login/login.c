@@ -23,7 +23,7 @@ int64_t login_ends_at_ms(const struct login *login)
     return earlier(login->idle_at_ms, login->expires_at_ms);
 }
 
-/* As far as it can be shown and kept: printable ASCII, cut. */
+/* Copy the printable ASCII characters, cut to size; others become '?'. */
 static void copy_agent(const char *agent, char out[LOGIN_AGENT_SIZE])
 {
     size_t length = 0;
@@ -32,7 +32,7 @@ static void copy_agent(const char *agent, char out[LOGIN_AGENT_SIZE])
     out[length] = '\0';
 }
 
-/* The idle end is never behind the absolute one, so one column says when a row is over. */
+/* The idle end is never after the absolute end, so one column shows when a row is over. */
 static int64_t next_idle_ms(const struct settings *settings, int64_t now_ms, int64_t expires_at_ms)
 {
     return earlier(now_ms + (int64_t)settings->login_idle_s * 1000, expires_at_ms);
@@ -69,12 +69,12 @@ static int refuse(struct error **err)
     return error_set(err, ERR_UNAUTHORIZED, "Sign in: this sign-in is missing, or has ended.");
 }
 
-/* A failure to note it is no reason to refuse the request. */
+/* Record the request. A failure does not refuse the request. */
 static void note_seen(struct db *db, const struct settings *settings, struct login *login)
 {
     error_auto err = NULL;
     int64_t now_ms = clock_now_ms();
-    /* What may be idle for a short time only is noted each time. */
+    /* A short idle time needs a finer resolution. */
     int64_t resolution_ms =
         earlier(SEEN_RESOLUTION_MS, (int64_t)settings->login_idle_s * 1000 / 60);
     if (login->last_seen_at_ms > now_ms - resolution_ms)

@@ -16,7 +16,7 @@
 #define LOGIN_COLUMNS                                                                     \
     "SELECT l.id, l.user_id, u.name, l.method, l.address, l.user_agent, l.created_at_ms," \
     " l.last_seen_at_ms, l.idle_at_ms, l.expires_at_ms"
-/* A row for each team of the user. */
+/* One row for each team of the user. */
 DB_STATEMENT(find_statement) = {
     "login.find",
     LOGIN_COLUMNS ", l.hash_key_id, l.hash, u.personal_team_id, t.id, t.slug, t.plan, m.role"
@@ -147,7 +147,8 @@ int login_row_insert(struct db *db, const struct login *login, unsigned epoch,
     return db_transaction(db, insert_body, &insert, err);
 }
 
-/* Keys that are bound to a sign-in are deleted with its row, which workers have to learn of. */
+/* Delete sign-ins, and bump the access revision: keys that are bound to a sign-in are deleted with
+ * its row. */
 static int delete_logins(struct db *db, const struct db_statement *statement,
                          const struct db_value *args, size_t count, uint64_t *affected,
                          struct error **err)
@@ -208,7 +209,7 @@ static int purge_body(struct db *db, void *context, struct error **err)
                          context, err);
 }
 
-/* Keys end with these rows, so each batch ends in one transaction with the bump. */
+/* Keys end with these rows, so one transaction deletes a batch and bumps the revision. */
 int login_purge(struct db *db, struct error **err)
 {
     int64_t until_ms = clock_monotonic_ms() + PURGE_MOST_MS;

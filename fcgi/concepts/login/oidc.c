@@ -22,7 +22,7 @@
 #define SEALED_AS    "openid connect"
 #define PLAIN_MAX    1024
 
-/* --- what is remembered --- */
+/* --- the cookie --- */
 
 struct memory {
     int64_t ends_at_ms;
@@ -62,11 +62,11 @@ static int forgotten(struct error **err)
         "This sign-in was not started in this browser, or took too long; start again.");
 }
 
-/* The path is last, since it may hold blanks. */
+/* The path is last, because it may contain blanks. */
 static bool parse(const char *plain, struct memory *memory)
 {
     int at = 0;
-    /* RANDOM_SIZE - 1 and OIDC_RETURN_MAX */
+    /* 43 is RANDOM_SIZE - 1 */
     return sscanf(plain, "%" SCNd64 " %43s %43s %43s %n", &memory->ends_at_ms, memory->state,
                   memory->nonce, memory->verifier, &at) == 4 &&
            at && snprintf(memory->path, sizeof memory->path, "%s", plain + at) <= OIDC_RETURN_MAX;
@@ -86,7 +86,7 @@ static int open_memory(const struct keyring *ring, const char *text, struct memo
     return good ? 0 : forgotten(err);
 }
 
-/* --- the way there --- */
+/* --- to the provider --- */
 
 bool oidc_return_is_valid(const char *path)
 {
@@ -139,9 +139,9 @@ int oidc_begin(const struct sign_in *by, struct oidc_provider *provider, const c
     return result;
 }
 
-/* --- the way back --- */
+/* --- from the provider --- */
 
-/* Whether this is the answer to the question that this browser went with. */
+/* Check that this answer belongs to the request with which this browser went. */
 static int check_answer(const struct settings *settings, const struct oidc_answer *answer,
                         const struct memory *memory, struct error **err)
 {
@@ -173,7 +173,7 @@ static int claims_of(const struct sign_in *by, struct oidc_provider *provider, c
     return oidc_token_open(token, keys, &expected, claims, err);
 }
 
-/* "Alice.Smith@example.com" is alice-smith here. "" when nothing is left. */
+/* Make a user name: "Alice.Smith@example.com" becomes alice-smith. "": no usable characters. */
 static void name_of(const char *claim, char name[SLUG_MAX + 1])
 {
     size_t length = 0;
@@ -196,8 +196,8 @@ static int unknown(struct error **err, const char *name)
                      *name ? name : "a user without a name");
 }
 
-/* A name that somebody has here already is not taken for the same person: who names people at the
- * provider may not be who does here. */
+/* Make a user, if the settings allow it. A name that exists here is not linked: it may belong to a
+ * different person, because others assign the names at the provider. */
 static int make_user(const struct sign_in *by, const char *subject, const json_t *claims,
                      char user_id[ID_SIZE], struct error **err)
 {

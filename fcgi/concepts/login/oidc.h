@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sign-in through an identity provider: OpenID Connect's authorisation code flow with PKCE. What is
- * remembered between the way there and the way back (state, nonce, verifier, where to go on) is in
- * a sealed cookie of the browser that went, good for some minutes.
+ * Sign in through an identity provider: OpenID Connect's authorisation code flow with PKCE. A
+ * sealed cookie of the browser carries the state, nonce, verifier and return path to the provider
+ * and back. It is valid for some minutes.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 
 #define OIDC_MEMORY_S   600
 #define OIDC_MEMORY_MAX 2048 /* bytes of the cookie */
-#define OIDC_RETURN_MAX 512  /* bytes of a path to go on at */
+#define OIDC_RETURN_MAX 512  /* bytes of the return path */
 
-/* Whether it is a path of the console: it begins with one '/', and has no control characters. */
+/* Check a path of the console: it starts with exactly one '/', and has no control characters. */
 bool oidc_return_is_valid(const char *path);
 
-/* Append the address to which the browser goes, and the cookie with which it comes back. Errors:
- * those of oidc_provider_authorization(). */
+/* Append the address to which the browser goes, and the cookie with which it returns. Errors:
+ * ERR_CONFIG (the address is too long), those of oidc_provider_authorization(). */
 int oidc_begin(const struct sign_in *by, struct oidc_provider *provider, const char *return_path,
                struct buffer *location, struct buffer *memory, struct error **err);
 
-/* What the browser comes back with. */
+/* The parameters and the cookie with which the browser returns. */
 struct oidc_answer {
     const char *code, *state, *issuer, *error; /* each may be NULL */
     const char *memory;                        /* the cookie; may be NULL */
 };
 
-/* Sign in whom the provider vouches for. path receives where to go on. Errors:
+/* Sign in the user for whom the provider vouches. path: receives the return path. Errors:
  * ERR_INVALID_CREDENTIALS, ERR_RATE_LIMITED, and those of oidc_provider_exchange(). */
 int oidc_finish(const struct sign_in *by, struct oidc_provider *provider,
                 const struct oidc_answer *answer, struct login *login, char text[SECRET_TEXT_SIZE],

@@ -26,8 +26,8 @@ struct oidc_provider {
     const struct settings *settings;
     CURL *curl;
     json_t *metadata, *keys;
-    int64_t metadata_at_ms, keys_at_ms; /* monotonic, as is the next */
-    int64_t keys_again_at_ms;           /* when an unknown key had them asked for last; 0: never */
+    int64_t metadata_at_ms, keys_at_ms; /* monotonic, as the next one */
+    int64_t keys_again_at_ms;           /* when an unknown key last caused a fetch; 0: never */
 };
 
 struct oidc_provider *oidc_provider_new(const struct settings *settings)
@@ -54,7 +54,7 @@ void oidc_provider_free(struct oidc_provider *provider)
 
 struct call {
     const char *url;
-    const char *form;            /* of a POST; NULL: a GET */
+    const char *form;            /* body of a POST; NULL: a GET */
     const char *user, *password; /* NULL: none */
     struct buffer answer;
     long status;
@@ -80,8 +80,8 @@ static void set_options(struct oidc_provider *provider, struct call *call)
     }
 }
 
-/* The answer as an object, whatever its status. Its connection is not kept: seconds of a worker are
- * seldom spent on this. */
+/* Return the answer as an object, with any status. The connection is closed: such requests are
+ * rare. */
 static int perform(struct oidc_provider *provider, struct call *call, json_t **json,
                    struct error **err)
 {
@@ -118,7 +118,7 @@ static int get(struct oidc_provider *provider, const char *url, json_t **json, s
                      call.status, url);
 }
 
-/* --- what it says of itself --- */
+/* --- metadata --- */
 
 static bool is_fresh(const json_t *kept, int64_t at_ms, int64_t for_ms)
 {
@@ -131,7 +131,7 @@ static const char *endpoint_of(const json_t *metadata, const char *name)
     return url && str_starts_with(url, "https://") ? url : NULL;
 }
 
-/* The issuer is the name by which tokens are known to be its own. */
+/* Check the metadata. Tokens carry the issuer's name, so it must be that of the settings. */
 static int check_metadata(const struct oidc_provider *provider, const json_t *metadata,
                           struct error **err)
 {
@@ -153,7 +153,7 @@ static int discover(struct oidc_provider *provider, struct error **err)
     json_auto_t *metadata = NULL;
     if (is_fresh(provider->metadata, provider->metadata_at_ms, KEPT_MS))
         return 0;
-    /* A slash at its end belongs to its name, and is not doubled. */
+    /* A slash at the end belongs to the name, and is not doubled. */
     autofree char *url =
         xasprintf("%.*s/.well-known/openid-configuration",
                   (int)(length && issuer[length - 1] == '/' ? length - 1 : length), issuer);
@@ -186,8 +186,8 @@ static bool has_key(const json_t *keys, const char *key_id)
     return false;
 }
 
-/* Whether to ask: there are none yet, they are old, or a key has come that was not there, for which
- * nobody has them asked for again and again. */
+/* Return whether to fetch the keys: none yet, old ones, or an unknown key. Unknown keys cause a
+ * fetch only once in KEYS_AGAIN_MS, so that clients cannot repeat it. */
 static bool needs_keys(struct oidc_provider *provider, const char *key_id)
 {
     if (!is_fresh(provider->keys, provider->keys_at_ms, KEPT_MS))
@@ -219,7 +219,7 @@ int oidc_provider_keys(struct oidc_provider *provider, const char *key_id, const
 
 /* --- codes --- */
 
-/* Errors: ERR_CONFIG. "" for a client without one. */
+/* Read the client's secret. "": a client without one. Errors: ERR_CONFIG. */
 static int read_secret(const char *path, char secret[SECRET_MAX], struct error **err)
 {
     autofclose FILE *file = NULL;
@@ -245,8 +245,7 @@ static bool wants_secret_in_form(const json_t *metadata)
     return post && !basic;
 }
 
-/* RFC 6749, section 2.3.1: name and secret are encoded as in a form before they are those of HTTP.
- */
+/* RFC 6749, section 2.3.1: form-encode name and secret before using them for HTTP Basic. */
 static int ask_for_token(struct oidc_provider *provider, struct buffer *form, const char *secret,
                          json_t **answer, struct error **err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The identity provider as a worker knows it: what it says of itself (OpenID Connect Discovery) and
- * its keys, each asked for when needed and kept for a while. Requests go to HTTPS addresses only,
- * follow no redirect, take at most some seconds and bring a bounded answer.
+ * The identity provider: its metadata (OpenID Connect Discovery) and its keys, each fetched when
+ * needed and kept for a while. Requests go to HTTPS addresses only, follow no redirects, take at
+ * most some seconds and accept answers of a limited size.
  */
 #pragma once
 
@@ -12,21 +12,22 @@
 
 struct oidc_provider;
 
-/* NULL when the settings name none. They are borrowed. */
+/* Make a provider from the settings, which are borrowed. Returns NULL when they name none. */
 struct oidc_provider *oidc_provider_new(const struct settings *settings);
 void oidc_provider_free(struct oidc_provider *provider);
 
-/* The address to which a browser goes to sign in; borrowed. Errors: ERR_RUNTIME_UNAVAILABLE (no
- * answer), ERR_CONFIG (one that is no use). */
+/* Return the address to which a browser goes to sign in; borrowed. Errors: ERR_RUNTIME_UNAVAILABLE
+ * (no answer, or not a usable one). */
 int oidc_provider_authorization(struct oidc_provider *provider, const char **endpoint,
                                 struct error **err);
 
-/* The ID token for a code; new, for mem_wipe_free(). Errors: ERR_INVALID_CREDENTIALS when the
- * provider does not take the code, and those of oidc_provider_authorization(). */
+/* Exchange a code for the ID token; new, for mem_wipe_free(). Errors: ERR_INVALID_CREDENTIALS when
+ * the provider refuses the code, ERR_CONFIG (oidc_client_secret_file), and those of
+ * oidc_provider_authorization(). */
 int oidc_provider_exchange(struct oidc_provider *provider, const char *code, const char *verifier,
                            const char *redirect_uri, char **token, struct error **err);
 
-/* The keys, borrowed until the next call; those asked for anew, once a minute at most, when none
- * has that id ("": any will do). Errors: those of oidc_provider_authorization(). */
+/* Return the keys, borrowed until the next call. If none has this id ("": any key matches), they
+ * are fetched again, at most once a minute. Errors: those of oidc_provider_authorization(). */
 int oidc_provider_keys(struct oidc_provider *provider, const char *key_id, const json_t **keys,
                        struct error **err);

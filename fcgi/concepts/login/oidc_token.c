@@ -11,7 +11,7 @@
 
 #define CLOCK_SKEW_S  60
 #define SIGNATURE_MAX 1024
-#define KEYS_MAX      64 /* that are tried */
+#define KEYS_MAX      64 /* the most keys that are tried */
 
 static int refuse(struct error **err, const char *what)
 {
@@ -22,7 +22,7 @@ static int refuse(struct error **err, const char *what)
 /* header.payload.signature */
 struct parts {
     const char *token;
-    size_t header_size, signed_size; /* up to the first and the second point */
+    size_t header_size, signed_size; /* up to the first and to the second dot */
 };
 
 static int split(const char *token, struct parts *parts, struct error **err)
@@ -91,7 +91,7 @@ static int check_signature(const struct parts *parts, const json_t *header, cons
     return refuse(err, "no key of the provider has signed the ID token");
 }
 
-/* One audience or several; of several, we must be the party that it was made for. */
+/* Check the audience. With several audiences, `azp` must name us. */
 static bool is_for(const json_t *claims, const char *client_id)
 {
     const json_t *audience = json_object_get(claims, "aud");

@@ -25,7 +25,7 @@ int secret_text_new(const struct keyring *ring, const char *id_prefix, char id[I
     base64url_encode(secret, sizeof secret, text + ID_SIZE);
     mem_wipe(secret, sizeof secret);
     kept->key_id = keyring_newest(ring);
-    /* The id is hashed with it, so that no row's hash is of use in another. */
+    /* The hash includes the id, so the hash of one row is useless in another row. */
     return secret_hash_text(ring, kept->key_id, text, kept->hash, err);
 }
 

@@ -13,7 +13,7 @@ static int refuse(struct error **err)
     return error_set(err, ERR_INVALID_CREDENTIALS, "The name or the password is wrong.");
 }
 
-/* A failure to give back what was charged is no reason to refuse who is in. */
+/* Give back the charge. A failure does not refuse the user. */
 static void refund(const struct sign_in *by, const struct attempt *attempt)
 {
     error_auto err = NULL;
@@ -28,7 +28,7 @@ static void refund_code(const struct sign_in *by, const struct attempt *attempt)
         log_warning("cannot give back a code of an attempt to sign in", LOG_ERROR(err));
 }
 
-/* As long for a user who is none as for a wrong password. */
+/* Check the password. An unknown user takes as long as a wrong password. */
 static int check_password(const struct sign_in *by, const char *name, const char *password,
                           struct credential *credential, struct error **err)
 {
@@ -46,7 +46,7 @@ static int check_code(const struct sign_in *by, const struct attempt *attempt,
     if (!credential->has_second_factor)
         return 0;
     if (!code) {
-        refund(by, attempt); /* the password is right, and a second request comes */
+        refund(by, attempt); /* the password is right; the client asks again with a code */
         return error_set_field(err, ERR_SECOND_FACTOR_REQUIRED, "/code",
                                "This user signs in with a code besides the password.");
     }
@@ -77,7 +77,7 @@ int sign_in_with_password(const struct sign_in *by, const char *name, const char
                           struct error **err)
 {
     struct credential credential = {0};
-    /* What cannot be a name is nobody's, and is no name of a row. */
+    /* An invalid name belongs to no user, and must not become part of a row's key. */
     struct attempt attempt = {by->address, slug_is_valid(name) ? name : NULL};
     if (attempt_charge(by->db, &attempt, err) < 0)
         return -1;
@@ -134,7 +134,7 @@ int sign_in_with_invite(const struct sign_in *by, const char *token, const char 
         memcpy(login->user_id, invite.credential.user_id, sizeof login->user_id);
     if (result == 0)
         result = set_first_password(by, &invite, password, err);
-    if (result == 0) /* the password begins the next epoch */
+    if (result == 0) /* setting the password has started the next epoch */
         result = begin(by, &invite.credential, invite.credential.epoch + 1, "password", login, text,
                        err);
     mem_wipe(&invite, sizeof invite);
