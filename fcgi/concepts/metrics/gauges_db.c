@@ -8,7 +8,7 @@
 
 #define MIB 1048576
 
-/* Each row: the value of the label, and a number for each gauge of its family. */
+/* Each row has the value of the label, and a number for each gauge of its family. */
 DB_STATEMENT(hosts_statement) = {
     "gauge.hosts",
     "SELECT h.name, h.state = 'active', h.sandboxes, h.vcpus, h.used_vcpus, h.memory_mb,"
@@ -45,7 +45,7 @@ DB_STATEMENT(archive_statement) = {
 
 struct gauge {
     const char *name, *help;
-    uint64_t unit; /* what a number of the row is multiplied by */
+    uint64_t unit; /* factor for the number in the row */
 };
 
 static const struct gauge host_gauges[] = {
@@ -91,7 +91,7 @@ struct family {
     const char *label;
     const struct gauge *gauges;
     size_t count;
-    const char *second; /* label, of the column behind the numbers; NULL: none */
+    const char *second; /* a second label, from the column after the numbers; NULL: none */
 };
 
 #define NUMBERS_MAX 8
@@ -101,7 +101,7 @@ struct row {
     uint64_t numbers[NUMBERS_MAX];
 };
 
-/* A family's rows follow each gauge's head, so they are kept. */
+/* Each gauge of a family repeats all its rows, so they are kept. */
 static void format_gauges(const struct family *family, const struct row *rows, size_t row_count,
                           struct buffer *out)
 {

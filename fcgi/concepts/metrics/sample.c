@@ -12,28 +12,28 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
-#define PURGE_ROWS 5000 /* in one statement */
+#define PURGE_ROWS 5000 /* of one statement */
 
-#define WANTED_MS  30000 /* after somebody has asked */
+#define WANTED_MS  30000 /* after the last request */
 #define NEW_MS     (2 * SAMPLE_SOON_MS)
-/* As long as runtime_ops.measure() may repeat itself. */
+/* The time for which runtime_ops.measure() may return the same numbers again. */
 #define REPEATED_MS 10000
 
-/* What a sample is compared with when the next one comes. */
+/* The last sample of a sandbox, for comparison with the next one. */
 struct sample_last {
     char sandbox_id[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t incarnation;
     bool virtual_machine;
-    bool is_new;     /* seen in this look */
-    uint64_t cpu_ms; /* the counter */
+    bool is_new;     /* sampled in this pass */
+    uint64_t cpu_ms; /* the runtime's counter */
     int64_t seen_ms; /* monotonic */
     uint64_t span_ms, cpu_used_ms;
     uint64_t memory_bytes, cache_bytes;
     uint64_t disk_bytes;
     int64_t disk_seen_ms; /* monotonic; 0: never */
     char team_id[ID_SIZE];
-    uint64_t memory_kills; /* the counter */
+    uint64_t memory_kills; /* the runtime's counter */
     uint64_t fresh_kills;  /* since the last sample */
 };
 
@@ -61,24 +61,24 @@ void sampler_deinit(struct sampler *sampler)
     *sampler = (struct sampler){0};
 }
 
-/* Who is looked at between rounds. */
+/* The sandboxes to sample between rounds. */
 struct wanted {
-    sample_id *ids; /* in order */
+    sample_id *ids; /* sorted */
     size_t count;
     int64_t new_since_ms;
 };
 
-/* A look at sandboxes of one host. */
+/* One pass over the sandboxes of a host. */
 struct look {
     struct worker *worker;
-    const struct wanted *wanted; /* NULL: everyone */
+    const struct wanted *wanted; /* NULL: all sandboxes */
     struct runtime *runtime;
     struct sample_last *seen;
     size_t count;
     int64_t at_ms;
 };
 
-/* The runtime may give the numbers of its last answer again: they are of that moment. */
+/* Return whether the runtime returned the numbers of its last answer again. */
 static bool is_repeated(const struct sample_last *now, const struct sample_last *last)
 {
     return now->seen_ms - last->seen_ms < REPEATED_MS && now->incarnation == last->incarnation &&
@@ -86,8 +86,8 @@ static bool is_repeated(const struct sample_last *now, const struct sample_last 
            now->cache_bytes == last->cache_bytes;
 }
 
-/* The counter begins with each run. What a dispatcher that has just begun finds may have been told
- * before. */
+/* Count the kills since the last sample. The counter starts with each run. A dispatcher that has
+ * just started counts all kills of the run, and may report some again. */
 static void count_kills(struct sample_last *now, const struct sample_last *last)
 {
     bool same_run =
@@ -95,7 +95,7 @@ static void count_kills(struct sample_last *now, const struct sample_last *last)
     now->fresh_kills = now->memory_kills - (same_run ? last->memory_kills : 0);
 }
 
-/* Processor time is what the counter gained in the same run of the same instance. */
+/* Compute the processor time: the increase of the counter in the same run of the same instance. */
 static void compare(struct sample_last *now, const struct sample_last *last)
 {
     now->disk_bytes = last->disk_bytes;
@@ -152,7 +152,7 @@ static bool is_wanted(const struct look *look, const struct sandbox_ready *ready
            bsearch(ready->id, wanted->ids, wanted->count, sizeof *wanted->ids, by_text);
 }
 
-/* Of one that is not looked at now the next look still counts from the last. */
+/* Keep the last sample of a sandbox that this pass leaves out, for its next sample. */
 static void keep_last(struct look *look, const struct sampler *sampler,
                       const struct sandbox_ready *ready)
 {
@@ -176,7 +176,7 @@ static void look_at_disks(struct look *look)
             order[count++] = &look->seen[i];
     qsort(order, count, sizeof *order, disk_by_age);
     for (size_t i = 0; i < count && i < SAMPLE_DISKS_MAX; i++) {
-        error_auto failure = NULL; /* it may be gone by now */
+        error_auto failure = NULL; /* the sandbox may be deleted by now */
         if (look->runtime->ops->measure_disk(look->runtime, order[i]->instance_name,
                                              order[i]->virtual_machine, &order[i]->disk_bytes,
                                              &failure) == 0)
@@ -209,7 +209,8 @@ static int insert_body(struct db *db, void *context, struct error **err)
     return sample_insert(db, rows, count, err);
 }
 
-/* A sandbox may be deleted by now: that concerns no other. */
+/* Record the kills. A failure for one sandbox, which may be deleted by now, does not stop the
+ * others. */
 static void tell_kills(const struct look *look)
 {
     for (size_t i = 0; i < look->count; i++) {
@@ -231,8 +232,8 @@ static bool wants_any(const struct look *look, const struct sandbox_ready *ready
     return false;
 }
 
-/* Which sandboxes are ready is read first: one that is resumed meanwhile has another incarnation
- * at the next look, and is not taken for the same run. */
+/* Read the ready sandboxes before the measurement. A sandbox that is resumed meanwhile has another
+ * incarnation in the next pass, so it does not count as the same run. */
 static int look_at_host(struct look *look, const struct sampler *sampler, const struct host *host,
                         struct error **err)
 {

@@ -7,7 +7,7 @@
 
 #define ROWS_AT_ONCE 500
 
-/* A clock that was set back may bring a time that is there. */
+/* After the clock was set back, a row with the same time may exist: keep it. */
 DB_STATEMENT(insert_statement) = {
     "sample.insert",
     "INSERT INTO sandbox_samples (sandbox_id, at_ms, span_ms, cpu_ms, memory_bytes, cache_bytes,"
@@ -103,7 +103,7 @@ int sample_delete_wants_before(struct db *db, int64_t at_ms, struct error **err)
     return db_exec(db, &delete_wants_statement, DB_ARGS(db_i64(at_ms)), NULL, err);
 }
 
-/* 1 ms: every sample by itself. */
+/* Choose the length of a piece of time. 1 ms: each sample is a point. */
 static int choose_step(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t to_ms,
                        int64_t *step_ms, struct error **err)
 {
@@ -114,7 +114,7 @@ static int choose_step(struct db *db, const char *sandbox_id, int64_t from_ms, i
     *step_ms = 1;
     if (!db_rows_next(rows) || db_get_u64(rows, 0) <= SAMPLE_POINTS_MAX)
         return 0;
-    /* Pieces begin at multiples of their length, so a span may touch one more than it holds. */
+    /* Pieces start at multiples of their length, so a span may touch one piece more. */
     int64_t pieces = SAMPLE_POINTS_MAX - 1;
     int64_t step_s = ((to_ms - from_ms) / 1000 + pieces) / pieces;
     *step_ms = step_s * 1000;
@@ -136,7 +136,7 @@ static void read_point(const struct db_rows *rows, int64_t from_ms, struct sampl
         .has_disk = !db_is_null(rows, 7),
         .disk_bytes = db_get_u64(rows, 7),
     };
-    /* The one is exact, the other in thousandths. */
+    /* vcpus is exact, vcpus_max is rounded down to thousandths. */
     if (point->vcpus_max < point->vcpus)
         point->vcpus_max = point->vcpus;
 }
