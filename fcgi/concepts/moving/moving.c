@@ -9,15 +9,15 @@
 #include "base/notify.h"
 #include "host/runtimes.h"
 
-/* A dispatcher that dies over it again and again leaves it where it is. */
+/* After this many attempts without an end, the object stays on its old host. */
 #define ATTEMPTS_MOST 3
 #define IN_USE_MS     500
-#define AWAY_MS       5000 /* a host that is to be cleared */
+#define AWAY_MS       5000 /* between attempts to remove a copy from a host that does not answer */
 #define LOOK_MS       100
 
 /* --- connections --- */
 
-/* Both hosts must answer, but one that is lost. */
+/* Renew the lease, and check that both hosts answer; a lost host need not. */
 int moving_tick(struct moving *moving, struct error **err)
 {
     struct worker *worker = moving->worker;
@@ -115,7 +115,7 @@ static int fail_body(struct db *db, void *context, struct error **err)
     return move_clear_from(db, move->group_id, false, step->failure, err);
 }
 
-/* What was deleted meanwhile is no failure. */
+/* End a move that failed. An object that was deleted meanwhile is no failure. */
 static int stays(struct step *step, struct error **failure, struct error **err)
 {
     struct moving *moving = step->moving;
@@ -191,7 +191,7 @@ int moving_run(struct moving *moving, const struct mover *mover, struct error **
     return result;
 }
 
-/* --- beginning, and waiting --- */
+/* --- starting, and waiting --- */
 
 int move_pass_over(struct error **err)
 {

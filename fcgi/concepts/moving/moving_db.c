@@ -27,7 +27,7 @@ DB_STATEMENT(owner_statement) = {
     "SELECT 1 FROM moves WHERE id = ? AND lease_owner = ? AND attempts = ? AND state = ?"
     " FOR UPDATE",
     false};
-/* For whom the old copy, or the half one, is removed next. */
+/* Remove a copy next: the old one, or the incomplete one. */
 DB_STATEMENT(clear_statement) = {
     "moving.clear",
     "UPDATE moves SET clear_host_id = IF(?, from_host_id, to_host_id), state = 'clearing',"
@@ -57,15 +57,16 @@ DB_STATEMENT(counts_statement) = {
     "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
     " GROUP BY kind, state ORDER BY kind, state LIMIT 24",
     true};
-/* Failed ones of what is deleted meanwhile. */
+/* A failed move stays until the object moves again; delete those of objects that were deleted
+ * meanwhile. */
 DB_STATEMENT(purge_statement) = {
     "moving.purge", "DELETE FROM moves WHERE state = 'failed' AND finished_at_ms < ? LIMIT 1000",
     false};
 #define DUE "state IN ('copying', 'clearing')"
 static const struct lease_table held =
     LEASE_TABLE_OWNED_AS("moving.held", "moves", "id", "lease_until_ms", DUE);
-/* What a team asks for is copied one after the other, so that it keeps no other team waiting behind
- * its volumes. Templates are everybody's. */
+/* Copy the objects that a team's requests wait for one after the other, so that other teams do not
+ * wait behind its volumes. Templates are shared by all teams. */
 #define TURN                                                                     \
     " AND asked = 1 AND (kind = 'template' OR NOT EXISTS (SELECT 1 FROM moves o" \
     "   WHERE o.team_id = moves.team_id AND o.state = 'copying' AND o.asked = 1" \
@@ -112,7 +113,7 @@ static void read_move(const struct db_rows *rows, struct move *move)
     db_copy_text(move->last_error, rows, c++);
 }
 
-/* --- beginning and taking --- */
+/* --- starting and taking --- */
 
 int move_begin(struct db *db, const struct move *move, struct error **err)
 {
@@ -187,7 +188,7 @@ int move_check_owner(struct db *db, const struct move *move, struct error **err)
                             move->id);
 }
 
-/* --- going on --- */
+/* --- continuing --- */
 
 int move_clear_from(struct db *db, const char *group_id, bool arrived, const char *failure,
                     struct error **err)
@@ -265,7 +266,7 @@ int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct er
     struct move move;
     if (move_find(db, sandbox_id, &move, goes_on, err) < 0)
         return -1;
-    *goes_on = *goes_on && move.generation != 0; /* it was paused for it */
+    *goes_on = *goes_on && move.generation != 0; /* it was paused for the move */
     return 0;
 }
 
