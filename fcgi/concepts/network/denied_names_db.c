@@ -13,14 +13,14 @@ DB_STATEMENT(denied_statement) = {
     true};
 
 /* Put the host names among the entries into a set, the keys of an object. Wildcards and networks
- * are not watched. */
+ * are left out, because firewalls do not watch them. */
 static void collect(json_t *set, const json_t *entries)
 {
     size_t index;
     json_t *text;
     json_array_foreach ((json_t *)entries, index, text) {
         struct policy_entry entry = {0};
-        error_auto ignored = NULL; /* what is stored was read before */
+        error_auto ignored = NULL; /* stored entries were checked before */
         if (!json_is_string(text) ||
             policy_entry_parse(json_string_value(text), &entry, &ignored) < 0)
             continue;

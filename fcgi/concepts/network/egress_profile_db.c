@@ -37,7 +37,7 @@ DB_STATEMENT(lock_statement) = {"egress_profile.lock",
                                 "SELECT 1 FROM egress_profiles WHERE name = ? FOR UPDATE", false};
 DB_STATEMENT(delete_statement) = {"egress_profile.delete",
                                   "DELETE FROM egress_profiles WHERE name = ?", false};
-/* One that is stopped gets its policy when it is resumed. */
+/* A stopped sandbox gets its policy when it is resumed. */
 DB_STATEMENT(touch_statement) = {
     "egress_profile.touch",
     "UPDATE sandboxes s JOIN sandbox_egress_profiles f ON f.sandbox_id = s.id"
@@ -152,7 +152,7 @@ static int put_body(struct db *db, void *context, struct error **err)
                    &put->sandboxes, err);
 }
 
-/* The entries in their canonical form. */
+/* Return the entries in their canonical form. */
 static int check_entries(const json_t *entries, json_t **canonical, struct error **err)
 {
     size_t index;

@@ -26,15 +26,15 @@
 
 struct firewall {
     char *url, *base, *socket_path; /* socket_path NULL: TLS */
-    struct http_link *link;         /* by the host's relay; NULL: by url */
+    struct http_link *link;         /* through the host's relay; NULL: to url */
     char *ca_file, *client_cert_file, *client_key_file;
     CURLM *multi;
-    CURL *curl; /* is in multi while a call is in hand */
+    CURL *curl; /* in multi during a call */
     struct curl_slist *headers;
     bool in_hand;
     char *body;
     struct buffer answer;
-    unsigned failures; /* calls in a row that were not answered */
+    unsigned failures; /* unanswered calls in a row */
 };
 
 /* --- opening --- */
@@ -61,7 +61,8 @@ static void append_path(struct buffer *line, const char *path)
             buffer_append_char(line, *c);
 }
 
-/* What does not fit is not asked for. */
+/* Append the header with the new size. A size that is too long for the header is left out; then
+ * Incus changes the size. */
 static struct curl_slist *append_size(struct curl_slist *headers, uint64_t tenant,
                                       const struct firewall_size *size)
 {
@@ -124,8 +125,8 @@ static void set_options(struct firewall *firewall, const char *path, uint64_t te
     else
         set_address(firewall, path);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, firewall->headers);
-    /* The handshake with another machine goes on in finish(), which has a limit of its own: the
-     * time that a create takes in between is none of it. */
+    /* The handshake with another machine continues in finish(), which has a limit of its own. The
+     * time that a create takes in between does not count. */
     if (!firewall->socket_path)
         curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS_MAX);
 }
@@ -180,7 +181,7 @@ void firewall_close(struct firewall *firewall)
 
 /* --- calls --- */
 
-/* tenant 0: none; body (may be NULL) is taken. */
+/* tenant 0: unknown. Takes body (may be NULL). */
 static void begin_sizing(struct firewall *firewall, const char *method, const char *path,
                          char *body, uint64_t tenant, const struct firewall_size *size)
 {
@@ -196,8 +197,8 @@ static void begin_sizing(struct firewall *firewall, const char *method, const ch
     curl_easy_setopt(firewall->curl, CURLOPT_CUSTOMREQUEST, method);
     curl_multi_add_handle(firewall->multi, firewall->curl);
     firewall->in_hand = true;
-    /* On a socket of this machine the request is written in these steps; elsewhere it is on its
-     * way, and goes on in firewall_end(). */
+    /* On a socket of this machine, these steps write the whole request. To another machine they
+     * only begin, and firewall_end() continues. */
     for (int step = 0; step < 4; step++)
         curl_multi_perform(firewall->multi, &running);
 }
@@ -207,8 +208,8 @@ static void begin(struct firewall *firewall, const char *method, const char *pat
     begin_sizing(firewall, method, path, body, 0, NULL);
 }
 
-/* Until the call is over, or has been waited for long enough; the result of its transfer. The time
- * is counted from here: the answer may lie ready since long ago. */
+/* Wait until the call has ended or the time is over; return the result of its transfer. The time
+ * counts from here, because the caller may come long after the answer. */
 static CURLcode finish(struct firewall *firewall)
 {
     CURLcode result = CURLE_OPERATION_TIMEDOUT;
@@ -226,7 +227,7 @@ static CURLcode finish(struct firewall *firewall)
     return result;
 }
 
-/* The sentence in an error body, bounded and printable. */
+/* Make an error of the sentence in an error body, bounded and printable. */
 static int refused(const struct firewall *firewall, long status, struct error **err)
 {
     json_auto_t *json =

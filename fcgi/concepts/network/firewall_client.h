@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The firewall of a runtime host, called over HTTP through that host's own nginx. One struct
- * firewall is one connection, kept open. A call is begun and ended, so that the caller can do
- * something else while the kernel is told; a new call waits for the one before it.
+ * Call the firewall of a runtime host over HTTP, through that host's own nginx. One struct firewall
+ * is one connection, kept open. A call has a begin and an end, so that the caller can work while
+ * the firewall acts. A new call waits for the previous one.
  *
- * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (not reached, or no whole answer came in time: the
- * call may have had its effect and can be repeated), ERR_RUNTIME_REFUSED (it answered and said no).
+ * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (no connection, or no complete answer in time: the
+ * call may have had its effect and can be repeated), ERR_RUNTIME_REFUSED (the firewall refused the
+ * call).
  */
 #pragma once
 
@@ -17,25 +18,25 @@
 struct firewall;
 
 struct firewall_options {
-    const char *url;              /* http+unix:///path/of/socket or https://host:port; NULL: the */
-    const char *relay_url;        /* relay of the host, if it has one */
-    const char *relay_dir;        /* our credentials for it (http/link.h) */
-    const char *host_name;        /* and whom we ask there */
-    const char *ca_file;          /* who signs its certificate; "": the system's authorities */
-    const char *client_cert_file; /* what we show to https; "": nothing */
+    const char *url;       /* http+unix:///path/of/socket or https://host:port; NULL: the */
+    const char *relay_url; /* relay of the host, if it has one */
+    const char *relay_dir; /* our credentials for it (http/link.h) */
+    const char *host_name; /* and the name of the host there */
+    const char *ca_file;   /* the authority of its certificate; "": the system's authorities */
+    const char *client_cert_file; /* our certificate for https; "": none */
     const char *client_key_file;
 };
 
-/* Whether a URL is of one of the two forms. */
+/* Check that a URL has one of the two forms. */
 bool firewall_url_is_valid(const char *url);
 
-/* Nothing is sent yet. The options are copied. Errors: ERR_CONFIG. */
+/* Prepare a connection; nothing is sent yet. The options are copied. Errors: ERR_CONFIG. */
 int firewall_open(const struct firewall_options *options, struct firewall **firewall,
                   struct error **err);
 void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
-/* Another size for an instance of the host that runs, and volumes; disk_gb 0: its disk stays as it
- * is. The mounts are borrowed until the call is begun. */
+/* A new size, and volumes, for a running instance of the host. disk_gb 0: the disk stays as it is.
+ * The mounts are borrowed until the call has begun. */
 struct firewall_size {
     const char *instance;
     unsigned cpu, memory_mb, disk_gb;
@@ -43,67 +44,73 @@ struct firewall_size {
     unsigned mount_count;
 };
 
-/* Put a policy into force, replacing what stands at its address. is_new: the sandbox has not begun
- * any flow yet, so that none need be looked for. size: what its instance is to have from now on,
- * which the host does beside, if it can; may be NULL. */
+/* Put a policy into force, replacing the policy at its address.
+ *
+ * is_new: the sandbox has no flows yet, so the firewall looks for none. size: the new size of its
+ * instance, which the host sets in the same call if it can; may be NULL. */
 void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new,
                         const struct firewall_size *size);
-/* Remove the policy of a sandbox from an address; none there, or another sandbox's: success. From
- * then on the sandbox reaches nothing, and its host does not reach it. */
+/* Remove the policy of a sandbox from an address. From then on the sandbox reaches nothing, and its
+ * host does not reach it. Success also when the address has no policy, or that of another
+ * sandbox. */
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
-/* The same when nothing is there any more: the next one at the address can be reached. */
+/* Remove the policy after the instance is gone. The next sandbox at the address can then be
+ * reached. */
 void firewall_ended_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id);
 
-/* End the connections between the host and the agent at an address (host/firewall/calls.h). */
+/* Close the open connections between the host and the agent at an address
+ * (host/firewall/calls.h). */
 void firewall_calls_end_begin(struct firewall *firewall, uint32_t address);
 /* End those to one port and to the agent's relay, or, with port 0, to all ports but the agent's. */
 void firewall_previews_end_begin(struct firewall *firewall, uint32_t address, uint16_t port);
 
-/* Whether the call in hand has left for the firewall, which carries it out whether or not anybody
- * waits for it. */
+/* Check whether the running call has reached the firewall, which then completes it even if no
+ * caller waits. */
 bool firewall_told(const struct firewall *firewall);
 
-/* Wait for the call in hand. Also ERR_LEASE_LOST: a newer revision is in force already. */
+/* Wait for the end of the running call. More errors: ERR_LEASE_LOST (a newer revision is in force
+ * already). */
 int firewall_end(struct firewall *firewall, struct error **err);
 
-/* Whether the call that was ended well has given the instance all that it was to have. A host
- * of a version before does not, and none that cannot do it without Incus. */
+/* Check whether the call that succeeded has also set the instance's size and volumes. Hosts of
+ * earlier versions do not, nor do hosts that cannot do it without Incus. */
 bool firewall_sized(const struct firewall *firewall);
 
-/* How long to leave the firewall alone, by how often it has not answered in a row. */
+/* Return how long to wait before the next call, from the number of unanswered calls in a row. */
 unsigned firewall_back_off_ms(const struct firewall *firewall);
 
 struct firewall_policy {
     uint32_t address;
     char sandbox_id[65];
     uint64_t revision;
-    uint64_t denied; /* how much it was refused under any policy since it began */
+    uint64_t denied; /* connections and names refused under all its policies so far */
 };
 
-/* What it has in force; the caller frees. */
+/* List the policies in force; the caller frees. */
 int firewall_list(struct firewall *firewall, struct firewall_policy **policies, size_t *count,
                   struct error **err);
 
-/* The machine that it runs on. */
+/* The machine on which the firewall runs. */
 struct firewall_host {
     unsigned processors;
     uint64_t memory_bytes;
-    uint64_t memory_available_bytes; /* whoever uses the rest; caches count as available */
-    int64_t now_ms;                  /* its clock; 0: a version before does not say */
+    uint64_t memory_available_bytes; /* caches count as available */
+    int64_t now_ms;                  /* its clock; 0: an earlier version without this value */
     uint64_t idle_ms;                /* of all processors since its start; 0: likewise */
 };
 
-/* Not asked of Incus: each GET /1.0/resources of a machine with a network card closes two
- * descriptors twice (6.0, internal/server/resources/network_ethtool.go: a deferred unix.Close()
- * besides the returned one), and the second time it may be anybody's: a pipe that a start waits
- * for, the connection of another request. */
+/* Read the state of the machine. Incus is not used for this. Each GET /1.0/resources of a machine
+ * with a network card closes two descriptors twice (Incus 6.0,
+ * internal/server/resources/network_ethtool.go: a deferred unix.Close() besides the returned one).
+ * The second close may hit a descriptor in use: a pipe that a start waits for, or the connection of
+ * another request. */
 int firewall_host(struct firewall *firewall, struct firewall_host *host, struct error **err);
 
-/* Whether it can have instances given another size without Incus. reason: NULL, or why not; the
- * caller frees. ERR_RUNTIME_REFUSED: it is of a version before, which does not say. */
+/* Check whether the host can resize instances without Incus. *reason: NULL, or why it cannot; the
+ * caller frees. Errors: ERR_RUNTIME_REFUSED (an earlier version without this value). */
 int firewall_sizing(struct firewall *firewall, char **reason, struct error **err);
 
-/* What it refused lately to the sandbox at that address, newest first, as a JSON array: {"at",
- * "kind", "target", "port", "protocol", "count"}. A new reference. */
+/* List the recent denials of the sandbox at that address, newest first, as a JSON array: {"at",
+ * "kind", "target", "port", "protocol", "count"}. *denials is a new reference. */
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,
                      struct error **err);

@@ -76,7 +76,7 @@ static void check_address(const struct policy *policy, const struct protected_ne
         by_default(policy, verdict);
 }
 
-/* What remains open when no entry for names decides. */
+/* The answer when no entry for names decides. */
 static void undecided_name(const struct policy *policy, bool resolves,
                            struct network_verdict *verdict)
 {

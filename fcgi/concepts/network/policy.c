@@ -39,7 +39,7 @@ int policy_add(struct policy *policy, const char *text, enum policy_verdict verd
 
 /* --- deciding --- */
 
-/* Whether the rule decides rather than the one chosen so far (NULL: none). */
+/* Check whether the rule overrides the one chosen so far (NULL: none). */
 static bool overrides(const struct policy_rule *rule, const struct policy_rule *chosen)
 {
     if (!chosen)
@@ -124,7 +124,7 @@ void policy_name_find(const struct policy *policy, const char *name, struct poli
             entry->port, policy_decide_name(policy, name, entry->port).verdict};
     }
     policy_ports_finish(found->any_port.verdict, &found->ports, &found->port_count);
-    /* A port that differs from a denying rest is allowed. */
+    /* A port in the list differs from the rest; where the rest is denied, it is allowed. */
     found->resolves = found->any_port.verdict == POLICY_ALLOW || found->port_count;
 }
 

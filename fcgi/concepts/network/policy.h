@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a sandbox may reach. A policy is a default and rules; the most specific rule that matches
- * decides, as in a routing table (policy_entry_compare()), and where an allow and a deny are
- * equally specific, the deny does. Protected networks come before all of it and are not part of a
- * policy: see network/protected.h.
+ * Network policies: the addresses and names that a sandbox may reach. A policy is a default and
+ * rules. The most specific rule that matches decides, as in a routing table
+ * (policy_entry_compare()). A deny wins against an allow that is equally specific. Protected
+ * networks are checked before all rules and are not part of a policy: see network/protected.h.
  *
- * How names and addresses meet: a sandbox asks for a name and is answered if policy_name_find()
- * says that it resolves. Addresses that were answered for a name that an entry allows are reached
- * by that entry's right, before any network rule. Everything else is decided by
- * policy_decide_address().
+ * Names and addresses: the resolver answers a sandbox's query if policy_name_find() says that the
+ * name resolves. Addresses in answers for a name that an entry allows are then allowed by that
+ * entry, before any network rule. policy_decide_address() decides everything else.
  */
 #pragma once
 
@@ -39,7 +38,7 @@ static inline void policy_autodeinit_(struct policy *policy)
 {
     policy_deinit(policy);
 }
-/* `policy_auto policy = {0};` frees what it holds at the end of its block. */
+/* `policy_auto policy = {0};` frees its contents at the end of its block. */
 #define policy_auto __attribute__((cleanup(policy_autodeinit_))) struct policy
 
 /* Add a rule; the text is parsed, the origin copied. Errors: ERR_INVALID_REQUEST. */
@@ -53,13 +52,15 @@ struct policy_decision {
     const struct policy_rule *rule; /* NULL: the default; lives as long as the policy */
 };
 
-/* What the rules for names say about a connection to that name and port (1 to 65535). rule NULL:
- * none of them matches, the verdict is the default, and the name's addresses decide where there are
- * rules for networks. name: lower case, no last dot. */
+/* Decide a connection to a name and port by the rules for names. name: lower case, no last dot.
+ * port: from 1 to 65535.
+ *
+ * rule NULL: no rule matches and the verdict is the default. Where there are rules for networks,
+ * the name's addresses then decide. */
 struct policy_decision policy_decide_name(const struct policy *policy, const char *name,
                                           uint16_t port);
 
-/* What the rules for networks say about a connection to that address and port. */
+/* Decide a connection to an address and port by the rules for networks. */
 struct policy_decision policy_decide_address(const struct policy *policy,
                                              const struct policy_address *address, uint16_t port);
 
@@ -70,31 +71,31 @@ struct policy_port {
 
 /* A name as the resolver of the sandboxes sees it. */
 struct policy_name {
-    bool listed;                     /* a rule for names matches, with whatever port */
-    bool resolves;                   /* it may be answered: some port is allowed */
-    struct policy_decision any_port; /* what holds for the ports that are not in ports */
-    struct policy_port *ports;       /* by number, only where the verdict is another one */
+    bool listed;                     /* a rule for names matches, with any port */
+    bool resolves;                   /* the resolver may answer: some port is allowed */
+    struct policy_decision any_port; /* the decision for all ports that are not in ports */
+    struct policy_port *ports;       /* by number, only where the verdict differs */
     size_t port_count;
 };
 
-/* The caller ends with policy_name_deinit(). any_port.rule is NULL when no rule without a port
- * matches: such ports are not decided by the name. */
+/* Collect the rules for a name. any_port.rule is NULL when no rule without a port matches: the name
+ * does not decide such ports. The caller ends with policy_name_deinit(). */
 void policy_name_find(const struct policy *policy, const char *name, struct policy_name *found);
 void policy_name_deinit(struct policy_name *found);
 
 /* --- flat form --- */
 
-/* An interval of addresses in which every one is decided alike. */
+/* An interval of addresses that all have the same verdicts. */
 struct policy_range {
     struct policy_address first, last; /* both included */
     enum policy_verdict verdict;       /* of the ports that are not in ports */
-    struct policy_port *ports;         /* by number, only where the verdict is another one */
+    struct policy_port *ports;         /* by number, only where the verdict differs */
     size_t port_count;
 };
 
-/* The rules for networks as sorted, disjoint intervals of one family, neighbours joined where they
- * say the same. What is left out follows the default. The caller ends with policy_ranges_free().
- */
+/* Return the rules for networks as sorted, disjoint intervals of one family; neighbours with the
+ * same verdicts are joined. Addresses outside the intervals follow the default. The caller ends
+ * with policy_ranges_free(). */
 void policy_ranges(const struct policy *policy, enum policy_family family,
                    struct policy_range **ranges, size_t *count);
 void policy_ranges_free(struct policy_range *ranges, size_t count);
@@ -108,9 +109,9 @@ struct policy_wire {
     uint32_t address; /* IPv4, host byte order */
     uint64_t revision;
     struct policy policy;
-    /* A number that stands for the team, by which the firewall shares out; 0: not known. It is no
-     * part of the JSON, but comes in a header, as firewalls of versions before refuse members that
-     * they do not know. */
+    /* A number that stands for the team, by which the firewall divides its resources; 0: unknown.
+     * It travels in a header instead of the JSON, because firewalls of earlier versions refuse
+     * unknown members. */
     uint64_t tenant;
 };
 #define POLICY_TENANT_HEADER "X-Sandlot-Tenant"
@@ -123,16 +124,16 @@ static inline void policy_wire_autodeinit_(struct policy_wire *wire)
 #define policy_wire_auto __attribute__((cleanup(policy_wire_autodeinit_))) struct policy_wire
 
 /*
- * {"sandbox_id": "sbx_…", "address": "10.88.0.7", "revision": 7, "default": "deny",
- *  "rules": [{"entry": "api.example.com:443", "verdict": "allow", "origin": "/allow_out/0"}, …]}
+ * Return the JSON form, a new reference:
  *
- * The caller owns what is returned.
+ *   {"sandbox_id": "sbx_…", "address": "10.88.0.7", "revision": 7, "default": "deny",
+ *    "rules": [{"entry": "api.example.com:443", "verdict": "allow", "origin": "/allow_out/0"}, …]}
  */
 json_t *policy_wire_json(const struct policy_wire *wire);
 
-/* The members of that object, for a route that takes one (http/schema.h). */
+/* The members of the JSON object, for a route that takes one (http/schema.h). */
 extern const struct schema_member policy_wire_members[];
 
-/* The reverse, strict: no member may be missing, unknown or of another type. The caller ends with
+/* Read the JSON form. No member may be missing, unknown or of another type. The caller ends with
  * policy_wire_deinit(). Errors: ERR_INVALID_REQUEST with the field. */
 int policy_wire_read(const json_t *json, struct policy_wire *wire, struct error **err);

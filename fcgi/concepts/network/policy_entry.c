@@ -35,7 +35,7 @@ static bool is_ipv4_mapped(const uint8_t bytes[16])
     return memcmp(bytes, prefix, sizeof prefix) == 0;
 }
 
-/* As it is written, mapped addresses included. */
+/* Read an address as it is written; a mapped address stays mapped. */
 static int parse_literal(const char *text, struct policy_address *address)
 {
     *address = (struct policy_address){.family = strchr(text, ':') ? POLICY_IPV6 : POLICY_IPV4};
@@ -107,7 +107,8 @@ static bool label_is_valid(const char *label, size_t length)
     return true;
 }
 
-/* Clients take what ends in a number for an address (WHATWG URL, "ends in a number"). */
+/* Clients take a name whose last label is a number for an address (WHATWG URL, "ends in a
+ * number"). */
 static bool label_is_number(const char *label, size_t length)
 {
     if (length > 2 && label[0] == '0' && label[1] == 'x')
@@ -202,7 +203,7 @@ static int parse_port(const char *text, struct policy_entry *entry, struct error
     return 0;
 }
 
-/* "[v6]" and what may follow it. */
+/* "[v6]" and the optional port behind it. */
 static int parse_bracketed(const char *text, struct policy_entry *entry, struct error **err)
 {
     const char *end = strchr(text, ']');
@@ -221,7 +222,7 @@ static bool looks_like_ipv4(const char *text)
     return *text && strspn(text, "0123456789./") == strlen(text);
 }
 
-/* What stands before the port, or all of it. */
+/* Read the part before the port. */
 static int parse_target(const char *text, struct policy_entry *entry, struct error **err)
 {
     if (looks_like_ipv4(text))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From rules to intervals. Networks are nested or apart, never crossing, so the networks around an
- * address are a chain. The rules are sorted by where their networks begin, wide before narrow, and
- * swept over once with that chain on a stack.
+ * Turn rules into intervals. Two networks are nested or disjoint, so the networks around an address
+ * form a chain. The rules are sorted by the first address of their network, wide networks first.
+ * One sweep over them keeps the chain on a stack.
  */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "network/policy_range.h"
 
-/* A prefix of each length. */
+/* a prefix of each length */
 #define DEPTH_MAX 129
 
 /* The rules of one network. */
@@ -24,13 +24,13 @@ struct sweep {
     enum policy_family family;
     struct level stack[DEPTH_MAX];
     size_t depth;
-    struct policy_address at; /* everything before it is written */
-    bool done;                /* at would be past the last address */
+    struct policy_address at; /* ranges up to here are written */
+    bool done;                /* the last address of the family is written */
     struct policy_range *ranges;
     size_t count, capacity;
 };
 
-/* The address behind this one; false when there is none in its family. */
+/* Advance to the next address; false when the family has none. */
 static bool address_after(struct policy_address *address)
 {
     for (int i = address->family == POLICY_IPV4 ? 3 : 15; i >= 0; i--)
@@ -49,8 +49,8 @@ static bool address_before(struct policy_address *address)
 
 /* --- verdicts of a chain --- */
 
-/* The verdict of a network's rules for a port (0: those without a port); false when they have
- * none. */
+/* Find the verdict of a network's rules for a port (0: rules without a port); false when it has no
+ * such rule. */
 static bool level_decides(const struct level *level, uint16_t port, enum policy_verdict *verdict)
 {
     bool found = false;
@@ -109,7 +109,7 @@ static bool continues(const struct policy_range *before, const struct policy_ran
            before->verdict == range->verdict && same_ports(before, range);
 }
 
-/* Write what holds from sweep->at to last, and go on behind it. */
+/* Write the verdicts from sweep->at to last, and advance behind last. */
 static void write_up_to(struct sweep *sweep, const struct policy_address *last)
 {
     struct policy_range range = {
@@ -131,7 +131,7 @@ static void write_up_to(struct sweep *sweep, const struct policy_address *last)
     sweep->ranges[sweep->count++] = range;
 }
 
-/* Leave the networks that end before the address; NULL: all of them. */
+/* Leave the networks that end before the address; NULL: all networks. */
 static void leave(struct sweep *sweep, const struct policy_address *address)
 {
     while (sweep->depth) {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* RFC 6890 and its registries; the documentation networks are not routed anywhere and left out. */
+/* RFC 6890 and its registries, without the documentation networks, which no network routes. */
 static const struct {
     const char *network;
     const char *reason;
@@ -185,8 +185,8 @@ static void add(struct policy *policy, const struct protected_network *network,
                                                           xstrdup("")};
 }
 
-/* Whether one of the networks that are never opened holds all of this one, or it holds one of
- * them: what the operator opens must then not stand beside it as the more specific. */
+/* Check whether a network that is never opened contains this one. Otherwise the opened network
+ * would win as the more specific one. */
 static bool is_closed(const struct protected_networks *networks,
                       const struct protected_network *open)
 {
@@ -204,7 +204,8 @@ void protected_ranges(const struct protected_networks *networks, enum policy_fam
     for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
         struct protected_network network = known_network(i);
         bool opened = false;
-        /* Opened as a whole by a wider one: that would lose against it as the less specific. */
+        /* A wider network opens all of this one, but would lose against it as the less specific
+         * one. */
         for (size_t j = 0; j < networks->open_count; j++)
             opened |= networks->open[j].prefix_length <= network.prefix_length &&
                       covers(&networks->open[j], &network.network);

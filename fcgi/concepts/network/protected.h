@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Networks that no sandbox reaches, whatever a policy says. Some the operator may open (private
- * ranges, shared address space, benchmarks); this host, loopback, link-local with its metadata
- * address, multicast and the sandboxes' own ranges he may not. The list follows the special-purpose
- * registries of RFC 6890.
+ * Networks that no sandbox reaches; no policy can change this. The operator may open some: private
+ * ranges, shared address space, benchmarks. Others stay closed: this host, loopback, link-local
+ * with its metadata address, multicast and the sandboxes' own ranges. The list follows the
+ * special-purpose registries of RFC 6890.
  */
 #pragma once
 
@@ -15,37 +15,39 @@
 struct protected_network {
     struct policy_address network;
     uint8_t prefix_length;
-    const char *reason; /* of a closed one; static */
+    const char *reason; /* of a closed network; static */
 };
 
 struct protected_networks {
-    struct protected_network open[PROTECTED_OPEN_MAX]; /* what the operator opens */
+    struct protected_network open[PROTECTED_OPEN_MAX]; /* opened by the operator */
     size_t open_count;
     struct protected_network closed[PROTECTED_CLOSED_MAX]; /* of this deployment, never opened */
     size_t closed_count;
 };
 
 /* Fill open from the setting protected_networks_open: networks, separated by commas or blanks; ""
- * opens nothing. Errors: ERR_CONFIG for what is no network, and for one that meets a network that
- * can never be opened. */
+ * opens nothing. Errors: ERR_CONFIG for text that is not a network, and for a network that overlaps
+ * one that can never be opened. */
 int protected_open(struct protected_networks *networks, const char *text, struct error **err);
 
-/* The same for those who are no sandboxes: whatever is written opens. setting: its name. */
+/* Fill open from another setting, for programs outside sandboxes: every network may be opened.
+ * setting: its name, for errors. */
 int protected_open_any(struct protected_networks *networks, const char *setting, const char *text,
                        struct error **err);
 
 /* Add a network that is never opened: the sandboxes' range, an address of a host. Errors:
- * ERR_CONFIG for what is no network or one too many. */
+ * ERR_CONFIG for text that is not a network, and when there are too many. */
 int protected_close(struct protected_networks *networks, const char *text, struct error **err);
 
-/* The same of an address that this machine has, unless the operator has opened it. */
+/* Add an address of this machine, unless the operator has opened it. Errors as above. */
 int protected_close_own(struct protected_networks *networks, const char *text, struct error **err);
 
-/* Why the address is protected ("private network 10.0.0.0/8"), or NULL when it is not; static. */
+/* Return why the address is protected ("private network 10.0.0.0/8"), or NULL when it is not;
+ * static. */
 const char *protected_reason(const struct protected_networks *networks,
                              const struct policy_address *address);
 
-/* All that is protected in one family as sorted, disjoint intervals (verdict deny, no ports). The
- * caller ends with policy_ranges_free(). */
+/* Return all protected networks of one family as sorted, disjoint intervals (verdict deny, no
+ * ports). The caller ends with policy_ranges_free(). */
 void protected_ranges(const struct protected_networks *networks, enum policy_family family,
                       struct policy_range **ranges, size_t *count);
