@@ -84,7 +84,7 @@ static int add_operations(struct db *db, json_t *status, struct error **err)
     return 0;
 }
 
-/* Sandboxes that are stopped and move are among the operations. */
+/* Moves of stopped sandboxes are operations, and are counted there. */
 static int add_moves(struct db *db, json_t *status, struct error **err)
 {
     struct move_count counts[MOVE_COUNTS_MAX];
@@ -103,9 +103,9 @@ static int add_moves(struct db *db, json_t *status, struct error **err)
 
 /* --- the warm pool --- */
 
-#define DEMAND_MS (15 * 60 * 1000) /* as long as the pool remembers (template/warm_plan.h) */
+#define DEMAND_MS (15 * 60 * 1000) /* as long as the warm pool remembers (template/warm_plan.h) */
 
-/* Why some started cold. */
+/* Return why some creates got no warm instance; "" if all got one. */
 static const char *why_cold(const struct demand *demand)
 {
     if (demand->warm >= demand->creates)
@@ -150,7 +150,7 @@ static int add_events(struct db *db, json_t *status, struct error **err)
     return 0;
 }
 
-/* --- what is wrong, in sentences --- */
+/* --- problems, in sentences --- */
 
 #define LATE_MS 10000
 
@@ -165,7 +165,7 @@ static void problem(json_t *problems, const char *format, ...)
     json_array_append_new(problems, json_string(sentence));
 }
 
-/* What it waits for, of each machine that is to become a host. */
+/* For each machine that is joining: say which step is missing. */
 static int add_join_problems(struct db *db, json_t *problems, struct error **err)
 {
     struct join *joins = NULL;

@@ -23,7 +23,7 @@ DB_STATEMENT(due_statement) = {
     "overview.due", "SELECT COUNT(*) FROM sandboxes WHERE state = 'ready' AND deadline_at_ms < ?",
     true};
 
-/* A create without the pool names its instance after the sandbox. */
+/* A create without a warm instance names its instance after the sandbox. */
 DB_STATEMENT(demands_statement) = {
     "overview.demands",
     "SELECT d.template_slug, d.cpu, d.memory_mb, d.disk_gb, d.n, d.warm, (SELECT COUNT(*)"
