@@ -16,7 +16,7 @@
 struct slot {
     const char *name;
     const char *value;
-    bool is_html; /* ours, and goes in as it is */
+    bool is_html; /* made by this file; inserted without escaping */
 };
 
 static void append_escaped(struct buffer *out, const char *text)
@@ -49,14 +49,14 @@ static void append_slot(struct buffer *out, const char *name, size_t length,
 {
     while (slots->name && (strlen(slots->name) != length || strncmp(slots->name, name, length)))
         slots++;
-    assert(slots->name); /* templates and slots are both ours */
+    assert(slots->name); /* templates and slots both come from this folder */
     if (slots->is_html)
         buffer_append_string(out, slots->value);
     else
         append_escaped(out, slots->value);
 }
 
-/* slots end with one without a name. */
+/* Append the template with its slots filled in. slots ends with a row without a name. */
 static void expand(struct buffer *out, const char *template, const struct slot *slots)
 {
     for (const char *open; (open = strstr(template, "{{")); template = open) {
@@ -141,7 +141,7 @@ static void append_page(struct buffer *out, const struct refusal_html *page, con
     expand(out, page_html, slots);
 }
 
-/* Content-Security-Policy knows an inline style or script by its hash. */
+/* Content-Security-Policy names an inline style or script by its hash. */
 static void hash_source(const char *text, char out[HASH_TEXT])
 {
     unsigned char hash[crypto_hash_sha256_BYTES];
@@ -149,8 +149,8 @@ static void hash_source(const char *text, char out[HASH_TEXT])
     sodium_bin2base64(out, HASH_TEXT, hash, sizeof hash, sodium_base64_VARIANT_ORIGINAL);
 }
 
-/* Who embeds previews in a frame of theirs shows these pages there too, so frame-ancestors is left
- * open: nothing on a page can be clicked. */
+/* Sites that show previews in a frame show these pages there too, so frame-ancestors is left open.
+ * It is safe: nothing on a page can be clicked. */
 static char *policy(bool waits)
 {
     char style[HASH_TEXT], script[HASH_TEXT];

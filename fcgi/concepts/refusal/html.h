@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a person meets in a browser instead of a preview: one self-contained page, whose layout is
- * page.html with page.css, and page.js where it waits for a server to come up.
+ * The page that a browser shows when a preview cannot be served. It is self-contained: page.html
+ * with page.css, and page.js when it waits for a server to start.
  */
 #pragma once
 
@@ -11,21 +11,24 @@
 struct refusal_html {
     enum refusal_reason reason;
     int status;
-    bool waits;           /* asks by itself until a server listens, and loads the address again */
+    bool waits;           /* its script asks until a server listens, then loads the address again */
     const char *base_url; /* of the API */
-    const char *host;     /* as the client sent it; anything */
-    const char *port;     /* as the client sent it; anything */
+    const char *host;     /* from the client: any text */
+    const char *port;     /* from the client: any text */
     const char *request_id;
 };
 
-/* Answer with the page and the headers that keep it to itself. Everything that is not ours is
- * escaped. */
+/* Answer with the page and with headers that let it load nothing from elsewhere. All texts of
+ * clients are escaped. */
 void refusal_html_answer(const struct refusal_html *page, struct http_response *response);
 
-/* Parts of such a page for who serves it without us (nginx, when the gate is not asked or does not
- * answer): the page as text, owned by the caller, with style in the place of the style sheet; that
- * style sheet; and the Content-Security-Policy of a page that does not wait, owned by the caller.
- */
+/* Return the parts of such a page. nginx serves them when it does not ask the gate, or gets no
+ * answer.
+ *
+ * - refusal_html_text(): the page with `style` instead of the style sheet; the caller frees it.
+ * - refusal_html_style(): the style sheet; static.
+ * - refusal_html_policy(): Content-Security-Policy of pages that do not wait; the caller frees
+ * it. */
 char *refusal_html_text(const struct refusal_html *page, const char *style);
 const char *refusal_html_style(void);
 char *refusal_html_policy(void);

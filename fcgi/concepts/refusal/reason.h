@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why a request does not get to a sandbox: the table of reasons.def. A reason travels between gate
- * and nginx by its name; what a client sees of it is a status with a JSON body, or a page.
+ * Reasons why a request does not get to a sandbox: the table of reasons.def. Gate and nginx pass a
+ * reason on by its name. The client sees a status with a JSON body, or a page.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum refusal_reason {
 };
 
 const char *refusal_reason_name(enum refusal_reason reason);
-/* 0, or -1 when name is none. */
+/* Return 0, or -1 when no reason has this name. */
 int refusal_reason_parse(const char *name, enum refusal_reason *reason);
 int refusal_reason_status(enum refusal_reason reason, bool is_preview);
 const char *refusal_reason_code(enum refusal_reason reason);
@@ -23,8 +23,8 @@ const char *refusal_reason_sentence(enum refusal_reason reason);
 
 /* The texts of a reason's page: HTML with {{base_url}} and {{port}} to fill in. */
 struct refusal_reason_page {
-    const char *title; /* "": this reason has none */
-    const char *lead;  /* what is the matter */
-    const char *step;  /* what to do */
+    const char *title; /* "": this reason has no page */
+    const char *lead;  /* the problem */
+    const char *step;  /* how the reader can solve it */
 };
 const struct refusal_reason_page *refusal_reason_page(enum refusal_reason reason);
