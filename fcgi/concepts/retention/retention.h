@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows of what has ended stay for a while, for whoever asks what it was: sandboxes that are
- * destroyed, operations that are over, checkpoints, volumes and template versions that are deleted,
- * API keys and SSH keys that are revoked. Usage is not among them: invoices are made from it.
+ * Delete the rows of objects that ended long ago: destroyed sandboxes, finished operations, deleted
+ * checkpoints, volumes and template versions, revoked API keys and SSH keys. Until then clients can
+ * still look them up. Rows of usage stay, because invoices are made from them.
  *
- * The oldest rows go early where a team has many, so that no team fills the database.
+ * Where a team has many such rows, the oldest ones are deleted earlier, so that no team fills the
+ * database.
  */
 #pragma once
 
@@ -13,14 +14,15 @@
 
 #include "db/db.h"
 
-/* Rows of one kind that are removed at once. */
+/* Rows of one kind that one call deletes at most. */
 #define RETENTION_BATCH 500
 
-/* Ended rows of one kind that are kept of a team: sandboxes, checkpoints, volumes, template
- * versions. Operations: of a sandbox. */
+/* Ended rows of one kind that a team keeps: sandboxes, checkpoints, volumes, template versions. For
+ * operations the bound is per sandbox. */
 #define RETENTION_TEAM_MAX       10000
 #define RETENTION_OPERATIONS_MAX 100
 
-/* Remove rows of what ended before ended_before_ms and was made before that, and rows beyond the
- * bounds, RETENTION_BATCH of each kind (of a team) at most. *more: such rows may be left. */
+/* Delete rows that were created and have ended before ended_before_ms, and the oldest rows beyond
+ * the bounds above. One call deletes at most RETENTION_BATCH rows of each kind; for the bounds, of
+ * each kind and team. *more: such rows may be left. */
 int retention_remove(struct db *db, int64_t ended_before_ms, bool *more, struct error **err);

@@ -4,15 +4,16 @@
 #include "base/mem.h"
 #include "base/ulid.h"
 
-/* By identifiers, which begin with the time at which something was made: what is young is not even
- * read. What is old and ended lately is read again each time; that is little. */
+/* Identifiers begin with the time of creation, so the statement does not even read young rows. It
+ * reads old rows that ended lately again each time; there are few. */
 DB_STATEMENT(operations_statement) = {
     "retention.operations",
     "DELETE FROM operations WHERE id < ? AND state <> 'running' AND finished_at_ms < ?"
     " ORDER BY id LIMIT ?",
     false};
-/* deadline_at_ms IS NULL, as in all of them: the index goes on in the order of identifiers. What
- * hangs on a sandbox goes with it. */
+/* All destroyed sandboxes have deadline_at_ms NULL. With this condition the index continues in the
+ * order of identifiers. The database deletes the rows that refer to a sandbox (ON DELETE
+ * CASCADE). */
 DB_STATEMENT(sandboxes_statement) = {
     "retention.sandboxes",
     "SELECT id FROM sandboxes FORCE INDEX (sandboxes_deadline)"
@@ -57,7 +58,7 @@ DB_STATEMENT(keys_statement) = {
     "DELETE FROM api_keys WHERE id >= ? AND id < ? AND revoked_at_ms < ? ORDER BY id LIMIT ?",
     false};
 
-/* floor: what was made from then on is not meant. */
+/* floor: rows created from then on stay. */
 static int remove_rows(struct db *db, const struct db_statement *statement, struct db_value floor,
                        int64_t ended_before_ms, bool *more, struct error **err)
 {
@@ -111,7 +112,7 @@ static int remove_listed(struct db *db, const struct db_statement *statement, co
     return 0;
 }
 
-/* Revoked keys of one kind: API keys or SSH keys. */
+/* Delete revoked keys of one kind: API keys or SSH keys. */
 static int remove_keys(struct db *db, const char *prefix, int64_t ended_before_ms, bool *more,
                        struct error **err)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows of what has ended, beyond those that a team or a sandbox keeps: the oldest ones go early. */
+/* Delete the oldest ended rows of teams and sandboxes that have more than they may keep. */
 #include "retention/retention_row.h"
 
-/* Rows of one kind. holder: a team, or a sandbox. Identifiers begin with the time of the making. */
+/* Rows of one kind. holder: a team, or a sandbox. Identifiers begin with the time of creation. */
 struct kind {
-    struct db_statement
-        crowded;               /* holders with more rows than so many, RETENTION_HOLDERS at most */
-    struct db_statement bound; /* the newest row of a holder that goes: behind so many */
-    struct db_statement removal; /* of a holder's rows up to that one, RETENTION_BATCH at most */
+    struct db_statement crowded; /* holders with more than `kept` rows, RETENTION_HOLDERS at most */
+    struct db_statement bound;   /* the newest row of a holder beyond `kept` */
+    struct db_statement removal; /* a holder's rows up to that one, RETENTION_BATCH at most */
     unsigned kept;
 };
 
@@ -30,8 +29,8 @@ static const struct kind sandboxes = {
                 true},
     .kept = RETENTION_TEAM_MAX,
 };
-/* The index has the states in between; a version that a row names, and the last one of a template
- * that can get more, stay. */
+/* The indexes lead to versions of all states, not only of deleted ones. A version to which a row
+ * refers stays, and so does the last version of a template that can get more. */
 #define VERSIONS_OF                                                                        \
     " FROM templates t JOIN template_versions v ON v.template_id = t.id WHERE t.owner = ?" \
     " AND v.state = 'deleted'"
@@ -91,7 +90,7 @@ static const struct kind others[] = {
 DB_STATEMENTS(statements) = {STATEMENTS(sandboxes), STATEMENTS(versions), STATEMENTS(others[0]),
                              STATEMENTS(others[1]), STATEMENTS(others[2])};
 
-/* *gone: how many rows of one holder. */
+/* *gone: the number of deleted rows of this holder. */
 static int remove_of(struct db *db, const struct kind *kind, retention_remove_listed *remove,
                      const char *holder, uint64_t *gone, struct error **err)
 {
