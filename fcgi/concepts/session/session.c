@@ -129,7 +129,7 @@ bool session_any(const struct keyring *ring, const char *sandbox_id, uint32_t ep
             any_of_key(ring, (uint16_t)(newest - 1), sandbox_id, epoch, ttl_s, matches, context));
 }
 
-/* What a genuine token says; false when this version is none of ours. */
+/* Return the contents of a genuine token in *claim; false when its version is unknown. */
 static bool read_claim(unsigned char version, const struct body *body, struct session_claim *claim)
 {
     uint64_t ends = be_get(body->ends, sizeof body->ends);
