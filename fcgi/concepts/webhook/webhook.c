@@ -37,7 +37,7 @@ static bool has_part(CURLU *parsed, CURLUPart part)
     return has;
 }
 
-/* A mail server reads a request as lines of its own language. */
+/* A mail server would read a request as commands of its own protocol. */
 static bool is_mail_port(const char *url)
 {
     CURLU *parsed = curl_url();

@@ -14,7 +14,7 @@
 #define ENABLED_MAX     100000
 #define PURGE_BATCH     1000
 #define PURGE_WEBHOOKS  1000
-#define DELETED_KEPT_MS (48LL * 3600 * 1000) /* longer than answers to an Idempotency-Key */
+#define DELETED_KEPT_MS (48LL * 3600 * 1000) /* longer than answers to Idempotency-Keys */
 
 #define WEBHOOK_COLUMNS                                                                        \
     "w.id, w.team_id, t.slug, w.url, w.kinds, w.enabled, w.cursor_id, w.old_secret_until_ms, " \
@@ -134,7 +134,7 @@ DB_STATEMENT(dead_statement) = {"webhook.dead",
 
 /* --- secrets --- */
 
-/* A fresh one as text, and sealed for its row. */
+/* Make a secret: as text, and sealed for its row. */
 static int new_secret(const struct keyring *ring, const char *id, char text[WEBHOOK_SECRET_SIZE],
                       struct buffer *sealed, struct error **err)
 {

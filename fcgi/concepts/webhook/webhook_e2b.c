@@ -41,7 +41,7 @@ const char *webhook_e2b_type(enum event_kind kind)
     return NULL;
 }
 
-/* Whatever has become of it. */
+/* Read the sandbox in any state. A missing row leaves *sandbox empty. */
 static int find_sandbox(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
 {
     error_auto missing = NULL;
@@ -57,7 +57,7 @@ static json_t *metadata_of(const struct sandbox *sandbox)
     return metadata ? metadata : json_object();
 }
 
-/* What the event says beside the sandbox as it is now. */
+/* Return the event's data: the sandbox's present metadata, and for an update its new deadline. */
 static json_t *data_of(const struct event *event, const struct sandbox *sandbox)
 {
     json_auto_t *own = event->data ? json_loads(event->data, 0, NULL) : NULL;
@@ -94,7 +94,7 @@ int webhook_e2b_body(struct db *db, const struct event *event, char **body, stru
     *body = json_dumps(json, JSON_COMPACT);
     if (strlen(*body) <= WEBHOOK_BODY_MAX)
         return 0;
-    /* Who wants long metadata asks for the sandbox. */
+    /* Long metadata is left out; a client can read it from the sandbox. */
     free(*body);
     json_object_set_new(json, "eventData", json_pack("{s:{}}", "sandbox_metadata"));
     *body = json_dumps(json, JSON_COMPACT);

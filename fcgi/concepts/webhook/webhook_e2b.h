@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events as clients of E2B know them: those of a sandbox's life under other names, about the
- * sandbox as it is now. A webhook of theirs is told them in that form, with a signature that is
- * SHA-256 of the secret and the body.
+ * Events in the form that clients of E2B know: the events of a sandbox's life under other names,
+ * with the sandbox's present data. A webhook of the form WEBHOOK_E2B gets these, signed with
+ * SHA-256 over secret and body.
  */
 #pragma once
 
@@ -13,17 +13,18 @@
 
 /* "sandbox.lifecycle.created" and so on. */
 extern const char *const webhook_e2b_types[WEBHOOK_E2B_TYPES];
-/* Add which of ours mean one of these. */
+/* Add to the filter the kinds of events that have this E2B type. */
 void webhook_e2b_kinds(const char *type, struct event_filter *filter);
-/* The type that tells of a kind, or NULL. */
+/* Return the E2B type of a kind, or NULL. */
 const char *webhook_e2b_type(enum event_kind kind);
 
-/* Errors: those of the database; a sandbox whose row is gone is none. */
+/* Return the event as a JSON object, a new reference. A sandbox whose row is gone is not an error.
+ * Errors: those of the database. */
 int webhook_e2b_event(struct db *db, const struct event *event, json_t **json, struct error **err);
 
-/* The body that is sent; the caller's. Errors as above. */
+/* Return the body to send; the caller frees it. Errors as above. */
 int webhook_e2b_body(struct db *db, const struct event *event, char **body, struct error **err);
 
-/* By the newest of the secrets. */
+/* Sign the body with the newest secret. */
 void webhook_e2b_sign(const struct webhook_secrets *secrets, const char *body,
                       char signature[WEBHOOK_E2B_SIGNATURE_SIZE]);
