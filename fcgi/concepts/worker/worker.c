@@ -16,7 +16,7 @@
 #include "front/front.h"
 #include "network/protected.h"
 
-/* Who cannot count serves all the same. */
+/* A process without counters serves all the same. */
 static void open_counters(const struct settings *settings)
 {
     error_auto err = NULL;
@@ -25,7 +25,7 @@ static void open_counters(const struct settings *settings)
                     LOG_ERROR(err));
 }
 
-/* Machines that were cloned have one name; what is of one start has one boot id. */
+/* Cloned machines have the same name; the boot id differs for each start of each machine. */
 static void name_owner(char owner[LEASE_OWNER_SIZE], const char *program)
 {
     struct utsname host;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a worker process stands on: settings, database, key ring and the runtimes of the hosts. One
- * a process; it is not shared between processes, because its connections are not.
+ * The state of one worker process: settings, database, key ring and the runtimes of the hosts.
+ * Processes do not share it, because they cannot share its connections.
  */
 #pragma once
 
@@ -16,12 +16,12 @@ struct worker {
     struct db *db;
     struct keyring *ring;
     struct runtimes *runtimes;
-    char lease_owner[LEASE_OWNER_SIZE]; /* who we are in leases: program, host, process */
+    char lease_owner[LEASE_OWNER_SIZE]; /* its name in leases: program, host, boot, process */
 };
 
-/* Load the key ring, connect to the database, check its schema and the statements that this program
- * uses. program names it in leases and logs. Errors: ERR_CONFIG, ERR_DATABASE…; then nothing is
- * left open. */
+/* Load the key ring, connect to the database, check its schema and prepare the statements of this
+ * program once. program: its name in leases and logs. On an error nothing stays open. Errors:
+ * ERR_CONFIG, ERR_DB_UNAVAILABLE and the others of the database. */
 int worker_open(const struct settings *settings, const char *program, struct worker *worker,
                 struct error **err);
 void worker_close(struct worker *worker);
