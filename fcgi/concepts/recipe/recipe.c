@@ -32,7 +32,7 @@ static const struct schema_member step_members[] = {
     {.name = NULL}};
 const struct schema_member recipe_step_item = {.type = SCHEMA_OBJECT, .members = step_members};
 
-/* What a type needs, and what it may have. */
+/* The members that a type needs, and those that it may have. */
 static const struct {
     const char *type;
     const char *needed[4], *allowed[3];
@@ -75,7 +75,7 @@ static int check_members(const json_t *step, size_t at, struct error **err)
     return 0;
 }
 
-/* Names of users, and user:group where something is to belong to them. */
+/* Check the name of a user, or with_group also user:group. */
 static bool is_user(const char *text, bool with_group)
 {
     static const char letters[] =
@@ -92,7 +92,7 @@ static bool is_mode(const char *text)
     return digits >= 3 && !text[digits];
 }
 
-/* Below the folder that the archive was made in. */
+/* Check that the path stays inside the folder of which the archive was made. */
 static bool is_inside(const char *path)
 {
     for (const char *at = path;; at++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Template versions that are built from another one by steps. A dispatcher makes a sandbox of the
- * team from the base, lets the steps run in it one after the other, and hands its disk to whoever
- * builds versions (template/template_build.h); then it removes the sandbox. The sandbox is one like
- * any other: it counts in the team's quota and has the network of the deployment's class.
+ * team from the base, and runs the steps in it one after the other. Then it builds the version from
+ * the sandbox's disk (template/template_build.h) and deletes the sandbox. This sandbox is like any
+ * other: it counts in the team's quota and has the network of the deployment's class.
  *
  * A recipe is an object of JSON:
  *
@@ -15,9 +15,9 @@
  *              {"type": "user", "user": "user"}],
  *    "start_command": "…", "ready_command": "…"}
  *
- * With expand, values may name variables (recipe_expand.h). What env, workdir and user say holds
- * for the steps after them and for the sandboxes that are made from the version; the start command
- * runs in each of them.
+ * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
+ * hold for the steps after them, and for the sandboxes that are made from the version. The start
+ * command runs in each of these sandboxes.
  */
 #pragma once
 
@@ -29,7 +29,7 @@
 
 #define RECIPE_STEPS_MAX    200
 #define RECIPE_UNFINISHED   20      /* of a team */
-#define RECIPE_WAIT_MS      3600000 /* for the steps of one, in whose place nothing else waits */
+#define RECIPE_WAIT_MS      3600000 /* how long a version waits for its steps */
 #define RECIPE_TIME_MAX_S   3600    /* for all steps together */
 #define RECIPE_COMMAND_MAX  65536
 #define RECIPE_PATH_MAX     4096
@@ -37,7 +37,7 @@
 
 enum recipe_state { RECIPE_WAITING, RECIPE_RUNNING, RECIPE_COPYING, RECIPE_DONE };
 
-/* Members of a body that say a recipe. */
+/* The members of a request body that has a recipe. */
 #define RECIPE_MEMBERS                                                                           \
     {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &recipe_step_item}, \
         {.name = "start_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
@@ -51,24 +51,24 @@ struct recipe_owner {
     const json_t *tags;
 };
 
-/* Whether the steps of a recipe that has passed its schema have what their types need and nothing
- * else, and the files that they name are there. Errors: ERR_INVALID_REQUEST with the field. */
+/* Check a recipe that has passed its schema. Each step must have the members that its type needs
+ * and no others, and its files must exist. Errors: ERR_INVALID_REQUEST with the field. */
 int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struct error **err);
 
-/* Whether a list of strings can be given as tags; NULL: none. field: of the errors. Errors:
+/* Check that a list of strings can be used as tags; NULL: none. field: for the errors. Errors:
  * ERR_INVALID_REQUEST. */
 int recipe_check_tags(const json_t *tags, const char *field, struct error **err);
 
-/* Inside the transaction that inserts the version (template_request.claim): its steps follow, and
- * it gets these tags (NULL: none) when it is built. Errors: ERR_SANDBOX_QUOTA_EXCEEDED
- * (RECIPE_UNFINISHED). */
+/* Open a recipe inside the transaction that inserts the version (template_request.claim). Its steps
+ * follow with recipe_begin(). The finished version gets these tags (NULL: none). Errors:
+ * ERR_BUILD_QUOTA_EXCEEDED (RECIPE_UNFINISHED). */
 int recipe_open(struct db *db, const char *version_id, const struct recipe_owner *owner,
                 struct error **err);
 
-/* Nobody will say them: the version fails, for that reason. */
+/* Fail the version for this reason, because its steps will never come. */
 int recipe_give_up(struct db *db, const char *version_id, const char *failure, struct error **err);
 
-/* What to do, checked: base: a version that the team sees; network: the policy of the sandbox. */
+/* A checked recipe. base: a version that the team may use. network: the policy of the sandbox. */
 struct recipe_order {
     const char *version_id;
     const struct template_version *base;
@@ -76,20 +76,20 @@ struct recipe_order {
     const char *network;
 };
 
-/* Let the first dispatcher begin; inside a transaction. Errors: ERR_NOT_FOUND (no version waits for
- * its steps by this id). */
+/* Let the first dispatcher begin; inside a transaction. Errors: ERR_NOT_FOUND (no version with this
+ * id waits for its steps). */
 int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
                  struct error **err);
 
-/* How one goes, for who asks. */
+/* The progress of a recipe, for the API. */
 struct recipe_status {
     enum recipe_state state;
     char failed_step[16]; /* "": none */
     char failure[RECIPE_FAILURE_SIZE];
 };
-/* *found false: the version has no recipe. */
+/* Read the progress. *found false: the version has no recipe. */
 int recipe_status_get(struct db *db, const char *version_id, struct recipe_status *status,
                       bool *found, struct error **err);
 
-/* For the dispatcher: go on with one, for a few seconds at most. *worked: there was one. */
+/* For the dispatcher: continue one recipe, for a few seconds at most. *worked: there was one. */
 int recipe_next(struct worker *worker, bool *worked, struct error **err);

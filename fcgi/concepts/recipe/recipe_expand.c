@@ -30,8 +30,8 @@ static const char *value_of(const json_t *envs, const char *name, size_t length)
     return value ? value : "";
 }
 
-/* The length of a word up to the brace that ends it, which is not among those inside; 0 with *ends
- * false: there is none. */
+/* Return the length of a word up to the brace that ends it; braces inside do not count. 0 with
+ * *ends false: the word has no end. */
 static size_t word_length(const char *text, bool *ends)
 {
     unsigned open = 0;
@@ -49,7 +49,7 @@ static size_t word_length(const char *text, bool *ends)
 static void expand(const char *text, size_t size, const json_t *envs, unsigned depth,
                    struct buffer *out);
 
-/* At "${"; the length of what it has taken, or 0 when this is no variable. */
+/* Expand at "${"; return how many bytes were used, or 0 when this is not a variable. */
 static size_t expand_braced(const char *text, const json_t *envs, unsigned depth,
                             struct buffer *out)
 {
@@ -76,7 +76,7 @@ static size_t expand_braced(const char *text, const json_t *envs, unsigned depth
     return (size_t)(rest + 2 + word + 1 - text);
 }
 
-/* At a dollar sign; likewise. */
+/* Expand at a dollar sign; returns the same. */
 static size_t expand_one(const char *text, const json_t *envs, unsigned depth, struct buffer *out)
 {
     if (text[1] == '{')

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Archives (tar, gzip or not) that steps of recipes copy from. A client names one by the hash that
- * it has made of its files, which is a name and nothing more: it means something to its team alone.
- * They are kept for a day after they were last asked for.
+ * Archives (tar, gzip or not) for the steps of recipes that copy files. A client names an archive
+ * by the hash of its files. The service uses the hash only as a name, and each team has its own
+ * names. An archive is deleted a day after its last use.
  */
 #pragma once
 
@@ -25,24 +25,26 @@ struct recipe_file {
     bool is_whole;
 };
 
-/* 32 to 64 lower-case hexadecimal digits. */
+/* Check for 32 to 64 lower-case hexadecimal digits. */
 bool recipe_hash_is_valid(const char *hash);
 
-/* The newest whole one of that hash, which counts as asked for. *found. */
+/* Find the newest complete archive with this hash. This counts as a use. *found: whether there is
+ * one. */
 int recipe_file_find(struct db *db, const char *team_id, const char *hash, struct recipe_file *file,
                      bool *found, struct error **err);
 
-/* One that is to be written later: made, or the one that waits already. Errors:
- * ERR_SANDBOX_QUOTA_EXCEEDED. */
+/* Create an archive that will be written later, or find the one that waits already. Errors:
+ * ERR_BUILD_QUOTA_EXCEEDED. */
 int recipe_file_expect(struct db *db, const char *team_id, const char *hash,
                        struct recipe_file *file, struct error **err);
 
-/* One by its id. Errors: ERR_NOT_FOUND. */
+/* Read an archive's record by its id. Errors: ERR_NOT_FOUND. */
 int recipe_file_get(struct db *db, const char *id, struct recipe_file *file, struct error **err);
 
-/* Write it: read() gives the bytes, size in all; 0 at their end, -1 when they broke off. What had
- * that hash before goes. Errors: ERR_BODY_TOO_LARGE, ERR_SANDBOX_QUOTA_EXCEEDED,
- * ERR_INVALID_REQUEST (it is written already, or broke off). */
+/* Write an archive. read() returns bytes, size in all; 0 at their end, -1 when the upload broke
+ * off. An older archive with the same hash is deleted. Errors: ERR_BODY_TOO_LARGE,
+ * ERR_BUILD_QUOTA_EXCEEDED, ERR_INVALID_REQUEST (it is written already, or the upload broke off),
+ * ERR_NOT_FOUND (deleted meanwhile). */
 struct recipe_upload {
     int64_t size;
     long (*read)(void *context, char *data, size_t size);
@@ -51,9 +53,10 @@ struct recipe_upload {
 int recipe_file_write(struct db *db, struct recipe_file *file, const struct recipe_upload *upload,
                       struct error **err);
 
-/* Part number of one, from 0, into an empty buffer; no bytes behind the last. */
+/* Read a part of an archive, by its number from 0, into an empty buffer; no bytes behind the last
+ * part. */
 int recipe_file_read(struct db *db, const char *id, unsigned number, struct buffer *part,
                      struct error **err);
 
-/* Remove those that nobody has asked for lately, a few at once. */
+/* Delete archives that were not used for a day, a few at once. */
 int recipe_files_purge(struct db *db, struct error **err);

@@ -28,7 +28,7 @@ DB_STATEMENT(sum_statement) = {
 DB_STATEMENT(insert_statement) = {
     "recipe_file.insert",
     "INSERT INTO recipe_files (id, team_id, hash, used_at_ms) VALUES (?, ?, ?, ?)", false};
-/* Nobody else writes it from then on. */
+/* From then on, only this caller writes the archive. */
 DB_STATEMENT(claim_statement) = {
     "recipe_file.claim",
     "UPDATE recipe_files SET size = ?, used_at_ms = ? WHERE id = ? AND is_whole = 0 AND size = 0",
@@ -93,7 +93,7 @@ int recipe_file_get(struct db *db, const char *id, struct recipe_file *file, str
 
 /* --- making and writing --- */
 
-/* With the team's row locked, so that the sum holds. */
+/* With the team's row locked, so that the sum stays valid. */
 static int check_room(struct db *db, const char *team_id, int64_t size, struct error **err)
 {
     struct plan plan;
@@ -160,7 +160,7 @@ static int claim_body(struct db *db, void *context, struct error **err)
                                "Something was written there already; ask for a new link.");
 }
 
-/* A whole part, or what is left. */
+/* Read a whole part, or the rest of the archive. */
 static int fill(const struct recipe_upload *upload, char *part, size_t wanted, struct error **err)
 {
     size_t have = 0;

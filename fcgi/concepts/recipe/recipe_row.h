@@ -14,37 +14,38 @@ struct recipe_row {
     char user_id[ID_SIZE];
     enum recipe_state state;
     char sandbox_id[ID_SIZE]; /* "": none yet */
-    unsigned step;            /* how many are over */
-    bool begun;               /* the next one runs */
-    uint64_t output_at;       /* bytes that were read of what it writes */
+    unsigned step;            /* how many steps have finished */
+    bool begun;               /* the next step has started */
+    uint64_t output_at;       /* bytes that were read of its output */
     unsigned attempts;
-    json_t *tags;                      /* owned by whoever has taken it */
+    json_t *tags;                      /* owned by the caller that has taken the row */
     char failure[RECIPE_FAILURE_SIZE]; /* of recipe_give_up() */
 };
 
-/* Take one that is due, for lease_s; version_id "": none. sealed: what recipe_begin() has sealed.
- * In a transaction of its own. */
+/* Take a recipe that is due, for lease_s; version_id "": none. sealed: the bytes that
+ * recipe_begin() has sealed. This is a transaction of its own. */
 int recipe_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,
                     struct recipe_row *row, struct buffer *sealed, struct error **err);
+/* Begin to keep the lease of a recipe that was taken, or release the recipe for delay_ms. */
 void recipe_row_keep(struct db *db, const struct recipe_row *row, const char *lease_owner,
                      uint64_t lease_s, struct lease *lease);
 int recipe_row_defer(struct db *db, const struct recipe_row *row, const char *lease_owner,
                      uint64_t delay_ms, struct error **err);
 
-/* Inside the transaction that makes its sandbox. Errors: ERR_LEASE_LOST. */
+/* Record the sandbox, inside the transaction that creates it. Errors: ERR_LEASE_LOST. */
 int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *lease_owner,
                            const char *sandbox_id, struct error **err);
 /* Write step, begun and output_at. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);
-/* The steps are over: the version is copied from that instance. Errors: ERR_LEASE_LOST,
+/* End the steps: the version is then copied from that instance. Errors: ERR_LEASE_LOST,
  * ERR_NOT_FOUND. */
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
                          uint32_t host_id, const char *instance_name, struct error **err);
-/* Nothing of it is left to do. failed_step NULL: it did not fail here. */
+/* End the recipe, after its sandbox is gone. No effect when the lease is lost. */
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
                     struct error **err);
-/* The steps cannot go on: the version has failed, and the sandbox is still to be removed. Errors:
+/* Fail the version because a step failed. The sandbox is still to be deleted. Errors:
  * ERR_LEASE_LOST, ERR_NOT_FOUND. */
 int recipe_row_fail(struct db *db, const struct recipe_row *row, const char *lease_owner,
                     const char *failed_step, const char *failure, struct error **err);

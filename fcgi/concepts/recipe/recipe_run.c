@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Going on with recipes. The steps run by themselves inside the sandbox: a dispatcher begins one,
- * looks at it now and then, and writes down how far it is, so that any other can go on. Each turn
- * is short, and those of several teams alternate.
+ * Continue recipes. The steps run by themselves inside the sandbox. A dispatcher starts a step,
+ * looks at it now and then, and records the progress, so that any other dispatcher can continue.
+ * Each turn is short, and teams take turns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@
 #include "template/template_row.h"
 #include "template/template_tag.h"
 
-#define TURN_MS       2500  /* of one that goes on quickly */
-#define TURN_MOST_MS  10000 /* of any, whatever its agent does */
-#define LOOK_MS       60    /* at a step that has just begun */
+#define TURN_MS       2500  /* of a recipe whose steps are quick */
+#define TURN_MOST_MS  10000 /* of any recipe, also with a slow agent */
+#define LOOK_MS       60    /* at a step that has just started */
 #define DEFER_MS      400
 #define LATER_MS      2000
-#define SILENT_MS     30000 /* after an agent that did not answer: looks at others come in between */
+#define SILENT_MS     30000 /* after an agent did not answer; other recipes continue meanwhile */
 #define ATTEMPTS_MOST 20    /* to make the sandbox */
 
 struct running {
@@ -34,7 +34,7 @@ struct running {
     struct recipe_row row;
     struct lease lease;
     struct template_version version;
-    json_t *whole; /* what recipe_begin() has sealed */
+    json_t *whole; /* the contents that recipe_begin() has sealed */
     struct sandbox sandbox;
 };
 
@@ -43,7 +43,7 @@ static const char *owner(const struct running *running)
     return running->worker->lease_owner;
 }
 
-/* What nobody can write down is no reason to stop. */
+/* Add a line to the build log. The build continues when this fails. */
 static void say(const struct running *running, const char *line)
 {
     error_auto ignored = NULL;
@@ -56,7 +56,7 @@ static int defer(struct running *running, unsigned ms, struct error **err)
     return recipe_row_defer(running->worker->db, &running->row, owner(running), ms, err);
 }
 
-/* step -1: before the first. */
+/* step -1: before the first step. */
 static int fail(struct running *running, const struct recipe_place *place, int step,
                 const char *failure, struct error **err)
 {
@@ -118,7 +118,7 @@ static int make_sandbox(struct running *running, struct error **err)
     return sandbox_create(worker, &request, &running->sandbox, err);
 }
 
-/* It does not fail for what passes. */
+/* Make the sandbox. The recipe does not fail for a temporary cause. */
 static int begin(struct running *running, struct error **err)
 {
     error_auto failure = NULL;
@@ -134,7 +134,7 @@ static int begin(struct running *running, struct error **err)
     return fail(running, NULL, -1, failure->message, err);
 }
 
-/* *there false: it was dealt with. */
+/* Find the sandbox of the recipe. *there false: its absence was dealt with. */
 static int find_sandbox(struct running *running, bool *there, struct error **err)
 {
     error_auto missing = NULL;
@@ -210,7 +210,7 @@ static int hand_over(struct running *running, struct recipe_place *place, struct
                                 running->sandbox.host_id, running->sandbox.instance_name, err);
 }
 
-/* *later: it must be begun again in the next turn. */
+/* Start the next step. *later: start it again in the next turn. */
 static int begin_step(struct running *running, struct recipe_place *place, bool *later,
                       struct error **err)
 {
@@ -227,7 +227,8 @@ static int begin_step(struct running *running, struct recipe_place *place, bool 
     return start == RECIPE_NOTHING_TO_RUN || goes_on ? step_over(running, err) : 0;
 }
 
-/* The reason ends with the last output, also with output that an earlier look has read. */
+/* Fail the recipe. The reason ends with the last output, also with output that an earlier look has
+ * read. */
 static int step_failed(struct running *running, struct recipe_place *place, int status,
                        struct error **err)
 {
@@ -239,7 +240,7 @@ static int step_failed(struct running *running, struct recipe_place *place, int 
         return -1;
     const char *tail = buffer_string(&output);
     size_t length = strlen(tail);
-    /* Not in the middle of a character. */
+    /* not in the middle of a character */
     if (length > RECIPE_TAIL_SIZE)
         tail += length - RECIPE_TAIL_SIZE;
     while ((*tail & 0xc0) == 0x80)
@@ -251,7 +252,7 @@ static int step_failed(struct running *running, struct recipe_place *place, int 
     return fail(running, place, (int)running->row.step, failure, err);
 }
 
-/* *idle: it runs and has nothing to say. *later: as of begin_step(). */
+/* Look at the running step. *idle: it runs and has no new output. *later: as in begin_step(). */
 static int look(struct running *running, struct recipe_place *place, bool *idle, bool *later,
                 struct error **err)
 {
@@ -267,7 +268,7 @@ static int look(struct running *running, struct recipe_place *place, bool *idle,
                                                buffer_string(&output), err) < 0)
         return -1;
     *idle = !poll.is_over && !poll.read;
-    /* The last output may be more than is read at once. */
+    /* The last output may be more than one look reads. */
     if (poll.read)
         return progress(running, err);
     if (!poll.is_over)
@@ -304,7 +305,8 @@ static int take_turn(struct running *running, struct recipe_place *place, bool *
     return 0;
 }
 
-/* An agent that does not answer may do so again; the time of the sandbox ends the trying. */
+/* Decide after a failed turn. A silent agent may answer again; the sandbox's deadline ends the
+ * attempts. */
 static int settle(struct running *running, const struct recipe_place *place, struct error **failure,
                   struct error **err)
 {
@@ -389,9 +391,9 @@ static int advance(struct running *running, const struct buffer *sealed, struct 
 
 /* --- shares --- */
 
-/* The names under which one process at a time works on steps of a team and of a user: agents of
- * their sandboxes may keep it waiting to the end of a turn, and other tenants need the other one.
- */
+/* The names of leases under which only one process at a time works on steps of a team and of a
+ * user. Agents of their sandboxes may hold a process to the end of a turn, and other tenants need
+ * the other processes. */
 struct turn_names {
     char team[NAMED_LEASE_SIZE], user[NAMED_LEASE_SIZE];
 };
@@ -404,7 +406,7 @@ static void name_turn(const struct running *running, struct turn_names *names)
 
 static void leave_turn(const struct running *running, const struct turn_names *names)
 {
-    error_auto ignored = NULL; /* each ends by itself, soon */
+    error_auto ignored = NULL; /* each lease soon runs out */
     named_lease_release(running->worker->db, names->user, owner(running), &ignored);
     error_clear(&ignored);
     named_lease_release(running->worker->db, names->team, owner(running), &ignored);

@@ -16,24 +16,25 @@
 #include "recipe/recipe_file.h"
 
 #define WORK_DIR "/var/tmp/.sandlot-build"
-/* As long as what is asked may take: a look, and what is done to begin a step. */
+/* Time limits of a call: a look, and an act that begins a step. */
 #define LOOK_S      3
 #define ACT_S       20
-#define ANSWER_MS   2000   /* beyond that, until the agent counts as silent */
+#define ANSWER_MS   2000   /* on top of these limits, until the agent counts as silent */
 #define OUTPUT_READ "8192" /* bytes at once */
 #define ROOT        "root"
-#define SEND_MS     2500 /* of an archive in one turn */
-/* RECIPE_FILE_PART as the shell takes it. */
+#define SEND_MS     2500 /* limit for an archive in one turn */
+/* RECIPE_FILE_PART for the shell. */
 #define RECIPE_PART_BYTES "524288"
 _Static_assert(RECIPE_FILE_PART == 524288, "parts_script counts in parts");
 
-/* Leaves a program running that writes n.out. n.status says "r" before this returns, and its exit
- * status behind that in the end; n.pid whose end means that there will be none. Arguments: n, the
- * program and its own. */
+/* Start a program in the background, with its output in n.out. The file n.status contains "r"
+ * before the script returns, and then the exit status as well. The file n.pid names the process
+ * that writes the status: when it is gone without a status, none will come. Arguments: n, the
+ * program and its own arguments. */
 static const char run_script[] =
     "n=" WORK_DIR "/$1; shift; printf r >$n.status;"
     " ( sh -c 'echo $PPID' >$n.pid; \"$@\" </dev/null; echo $? >>$n.status ) >$n.out 2>&1 &";
-/* Whoever the step runs as writes all three. */
+/* The user of the step writes all three files. */
 static const char prepare_script[] =
     "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
     " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
@@ -43,14 +44,14 @@ static const char poll_script[] =
     " if [ \"$s\" = r ] && [ -n \"$p\" ] && ! kill -0 $p 2>/dev/null;"
     " then s=$(head -c 16 $1.status); [ \"$s\" != r ] || s=gone; fi;"
     " echo \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
-/* Prints how many whole parts of the archive $1 are there. */
+/* Print how many whole parts of the archive $1 exist. */
 static const char parts_script[] =
     "mkdir -p " WORK_DIR " && touch \"$1\" && n=$(($(stat -c %s \"$1\") / " RECIPE_PART_BYTES
     ")) && truncate -s $((n * " RECIPE_PART_BYTES ")) \"$1\" && echo $n";
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
-/* Arguments: archive, source, destination, owner, mode, where a relative destination begins.
- * Contents of folders are copied, as everywhere; what is there keeps its owner. */
+/* Arguments: archive, source, destination, owner, mode, the start of a relative destination. The
+ * contents of folders are copied, as in Dockerfiles. Existing files keep their owner. */
 static const char copy_script[] =
     "set -e; archive=$1 source=$2 to=$3 owner=$4 mode=$5 base=$6\n"
     "case $to in '~') to=$base;; '~/'*) to=$base/${to#??};; /*) ;; *) to=$base/$to;; esac\n"
@@ -88,7 +89,7 @@ static const char ready_script[] =
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
-/* Arguments: what is to be said to sandboxes, the number of the start command. */
+/* Arguments: the defaults for sandboxes, the number of the start command. */
 static const char clean_script[] =
     "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
     "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
@@ -96,7 +97,7 @@ static const char clean_script[] =
     "umask 022; mkdir -p " TEMPLATE_DEFAULTS_DIR "; printf %s \"$1\" >" TEMPLATE_DEFAULTS_FILE
     "\nsync";
 
-/* --- what holds at a step --- */
+/* --- the settings at a step --- */
 
 struct setting {
     const char *user, *cwd; /* cwd "": the user's home */
@@ -119,7 +120,7 @@ unsigned recipe_step_count(const struct recipe_place *place)
     return (unsigned)json_array_size(json_object_get(place->recipe, "steps"));
 }
 
-/* A relative one is below the one before. */
+/* Change the working directory. A relative path is below the previous directory. */
 static void enter(struct setting *setting, const char *path, char **kept)
 {
     char *whole =
@@ -129,7 +130,7 @@ static void enter(struct setting *setting, const char *path, char **kept)
     setting->cwd = whole;
 }
 
-/* Values of one step do not see each other. */
+/* Add the environment of a step. Values of one step do not see each other. */
 static void add_envs(const json_t *step, const char *path, json_t *envs)
 {
     json_auto_t *known = json_deep_copy(envs);
@@ -145,7 +146,8 @@ static void add_envs(const json_t *step, const char *path, json_t *envs)
     }
 }
 
-/* *kept: holds a path of it; the caller frees both. */
+/* Collect the settings of all steps before this one. *kept: owns a path of the result; the caller
+ * frees both. */
 static struct setting setting_at(const struct recipe_place *place, unsigned step, char **kept)
 {
     const json_t *envs = json_object_get(place->defaults, "envs");
@@ -219,7 +221,7 @@ static int call(struct recipe_place *place, const struct setting *as, json_t *ar
                       deadline_within_ms(place->until, seconds * 1000 + ANSWER_MS), answer, err);
 }
 
-/* What is quick and is to succeed. */
+/* Run a short script that must succeed. */
 static int call_quick(struct recipe_place *place, json_t *args, const char *input,
                       struct error **err)
 {
@@ -232,8 +234,8 @@ static int call_quick(struct recipe_place *place, json_t *args, const char *inpu
                      text_of(answer, "stderr"));
 }
 
-/* What is over at once and changes nothing. One that was cut off has told nothing, least of all
- * that there is nothing. */
+/* Run a short script that changes nothing. A script that was cut off is an error, because its
+ * output may be incomplete. */
 static int call_look(struct recipe_place *place, json_t *args, json_t **answer, struct error **err)
 {
     if (call(place, NULL, args, NULL, LOOK_S, answer, err) < 0)
@@ -302,8 +304,8 @@ static int send_part(struct recipe_place *place, const char *path, const struct 
                       err);
 }
 
-/* How many whole parts of the archive the sandbox has already, from turns before; what is behind
- * them is cut off. An answer that is wrong harms the build that gives it alone. */
+/* Count the whole parts of the archive that the sandbox has from earlier turns; the rest is cut
+ * off. A false answer harms only the build of the team that owns the sandbox. */
 static int parts_there(struct recipe_place *place, const char *path, unsigned *count,
                        struct error **err)
 {
@@ -320,7 +322,7 @@ static int parts_there(struct recipe_place *place, const char *path, unsigned *c
     return 0;
 }
 
-/* Send what is missing of an archive, for SEND_MS at most. *whole: all of it is there. */
+/* Send the missing parts of an archive, for SEND_MS at most. *whole: the archive is complete. */
 static int send_archive(struct recipe_place *place, const char *hash, const char *path, bool *whole,
                         struct error **err)
 {
@@ -359,7 +361,7 @@ static int copy(struct recipe_place *place, unsigned step, const struct setting 
     *begun = whole ? RECIPE_STARTED : RECIPE_START_LATER;
     if (!whole)
         return 0;
-    /* Where the user is without a word is known inside alone. */
+    /* The user's home is known only inside the sandbox. */
     autofree char *script = xasprintf("[ -n \"$6\" ] || set -- \"$1\" \"$2\" \"$3\" \"$4\" \"$5\""
                                       " \"$(sed -n \"s/^$7:.*:\\([^:]*\\):[^:]*$/\\1/p\""
                                       " /etc/passwd)\"\n%s",
@@ -396,7 +398,7 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct se
     return result;
 }
 
-/* What the sandboxes are told that are made from it. */
+/* Return the defaults for sandboxes of this version, as JSON text; the caller frees it. */
 static char *defaults_text(const struct recipe_place *place, const struct setting *as)
 {
     json_auto_t *told = json_deep_copy(place->defaults);
@@ -461,7 +463,7 @@ int recipe_place_clean(struct recipe_place *place, struct error **err)
 
 /* --- looking --- */
 
-/* A character may be cut in two, and any byte may come. */
+/* Append output as text. It may contain any byte, and half a character at its ends. */
 static void append_clean(struct buffer *output, const char *text, size_t size, bool is_text)
 {
     for (size_t i = 0; i < size; i++) {
