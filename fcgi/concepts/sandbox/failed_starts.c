@@ -11,7 +11,7 @@
 #define AGAIN_S  180 /* a second failure within that time counts */
 #define MS_PER_S 1000
 
-/* Without the table each create is tried. */
+/* Open the table of failed starts. Without it each create is tried. */
 static struct agent_notes *open_notes(const struct worker *worker)
 {
     static struct agent_notes *notes; /* for the life of the process */

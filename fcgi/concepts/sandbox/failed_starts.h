@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What no sandbox of a team has started from of late: a version or checkpoint whose agent did not
- * come, twice in a row, or a stopped sandbox. A further create or resume would hold a worker for
- * the whole wait, so it is refused for a while. The memory is shared by the workers of a machine
- * and kept per team, so that a disk which one team cannot use says nothing to another.
+ * Remember the sources from which a team's sandboxes do not start: a version or checkpoint whose
+ * agent did not answer twice in a row, or a stopped sandbox. Another create or resume would hold a
+ * worker for the whole wait, so it is refused for a while.
+ *
+ * The workers of a machine share this memory. It is kept per team: a source that fails for one team
+ * is still tried for another.
  */
 #pragma once
 
 #include "worker/worker.h"
 
-#define FAILED_START_S 60 /* a source is not tried again that long */
+#define FAILED_START_S 60 /* how long a source is not tried again */
 
-/* source: the id of a version, a checkpoint or a stopped sandbox, in all of these. */
+/* In all three functions, source is the id of a version, a checkpoint or a stopped sandbox. */
 
-/* Refuse what has failed twice. Errors: ERR_AGENT_SILENT, with the time of the next try. */
+/* Refuse a source that has failed twice. Errors: ERR_AGENT_SILENT with retry_after_s. */
 int failed_start_check(struct worker *worker, const char *team_id, const char *source,
                        struct error **err);
 
-/* The agent of a sandbox that was made from it did not come, or came. */
+/* Record that the agent of a sandbox from this source did not answer, or that it did. */
 void failed_start_note(struct worker *worker, const char *team_id, const char *source);
 void failed_start_forget(struct worker *worker, const char *team_id, const char *source);

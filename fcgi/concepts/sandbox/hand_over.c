@@ -15,7 +15,7 @@
 #define START_CPUS_WAIT_MS 3000
 #define CPUS_LOOK_MS       10
 
-/* Whether a waiting instance becomes the sandbox's in another size than it was made in. */
+/* Check whether the warm instance has another size than the sandbox. */
 static bool is_resized(const struct sandbox *sandbox, const struct warm_instance *warm)
 {
     return warm->name[0] &&
@@ -39,7 +39,8 @@ void hand_over_plan(struct work *work, const struct warm_instance *warm,
             sandbox->instance_name, wanted->cpu, wanted->memory_mb, disk_gb, mounts, mount_count};
 }
 
-/* Its firewall knows; one that does not answer is no reason to refuse a create. */
+/* Ask the host's firewall for its number of processors. A firewall that does not answer is no
+ * reason to refuse a create. */
 static unsigned processors_of_host(struct work *work)
 {
     error_auto ignored = NULL;
@@ -75,9 +76,9 @@ static int wait_while_cpus(struct work *work, unsigned least, unsigned most, uns
     return result;
 }
 
-/* Incus hands processors out again behind its answer, by tenths of a second: a command that counts
- * them before would start too few workers. `before`: how many there were, if the host has so many;
- * it gives no more than it has. */
+/* Wait until the new number of processors is in force. Incus sets it some tenths of a second after
+ * its answer. A command that counts them earlier would start too few workers. before: the previous
+ * number, which cannot be higher than that of the host. */
 static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -96,7 +97,8 @@ int hand_over_wait(struct work *work, struct error **err)
                : wait_while_cpus(work, cpu + 1, UINT_MAX, START_CPUS_WAIT_MS, err);
 }
 
-/* By Incus: a host of a version before, or one that cannot do it by itself. */
+/* Let Incus change the instance: for a host of an earlier version, or one that cannot do it
+ * itself. */
 static int adapt(struct work *work, const struct warm_instance *warm, bool resize,
                  const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
 {
@@ -112,8 +114,8 @@ static int adapt(struct work *work, const struct warm_instance *warm, bool resiz
                : 0;
 }
 
-/* The runtime is only asked when the instance is to have volumes or another size that its host has
- * not given it beside the policy: then Incus is told later (sandbox_size.h). */
+/* The runtime is only called when the instance needs volumes or another size, and the host has not
+ * set them together with the policy. If the host has, Incus is updated later (sandbox_size.h). */
 int hand_over(struct work *work, const struct warm_instance *warm,
               const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
 {

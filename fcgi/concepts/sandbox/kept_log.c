@@ -10,13 +10,14 @@
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"
 
-/* All that one answer of an agent holds. */
+/* everything that one answer of an agent can hold */
 #define QUERY        "order=desc&limit=1000"
 #define TAKE_WAIT_MS 500
 
 #define SEALED_MAX   (KEPT_LOG_MAX + 128)
 
-/* Nothing else that is sealed for the sandbox can stand in its place. */
+/* The associated data of the seal, so that no other sealed data of the sandbox can replace the
+ * log. */
 #define ASSOCIATED_SIZE (ID_SIZE + 8)
 
 static const char *associated_name(const char *sandbox_id, char name[ASSOCIATED_SIZE])
@@ -40,7 +41,7 @@ static int ask(struct work *work, json_t **entries, struct error **err)
     return result;
 }
 
-/* As many of the newest as there is room for. */
+/* Write as many of the newest entries as fit. */
 static void write_entries(const json_t *entries, struct buffer *text)
 {
     buffer_append_char(text, '[');

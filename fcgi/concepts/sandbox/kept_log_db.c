@@ -2,10 +2,10 @@
 #include "base/clock.h"
 #include "sandbox/kept_log.h"
 
-/* A pause adds one, so this many at a time suffice but for the smallest. */
+/* A pause adds one log, so deleting this many at a time is enough unless they are tiny. */
 #define TRIMMED_AT_ONCE 64
 
-/* A sandbox that is deleted meanwhile gets none: the lock waits for that. */
+/* The lock waits for a delete of the sandbox; then no log is stored. */
 DB_STATEMENT(insert_statement) = {
     "kept_log.insert",
     "REPLACE INTO kept_logs (sandbox_id, team_id, kept_at_ms, size, sealed)"

@@ -25,10 +25,10 @@
 #define HANG_UP_MS     1000
 #define SIZE_POLL_MS   20
 #define PAUSE_AGAIN_MS 10000
-/* All waits for the agent of a sandbox in one piece of work: to find that the memory has no agent
- * any more, and then to start it from the disk. */
+/* The limit of all waits for the agent of a sandbox in one piece of work. They may find that the
+ * memory has no agent any more, and then start the agent from the disk. */
 #define AGENT_MOST_MS  20000
-#define FINISH_WAIT_MS 25000 /* for the database to come back before the result is left behind */
+#define FINISH_WAIT_MS 25000 /* for the database to return, before the result is left behind */
 
 void work_deinit(struct work *work)
 {
@@ -38,10 +38,10 @@ void work_deinit(struct work *work)
     sandbox_deinit(&work->sandbox);
 }
 
-/* --- what is billed --- */
+/* --- usage --- */
 
-/* The kind of usage that a state stands for; one in between two others goes on as the one before.
- */
+/* Return the kind of usage of a state. A state between two others keeps the kind of the previous
+ * one. */
 static enum usage_kind usage_in(enum sandbox_state state)
 {
     switch (state) {
@@ -62,7 +62,7 @@ int sandbox_usage_follow(struct db *db, const struct sandbox *sandbox, struct er
     return usage_follow(db, sandbox->id, usage_in(sandbox->state), sandbox->updated_at_ms, err);
 }
 
-/* A sandbox that was made has no interval that could end. */
+/* A sandbox that was just created has no open interval to end. */
 static int follow_usage(struct db *db, const struct sandbox *sandbox, enum sandbox_event event,
                         struct error **err)
 {
@@ -148,7 +148,7 @@ int work_begin(struct work *work, struct worker *worker, const char *sandbox_id,
 
 /* --- working --- */
 
-/* While the runtime waits. */
+/* Called while the runtime waits. */
 static int tick(void *context, struct error **err)
 {
     struct work *work = context;
@@ -159,7 +159,7 @@ static int tick(void *context, struct error **err)
     return work_check_host(work, err);
 }
 
-/* size: NULL: as Incus has it. */
+/* size NULL: as Incus has it. */
 static int tell(struct work *work, const struct runtime_resources *size, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -239,7 +239,7 @@ int work_open_runtime(struct work *work, struct error **err)
     if (runtimes_get(work->worker->runtimes, work->worker->db, work->sandbox.host_id,
                      &work->runtime, err) < 0)
         return -1;
-    /* Whoever was kept from working for longer than his lease must not act any more. */
+    /* A worker that was held up for longer than its lease must not act any more. */
     if (lease_tick(&work->lease, err) < 0)
         return -1;
     work->runtime->tick = tick;
@@ -261,8 +261,8 @@ int work_find_agent(struct work *work, struct agent_place *at, struct error **er
                           work->sandbox.address, at, err);
 }
 
-/* The agent's start can take longer than the lease, and a delete that took the instance away should
- * not be waited out. Returns 0 when an agent that gave no answer is to be asked again. */
+/* Decide whether to ask an agent again that did not answer; 0: yes. The agent's start can take
+ * longer than the lease. After a delete of the instance, waiting is useless. */
 static int ask_again(struct work *work, struct deadline until, struct error **err)
 {
     if ((*err)->code != ERR_RUNTIME_UNAVAILABLE || deadline_passed(until))
@@ -271,7 +271,8 @@ static int ask_again(struct work *work, struct deadline until, struct error **er
     return work_still_ours(work, err) < 0 || work_check_host(work, err) < 0 ? -1 : 0;
 }
 
-/* init: whoever takes the place of another has a former secret, that only memory can have. */
+/* Check that the agent comes from the memory. init->former is the secret of the replaced instance,
+ * which only an agent in that memory knows. */
 static int check_memory(struct work *work, const struct agent_place *at,
                         const struct agent_init *init, struct deadline until, struct error **err)
 {
@@ -279,7 +280,7 @@ static int check_memory(struct work *work, const struct agent_place *at,
     while (agent_knows(at, init->former, deadline_within_ms(until, AGENT_WAIT_MS), &knows, err) < 0)
         if (ask_again(work, until, err) < 0)
             return -1;
-    /* An attempt before this one may have told it the new one. */
+    /* An earlier attempt may have given it the new secret. */
     if (!knows &&
         agent_knows(at, init->secret, deadline_within_ms(until, AGENT_WAIT_MS), &knows, err) < 0)
         return -1;
@@ -312,7 +313,7 @@ int sandbox_open_envs(struct worker *worker, const char *id, struct buffer *envs
     return sealed.size ? aead_open(worker->ring, sealed.data, sealed.size, id, envs, err) : 0;
 }
 
-/* envs: appended to, and wiped by the caller. */
+/* Append the environment to envs, which the caller wipes. */
 static int find_told(struct work *work, struct buffer *envs, uint32_t *log_kib, struct error **err)
 {
     const struct agent_told *told = &work->told;
@@ -403,7 +404,7 @@ struct finish {
     struct sandbox row; /* as written */
 };
 
-/* A deadline that has passed is acted on again, later each time. */
+/* Set a passed deadline a while into the future, longer each time, so that it is acted on again. */
 static void postpone(struct sandbox *sandbox, int64_t now_ms)
 {
     unsigned doublings = sandbox->pause_failures < 5 ? sandbox->pause_failures : 5;
@@ -453,21 +454,21 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     }
 }
 
-/* Of a pause: what it was to keep, unless that was lost. */
+/* Check whether the pause has kept the memory. */
 static bool memory_is_kept(const struct finish *finish)
 {
     return !finish->row.memory_left && !sandbox_has_volumes(&finish->row) && !finish->failure &&
            !finish->work->memory_lost[0];
 }
 
-/* What is kept is of a pause that was made. */
+/* Check whether the event ends the pause whose log is kept. */
 static bool ends_kept_log(enum sandbox_event event)
 {
     return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_PAUSE_FAILED ||
            event == SANDBOX_EVENT_DESTROYED;
 }
 
-/* A resume that failed may have left the memory. */
+/* Check whether the event deletes the memory image. A resume that failed may have left it. */
 static bool ends_memory_image(const struct finish *finish)
 {
     switch (finish->event) {
@@ -482,7 +483,7 @@ static bool ends_memory_image(const struct finish *finish)
     }
 }
 
-/* One that was stopped only to go on elsewhere has the deadline that it had. */
+/* A sandbox that was stopped only to move keeps its deadline. */
 static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event event,
                          struct error **err)
 {
@@ -495,7 +496,7 @@ static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event 
     return 0;
 }
 
-/* What it takes is kept for it meanwhile. */
+/* A sandbox that is stopped in the middle of a move keeps its reservation. */
 static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_event event,
                             bool was_reserved, struct error **err)
 {
@@ -526,7 +527,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
         return -1;
     bool ours = row->incarnation == operation->incarnation;
     if (ours && !row->operation_id[0] && row->state == to)
-        return 0; /* a commit whose answer was lost had gone through */
+        return 0; /* an earlier commit succeeded, though its answer was lost */
     if (!ours || strcmp(row->operation_id, operation->id))
         return error_set(err, ERR_LEASE_LOST, "operation %s was superseded", operation->id);
     /* Volumes are locked before teams and hosts, as by a create. */
@@ -600,11 +601,11 @@ void work_defer(struct work *work, const struct error *failure)
     uint64_t delay_ms = 500u << (work->operation.attempts < 6 ? work->operation.attempts : 6);
     error_auto ignored = NULL;
     log_outcome(work, "deferred", failure->message);
-    /* When this fails too, the lease runs out by itself. */
+    /* If this fails too, the lease runs out. */
     operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
 }
 
-/* What a client is told instead of the words of the runtime, which are for the log. */
+/* Replace the runtime's message, which is for the log, by a sentence for the client. */
 static int say(struct error **err, enum error_code code, const char *sentence)
 {
     log_warning("cannot reach the runtime", LOG_ERROR(*err));
@@ -612,7 +613,7 @@ static int say(struct error **err, enum error_code code, const char *sentence)
     return error_set(err, code, "%s", sentence);
 }
 
-/* Of a sandbox that is there: its disk is as its own root has left it. */
+/* The cause is in the disk of an existing sandbox: its own root has changed it. */
 static int not_startable(struct error **err)
 {
     autofree char *reason = xstrdup((*err)->message);
@@ -640,7 +641,7 @@ int work_public_error(struct work *work, struct error **err)
         return say(err, ERR_RUNTIME_UNAVAILABLE,
                    "The runtime is not available at the moment; try again in a few seconds.");
     case ERR_INSUFFICIENT_STORAGE:
-        if (!work->runtime) /* it was refused before anything was begun, in words of its own */
+        if (!work->runtime) /* refused before the operation began, with its own message */
             return -1;
         return say(
             err, ERR_INSUFFICIENT_STORAGE,

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "http/schema.h"
 
-/* Bytes of a value before its characters are counted. */
+/* bytes of a value, before its characters are counted */
 #define TEXT_MAX (METADATA_VALUE_MAX * 4)
 
 static size_t count_characters(const char *text)
@@ -32,7 +32,7 @@ static int check_key(const char *key, struct error **err)
     return refuse(key, err, "A metadata key has 1 to 64 characters.");
 }
 
-/* A string of the client, and not a number that was kept. */
+/* Check for a string of the client, as opposed to a number whose text was kept. */
 static bool is_text(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -40,7 +40,7 @@ static bool is_text(const json_t *value)
                     text[1] == JSON_TEXT_KEPT);
 }
 
-/* The value as a string, or NULL with an error. */
+/* Return the value as a string, or NULL with an error. */
 static json_t *convert(const char *key, const json_t *value, struct error **err)
 {
     if (check_key(key, err) < 0)

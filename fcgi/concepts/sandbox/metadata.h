@@ -11,10 +11,10 @@
 #define METADATA_KEY_MAX   64  /* characters */
 #define METADATA_VALUE_MAX 512 /* characters */
 
-/* The stored form (JSON text, the caller frees it) of what a create request gives; NULL counts as
- * {}. Errors: ERR_INVALID_REQUEST with the pointer, also for null values. */
+/* Return the stored form of a create request's metadata: JSON text, which the caller frees. NULL
+ * counts as {}. Errors: ERR_INVALID_REQUEST with the pointer, also for null values. */
 int metadata_read(const json_t *object, char **text, struct error **err);
 
-/* The stored form after a JSON merge patch (RFC 7396): null removes a key. Errors as above, and
- * when the result has too many keys. */
+/* Return the stored form after a JSON merge patch (RFC 7396): null removes a key. Errors as above,
+ * and when the result has too many keys. */
 int metadata_patch(const char *stored, const json_t *patch, char **text, struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A sandbox's volumes as the runtime knows them. */
+/* A sandbox's volumes in the form of the runtime. */
 #pragma once
 
 #include "runtime/runtime.h"
@@ -9,8 +9,8 @@
 struct mount_list {
     struct runtime_mount mounts[VOLUME_MOUNTS_MAX];
     unsigned count;
-    char names[VOLUME_MOUNTS_MAX][VOLUME_INSTANCE_SIZE]; /* that the mounts borrow */
-    json_t *paths;                                       /* likewise; NULL: they are others' */
+    char names[VOLUME_MOUNTS_MAX][VOLUME_INSTANCE_SIZE]; /* borrowed by the mounts */
+    json_t *paths; /* likewise; NULL: the paths belong to others */
 };
 void mount_list_deinit(struct mount_list *list);
 
@@ -20,9 +20,9 @@ static inline void mount_list_autodeinit_(struct mount_list *list)
 }
 #define mount_list_auto __attribute__((cleanup(mount_list_autodeinit_))) struct mount_list
 
-/* Of mounts that were found; their paths are borrowed. */
+/* Fill the list from mounts that were found; their paths are borrowed. */
 void mount_list_fill(struct mount_list *list, const struct volume_mount *mounts, unsigned count);
 
-/* Of a sandbox's row, in the order of its create. `list` is empty before. */
+/* Fill the list from a sandbox's row, in the order of its create. `list` is empty before. */
 int mount_list_read(struct mount_list *list, struct db *db, const struct sandbox *sandbox,
                     struct error **err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Operations: the record of a lifecycle move in flight, who works on it and until when. The owner
- * of its lease renews its lease while it waits for the runtime; when the lease runs out any
- * dispatcher takes the operation over. A newer move (a delete) supersedes a running operation,
- * whose owner learns it from the next renewal.
+ * Operations: the record of a lifecycle move in progress, its worker, and the end of its lease. The
+ * worker renews the lease while it waits for the runtime. When the lease runs out, any dispatcher
+ * takes the operation over. A newer move (a delete) supersedes a running operation, whose worker
+ * then fails to renew its lease.
  */
 #pragma once
 
@@ -29,50 +29,54 @@ struct operation {
     uint32_t incarnation;
     char lease_owner[LEASE_OWNER_SIZE];
     uint32_t attempts;
-    uint32_t host_id; /* of a move: where to; else 0 */
+    uint32_t host_id; /* of a move: the target; else 0 */
 };
 
-/* Inside a transaction that holds the sandbox's row: supersede what runs on it and record a new
- * operation of sandbox->incarnation; sandbox->operation_id is set, the row is the caller's to
- * write. lease_owner NULL: nobody works on it yet, the first dispatcher takes it. */
+/* Inside a transaction that holds the sandbox's row: supersede the running operation and record a
+ * new one of sandbox->incarnation. Sets sandbox->operation_id; the caller writes the row.
+ * lease_owner NULL: the first dispatcher takes the operation. */
 int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
                     const char *lease_owner, uint64_t lease_s, struct operation *operation,
                     struct error **err);
 
-/* Of an operation of sandboxes that nobody works on yet: its turn among others of its kind, which
- * are taken in the order of their turns. The n-th of a request has a later turn than those that
- * come within n seconds, so that a small request does not wait for a large one. */
+/* Set the turn of an operation that has no worker yet. Dispatchers take operations of one kind in
+ * the order of their turns. The n-th operation of a request has a later turn than all that are
+ * recorded within the next n seconds. So a small request does not wait for a large one. */
 int operation_set_turn(struct db *db, const struct operation *operation, unsigned n,
                        struct error **err);
 
-/* Of a move that begins: where to. */
+/* Set the target host of a move that begins. */
 int operation_set_host(struct db *db, struct operation *operation, uint32_t host_id,
                        struct error **err);
 
-/* Inside a transaction: nobody else has taken it over. Errors: ERR_LEASE_LOST. */
+/* Inside a transaction: check that no other worker has taken the operation over. Errors:
+ * ERR_LEASE_LOST. */
 int operation_check_owner(struct db *db, const struct operation *operation, struct error **err);
 
-/* How one ended that is not running any more. failure: what was recorded, owned by the caller. */
+/* Read the result of an operation. failure: the recorded text, owned by the caller. */
 enum operation_state { OPERATION_RUNNING, OPERATION_DONE, OPERATION_FAILED, OPERATION_SUPERSEDED };
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
                       struct error **err);
 
-/* Inside a transaction: the operation ended. failure NULL: done, else failed with that text. note:
- * what is to be known of one that is done; "" for nothing. */
+/* Inside a transaction: end the operation.
+ *
+ * failure: NULL for done, else the text of the failure. note: a text to record with a finished
+ * operation; "" for none. */
 int operation_end(struct db *db, const struct operation *operation, const char *failure,
                   const char *note, struct error **err);
 
-/* Begin to keep one that we hold. */
+/* Begin to keep the lease of an operation that this process holds. */
 void operation_keep(struct db *db, const struct operation *operation, uint64_t lease_s,
                     struct lease *lease);
 
-/* Let go of it for now: any dispatcher may take it in delay_ms. Not ours any more: success. */
+/* Release the operation for now: any dispatcher may take it after delay_ms. Success also when it is
+ * not ours any more. */
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
                     const char *failure, struct error **err);
 
-/* Which operations: those that somebody waits for, which is all but removals; these and removals;
- * removals alone; the sandboxes of forks, and moves to other hosts, which are in none of the
- * others. */
+/* Which operations to take. URGENT: all for which a client waits, that is all but removals. ANY:
+ * these and removals. REMOVAL: removals alone. FORK: the sandboxes of forks. MOVE: moves to other
+ * hosts. Forks and moves are in no other class. */
 enum operation_class {
     OPERATIONS_URGENT,
     OPERATIONS_ANY,
@@ -81,12 +85,12 @@ enum operation_class {
     OPERATIONS_MOVE
 };
 
-/* Take over one operation whose lease has run out; operation->id is "" when there is none. Runs in
- * a transaction of its own. */
+/* Take over one operation whose lease has run out. operation->id is "" when no lease has. This is a
+ * transaction of its own. */
 int operation_take_overdue(struct db *db, const char *lease_owner, uint64_t lease_s,
                            enum operation_class class, struct operation *operation,
                            struct error **err);
 
-/* Whether clients are being answered whom removals would slow down: something was deleted a moment
- * ago, or is being created. */
+/* Check whether clients wait for answers that removals would slow down: a sandbox was deleted a
+ * moment ago, or one is being created. */
 int operation_answers_wait(struct db *db, bool *wait, struct error **err);

@@ -8,7 +8,7 @@
 
 #define FAILURE_MAX 500 /* bytes of last_error */
 #define MOMENT_MS   700
-#define TURN_MS     1000 /* about what one takes */
+#define TURN_MS     1000 /* about the duration of one operation */
 #define TURNS_MOST  1000
 
 DB_STATEMENT(supersede_statement) = {
@@ -97,7 +97,7 @@ const char *operation_kind_name(enum operation_kind kind)
     return kind_names[kind];
 }
 
-/* The text cut to what the column holds, never inside a UTF-8 sequence. */
+/* Cut the text to the size of the column, never inside a UTF-8 sequence. */
 static struct db_value failure_value(const char *failure)
 {
     size_t size = strlen(failure);

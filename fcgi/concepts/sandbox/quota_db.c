@@ -7,8 +7,8 @@ DB_STATEMENT(usage_statement) = {
     "quota.usage",
     "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?",
     true};
-/* With the size of what a template's slug means to the team, its own before the deployment's: of
- * the newest version that is ready, as template/ resolves a slug by itself. */
+/* Reads also the size of the newest ready version of the template to which the slug leads. The
+ * team's own template comes before that of the deployment, as in template/. */
 DB_STATEMENT(look_statement) = {
     "quota.look",
     "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb,"
@@ -20,7 +20,7 @@ DB_STATEMENT(look_statement) = {
     "  AND w.state = 'ready' ORDER BY w.version DESC LIMIT 1)"
     " WHERE t.id = ?",
     true};
-/* Reserves and checks at once, against the plan as it is now. */
+/* Checks and reserves in one statement, against the present plan. */
 DB_STATEMENT(take_statement) = {
     "quota.take",
     "UPDATE teams t JOIN plans p ON p.name = t.plan SET t.used_sandboxes = t.used_sandboxes + 1,"
@@ -29,14 +29,14 @@ DB_STATEMENT(take_statement) = {
     " WHERE t.id = ? AND " QUOTA_HAS_ROOM
     " AND (? = 0 OR t.stopped_sandboxes <= p.stopped_sandboxes)",
     false};
-/* Deleted ones that are not gone yet, against the plan. */
+/* Compares the number of deleted sandboxes whose instances still exist with the plan. */
 DB_STATEMENT(may_leave_statement) = {
     "quota.may_leave",
     "SELECT 1 FROM teams t JOIN plans p ON p.name = t.plan WHERE t.id = ? AND p.sandboxes >"
     " (SELECT COUNT(*) FROM sandboxes s WHERE s.team_id = t.id AND s.reserved = 2)",
     true};
 
-/* A counter that is wrong is put right soon; meanwhile it is nothing rather than below. */
+/* A wrong counter is corrected soon; until then a negative value counts as 0. */
 static uint32_t amount(const struct db_rows *rows, unsigned column)
 {
     int64_t value = db_get_i64(rows, column);
@@ -112,7 +112,7 @@ static const char *what_exceeds(const struct quota *q)
     return NULL;
 }
 
-/* What has been refused, in words. */
+/* Refuse with a message that names the exceeded quota. */
 static int refuse(struct db *db, const char *team_id, const struct runtime_resources *resources,
                   struct error **err)
 {
@@ -136,7 +136,7 @@ static int refuse(struct db *db, const char *team_id, const struct runtime_resou
                   plan.name, plan.stopped_sandboxes, stopped);
         return error_add_limit(err, plan.stopped_sandboxes, stopped);
     }
-    /* Somebody gave some back between the two statements. */
+    /* Another sandbox returned its quota between the two statements. */
     return error_set(err, ERR_DB_DEADLOCK, "the quota of team %s changed", team_id);
 }
 

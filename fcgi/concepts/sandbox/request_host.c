@@ -11,7 +11,7 @@
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_" \
     "."
 
-/* False: it does not fit. */
+/* Insert the port. False: the result is too long. */
 static bool fill_in(const char *host, uint16_t port, char text[SANDBOX_HOST_SIZE])
 {
     const char *found = strstr(host, PLACEHOLDER);

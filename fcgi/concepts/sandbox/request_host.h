@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the servers of a sandbox see as Host, when that is not the name of their preview: a host
- * name with or without a port, in which ${PORT} stands for the number of the port that is asked. */
+/* The Host header that a sandbox's servers get instead of the name of their preview. It is a host
+ * name with or without a port; ${PORT} in it stands for the number of the requested port. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 
 bool request_host_is_valid(const char *text);
 
-/* With the number filled in, for a port of that sandbox; "" when it has none. */
+/* Return the Host for a port of the sandbox, with the number filled in; "" when the sandbox has no
+ * such setting. */
 const char *request_host_of(const struct sandbox *sandbox, uint16_t port,
                             char text[SANDBOX_HOST_SIZE]);

@@ -19,7 +19,7 @@ DB_STATEMENT(move_team_statement) = {
     " stopped_sandboxes = stopped_sandboxes + CAST(? AS SIGNED) WHERE id = ?",
     false};
 
-/* Its tables are found, and locked, in this order. */
+/* The server finds, and locks, the tables in this order. */
 DB_STATEMENT(take_all_statement) = {
     "reservation.take_all",
     "UPDATE teams t JOIN plans p ON p.name = t.plan JOIN hosts h ON h.id = ?"
@@ -35,7 +35,7 @@ DB_STATEMENT(take_all_statement) = {
     " AND " HOST_HAS_ROOM " AND " HOST_POOL_HAS_ROOM " AND v.state = 'ready'",
     false};
 
-/* One statement sees rows and sums of the same moment, and both change in one transaction. */
+/* One statement sees rows and sums of the same moment, and one transaction changes both. */
 #define OF_HOST " (SELECT COUNT(*) FROM sandboxes s WHERE s.host_id = h.id AND s.reserved > 0)"
 #define HOST_SUM(column)                                                       \
     " (SELECT CAST(COALESCE(SUM(s." column "), 0) AS SIGNED) FROM sandboxes s" \
@@ -104,7 +104,7 @@ int reservation_take_all(struct db *db, struct sandbox *sandbox, bool *taken, st
 
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err)
 {
-    if (sandbox->reserved == RESERVES_ALL) /* it was kept for it */
+    if (sandbox->reserved == RESERVES_ALL) /* it kept its reservation */
         return 0;
     if (quota_reserve(db, sandbox->team_id, &sandbox->resources, err) < 0 ||
         host_reserve(db, sandbox->host_id, &sandbox->resources, err) < 0)
@@ -123,7 +123,7 @@ int reservation_rehost(struct db *db, const struct sandbox *sandbox, uint32_t to
                : host_room_give(db, sandbox->host_id, &sandbox->resources, err);
 }
 
-/* --- giving back --- */
+/* --- returning --- */
 
 static int follow_team(struct db *db, struct sandbox *sandbox, bool counts, bool stopped,
                        struct error **err)
@@ -185,8 +185,8 @@ int reservation_drifts(struct db *db, struct reservation_drift **list, size_t *c
     return -1;
 }
 
-/* Whoever has changed a sandbox and not yet ended his transaction comes after us: what he changes
- * is not in our sums, and is added to what we write. */
+/* The lock orders this repair before transactions that have changed a sandbox and not yet ended.
+ * Their changes are not in these sums; they are added to the repaired counters afterwards. */
 static int repair_body(struct db *db, void *context, struct error **err)
 {
     const struct reservation_drift *drift = context;

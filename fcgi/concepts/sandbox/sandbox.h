@@ -14,15 +14,15 @@
 #include "sandbox/sandbox_fields.def"
 #include "sandbox/sandbox_state.h"
 
-#define SANDBOX_PORTS_MAX 200 /* room; the setting sandbox_ports_max may say less */
+#define SANDBOX_PORTS_MAX 200 /* the array's size; the setting sandbox_ports_max may be smaller */
 
 enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 
-/* What becomes of a pause that cannot keep the memory. */
+/* The result of a pause that cannot keep the memory. */
 enum sandbox_on_pause_failure { ON_PAUSE_FAILURE_DISK, ON_PAUSE_FAILURE_KEEP_RUNNING };
 
-/* Of each CHOICE of sandbox_fields.def: MEMBER_names, ended by NULL; MEMBER_name(); MEMBER_of(), to
- * which any other name, or NULL, is the first. */
+/* For each CHOICE of sandbox_fields.def: MEMBER_names, ended by NULL; MEMBER_name(); MEMBER_of(),
+ * which returns the first value for any other name and for NULL. */
 #define NOTHING_OF_FIELD_(...)
 #define NAMES_OF_FIELD_(a, b, member, ...)                  \
     extern const char *const member##_names[];              \
@@ -30,7 +30,7 @@ enum sandbox_on_pause_failure { ON_PAUSE_FAILURE_DISK, ON_PAUSE_FAILURE_KEEP_RUN
     enum sandbox_##member member##_of(const char *name);
 SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES_OF_FIELD_, NOTHING_OF_FIELD_, , )
 
-/* What a client chooses for a sandbox: the rows of sandbox_fields.def. */
+/* The choices of a client for a sandbox: the rows of sandbox_fields.def. */
 /* clang-format off */
 #define BOOL_OF_FIELD_(a, b, member, ...)   bool member;
 #define CHOICE_OF_FIELD_(a, b, member, ...) enum sandbox_##member member;
@@ -42,7 +42,7 @@ struct sandbox_choices {
 };
 extern const struct sandbox_choices sandbox_choices_default;
 
-/* The same members of another struct: each by itself, and all as `choices`. */
+/* The same members for another struct: each by itself, and all as `choices`. */
 #define SANDBOX_CHOICES                 \
     union {                             \
         struct sandbox_choices choices; \
@@ -51,7 +51,7 @@ extern const struct sandbox_choices sandbox_choices_default;
         };                              \
     }
 
-/* Which of them a request has. */
+/* Which choices a request has. */
 struct sandbox_chosen {
     SANDBOX_FIELDS(BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, , )
 };
@@ -64,12 +64,12 @@ struct exposed_port {
     bool is_https; /* the server in the sandbox speaks TLS */
 };
 
-/* What it takes part of: quota of its team and room on its host; or, deleted and not gone yet, the
- * room alone. As stored. */
+/* The shares of a sandbox: quota of its team and room on its host; or the room alone, from its
+ * delete until its instance is gone. The values are stored. */
 enum sandbox_reserved { RESERVES_NOTHING, RESERVES_ALL, RESERVES_ROOM };
 
-/* Where the counters of its team and its host have it, in the transaction that reads and writes its
- * row. */
+/* The counters of its team and its host that include the sandbox, in the transaction that reads and
+ * writes its row. */
 struct sandbox_counted {
     bool by_team, by_host, as_stopped;
 };
@@ -84,36 +84,36 @@ struct sandbox {
     enum sandbox_reserved reserved;
     struct sandbox_counted counted;
     uint32_t incarnation;
-    char operation_id[ID_SIZE]; /* "" when nothing is in flight */
+    char operation_id[ID_SIZE]; /* "" when no operation is running */
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
     char snapshot_id[ID_SIZE]; /* "" when it came from a template */
-    char forked_from[ID_SIZE]; /* the sandbox whose memory it went on with, or "" */
+    char forked_from[ID_SIZE]; /* the sandbox whose memory it continued, or "" */
     bool virtual_machine;
     uint32_t timeout_s;
     int64_t deadline_at_ms; /* 0: none, it is not running */
     SANDBOX_CHOICES;
-    bool memory_left; /* the pause or resume in flight, or the last one, goes without the memory */
+    bool memory_left;        /* the present or last pause or resume is without the memory */
     uint32_t pause_failures; /* in a row */
     struct runtime_resources resources;
     char *metadata;            /* JSON object of strings */
     char *volume_mounts;       /* JSON object */
-    char *network;             /* JSON object: the policy as it was asked for, defaults filled in */
+    char *network;             /* JSON object: the requested policy, with defaults filled in */
     uint64_t network_revision; /* counts the changes of network */
     uint64_t network_applied;  /* the revision that the firewall is known to have; 0: none */
     int64_t network_due_at_ms; /* when a dispatcher tries to apply it; 0: nothing is due */
     char *network_failure;     /* why the last attempt to apply it failed, or "" */
-    uint64_t version;          /* another one with each change of what is shown */
-    uint32_t session_epoch;    /* lasting tokens of another one are over */
+    uint64_t version;          /* changes with each change of the shown fields */
+    uint32_t session_epoch;    /* lasting tokens of other epochs are invalid */
     uint32_t host_id;
-    struct host_condition host_condition; /* of that host, as it was when the row was read */
+    struct host_condition host_condition; /* of the host, when the row was read */
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t address; /* IPv4, host byte order */
     uint16_t agent_key_id;
     char resumed_from[9];    /* memory, disk or "" */
     int64_t silent_since_ms; /* its agent does not answer; 0: it does, or is not asked */
     int64_t created_at_ms, updated_at_ms, stopped_at_ms;
-    int64_t cleanup_at_ms; /* when it is removed unless it is resumed; 0: not foreseen */
+    int64_t cleanup_at_ms; /* when clean-up deletes it unless it is resumed; 0: never */
     struct exposed_port ports[SANDBOX_PORTS_MAX]; /* sandbox_ports.h */
     unsigned port_count;
 };
@@ -123,41 +123,45 @@ static inline void sandbox_autodeinit_(struct sandbox *sandbox)
 {
     sandbox_deinit(sandbox);
 }
-/* `sandbox_auto sandbox = {0};` frees what it holds at the end of its block. */
+/* `sandbox_auto sandbox = {0};` frees its contents at the end of its block. */
 #define sandbox_auto __attribute__((cleanup(sandbox_autodeinit_))) struct sandbox
 
-/* "applied" once the firewall has the policy as it is now, else "pending". */
+/* Return "applied" when the firewall has the present policy, else "pending". */
 const char *sandbox_network_status(const struct sandbox *sandbox);
-/* Why it is pending, in a sentence; NULL when it is applied. Borrowed from the sandbox. */
+/* Return why the policy is pending, in a sentence; NULL when it is applied. Borrowed from the
+ * sandbox. */
 const char *sandbox_network_reason(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 
-/* What a create would name to make another like it: the id of a checkpoint, or the slug of its
- * template. The copy that a fork is made from can be named by nobody. Borrowed from the sandbox. */
+/* Return the source that a create would name to make a similar sandbox: the id of a checkpoint, or
+ * the slug of its template. The hidden checkpoint of a fork cannot be named, so a fork has the
+ * slug. Borrowed from the sandbox. */
 const char *sandbox_made_from(const struct sandbox *sandbox);
 
-/* A sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
+/* Read a sandbox that is not deleted. Errors: ERR_NOT_FOUND. */
 int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct error **err);
 
-/* The number that stands for what is shown of it, and the access revision
- * (account/access_revision.h) of the same moment. SANDBOX_NO_VERSION: there is no such sandbox. */
+/* Read the version of the sandbox's shown fields and the access revision
+ * (account/access_revision.h), both of the same moment. SANDBOX_NO_VERSION: the sandbox does not
+ * exist. */
 #define SANDBOX_NO_VERSION UINT64_MAX
 int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint64_t *revision,
                          struct error **err);
 
-/* For showing: the row as sandbox_get_any() has it, but without team_slug, virtual_machine and
- * host_condition, and the access revision (account/access_revision.h) of the same moment. All
- * empty: there is no such sandbox. */
+/* Read the row for showing, without team_slug, virtual_machine and host_condition, and the access
+ * revision (account/access_revision.h) of the same moment. The sandbox is all empty when it does
+ * not exist. */
 int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_t *revision,
                  struct error **err);
 
-/* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
+/* Read a row in any state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
 int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sandbox,
                     struct error **err);
 
-/* The id of the sandbox with that route token, a deleted one too. Errors: ERR_NOT_FOUND. */
+/* Find the id of the sandbox with that route token, also of a deleted one. Errors:
+ * ERR_NOT_FOUND. */
 int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], struct error **err);
 
-/* End the lasting tokens of a sandbox; those that are made afterwards hold. */
+/* End the lasting tokens of a sandbox; tokens made afterwards are valid. */
 int sandbox_end_sessions(struct db *db, const char *id, struct error **err);

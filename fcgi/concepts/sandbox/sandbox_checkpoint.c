@@ -50,12 +50,13 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     const char *name = making->request->name;
     snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : CHECKPOINT_UNNAMED,
              name ? "" : checkpoint->id + strlen("ckp_"));
-    /* Of a fork it is a snapshot, which fcgi/host/helper/btrfs knows by its name. */
+    /* For a fork this is a snapshot, which fcgi/host/helper/btrfs recognizes by its name. */
     snprintf(checkpoint->instance_name, sizeof checkpoint->instance_name, "%s-%s",
              checkpoint->for_fork ? "fork" : "ckp", checkpoint->id + strlen("ckp_"));
 }
 
-/* The team's lock orders those who count, so that the plan's number is never passed. */
+/* The lock on the team serialises the counting, so that no two checkpoints exceed the plan
+ * together. */
 static int check_quota(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
     struct plan plan;
@@ -99,7 +100,7 @@ static int take_room(struct db *db, const struct checkpoint *checkpoint, struct 
                               : host_disk_reserve(db, checkpoint->host_id, 0, err);
 }
 
-/* With the sandbox's row locked. In another state than these the move itself is refused. */
+/* With the sandbox's row locked. In other states the move itself is refused. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     struct making *making = context;
@@ -121,7 +122,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
 
 /* --- ending --- */
 
-/* With the move back to ready. */
+/* In the transaction that moves the sandbox back to ready. */
 static int keep(struct db *db, void *context, struct error **err)
 {
     struct checkpoint *checkpoint = context;
@@ -139,7 +140,7 @@ static int give_up(struct db *db, void *context, struct error **err)
     return checkpoint_row_deleting(db, checkpoint->id, 0, err);
 }
 
-/* It must not stand still any longer. */
+/* Let the frozen sandbox continue. */
 static int let_go_on(struct work *work, const struct checkpoint *checkpoint, struct error **err)
 {
     if (!checkpoint->memory || !work->runtime)
@@ -148,8 +149,9 @@ static int let_go_on(struct work *work, const struct checkpoint *checkpoint, str
                                                 checkpoint->instance_name, err);
 }
 
-/* What is left behind of the copy is removed in the background. Others may have ended the
- * operation, a delete for one; then only the row is ours to give up. */
+/* Undo a failed checkpoint. The leftovers of the copy are removed in the background. When another
+ * process (a delete, for example) has ended the operation, only the checkpoint's row is left to
+ * give up. */
 static int undo(struct work *work, struct checkpoint *checkpoint, struct error **failure,
                 struct error **err)
 {
@@ -167,19 +169,20 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
     }
     if ((*failure)->code != ERR_LEASE_LOST &&
         work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, (*failure)->message, &second) < 0 &&
-        second->code == ERR_LEASE_LOST) /* which explains the failure */
+        second->code == ERR_LEASE_LOST) /* this explains the failure */
         error_recode(failure, ERR_LEASE_LOST);
     if ((*failure)->code == ERR_LEASE_LOST) {
         error_clear(&second);
-        /* Or the dispatcher does it. */
+        /* If this fails, the dispatcher does it. */
         give_up(work->worker->db, checkpoint, &second);
     }
-    if ((*failure)->code == ERR_NOT_FOUND) /* the instance, and not the sandbox */
+    if ((*failure)->code == ERR_NOT_FOUND) /* the instance, not the sandbox */
         error_recode(failure, ERR_RUNTIME_REFUSED);
     return error_move(err, failure);
 }
 
-/* What the pool keeps for it: what the sandbox has written, on top of what it was restored from. */
+/* Compute the size in the storage pool: the data that the sandbox has written, and the size of the
+ * parent from which it was restored. */
 static int add_parent_size(struct db *db, struct checkpoint *checkpoint, struct error **err)
 {
     uint32_t parent_mb = 0;
@@ -196,7 +199,7 @@ static int copy(struct work *work, struct checkpoint *checkpoint, struct error *
     const char *name = work->sandbox.instance_name;
     if (work->sandbox.state == SANDBOX_COPYING && work_fetch_archived(work, err) < 0)
         return -1;
-    if (work_tell_size(work, err) < 0) /* what was in the archive alone is there now */
+    if (work_tell_size(work, err) < 0) /* a sandbox from the archive is on the host now */
         return -1;
     if (checkpoint->for_fork)
         return runtime->ops->snapshot_memory(runtime, name, checkpoint->instance_name, err);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The row of a sandbox: each column once, with how it is read into s and written from it. For
- * *_db.c files only.
+ * The row of a sandbox: each column once, with the expression that reads it into s and the value
+ * that is written. For *_db.c files only.
  *
  *   JOINED(alias, column, table, key, read)
- *                                   of the row of another table with this id: left out where that
- *                                   is not joined
+ *                                   from the row of another table with this id; left out where that
+ *                                   table is not joined
  *   OTHER(expression, read)         written elsewhere
  *   FIXED(column, read, write)      written by the insert
  *   MOVED(column, read, write)      written by the insert and by every move
  *   LATER(column, read, write)      written by moves; a new row has the value of the insert or the
  *                                   default of the table
- *   CHANGED(column, read, write)    written by the insert and by changes that are no moves
+ *   CHANGED(column, read, write)    written by the insert and by changes that are not moves
  */
 #pragma once
 
@@ -95,8 +95,8 @@
            s->host_condition.silent_since_ms = db_get_i64(rows, c))
 /* clang-format on */
 
-/* What a statement selects for sandbox_row_read(), and from where; conditions speak of s. The last
- * column is there for the comma before it. */
+/* The columns that a statement selects for sandbox_row_read(), and the joined tables; conditions
+ * name the sandbox s. The last column only follows the comma before it. */
 #define OTHER_SELECT_(expression, read)     expression ", "
 #define COLUMN_SELECT_(column, read, write) "s." column ", "
 #define SELECT_(JOINED)                                                                  \
@@ -110,7 +110,7 @@
     " JOIN template_versions v ON v.id = s.template_version_id" \
     " LEFT JOIN hosts h ON h.id = s.host_id"
 
-/* The same without joins, so that a lock covers the sandbox's row and no other. */
+/* The same without joins, so that a lock covers only the sandbox's row. */
 #define LOOKED_UP_(alias, column, table, key, read) \
     "(SELECT " alias "." column " FROM " table " " alias " WHERE " alias ".id = " key "), "
 #define SANDBOX_LOCKED_COLUMNS SELECT_(LOOKED_UP_)

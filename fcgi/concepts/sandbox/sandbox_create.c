@@ -34,10 +34,10 @@
 #include "template/warm.h"
 
 #define FORK_ATTEMPTS 3
-/* Within this time a create is begun once more on another host. */
+/* within this time a create may begin again on another host */
 #define ELSEWHERE_MOST_MS 20000
-/* With volumes: these, what it is made from, and once more that, where both had to go to a third
- * host. */
+/* With volumes: move the volumes, move the source, and move the source once more when both had to
+ * go to a third host. */
 #define GATHER_STEPS 3
 
 static int check_overrides(const struct sandbox_create *request, const struct plan *plan,
@@ -55,7 +55,7 @@ static int check_overrides(const struct sandbox_create *request, const struct pl
     return request->memory_mb ? plan_check_memory(plan, request->memory_mb, "/memory_mb", err) : 0;
 }
 
-/* What it is copied from: a template version, or a checkpoint. */
+/* The source of the copy: a template version, or a checkpoint. */
 struct source {
     struct template_version version;
     struct checkpoint checkpoint; /* id "": none */
@@ -85,7 +85,7 @@ static int find_checkpoint(struct db *db, const struct sandbox_create *request,
     return template_version_get(db, checkpoint->template_version_id, &source->version, err);
 }
 
-/* What is no template may be a checkpoint by its name. */
+/* A name that no template has may be the name of a checkpoint. */
 static int find_named(struct worker *worker, const struct sandbox_create *request, const char *name,
                       const char *field, struct source *source, struct error **err)
 {
@@ -101,7 +101,7 @@ static int find_named(struct worker *worker, const struct sandbox_create *reques
     return error_move(err, failure->code == ERR_TEMPLATE_NOT_FOUND ? &no_template : &failure);
 }
 
-/* No template is named like the id of a checkpoint, so one look tells them apart. */
+/* No template is named like the id of a checkpoint, so the form of the name distinguishes them. */
 static int find_source(struct worker *worker, const struct sandbox_create *request,
                        struct source *source, struct error **err)
 {
@@ -118,7 +118,7 @@ static int find_source(struct worker *worker, const struct sandbox_create *reque
     return find_named(worker, request, name, field, source, err);
 }
 
-/* The memory holds how large it is, and which mounts there are. */
+/* The memory fixes the size and the mounts, so the request may not choose them. */
 static int check_memory(const struct sandbox_create *request, const struct source *source,
                         struct error **err)
 {
@@ -186,7 +186,7 @@ static int check_size(const struct work *work, const struct sandbox_create *requ
     return sandbox_check_size(work->worker->db, resources->cpu, resources->memory_mb, field, err);
 }
 
-/* Everything that can be settled before anything is locked. */
+/* Do all checks that need no locks. */
 static int plan_sandbox(struct work *work, const struct sandbox_create *request,
                         struct source *source, struct error **err)
 {
@@ -232,9 +232,9 @@ struct insert {
     const struct source *source;
     struct work *work;
     const struct buffer *envs_sealed;
-    uint32_t avoid_host;                           /* one that has just failed; 0: none */
-    bool may_claim;                                /* an instance of the warm pool */
-    struct warm_instance warm;                     /* the one that was claimed; name "": none */
+    uint32_t avoid_host;                           /* failed just now; 0: none */
+    bool may_claim;                                /* a warm instance */
+    struct warm_instance warm;                     /* the claimed one; name "": none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
 };
 
@@ -249,8 +249,8 @@ static int hold_checkpoint(struct db *db, const struct insert *insert, uint32_t 
     return no_checkpoint(insert->request->source_field, err);
 }
 
-/* That a lost host has no room is true, and tells nobody what to wait for. What the storage or the
- * new host says is for operators. */
+/* Replace "no room" by the real cause when the host is lost, so that the client knows how long to
+ * wait. Messages of the storage or the new host are for operators. */
 static int explain_lost(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
     bool lost = false;
@@ -271,8 +271,8 @@ static int explain_lost(struct db *db, const struct sandbox *sandbox, struct err
     return -1;
 }
 
-/* On the host that has the checkpoint, which cannot be deleted, or move, before the row is there.
- */
+/* Place the sandbox on the host that has the checkpoint. The checkpoint cannot be deleted or move
+ * before the row exists. */
 static int place_restored(struct db *db, struct insert *insert, uint32_t only_host,
                           struct error **err)
 {
@@ -289,7 +289,7 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     return 0;
 }
 
-/* A waiting instance becomes the sandbox's, if there is one. only_host: where the volumes are; 0:
+/* Claim a warm instance for the sandbox, if there is one. only_host: the host of the volumes; 0:
  * any. */
 static int claim(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
 {
@@ -310,7 +310,7 @@ static int claim(struct db *db, struct insert *insert, uint32_t only_host, struc
     return 0;
 }
 
-/* A host with room and a new address on it. */
+/* Choose a host with room and a new address on it. */
 static int place(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
 {
     struct sandbox *sandbox = &insert->work->sandbox;
@@ -324,7 +324,7 @@ static int place(struct db *db, struct insert *insert, uint32_t only_host, struc
     return 0;
 }
 
-/* Which host and address it is to have is chosen with its room. */
+/* Without a warm instance, host and address are chosen together with the room. */
 static int reserve_first(struct db *db, struct insert *insert, uint32_t only_host,
                          struct error **err)
 {
@@ -336,8 +336,8 @@ static int reserve_first(struct db *db, struct insert *insert, uint32_t only_hos
                : 0;
 }
 
-/* With a waiting instance both are known, so that the rows that others wait for are locked by the
- * last statement. What it is refused for is said by those who look at each by itself. */
+/* With a warm instance host and address are known, so the last statement locks the rows for which
+ * other creates wait. If it refuses, the separate checks find the reason. */
 static int reserve_last(struct db *db, struct insert *insert, struct error **err)
 {
     struct sandbox *sandbox = &insert->work->sandbox;
@@ -357,8 +357,8 @@ static int reserve_last(struct db *db, struct insert *insert, struct error **err
     return 0;
 }
 
-/* Reserve quota, host and address and write the row that holds all three. The rows of the team and
- * of the host are locked from there to the end: what others need not wait for comes before. */
+/* Reserve quota, host and address, and write the row that holds all three. From then on the rows of
+ * the team and of the host are locked until the end. Work that needs no lock comes first. */
 static int insert_body(struct db *db, void *context, struct error **err)
 {
     struct insert *insert = context;
@@ -408,8 +408,8 @@ static int seal_envs(struct worker *worker, const struct sandbox_create *request
     return aead_seal(worker->ring, request->envs, strlen(request->envs), sandbox_id, sealed, err);
 }
 
-/* One attempt; what it leaves when it was made step by step goes with the copy that a fork is made
- * from, when nobody waits for it. */
+/* Make one attempt. An instance that was made step by step has a snapshot of the memory. For a fork
+ * it stays until the fork's checkpoint is deleted, so that no client waits for its deletion. */
 static int go_on(struct work *work, const struct runtime_instance *instance,
                  const struct checkpoint *checkpoint, struct error **err)
 {
@@ -425,7 +425,7 @@ static int go_on(struct work *work, const struct runtime_instance *instance,
                : runtime->ops->snapshot_drop(runtime, instance->name, RUNTIME_MEMORY_SNAPSHOT, err);
 }
 
-/* On a host that has started it from its disk it is made again, step by step. */
+/* When the host has started the sandbox from its disk, make it again, step by step. */
 static int start_from_memory(struct work *work, struct runtime_instance *instance,
                              const struct checkpoint *checkpoint, struct error **err)
 {
@@ -479,8 +479,8 @@ static int start_cold(struct work *work, const struct source *from, const struct
     return result < 0 ? -1 : hand_over_wait(work, err);
 }
 
-/* The kernel takes the policy in while the agent of a waiting instance gets ready, or a fresh copy
- * is made; until it has, nothing goes in or out. */
+/* The firewall takes the policy while the agent of a warm instance gets ready, or a copy is made.
+ * Until it has the policy, no packet goes in or out. */
 static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
                  const struct mount_list *list, struct error **err)
 {
@@ -491,7 +491,8 @@ static int start(struct work *work, const struct warm_instance *warm, const stru
     int result = warm->name[0] ? hand_over(work, warm, list->mounts, list->count, err)
                                : start_cold(work, from, list, err);
     error_auto ignored = NULL;
-    /* A host that is away takes its firewall along, which is waited for once more. */
+    /* When the host cannot be reached, its firewall cannot either, and work_network_end() waits
+     * once more. The lease must last. */
     if (result < 0)
         lease_check(&work->lease, &ignored);
     work_network_end(work);
@@ -499,7 +500,7 @@ static int start(struct work *work, const struct warm_instance *warm, const stru
     return result;
 }
 
-/* Settle what can be settled before, and write the rows. */
+/* Do all checks that need no locks, and write the rows. */
 static int insert_rows(struct work *work, struct insert *insert, struct source *source,
                        struct error **err)
 {
@@ -516,8 +517,10 @@ static int insert_rows(struct work *work, struct insert *insert, struct source *
     return error_is_transient(*err) ? work_public_error(work, err) : -1;
 }
 
-/* One attempt; avoid_host: where the last one failed. *was_warm: may it claim a waiting instance,
- * and did it, so that another attempt without one may do better? */
+/* Make one attempt. avoid_host: the host of the last failure; 0: none.
+ *
+ * *was_warm: in, whether it may claim a warm instance; out, whether it did, so that another attempt
+ * without one may succeed. */
 static int attempt(struct work *work, const struct sandbox_create *request, uint32_t avoid_host,
                    bool *was_warm, struct error **err)
 {
@@ -586,7 +589,7 @@ int work_run_fork(struct work *work, struct error **err)
         fault_point(FAULT_CREATE_FINISHED);
         return 0;
     }
-    /* What keeps it from starting may be in the host's hands for a moment. */
+    /* The cause may be a short trouble of the host. */
     if (failure->code != ERR_LEASE_LOST && work->operation.attempts < FORK_ATTEMPTS) {
         work_defer(work, failure);
         return error_move(err, &failure);
@@ -595,8 +598,8 @@ int work_run_fork(struct work *work, struct error **err)
     return error_move(err, &failure);
 }
 
-/* Somebody ended the create before it was done: a client who saw the sandbox in the list, or a
- * dispatcher for whom it took too long. */
+/* Another process ended the create before it was done: a client that saw the sandbox in the list
+ * deleted it, or a dispatcher found that it took too long. */
 static int ended_by_others(const struct work *work, struct error **err)
 {
     bool late = clock_monotonic_ms() >= work->lease.lost_at_ms;
@@ -607,8 +610,8 @@ static int ended_by_others(const struct work *work, struct error **err)
     return error_set(err, ERR_SANDBOX_BUSY, "The sandbox was deleted while it was being made.");
 }
 
-/* A place on the disk that it is made from, which the request chose together with what is mounted
- * there. */
+/* The mount point cannot be made on the disk of the source. The request chose both, so the error
+ * names the mount. */
 static int bad_mount_point(const struct sandbox_create *request, struct error **err)
 {
     error_auto failure = NULL;
@@ -622,7 +625,7 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
                            "No sandbox can start from this disk: %s.", failure->message);
 }
 
-/* Whether it may help, and has been tried in fewer than all steps. */
+/* Check whether gathering may help, and has steps left. */
 static bool may_gather(const struct gathering *gathering, unsigned steps,
                        const struct error *refusal)
 {
@@ -635,7 +638,7 @@ static bool may_gather(const struct gathering *gathering, unsigned steps,
     return may_help;
 }
 
-/* Nothing is begun for it here. */
+/* Refuse, because the request does not wait for a copy or for room. Nothing has begun. */
 static int copy_first(struct error **err)
 {
     error_clear(err);
@@ -643,7 +646,8 @@ static int copy_first(struct error **err)
                      "The sandbox's source is being copied to a host with room.");
 }
 
-/* Whatever comes of it, the refusal is what a client is told if it did not help. */
+/* Take one step of gathering. A failure here is only logged: the client gets the refusal of the
+ * create. */
 static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
 {
     bool gathered = false;
@@ -657,13 +661,13 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
 /* The attempts of one request, and until when it may try the rest (monotonic). */
 struct tries {
     int64_t elsewhere_by_ms, room_by_ms;
-    uint32_t avoid_host; /* one that is away; another one is tried, once */
+    uint32_t avoid_host; /* cannot be reached; another host is tried, once */
     unsigned gather_steps;
-    bool refused; /* the runtime has refused one */
+    bool refused; /* the runtime has refused an attempt */
 };
 
-/* Whether deleted sandboxes are about to give back the room or quota that the create lacks, and
- * time is left. */
+/* Check whether deleted sandboxes are about to give back the room or quota that the create lacks,
+ * and time is left. */
 static bool room_is_coming(struct worker *worker, const struct sandbox_create *request,
                            const struct error *refusal, const struct tries *tries)
 {
@@ -676,7 +680,8 @@ static bool room_is_coming(struct worker *worker, const struct sandbox_create *r
     return coming;
 }
 
-/* A template or a checkpoint may be older than the removal of a larger host. */
+/* Check whether no host is large enough any more. A template or a checkpoint may be older than the
+ * removal of a larger host. */
 static bool no_host_is_so_large(const struct work *work, const struct sandbox_create *request,
                                 struct error **err)
 {
@@ -726,7 +731,7 @@ static int plan_another(struct work *work, const struct sandbox_create *request,
                      clock_monotonic_ms() < tries->elsewhere_by_ms && work_lacks_host(work, *err);
     if (elsewhere)
         tries->avoid_host = work->sandbox.host_id;
-    /* An instance that died while it waited is no reason to fail, nor is a host that is away. */
+    /* A dead warm instance or an unreachable host is no reason to fail the create. */
     *again = *warm || elsewhere;
     *warm = false;
     if (*again)

@@ -19,7 +19,7 @@
 DB_STATEMENT(get_statement) = {"sandbox.get", SELECT_SANDBOX " WHERE s.id = ? AND s.visible = 1",
                                true};
 DB_STATEMENT(get_any_statement) = {"sandbox.get_any", SELECT_SANDBOX " WHERE s.id = ?", true};
-/* Two rows by their keys, the first of which is always there. */
+/* Two rows by their keys; the first one always exists. */
 DB_STATEMENT(look_statement) = {
     "sandbox.look",
     "SELECT a.revision, " SANDBOX_OWN_COLUMNS
@@ -36,7 +36,7 @@ DB_STATEMENT(lock_statement) = {
 static const struct lease_table deadlines = LEASE_TEAMS(
     "sandbox.deadline", "sandboxes", "id", "deadline_at_ms", "state = 'ready'", "team_id");
 
-/* Of the columns of the table: their names, a place for each, and their values. */
+/* For the columns of the table: their names, a placeholder for each, and their values. */
 #define NOTHING_2(expression, read)
 #define NOTHING_3(column, read, write)
 #define NOTHING_5(alias, column, table, key, read)

@@ -7,11 +7,11 @@
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_events.h"
 
-/* A removal takes a second at most; where a start or a pause has to end first, it is tried again in
- * the background, so that neither a client nor the work for others waits for it. */
+/* A removal takes a second at most. When a start or a pause has to end first, the dispatcher tries
+ * again, so that neither a client nor other work waits for it. */
 #define ANSWER_MOST_MS 15000
 
-/* First the firewall is asked, so that what cannot be removed at once reaches nothing. */
+/* The firewall acts first, so that an instance that cannot be removed at once reaches nothing. */
 static int remove_instance(struct work *work, struct error **err)
 {
     work->answer_by_ms = clock_monotonic_ms() + ANSWER_MOST_MS;
@@ -23,7 +23,7 @@ static int remove_instance(struct work *work, struct error **err)
     return result;
 }
 
-/* Sandboxes of a fork are made from the instance of their original. */
+/* Copies of a fork are made from the instance of their original. */
 static int wait_for_forks(struct work *work, struct error **err)
 {
     bool forking;
@@ -33,7 +33,7 @@ static int wait_for_forks(struct work *work, struct error **err)
                    : 0;
 }
 
-/* Of what was on a lost host there is nothing left to remove. */
+/* Check whether the instance is gone. On a lost host nothing is left to remove. */
 static bool is_gone(struct work *work, struct error **err)
 {
     if (work_open_runtime(work, err) == 0)
@@ -52,7 +52,7 @@ int work_run_destroy(struct work *work, struct error **err)
         fault_point(FAULT_DELETE_FINISHED);
         return 0;
     }
-    /* Nothing but its end is a result: it is tried again until the runtime lets go. */
+    /* A failed removal is no result: it is repeated until it succeeds. */
     if (failure->code != ERR_LEASE_LOST)
         work_defer(work, failure);
     return error_move(err, &failure);
@@ -62,7 +62,7 @@ void work_cut_off(struct work *work)
 {
     struct runtime *runtime;
     error_auto failure = NULL;
-    if (work->sandbox.reserved == RESERVES_NOTHING) /* nothing of it runs */
+    if (work->sandbox.reserved == RESERVES_NOTHING) /* the sandbox does not run */
         return;
     if (runtimes_get(work->worker->runtimes, work->worker->db, work->sandbox.host_id, &runtime,
                      &failure) == 0) {
@@ -81,9 +81,8 @@ struct removal {
 };
 
 /* The team has its quota back when the delete is answered. The delete waits for the removal of the
- * instance in two cases: the sandbox has volumes, which must be free afterwards; or so many
- * instances of the team wait for removal that they would take more room on the hosts than its
- * quota. */
+ * instance in two cases. With volumes, these must be free afterwards. With too many instances of
+ * the team waiting for removal, they would take more room on the hosts than its quota. */
 static int remove_body(struct db *db, void *context, struct error **err)
 {
     struct removal *removal = context;
@@ -111,7 +110,7 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
     error_auto failure = NULL;
     if (db_transaction(worker->db, remove_body, &removal, err) < 0)
         return work_public_error(&work, err);
-    /* Nobody is woken for what nobody waits for: a dispatcher looks within a second. */
+    /* The dispatcher gets no notice: no client waits, and it looks within a second. */
     if (work.queued) {
         work_cut_off(&work);
         return 0;
@@ -123,8 +122,8 @@ int sandbox_destroy(struct worker *worker, const char *id, struct error **err)
     return 0;
 }
 
-/* Someone else ended the operation, most likely a delete that did not find the instance yet: what
- * we have made since must go. */
+/* Another process ended the operation, most likely a delete that did not find the instance yet.
+ * Delete the instance that was made since. */
 static void remove_orphan(struct work *work)
 {
     error_auto failure = NULL;
@@ -152,7 +151,8 @@ int work_undo_create(struct work *work, struct error **err)
                 LOG_ERROR(*err));
     work_auto undo = {.worker = work->worker, .queued = !waits};
     error_auto failure = NULL;
-    /* When the database is away the create's own lease runs out and the dispatcher does this. */
+    /* If the database cannot be reached, the create's own lease runs out and the dispatcher does
+     * this. */
     if (work_begin(&undo, work->worker, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
                    tell_failed, NULL, &failure) == 0) {
         if (waits)

@@ -89,13 +89,13 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
                     err);
     case SANDBOX_EVENT_DELETE:
         return tell(db, sandbox, EVENT_SANDBOX_DELETED, NULL, err);
-    case SANDBOX_EVENT_PAUSE: /* told when they have ended */
+    case SANDBOX_EVENT_PAUSE: /* these have an event at their end */
     case SANDBOX_EVENT_RESUME:
     case SANDBOX_EVENT_DESTROYED:
-    case SANDBOX_EVENT_CHECKPOINT: /* told of the checkpoint */
+    case SANDBOX_EVENT_CHECKPOINT: /* the checkpoint has events of its own */
     case SANDBOX_EVENT_CHECKPOINTED:
     case SANDBOX_EVENT_CHECKPOINT_FAILED:
-    case SANDBOX_EVENT_MOVE: /* nobody notices but by how long a resume takes */
+    case SANDBOX_EVENT_MOVE: /* clients only notice a slower resume */
     case SANDBOX_EVENT_MOVED:
     case SANDBOX_EVENT_MOVE_FAILED:
         break;

@@ -50,7 +50,7 @@ struct near_one {
     int64_t until_ms;
 };
 
-/* Whoever has its lock moves it, and is told of afterwards. */
+/* A process that holds the row's lock moves the deadline; the next round announces it. */
 static int near_body(struct db *db, void *context, struct error **err)
 {
     const struct near_one *one = context;
@@ -123,7 +123,7 @@ struct denied {
     uint64_t told, total;
 };
 
-/* Of several who look at once one gets to write. */
+/* Only one of several dispatchers writes the event. */
 static int denied_body(struct db *db, void *context, struct error **err)
 {
     const struct denied *denied = context;
@@ -138,7 +138,7 @@ static int denied_body(struct db *db, void *context, struct error **err)
 int sandbox_tell_denials(struct db *db, const char *team_id, const char *sandbox_id, uint64_t told,
                          uint64_t total, struct error **err)
 {
-    /* A total below what was told is that of a firewall that was started again. */
+    /* A lower total comes from a firewall that was restarted. */
     uint64_t fresh = total > told ? total - told : total;
     struct denied denied = {sandbox_id, told, total};
     if (!fresh)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where there is an archive, what a host has of a paused sandbox is a cache. When the host's pool
- * fills, the team that has most of it there gives first, and of it what has been paused for
- * longest. The row says that the archive is what counts before anything is removed, so that a
- * resume that comes in between fetches it.
+ * Evict archived sandboxes from hosts whose storage pools fill up.
+ *
+ * With an archive, a host's copy of a paused sandbox is a cache. When the storage pool of a host
+ * fills, the team with the most bytes there gives first, beginning with its oldest pause. The row
+ * names the archive as the valid copy before anything is deleted, so that a resume in between
+ * fetches it.
  */
 #include <string.h>
 
@@ -15,13 +17,13 @@
 #include "sandbox/sandbox_row.h"
 
 #define AT_ONCE 8
-/* For so long a resume waits for the row. */
+/* how long a resume waits for the row */
 #define PATIENCE_MS 5000
 
 struct evicting {
     const char *id;
     struct runtime *runtime;
-    struct archive archive; /* as it is there; id "": it is not to be evicted */
+    struct archive archive; /* the archive's row; id "": not to be evicted */
     struct sandbox sandbox;
 };
 
@@ -31,7 +33,7 @@ static void evicting_deinit(struct evicting *evicting)
     sandbox_deinit(&evicting->sandbox);
 }
 
-/* With the row locked nothing of it starts, is copied or moves. */
+/* With the row locked, the sandbox neither starts, moves nor is copied. */
 static int look(struct db *db, struct evicting *evicting, struct error **err)
 {
     const struct sandbox *sandbox = &evicting->sandbox;
@@ -85,14 +87,14 @@ static int remove_instance(struct worker *worker, struct evicting *evicting, str
     return result;
 }
 
-/* What the storage has lost is not taken from the host as well. */
+/* Check that the storage still has the object. If it does not, the host's copy stays. */
 static int check_object(struct db *db, struct objects *objects, const char *id, struct error **err)
 {
     archive_auto archive = {0};
     bool there;
     if (archive_current(db, id, &archive, err) < 0)
         return -1;
-    if (archive.state != ARCHIVE_WHOLE) /* it has gone on */
+    if (archive.state != ARCHIVE_WHOLE) /* the sandbox has continued */
         return 0;
     if (archive_look_for(objects, &archive, &there, err) < 0)
         return -1;
@@ -119,7 +121,7 @@ static int evict(struct worker *worker, struct objects *objects, const char *id,
     return 0;
 }
 
-/* One that cannot be removed keeps no other from it. */
+/* Evict all; a failure does not stop the others. */
 static int evict_all(struct worker *worker, char (*ids)[ID_SIZE], unsigned count,
                      struct error **err)
 {

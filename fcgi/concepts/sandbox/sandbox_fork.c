@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A fork is a checkpoint with memory that nobody sees, the rows of the sandboxes that dispatchers
- * make from it, and its removal, which waits for the last of them. A worker that dies leaves what
- * dies with a checkpoint, and the copy, which a dispatcher gives up after a while; the sandboxes
- * whose rows are written are made.
+ * A fork is a hidden checkpoint with memory, the rows of the sandboxes that dispatchers make from
+ * it, and the deletion of the checkpoint after the last start. When the worker dies, a dispatcher
+ * gives up the checkpoint after a while. Sandboxes whose rows are written are still made.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_list.h"
 
-/* Sandboxes that take longer are told of as they are, so that no worker is held for long. */
+/* Slower sandboxes are returned as they are, so that no worker is held for long. */
 #define WAIT_MOST_MS 20000
 #define LOOK_MS      10
 
@@ -30,7 +29,7 @@ void sandbox_forked_free(struct sandbox_forked *list, unsigned count)
     free(list);
 }
 
-/* What is chosen at a create is the original's. */
+/* Take all choices of the create from the original. */
 static void like_original(const struct sandbox *original, const struct sandbox_fork *request,
                           const struct checkpoint *copy, const char *envs,
                           struct sandbox_create *create)
@@ -68,12 +67,12 @@ static int begin_all(struct worker *worker, const char *id, const struct sandbox
     struct buffer envs = BUFFER_INIT(SANDBOX_ENVS_MAX);
     struct sandbox_create create;
     sandbox_auto original = {0};
-    uint32_t log_kib; /* is that of the team */
+    uint32_t log_kib; /* unused: the plan of the team decides it */
     int result = -1;
     if (sandbox_get(worker->db, id, &original, err) == 0 &&
         sandbox_open_envs(worker, id, &envs, &log_kib, err) == 0) {
         like_original(&original, request, copy, buffer_string(&envs), &create);
-        /* One that is refused does not keep the next from being tried: there may be room again. */
+        /* After a refusal, the next one is still tried: there may be room again. */
         for (unsigned i = 0; i < request->count; i++, create.turn++)
             begin_one(worker, &create, &list[i]);
         result = 0;
@@ -82,7 +81,8 @@ static int begin_all(struct worker *worker, const char *id, const struct sandbox
     return result;
 }
 
-/* The dispatcher removes it when nothing is made from it any more, also where this fails. */
+/* Mark the checkpoint for deletion. The dispatcher deletes it when nothing is made from it any
+ * more, also when this fails. */
 static void give_up_copy(struct worker *worker, const struct checkpoint *copy)
 {
     error_auto failure = NULL;
@@ -122,7 +122,7 @@ static void take_news(struct sandbox_forked *one, struct sandbox *made, unsigned
               "The sandbox could not be started from the copy of its original.");
 }
 
-/* Of what cannot be looked at nothing is known but that it is being started. */
+/* A sandbox that cannot be read is returned as restoring. */
 static void wait_for_all(struct worker *worker, const struct checkpoint *copy,
                          struct sandbox_forked *list, unsigned count)
 {
@@ -146,8 +146,8 @@ static void wait_for_all(struct worker *worker, const struct checkpoint *copy,
 
 /* --- its agent --- */
 
-/* Forks come from the memory of the original: where its agent does not answer theirs would not
- * either, and each fork would be waited for to the end of its time. */
+/* A fork continues the original's memory. If the original's agent does not answer, those of the
+ * forks would not either. Each fork would then be waited for until its time is over. */
 static int check_agent(struct worker *worker, const char *id, struct error **err)
 {
     work_auto work = {.worker = worker};
@@ -155,7 +155,7 @@ static int check_agent(struct worker *worker, const char *id, struct error **err
     bool knows;
     if (sandbox_get(worker->db, id, &work.sandbox, err) < 0)
         return -1;
-    if (work.sandbox.state != SANDBOX_READY || /* refused by what follows */
+    if (work.sandbox.state != SANDBOX_READY || /* refused by the next step */
         work_agent_continues(&work, AGENT_WAIT_MS, &knows, &failure) == 0 ||
         failure->code != ERR_RUNTIME_UNAVAILABLE)
         return 0;

@@ -6,13 +6,13 @@
 #include "template/template_move.h"
 #include "volume/volume_move.h"
 
-/* The volumes that it mounts. */
+/* The volumes that the sandbox mounts. */
 struct volumes {
     struct volume_place list[VOLUME_MOUNTS_MAX];
     unsigned count;
 };
 
-/* One of a deleted volume is told by the create itself. */
+/* Find the hosts of the volumes. A deleted volume is left to the create, which refuses it. */
 static int find_volumes(const struct gathering *gathering, struct volumes *volumes,
                         struct error **err)
 {
@@ -21,7 +21,7 @@ static int find_volumes(const struct gathering *gathering, struct volumes *volum
                                 request->mount_count, volumes->list, &volumes->count, err);
 }
 
-/* 0: they are on several. */
+/* Return the host of all volumes; 0: they are on several hosts. */
 static uint32_t common_host(const struct volumes *volumes)
 {
     for (unsigned i = 1; i < volumes->count; i++)
@@ -35,7 +35,7 @@ static bool is_of_checkpoint(const struct gathering *gathering)
     return *gathering->sandbox->snapshot_id;
 }
 
-/* A fork starts where its original is, and has no volumes. */
+/* A fork starts on the host of its original, and has no volumes. */
 static bool can_be_brought(const struct gathering *gathering)
 {
     return !gathering->request->copy && gathering->sandbox->template_version_id[0];
@@ -83,9 +83,9 @@ int sandbox_gather_may_help(const struct gathering *gathering, const struct erro
                : is_room(gathering, 0, may, err);
 }
 
-/* --- bringing --- */
+/* --- moving --- */
 
-/* only_host 0: to any that has room. *moved: it is there. */
+/* Move the source. only_host 0: to any host with room. *moved: it has arrived. */
 static int bring_source(const struct gathering *gathering, uint32_t only_host, int64_t give_up_ms,
                         bool *moved, struct error **err)
 {
@@ -109,8 +109,10 @@ static const struct volume_place *first_elsewhere(const struct volumes *volumes,
     return NULL;
 }
 
-/* One that moves takes along what sandboxes have together with it, so all of them are looked at
- * again. *moved false: one of them stays where it is, and those after it. */
+/* Move the volumes to one host. A volume takes along the volumes that sandboxes mount together with
+ * it, so all places are read again.
+ *
+ * *moved false: one volume could not move, and the rest was not tried. */
 static int bring_volumes(const struct gathering *gathering, struct volumes *volumes,
                          uint32_t host_id, int64_t give_up_ms, bool *moved, struct error **err)
 {
@@ -133,7 +135,8 @@ static int bring_volumes(const struct gathering *gathering, struct volumes *volu
     return 0;
 }
 
-/* To the host of one of them, where they can: one that is in use stays. */
+/* Move all volumes to the host of one volume. A volume in use cannot move, so the hosts are tried
+ * in turn. */
 static int bring_together(const struct gathering *gathering, struct volumes *volumes,
                           int64_t give_up_ms, uint32_t *host_id, struct error **err)
 {
@@ -154,7 +157,7 @@ static int bring_together(const struct gathering *gathering, struct volumes *vol
     return 0;
 }
 
-/* The host of the volumes is full. */
+/* The host of the volumes is full: move all to another host. */
 static int bring_elsewhere(const struct gathering *gathering, struct volumes *volumes,
                            int64_t give_up_ms, bool *moved, struct error **err)
 {

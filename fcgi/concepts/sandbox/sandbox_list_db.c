@@ -6,22 +6,22 @@
 #include "sandbox/sandbox_list.h"
 #include "sandbox/sandbox_row.h"
 
-/* A page's ids are found first, from an index alone and in its order; only then are their rows
- * joined. Left to itself the optimizer joins first and sorts the whole team for each page. A page
- * lies between two ids, one of which is open: its order says which. */
+/* The inner query finds a page's ids from an index alone, in its order; then their rows are joined.
+ * By itself, the optimizer joins first and sorts the whole team for each page. A page lies between
+ * two ids, one of which is open, depending on the order. */
 #define PAGE_OF(ids, order)                                   \
     "SELECT STRAIGHT_JOIN " SANDBOX_OWN_COLUMNS " FROM (" ids \
     ") found JOIN sandboxes s ON s.id = found.id ORDER BY s.id " order
 
-/* One index in the order of the answer needs no such detour. */
+/* With one index in the order of the answer, the inner query is not needed. */
 #define ALL(order)                                                                          \
     "SELECT " SANDBOX_OWN_COLUMNS " FROM sandboxes s FORCE INDEX (sandboxes_list)"          \
     " WHERE s.team_id = ? AND s.visible = 1 AND s.id > ? AND s.id < ? ORDER BY s.id " order \
     " LIMIT ?"
 
-/* Each state from its own stretch of the index, '' for one that is not asked for. One statement
- * sees one state of the table: asked one after the other, a sandbox that moves on meanwhile would
- * be found twice, or not at all. */
+/* Each state comes from its own part of the index; '' stands for a state that the filter does not
+ * have. One statement sees one moment of the table. With a statement for each state, a sandbox that
+ * changes its state meanwhile would be found twice, or not at all. */
 #define OF_STATE(order)                                            \
     "(SELECT id FROM sandboxes FORCE INDEX (sandboxes_list_state)" \
     " WHERE team_id = ? AND state = ? AND id > ? AND id < ? ORDER BY id " order " LIMIT ?)"
@@ -31,15 +31,15 @@
                 OR_STATE(order) OR_STATE(order) OR_STATE(order) " ORDER BY id " order " LIMIT ?", \
             order)
 
-/* A pair that is not used is NULL, a state that is not used ''. An EXISTS would say the same, and
- * may be run by reading all pairs first. */
+/* An unused pair is NULL, an unused state ''. With EXISTS, the server might read all pairs
+ * first. */
 #define IN_STATE " AND (? = 0 OR c.state IN (?, ?, ?, ?, ?, ?, ?, ?))"
 #define HAS_PAIR                                                 \
     " AND (? IS NULL OR (SELECT n.value FROM sandbox_metadata n" \
     " WHERE n.sandbox_id = c.id AND n.name = ?) = ?)"
 #define HAS_OTHERS HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR HAS_PAIR
 
-/* One pair leads, the others are looked up by primary key. */
+/* One pair leads; the others are looked up by primary key. */
 #define METADATA(order)                                                                \
     PAGE_OF("SELECT STRAIGHT_JOIN m.sandbox_id AS id"                                  \
             " FROM sandbox_metadata m FORCE INDEX (sandbox_metadata_match)"            \
@@ -49,7 +49,7 @@
             " ORDER BY m.sandbox_id " order " LIMIT ?",                                \
             order)
 
-/* No index has these: every sandbox of the team between the two ids is looked at. */
+/* No index has these columns: the query walks every sandbox of the team between the two ids. */
 #define PICKED(order)                                                                     \
     PAGE_OF("SELECT c.id FROM sandboxes c FORCE INDEX (sandboxes_list)"                   \
             " WHERE c.team_id = ? AND c.visible = 1 AND c.id > ? AND c.id < ?"            \
@@ -59,7 +59,7 @@
             " LIMIT ?",                                                                   \
             order)
 
-/* In both orders, the newest first at 0. */
+/* In both orders; index 0 is newest first. */
 #define BOTH(name, text)                                   \
     {                                                      \
         {"sandbox_list." name, text("DESC"), true},        \
@@ -99,11 +99,11 @@ DB_STATEMENTS(statements) = {
 
 #define SHOWN_STATES 8
 
-/* A sandbox is found by the time in its id, which is that of the request that made it: its record
- * may be as much younger as a create may take. */
+/* A time is compared with the time in the id, which is that of the create request. The record may
+ * be as much younger as a create can take. */
 #define CREATE_MAX_MS (15 * 60 * 1000)
 
-/* What is asked of a team. */
+/* The query for one team. */
 struct asked {
     const char *team_id;
     const struct sandbox_filter *filter;
@@ -122,7 +122,7 @@ static void add(struct args *args, struct db_value value)
     args->values[args->count++] = value;
 }
 
-/* Run the statement and append its rows: with what is joined, or only a sandbox's own. */
+/* Run the statement and append its rows, with joined columns or without. */
 static int append(struct db *db, const struct db_statement *statement, const struct db_value *args,
                   size_t arg_count, bool joined, struct sandbox **sandboxes, unsigned *count,
                   struct error **err)
@@ -154,8 +154,8 @@ static struct db_value state_text(const struct sandbox_filter *filter, unsigned 
     return db_text(filter->states[state] ? sandbox_state_name((enum sandbox_state)state) : "");
 }
 
-/* The pair that fewest sandboxes have, as far as FEW counts, so that one that is rare finds its
- * sandboxes without a walk through those that have one that is common. */
+/* Find the pair that fewest sandboxes have; counting stops at FEW. A rare pair then finds its
+ * sandboxes without a walk through those of a common pair. */
 static int choose_lead(struct db *db, const struct asked *asked, unsigned *lead, struct error **err)
 {
     const struct sandbox_filter *filter = asked->filter;
@@ -179,7 +179,7 @@ static int choose_lead(struct db *db, const struct asked *asked, unsigned *lead,
     return 0;
 }
 
-/* For IN_STATE. */
+/* Add the arguments of IN_STATE. */
 static void add_states(struct args *args, const struct sandbox_filter *filter)
 {
     add(args, db_u64(wants_states(filter)));
@@ -187,7 +187,7 @@ static void add_states(struct args *args, const struct sandbox_filter *filter)
         add(args, state_text(filter, i));
 }
 
-/* For HAS_PAIR; but for the pair at `lead`. */
+/* Add the arguments of HAS_PAIR for all pairs but the one at `lead`. */
 static void add_pairs(struct args *args, const struct sandbox_filter *filter, unsigned lead)
 {
     static const struct sandbox_filter_pair unused = {"", "", 0, 0};

@@ -36,7 +36,7 @@ struct losing {
     bool lost, archived;
 };
 
-/* When clean-up is to remove it. */
+/* Set the time at which clean-up deletes it. */
 static int foresee_removal(struct db *db, struct sandbox *sandbox, struct error **err)
 {
     struct team team;
@@ -48,7 +48,7 @@ static int foresee_removal(struct db *db, struct sandbox *sandbox, struct error 
     return 0;
 }
 
-/* Whoever works on it finds that the operation is over. */
+/* End the operation. Its worker notices that at its next renewal. */
 static int end_operation(struct db *db, struct sandbox *sandbox, struct error **err)
 {
     struct operation operation = {0};
@@ -59,7 +59,7 @@ static int end_operation(struct db *db, struct sandbox *sandbox, struct error **
     return operation_end(db, &operation, "the host is lost", "", err);
 }
 
-/* Nobody pays for the time in which it was not there. */
+/* End the usage at the time when the host stopped answering; the rest is not billed. */
 static int end_usage(struct db *db, const struct losing *losing, struct error **err)
 {
     int64_t down_ms = losing->host->condition.down_since_ms;
@@ -68,7 +68,8 @@ static int end_usage(struct db *db, const struct losing *losing, struct error **
     return usage_follow(db, losing->id, USAGE_NONE, down_ms ? down_ms : clock_now_ms(), err);
 }
 
-/* Of one that is stopped and in the archive nothing is lost, and nothing changes. */
+/* Check whether the sandbox is still to be ended. A stopped sandbox in the archive loses nothing
+ * and stays as it is. */
 static bool may_lose(const struct losing *losing, const struct sandbox *sandbox)
 {
     bool is_stopped = sandbox->state == SANDBOX_STOPPED;

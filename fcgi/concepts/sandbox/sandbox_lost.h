@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What becomes of all that was on a host which will not come back. */
+/* End everything on a host that will not come back. */
 #pragma once
 
 #include "host/host.h"
@@ -7,13 +7,12 @@
 
 struct host_loss {
     unsigned sandboxes, checkpoints, volumes;
-    unsigned archived, archived_checkpoints; /* sandboxes and checkpoints that the archive has */
+    unsigned archived, archived_checkpoints; /* sandboxes and checkpoints that are in the archive */
 };
 
-/* Sandboxes are stopped for good: their quota is free, a resume says what has happened, and
- * clean-up removes them after the time that their plan warns for. One that is in the archive is
- * stopped, and resumes from there on another host. Volumes are deleted, and so are checkpoints that
- * are not in the archive. May be repeated until it has succeeded: what is done is not done again.
- */
+/* Stop the host's sandboxes for good: their quota is free, a resume gives the reason, and clean-up
+ * deletes them after the warning time of their plan. A sandbox in the archive is stopped, and
+ * resumes from there on another host. Volumes are deleted, and so are checkpoints that are not in
+ * the archive. You can repeat the call until it succeeds: it does nothing twice. */
 int sandbox_host_lost(struct worker *worker, const struct host *host, struct host_loss *loss,
                       struct error **err);

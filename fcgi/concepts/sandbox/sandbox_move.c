@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A stopped sandbox goes to another host with its disk, its memory and its address. Until its row
- * names the other host it is where it was, and what is there already is half a copy; from then on
- * it is there, and what is left here is old. Either is removed with the row locked, since the name
- * of the instance stays the same and it may be on its way back.
+ * Move a stopped sandbox to another host with its disk, its memory and its address.
+ *
+ * The database row decides where the sandbox is. Until the row changes, the copy on the new host is
+ * incomplete; afterwards the copy on the old host is outdated. Either copy is deleted with the row
+ * locked, because both instances have the same name and the sandbox may be about to return.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +22,14 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_row.h"
 
-/* A dispatcher that dies over it again and again is not to keep it from being resumed. */
+/* A move that kills its dispatcher again and again must not prevent a resume. */
 #define ATTEMPTS_MOST     3
 #define STRAY_PATIENCE_MS 5000
 #define LOOK_MS           20
 #define LEAVING_AT_ONCE   32
 #define WAIT_MOST_MS      (6 * 3600 * (int64_t)1000)
 
-/* --- what is on the wrong host --- */
+/* --- leftovers on the wrong host --- */
 
 struct stray {
     const char *id, *instance_name;
@@ -37,7 +38,7 @@ struct stray {
     bool removed;
 };
 
-/* With the row locked no move of it begins or ends. */
+/* With the row locked, no move of the sandbox begins or ends. */
 static int stray_body(struct db *db, void *context, struct error **err)
 {
     struct stray *stray = context;
@@ -69,7 +70,7 @@ int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id
     return result;
 }
 
-/* The sweep of its host does it otherwise. */
+/* If this fails, the sweep of the host deletes it. */
 static void clear_away(struct work *work, uint32_t host_id)
 {
     error_auto failure = NULL;
@@ -106,7 +107,8 @@ static int copy_to(struct work *work, struct error **err)
     return result;
 }
 
-/* Nothing of it is on its host: from now on another one is to have it from the archive. */
+/* Find out whether the sandbox is evicted. Its host then has no copy, and the new host will fetch
+ * it from the archive. */
 static int find_evicted(struct db *db, const struct sandbox *sandbox, struct archive *archive,
                         bool *evicted, struct error **err)
 {
@@ -132,8 +134,8 @@ static int carry(struct work *work, struct error **err)
     return copy_to(work, err);
 }
 
-/* Whoever was held up for longer than his lease does not know what is on the other host by now: it
- * may be being copied again. */
+/* A worker that was held up for longer than its lease does not know the state of the other host:
+ * another worker may be copying again. */
 static int rehost(struct db *db, void *context, struct error **err)
 {
     const struct work *work = context;
@@ -174,7 +176,7 @@ int work_run_move(struct work *work, struct error **err)
             clear_away(work, work->operation.host_id);
         if ((*err)->code != ERR_NO_CAPACITY)
             return -1;
-        error_move(&failure, err); /* the room that it was chosen for is another's */
+        error_move(&failure, err); /* another sandbox took the room for which the host was chosen */
         work->settle = NULL;
         return stays(work, &failure, err);
     }
@@ -189,7 +191,7 @@ int work_run_move(struct work *work, struct error **err)
 struct beginning {
     struct work *work;
     const char *id;
-    uint32_t to_host; /* 0: any that has room */
+    uint32_t to_host; /* 0: any host with room */
     /* Called inside the transaction, may refuse; may be NULL. */
     int (*note)(struct db *db, const char *id, struct error **err);
 };
@@ -227,7 +229,7 @@ static int check_target(const struct sandbox *sandbox, const struct host *to, st
     return 0;
 }
 
-/* One that has volumes follows them; they go first, when its host is emptied. */
+/* A sandbox moves to the host of its volumes. When a host is drained, the volumes move first. */
 static int choose_by_volumes(struct db *db, const struct beginning *beginning, uint32_t *host_id,
                              struct error **err)
 {
@@ -304,7 +306,7 @@ int sandbox_move_for_room(struct worker *worker, const char *id, struct error **
     return begin(&beginning, err);
 }
 
-/* --- emptying a host --- */
+/* --- draining a host --- */
 
 int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err)
 {

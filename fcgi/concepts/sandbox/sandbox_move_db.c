@@ -6,9 +6,9 @@
 #include "moving/moving.h"
 #include "sandbox/sandbox_row.h"
 
-/* Each team has its turn, however many it has: those of a team that nothing moves of come first,
- * and among them chance decides. Of one team they go in the order in which they were stopped: what
- * was used last may be wanted first. */
+/* Teams take turns, independent of their number of sandboxes. Teams without a running move come
+ * first, in random order. A team's sandboxes move in the order in which they were stopped, because
+ * the last one used may be wanted first. */
 #define OF_LEAVING(leaving, state, also, order)                                           \
     "SELECT l.id FROM (SELECT s.id, s.team_id, ROW_NUMBER() OVER (PARTITION BY s.team_id" \
     "   ORDER BY " order ", s.id) AS n FROM hosts h JOIN sandboxes s ON s.host_id = h.id" \
@@ -27,7 +27,7 @@ DB_STATEMENT(leaving_statement) = {
     false};
 DB_STATEMENT(running_statement) = {"sandbox.leaving_running",
                                    OF_LEAVING("2", "ready", "", "s.created_at_ms"), false};
-/* Their volumes have gone to another host, and they have not yet. */
+/* Their volumes have moved to another host, and they have not yet. */
 DB_STATEMENT(following_statement) = {
     "sandbox.following",
     "SELECT DISTINCT s.id FROM moves m JOIN volumes v ON v.id = m.id"

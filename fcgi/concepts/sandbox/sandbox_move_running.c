@@ -13,13 +13,13 @@
 #include "sandbox/sandbox_row.h"
 #include "volume/volume_move.h"
 
-#define BUSY_MS  500 /* somebody else is at work on it */
+#define BUSY_MS  500 /* another process works on it */
 #define AGAIN_MS 2000
-#define LOOK_MS  1000 /* at volumes on their way */
-/* So often it is tried to resume it, if there is no room; then it stays stopped. */
+#define LOOK_MS  1000 /* at volumes that are moving */
+/* attempts at a step, for example a resume without room; then the sandbox stays stopped */
 #define ATTEMPTS_MOST 60
 
-/* How far it is, in its move's generation. */
+/* The progress of the move, in its row's generation. */
 enum { NOT_PAUSED, PAUSED, MOVE_TRIED };
 
 /* --- beginning --- */
@@ -59,7 +59,7 @@ static int end_body(struct db *db, void *context, struct error **err)
     return sandbox_row_free_stopped(db, &sandbox, err);
 }
 
-/* why "": there is nothing more to do. */
+/* why "": the move is complete. */
 static int end(struct moving *moving, const char *why, struct error **err)
 {
     struct move *move = &moving->move;
@@ -81,7 +81,8 @@ static int admit_pause(struct db *db, struct sandbox *sandbox, void *context, st
     return move_note(db, sandbox->id, PAUSED, sandbox->deadline_at_ms, err);
 }
 
-/* Its memory is not given up for it, whatever it says of its own deadline. */
+/* Pause for the move. The pause must keep the memory or fail, also when the sandbox's own choice is
+ * different. */
 static int pause(struct moving *moving, struct error **err)
 {
     work_auto work = {.worker = moving->worker};
@@ -111,7 +112,7 @@ static int carry(struct moving *moving, struct error **err)
     return work_run_move(&work, err);
 }
 
-/* A client who has paused it meanwhile has taken its move away. */
+/* A client that paused it meanwhile has deleted the move. */
 static int admit_resume(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     const struct move *move = context;
@@ -133,8 +134,8 @@ static int volumes_stay(struct moving *moving, const char *volume_id, struct err
     return error_set(err, ERR_NO_CAPACITY, "its volumes were not copied: %s", why);
 }
 
-/* Its volumes go first, if nothing else runs that has them. It takes as long as it takes: nobody
- * starts it meanwhile. */
+/* Move its volumes first, unless another running sandbox mounts them. The time has no limit,
+ * because no client can start the sandbox meanwhile. */
 static int send_volumes(struct moving *moving, const struct sandbox *sandbox, struct error **err)
 {
     struct worker *worker = moving->worker;
@@ -171,7 +172,7 @@ static int resume(struct moving *moving, struct error **err)
     return work_run_resume(&work, err);
 }
 
-/* --- what comes next --- */
+/* --- the next step --- */
 
 enum next { NEXT_END, NEXT_WAIT, NEXT_STEP };
 
@@ -180,7 +181,7 @@ struct running {
     struct move now; /* its row */
     bool found;
     struct sandbox sandbox;
-    char refusal[MOVE_FAILURE_SIZE]; /* why it could not go */
+    char refusal[MOVE_FAILURE_SIZE]; /* why it could not move */
 };
 
 static int look(struct running *running, struct error **err)
@@ -192,7 +193,8 @@ static int look(struct running *running, struct error **err)
     return sandbox_get_any(moving->worker->db, moving->move.id, false, &running->sandbox, err);
 }
 
-/* Of one that is stopped: whether it is to be moved still, or again, as its volumes are there. */
+/* For a stopped sandbox: decide whether to move it, or to move it again to the host of its
+ * volumes. */
 static int look_whether_to_carry(const struct running *running, bool *carries, struct error **err)
 {
     const struct sandbox *sandbox = &running->sandbox;
@@ -204,7 +206,7 @@ static int look_whether_to_carry(const struct running *running, bool *carries, s
     return 0;
 }
 
-/* Others that run and have the same volumes are paused soon, if they can be. */
+/* Other running sandboxes with the same volumes are paused soon, if they can be. */
 static bool waits_for_others(const struct running *running, const struct error *failure)
 {
     return failure->code == ERR_VOLUME_ATTACHED &&
@@ -232,7 +234,7 @@ static int step_stopped(struct running *running, struct error **err)
     return resume(moving, err);
 }
 
-/* What it is now says what there is to be done. */
+/* Choose the next step from the present state. */
 static enum next judge(const struct running *running, const char **why)
 {
     const struct sandbox *sandbox = &running->sandbox;
@@ -253,7 +255,7 @@ static enum next judge(const struct running *running, const char **why)
     return NEXT_END;
 }
 
-/* What keeps it from its next step may be gone in a moment. */
+/* The obstacle to the next step may be gone in a moment. */
 static int retry(struct running *running, struct error **failure, struct error **err)
 {
     struct moving *moving = running->moving;
@@ -293,7 +295,7 @@ static int go_on(struct running *running, bool *again, struct error **err)
     *again = result == 0;
     if (result == 0 || lease_check(&moving->lease, err) == 0)
         return result == 0 ? 0 : retry(running, &failure, err);
-    error_clear(err); /* somebody else goes on */
+    error_clear(err); /* another process continues */
     return 0;
 }
 
@@ -309,7 +311,7 @@ int sandbox_move_running(struct moving *moving, struct error **err)
             result = lease_check(&moving->lease, err);
     }
     sandbox_deinit(&running.sandbox);
-    if (result < 0 && (*err)->code == ERR_LEASE_LOST) { /* somebody else goes on */
+    if (result < 0 && (*err)->code == ERR_LEASE_LOST) { /* another process continues */
         error_clear(err);
         return 0;
     }

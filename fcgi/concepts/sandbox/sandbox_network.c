@@ -18,16 +18,16 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network_row.h"
 
-/* Whoever stored a desired policy applies it; after this long it is taken for dead. */
+/* The process that stored a policy applies it; after this time it counts as dead. */
 #define TAKE_OVER_MS 6000
-/* A policy that the firewall refuses is a defect, and not in a hurry. */
+/* A policy that the firewall refuses is a defect; retrying is not urgent. */
 #define REFUSED_RETRY_MS 60000
 /* nginx keeps answers of the gate for a second (conf/nginx/sandlot-gate.inc.in). */
 #define KEPT_ANSWER_MS 1100
 
 /* --- applying --- */
 
-/* The firewall of a host, NULL when it has none. */
+/* Find the firewall of a host; NULL when the host has none. */
 static int find_firewall(struct worker *worker, uint32_t host_id, struct firewall **firewall,
                          struct error **err)
 {
@@ -51,7 +51,7 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
     return firewall_end(firewall, err);
 }
 
-/* Where the host's firewall is, is no business of the sandbox's owner. */
+/* The reason is for the sandbox's owner, so it does not contain the firewall's address. */
 static int note_failure(struct worker *worker, const struct sandbox *sandbox,
                         const struct error *failure, struct error **err)
 {
@@ -61,7 +61,7 @@ static int note_failure(struct worker *worker, const struct sandbox *sandbox,
     return network_row_failed(worker->db, sandbox->id, sandbox->network_revision, reason, err);
 }
 
-/* Apply the policy of the row as it was read. What fails stays due. */
+/* Apply the policy of the row as it was read. A policy that fails stays due. */
 static int apply(struct worker *worker, const struct sandbox *sandbox, struct error **err)
 {
     struct firewall *firewall = NULL;
@@ -75,7 +75,7 @@ static int apply(struct worker *worker, const struct sandbox *sandbox, struct er
         fault_point(FAULT_NETWORK_APPLIED);
         return network_row_applied(worker->db, sandbox, err);
     }
-    if (failure->code == ERR_LEASE_LOST) /* whoever has the newer one sees to it */
+    if (failure->code == ERR_LEASE_LOST) /* the process with the newer policy applies that */
         return 0;
     log_warning("cannot apply the network policy of a sandbox; trying again",
                 LOG_STR("sandbox", sandbox->id),
@@ -214,7 +214,7 @@ int sandbox_network_protected(struct worker *worker, struct protected_networks *
     return network_row_ranges(worker->db, add_range, networks, err);
 }
 
-/* --- the dispatcher's share --- */
+/* --- for the dispatcher --- */
 
 struct due {
     char id[LEASE_KEY_SIZE];
@@ -238,7 +238,7 @@ static int apply_due(struct worker *worker, const char *id, struct error **err)
     sandbox_auto sandbox = {0};
     if (sandbox_get(worker->db, id, &sandbox, err) == 0)
         return apply(worker, &sandbox, err);
-    if ((*err)->code != ERR_NOT_FOUND) /* it is gone, and its policy with it */
+    if ((*err)->code != ERR_NOT_FOUND) /* the sandbox is gone, and its policy too */
         return -1;
     error_clear(err);
     return 0;
@@ -285,7 +285,7 @@ static int compare_addresses(const void *a, const void *b)
     return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* The one that stands at the desired one's address and is its sandbox's, or NULL. */
+/* Return the policy at the desired address if it belongs to the same sandbox, else NULL. */
 static const struct firewall_policy *find_policy(const struct firewall_policy *policies,
                                                  size_t count,
                                                  const struct network_desired *desired)
@@ -296,8 +296,7 @@ static const struct firewall_policy *find_policy(const struct firewall_policy *p
     return found && !strcmp(found->sandbox_id, desired->id) ? found : NULL;
 }
 
-/* A policy without a sandbox: it stands for nobody, and the next one at that address must not
- * meet it. */
+/* Remove a policy without a sandbox, before another sandbox gets its address. */
 static int remove_stray(struct worker *worker, uint32_t host_id,
                         const struct firewall_policy *policy, struct firewall *firewall,
                         struct error **err)
@@ -310,7 +309,7 @@ static int remove_stray(struct worker *worker, uint32_t host_id,
         return 0;
     log_warning("deleting the policy of a sandbox that does not exist any more",
                 LOG_STR("sandbox", policy->sandbox_id));
-    /* Removed alone, the address would stay out of reach, whoever gets it. */
+    /* A plain removal would leave the address closed for the next sandbox. */
     firewall_ended_begin(firewall, policy->address, policy->sandbox_id);
     return firewall_end(firewall, err);
 }
@@ -330,8 +329,9 @@ static bool is_desired(const struct network_desired *desired, size_t count,
     return false;
 }
 
-/* policies were listed before the desired were read: what is only in a row may be newer than the
- * list, and is then pushed once more for nothing; what is only in the list has no row. */
+/* The policies were listed before the rows were read. A policy that is only in a row may be newer
+ * than the list, and is then sent again, which is harmless. A policy that is only in the list has
+ * no row. */
 static int compare(struct worker *worker, uint32_t host_id, struct firewall *firewall,
                    struct firewall_policy *policies, size_t policy_count, struct error **err)
 {
@@ -375,7 +375,7 @@ static int reconcile_host(struct worker *worker, const struct host *host, struct
     return compare(worker, host->id, firewall, policies, count, err);
 }
 
-/* A firewall that is away stays so for many rounds: no warning for each. */
+/* A firewall that cannot be reached stays so for many rounds, so this is not a warning. */
 static int try_reconcile(void *context, const struct host *host, struct error **err)
 {
     error_auto failure = NULL;

@@ -2,11 +2,10 @@
 /*
  * The network policy of a sandbox, from its row to the firewall of its host.
  *
- * The row holds the desired policy, with a revision that each change counts up, and the revision
- * that the firewall is known to have. Whoever changes it tries to apply it at once; what does not
- * work out is due for a dispatcher. The firewall takes no older revision than the one it has, so
- * the last change wins however the attempts cross. A sandbox whose firewall has no policy for it
- * reaches nothing.
+ * The row holds the desired policy, a revision that each change increments, and the revision that
+ * the firewall is known to have. A change is applied at once; if that fails, it is due for a
+ * dispatcher. The firewall refuses revisions older than its own, so the last change wins in any
+ * order of attempts. A sandbox whose firewall has no policy for it reaches nothing.
  */
 #pragma once
 
@@ -18,8 +17,9 @@ struct sandbox_network_change {
     bool allow_public_traffic;
 };
 
-/* Replace the policy and apply it if the sandbox runs; *sandbox is the row afterwards, see
- * sandbox_network_status(). A stopped one gets it before its first packet after the resume. */
+/* Replace the policy and apply it if the sandbox runs. *sandbox is the row afterwards, see
+ * sandbox_network_status(). A stopped sandbox gets the policy before its first packet after the
+ * resume. */
 int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err);
@@ -29,23 +29,24 @@ int sandbox_network_put(struct worker *worker, const char *id,
  * Previews of other ports that go through the agent's relay end, too. Logs a failure. */
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port);
 
-/* What the host's firewall refused lately to a running sandbox, newest first: see
- * firewall_denials(). Nothing for one that does not run. */
+/* List the recent denials of a running sandbox by the host's firewall, newest first: see
+ * firewall_denials(). The list is empty for a sandbox that does not run. */
 int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox, json_t **denials,
                             struct error **err);
 
-/* What no sandbox reaches: what the settings leave protected, and every host's range. */
+/* Collect the networks that no sandbox reaches: those that the settings protect, and every host's
+ * range. */
 struct protected_networks;
 int sandbox_network_protected(struct worker *worker, struct protected_networks *networks,
                               struct error **err);
 
-/* --- the dispatcher's share --- */
+/* --- for the dispatcher --- */
 
-/* Apply one policy that is due, or have one removed whose sandbox is gone. *worked: there was
+/* Apply one policy that is due, or remove the policy of a sandbox that is gone. *worked: there was
  * one. */
 int sandbox_network_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Compare what the firewalls have with the rows, and make due what differs: a firewall that was
- * started anew is filled again. A comparison changes nothing that is right, so any number of
- * dispatchers may do it. */
+/* Compare the policies of the firewalls with the rows, and mark differences as due: a restarted
+ * firewall gets its policies back. The comparison changes nothing that is right, so several
+ * dispatchers may do it at once. */
 int sandbox_network_reconcile(struct worker *worker, struct error **err);

@@ -51,7 +51,7 @@ DB_STATEMENT(orphan_statement) = {
     "SELECT host_id, address, policy_of FROM host_addresses WHERE address = ? AND policy_of IS NOT"
     " NULL",
     false};
-/* The row of a sandbox that has ended stays for longer than its policy. */
+/* The row of an ended sandbox stays for longer than its policy. */
 static const struct lease_table orphans =
     LEASE_TEAMS("orphans", "host_addresses", "address", "policy_due_at_ms", "policy_of IS NOT NULL",
                 "(SELECT s.team_id FROM sandboxes s WHERE s.id = policy_of)");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sandbox_network*.c reads and writes of rows. */
+/* The rows for sandbox_network*.c. */
 #pragma once
 
 #include "db/lease.h"
@@ -9,28 +9,28 @@
  * network_applied, network_due_at_ms and allow_public_traffic. */
 int network_row_update(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* The firewall has the policy that was read, which is told. No effect when the desired policy has
- * changed since. */
+/* Record that the firewall has the policy in sandbox. No effect when the desired policy has changed
+ * since. */
 int network_row_applied(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* The firewall did not take this revision; reason: a sentence for its owner, of at most
+/* Record that the firewall did not take this revision. reason: a sentence for the owner, of at most
  * NETWORK_REASON_MAX bytes. No effect when the desired policy has changed since. */
 #define NETWORK_REASON_MAX 500
 int network_row_failed(struct db *db, const char *sandbox_id, uint64_t revision, const char *reason,
                        struct error **err);
 
-/* A look without locks: is there a policy or a orphan that is due? */
+/* Check without locks whether a policy or an orphan is due. */
 int network_row_any_due(struct db *db, bool *any, struct error **err);
 
-/* Inside a transaction: one sandbox whose policy is due; it is due again in lease_ms, so that
- * nothing is lost if we are. id "": none. */
+/* Inside a transaction: take one sandbox whose policy is due. It is due again in lease_ms, so that
+ * it is not lost if this process dies. id "": none. */
 int network_row_take_due(struct db *db, uint64_t lease_ms, char id[LEASE_KEY_SIZE],
                          struct error **err);
 
-/* The policy of a sandbox is due again in delay_ms, if it still is. */
+/* Make the policy of a sandbox due again in delay_ms, if it still is. */
 int network_row_defer(struct db *db, const char *sandbox_id, uint64_t delay_ms, struct error **err);
 
-/* The firewall of the host is away: everything due on it waits until then. */
+/* Postpone everything that is due on a host whose firewall cannot be reached. */
 int network_row_defer_host(struct db *db, uint32_t host_id, int64_t due_at_ms, struct error **err);
 
 /* --- addresses of sandboxes that are gone --- */
@@ -40,7 +40,9 @@ struct orphan {
     char sandbox_id[ID_SIZE];
 };
 
-/* Inside a transaction: the policy of a deleted sandbox may still stand at its address. */
+/* Inside a transaction: handle addresses at which the policy of a deleted sandbox may still be.
+ * quarantine records one. take_orphan takes a record, which is due again at again_at_ms.
+ * orphan_gone deletes it. */
 int network_row_quarantine(struct db *db, const struct sandbox *sandbox, struct error **err);
 int network_row_take_orphan(struct db *db, int64_t again_at_ms, struct orphan *orphan,
                             struct error **err);
@@ -55,20 +57,21 @@ struct network_desired {
     char team_id[ID_SIZE];
     uint64_t denials_told;
 };
-/* The sandboxes of a host that hold runtime capacity, by address. The caller frees. */
+/* List the sandboxes of a host that hold runtime capacity, by address. The caller frees. */
 int network_row_desired(struct db *db, uint32_t host_id, struct network_desired **desired,
                         size_t *count, struct error **err);
 
-/* The firewall does not have what the row says: it is due, unless the row has changed since. A
- * firewall that is ahead of the row is overtaken: the revision becomes at least `above` + 1. */
+/* Record that the firewall does not have the policy of the row: it is due, unless the row has
+ * changed since. The new revision is at least `above` + 1, so that it is newer than the
+ * firewall's. */
 int network_row_lost(struct db *db, const struct network_desired *desired, uint64_t above,
                      struct error **err);
 
-/* Whether a sandbox that is not destroyed holds this address of the host. */
+/* Check whether a sandbox that is not destroyed holds this address of the host. */
 int network_row_holds(struct db *db, uint32_t host_id, uint32_t address, const char *sandbox_id,
                       bool *holds, struct error **err);
 
-/* The address ranges of all hosts: calls add for each. */
+/* Call add with the address range of each host. */
 int network_row_ranges(struct db *db,
                        int (*add)(void *context, const char *range, struct error **err),
                        void *context, struct error **err);

@@ -67,8 +67,8 @@ int work_network_resume(struct work *work, struct error **err)
     work_network_begin(work);
     work_network_end(work);
     fault_point(FAULT_RESUME_NETWORK);
-    /* The first revision has none before it, and the one that is known to be applied may be gone,
-     * which closes the sandbox, but is not another one. */
+    /* The first revision has no predecessor. A policy that is known to be applied may be gone from
+     * the firewall, which closes the sandbox, but no other policy can be in its place. */
     if (work->network == NETWORK_APPLIED || sandbox->network_revision == 1 ||
         sandbox->network_applied == sandbox->network_revision)
         return 0;
@@ -110,7 +110,8 @@ void work_network_ended(struct work *work)
 int work_network_settle(const struct work *work, struct db *db, struct sandbox *row,
                         struct error **err)
 {
-    /* What was pushed, or not, was the policy that we read; it may be another one by now. */
+    /* The firewall got, or did not get, the policy that was read then; the row may have a newer
+     * one. */
     if (row->network_revision == work->sandbox.network_revision &&
         work->network != NETWORK_UNTOUCHED)
         row->network_applied = work->network == NETWORK_APPLIED ? row->network_revision : 0;

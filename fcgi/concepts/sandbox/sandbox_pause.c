@@ -17,7 +17,7 @@
 #define WRITE_OUT_S  1
 #define WRITE_OUT_MS 700
 
-/* The runtime refused to stop it: what state is it really in? */
+/* Find the real state after the runtime refused to stop the sandbox. */
 static int settle_refused_pause(struct work *work, struct error **failure, struct error **err)
 {
     enum runtime_status status;
@@ -32,8 +32,8 @@ static int settle_refused_pause(struct work *work, struct error **failure, struc
     return error_move(err, failure);
 }
 
-/* Whoever leaves the memory behind wants the disk as it is, and soon. Programs of a sandbox with
- * volumes, whose memory nobody chose to leave, have time to end. */
+/* Choose the kind of pause. A client that leaves the memory behind wants a quick pause of the disk
+ * as it is. A sandbox with volumes never keeps its memory, so its programs get time to end. */
 static enum runtime_pause pause_of(const struct sandbox *sandbox)
 {
     if (sandbox->memory_left)
@@ -44,8 +44,8 @@ static enum runtime_pause pause_of(const struct sandbox *sandbox)
                                                               : RUNTIME_PAUSE_MEMORY;
 }
 
-/* Let the host write what the sandbox's programs have written to files: a host that fails right
- * after the pause loses nothing then. A slow disk does not keep the pause waiting. */
+/* Let the host write cached files of the sandbox to its disk, so that a failure of the host right
+ * after the pause loses nothing. The pause does not wait for a slow disk. */
 static void write_out(struct work *work)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -70,8 +70,8 @@ static int take_image(struct db *db, void *context, struct error **err)
     return memory_image_take(db, context, err);
 }
 
-/* A pause whose memory has no room keeps the disk, or is refused: as one whose memory cannot be
- * saved. */
+/* Reserve the room for the memory. Without room, the pause keeps the disk only or is refused, as
+ * when the memory cannot be saved. */
 static int take_room(struct work *work, enum runtime_pause *how, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -94,8 +94,8 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
     return 0;
 }
 
-/* Connections live through a pause with the memory, but whoever waits at one would not learn that
- * nothing comes before the resume. */
+/* Connections survive a pause with memory, but their clients would wait in vain until the resume.
+ * So they are disconnected. */
 static int pause_instance(struct work *work, enum runtime_origin *origin, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
@@ -140,7 +140,7 @@ int work_run_pause(struct work *work, struct error **err)
     return settle_refused_pause(work, &failure, err);
 }
 
-/* context: whether the memory is kept. */
+/* context: whether to keep the memory. */
 static int admit(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
     (void)db;
@@ -149,7 +149,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     return 0;
 }
 
-/* What was kept for one that was to go on elsewhere is free. */
+/* Delete the move of a stopped sandbox, and free its reservation. */
 static int stay_body(struct db *db, void *context, struct error **err)
 {
     const char *id = context;
@@ -175,7 +175,7 @@ int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struc
                   struct error **err)
 {
     int64_t give_up_ms = clock_monotonic_ms() + (int64_t)worker->settings->resume_wait_s * 1000;
-    /* One that is stopped only to go on elsewhere does not. */
+    /* A running move would resume it, so the move is ended first. */
     if (stay(worker, id, err) < 0)
         return -1;
     for (;;) {
@@ -188,7 +188,7 @@ int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struc
             work.sandbox = (struct sandbox){0};
             return 0;
         }
-        if ((*err)->code == ERR_SANDBOX_NOT_RUNNING) { /* stopped, by us or by the one we joined */
+        if ((*err)->code == ERR_SANDBOX_NOT_RUNNING) { /* by this call, or by the one it joined */
             error_clear(err);
             return sandbox_get(worker->db, id, sandbox, err);
         }

@@ -23,7 +23,7 @@ const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t 
     return NULL;
 }
 
-/* Where it stands, or belongs. */
+/* Return the port's index, or the index at which it belongs. */
 static unsigned place_of(const struct sandbox *sandbox, uint16_t port)
 {
     unsigned place = 0;

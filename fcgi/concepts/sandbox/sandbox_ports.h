@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The exposed ports of a sandbox, which it holds by number. */
+/* The exposed ports of a sandbox, sorted by number. */
 #pragma once
 
 #include "sandbox/sandbox.h"
 
-/* Whether a port cannot be exposed: those of the agent and of its relay, and that of ssh, which is
- * no business of a preview. */
+/* Check whether a port can never be exposed: those of the agent and of its relay, and that of ssh,
+ * which previews do not serve. */
 bool sandbox_port_is_reserved(uint16_t port);
 
-/* The exposed port of that number, or NULL. */
+/* Return the exposed port with this number, or NULL. */
 const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t port);
 
 /* Expose a port, or change one that is exposed. False: there are SANDBOX_PORTS_MAX others. */
 bool sandbox_port_add(struct sandbox *sandbox, struct exposed_port port);
 
-/* Refuse a port past the setting sandbox_ports_max. Returns -1. */
+/* Refuse a port beyond the setting sandbox_ports_max. Returns -1. */
 int sandbox_too_many_ports(const char *field, unsigned ports_max, struct error **err);
 
-/* False: it was not exposed. */
+/* Withdraw a port. False: it was not exposed. */
 bool sandbox_port_remove(struct sandbox *sandbox, uint16_t port);
 
-/* As its row has them: "3000/1,3001/0", 1 for public, and 2 more for https. */
+/* Convert to and from the text of the row: "3000/1,3001/0", with 1 for public, plus 2 for https. */
 #define SANDBOX_PORTS_TEXT_SIZE (SANDBOX_PORTS_MAX * sizeof "65535/1,")
 const char *sandbox_ports_to_text(const struct sandbox *sandbox,
                                   char text[SANDBOX_PORTS_TEXT_SIZE]);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Out of the archive. The row of a sandbox names the host that is to have it before anything is
- * there; its next resume finds the instance absent and fetches it. What is fetched carries the id
- * of the copy, so that nothing that an earlier life has left on that host is taken for it.
+ * Fetch sandboxes from the archive.
+ *
+ * The sandbox's row names the new host before the host has anything. The next resume finds no
+ * instance and fetches it. A fetched instance carries the id of the archive's copy, so leftovers of
+ * an earlier life on that host are not used by mistake.
  */
 #include <string.h>
 
@@ -35,7 +37,8 @@ static int fetch(struct work *work, const struct archive *archive, struct error 
     return archive_fetch(archive, &target, err);
 }
 
-/* What its own host has is as good, and newer where a resume has failed. */
+/* Check whether its own host has a usable instance, which is newer than the archive after a failed
+ * resume. */
 static int host_has_it(struct work *work, const struct archive *archive, bool *has,
                        struct error **err)
 {
@@ -81,7 +84,7 @@ int work_fetch_archived(struct work *work, struct error **err)
 
 struct leaving {
     const char *id;
-    bool starts; /* at once, so that there must be room for it to run, too */
+    bool starts; /* at once, so it also needs room to run */
     bool gone;
 };
 

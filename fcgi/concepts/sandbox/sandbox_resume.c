@@ -21,8 +21,8 @@
 
 #define AGENT_CONTINUE_WAIT_MS 5000 /* an agent that came back with its memory */
 
-/* The agent of an instance that started from its disk. A sandbox whose agent never comes must not
- * hold a worker again and again. */
+/* Initialise the agent of an instance that started from its disk. A sandbox whose agent never
+ * answers must not hold a worker again and again, so the failure is recorded. */
 static int init_started(struct work *work, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -42,8 +42,8 @@ static bool is_worth_another_try(struct work *work, const struct error *failure)
            failed_start_check(work->worker, work->sandbox.team_id, work->sandbox.id, &silent) == 0;
 }
 
-/* Bring the instance up and its agent to answer; a memory image that yields no working agent is
- * given up for the disk. */
+/* Start the instance and initialise its agent. When the agent of a memory image does not work, the
+ * sandbox starts from its disk. */
 static int start_instance(struct work *work, enum runtime_origin *origin, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
@@ -60,7 +60,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
 
     error_auto failure = NULL;
     bool continues = true;
-    /* The worker before us may have started it already, and from the disk. */
+    /* The previous worker may have started it already, and from the disk. */
     if (work->operation.attempts == 1 ||
         work_agent_continues(work, AGENT_CONTINUE_WAIT_MS, &continues, &failure) == 0) {
         if (!continues) {
@@ -70,7 +70,7 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         if (work_init_agent(work, AGENT_CONTINUE_WAIT_MS, &failure) == 0)
             return 0;
     }
-    /* The memory is not given up for what is no fault of it, such as a database that is away. */
+    /* The memory is not given up for causes outside it, such as an unreachable database. */
     if (failure->code == ERR_LEASE_LOST || failure->code == ERR_DB_UNAVAILABLE ||
         failure->code == ERR_DB_FULL || failure->code == ERR_DB_DEADLOCK)
         return error_move(err, &failure);
@@ -116,7 +116,8 @@ int work_run_resume(struct work *work, struct error **err)
         return error_move(err, &failure);
     if (work_still_ours(work, err) < 0)
         return -1;
-    /* It cannot be started: stopped with its disk is the truth, also for what half came up. */
+    /* It cannot start. It counts as stopped with its disk, and a half-started instance is stopped
+     * too. */
     error_auto ignored = NULL;
     enum runtime_origin kept;
     if (work->runtime)
@@ -124,7 +125,7 @@ int work_run_resume(struct work *work, struct error **err)
                                   RUNTIME_PAUSE_DISK, &kept, &ignored);
     if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure->message, err) < 0)
         return -1;
-    if (failure->code == ERR_NOT_FOUND) /* the instance, and not the sandbox */
+    if (failure->code == ERR_NOT_FOUND) /* the instance, not the sandbox */
         error_recode(&failure, ERR_RUNTIME_REFUSED);
     return error_move(err, &failure);
 }
@@ -139,10 +140,10 @@ struct admission {
         DEADLINE_REFRESHED,
         DEADLINE_EXTENDED,
         DEADLINE_KEPT
-    } deadline; /* where it runs already */
+    } deadline; /* for one that runs already */
 };
 
-/* It is on its way to another host, and goes on there by itself. */
+/* It is moving to another host, and continues there by itself. */
 static int check_moving(struct db *db, const struct sandbox *sandbox, struct error **err)
 {
     struct move move;
@@ -191,7 +192,7 @@ struct refresh {
     bool runs;
 };
 
-/* One that runs only gets its deadline moved, which is no move of the state machine. */
+/* A running sandbox only gets a new deadline, which is not a move of the state machine. */
 static int refresh_body(struct db *db, void *context, struct error **err)
 {
     struct refresh *refresh = context;
@@ -219,7 +220,7 @@ static int refresh_body(struct db *db, void *context, struct error **err)
     return sandbox_tell_updated(db, sandbox, &changed, err);
 }
 
-/* What was tried for one whose host is full; each once. */
+/* The attempts for a sandbox whose host is full; each is made once. */
 struct journey {
     bool volumes_asked, asked;
     int64_t room_by_ms; /* until when to wait for the room of deleted sandboxes (monotonic) */
@@ -235,7 +236,7 @@ static int volumes_stay(struct error **err, const char *why)
     return -1;
 }
 
-/* To a host with room for it, and it follows them. */
+/* Move its volumes to a host with room for the sandbox, which then follows them. */
 static int take_volumes(struct work *work, int64_t give_up_ms, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -255,7 +256,8 @@ static int take_volumes(struct work *work, int64_t give_up_ms, struct error **er
     return arrived ? 0 : volumes_stay(err, "they could not be copied to another yet.");
 }
 
-/* *stays: why it does not, if that is more than its host says. */
+/* Begin to move the sandbox, or first its volumes. *stays: why it does not move; NULL when the
+ * refusal of its host already says so. */
 static int set_out(struct work *work, struct journey *journey, int64_t give_up_ms,
                    struct error **stays)
 {
@@ -271,7 +273,7 @@ static int set_out(struct work *work, struct journey *journey, int64_t give_up_m
     return -1;
 }
 
-/* One whose host is full goes to another. Then it is busy until it is there. */
+/* Begin to move a sandbox whose host is full. It is then busy until it has arrived. */
 static bool goes_elsewhere(struct work *work, struct journey *journey, int64_t give_up_ms,
                            struct error **err)
 {
@@ -290,7 +292,7 @@ static bool goes_elsewhere(struct work *work, struct journey *journey, int64_t g
     return true;
 }
 
-/* One whose host is lost goes on on another, if the archive has it. */
+/* Give a sandbox of a lost host to another host, if the archive has it. */
 static bool leaves_lost_host(struct worker *worker, const char *id, struct error **err)
 {
     error_auto stays = NULL;
@@ -308,8 +310,8 @@ static bool leaves_lost_host(struct worker *worker, const char *id, struct error
     return true;
 }
 
-/* Of a sandbox that cannot begin to start: whether that is because something is copied, or is to be
- * copied if there is a host for it. Nothing that could be begun for it is. */
+/* Check, for a sandbox that cannot begin to start, whether it waits for a copy. The copy may be in
+ * progress, or still to begin if a host has room. Nothing is begun here. */
 static int waits_for_copy(struct work *work, const struct error *refusal, bool *waits,
                           struct error **err)
 {

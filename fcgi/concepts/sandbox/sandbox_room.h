@@ -8,7 +8,7 @@
 
 #include "sandbox/lifecycle.h"
 
-#define SANDBOX_ROOM_WAIT_MS 15000 /* of one request */
+#define SANDBOX_ROOM_WAIT_MS 15000 /* limit for one request */
 #define SANDBOX_ROOM_POLL_MS 50
 
 /* Find out whether deleted sandboxes are about to give back the room on a host (ERR_NO_CAPACITY) or

@@ -2,7 +2,7 @@
 #include "host/host_answers.h"
 #include "sandbox/sandbox_room.h"
 
-/* A host that does not answer gives nothing back soon. */
+/* A host that does not answer returns no room soon. */
 DB_STATEMENT(hosts_statement) = {"room.hosts",
                                  "SELECT 1 FROM hosts h JOIN sandboxes s ON s.host_id = h.id"
                                  " WHERE h.state = 'active' AND " HOST_ANSWERS(

@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writing sandbox rows; for the lifecycle only. Every function runs inside a transaction whose
- * caller holds the row's lock. */
+/* Write sandbox rows; for the lifecycle only. Every function runs inside a transaction whose caller
+ * holds the row's lock. */
 #pragma once
 
 #include "base/buffer.h"
 #include "sandbox/sandbox.h"
 
-/* The sandbox in the current row of a statement that selects SANDBOX_COLUMNS (sandbox_columns.h).
- */
+/* Read the sandbox in the current row of a statement that selects SANDBOX_COLUMNS
+ * (sandbox_columns.h). */
 void sandbox_row_read(const struct db_rows *rows, struct sandbox *sandbox);
 
-/* The same of SANDBOX_OWN_COLUMNS, which begin at column first: without what is joined, which is
- * left empty. */
+/* Read the sandbox from SANDBOX_OWN_COLUMNS, which begin at column first. Joined members stay
+ * empty. */
 void sandbox_row_read_own(const struct db_rows *rows, unsigned first, struct sandbox *sandbox);
 
-/* Write the metadata into the table that filters look into; a deleted sandbox has none there. */
+/* Write the metadata into the table that filters search; a deleted sandbox has no entries there. */
 int sandbox_row_index_metadata(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* What it takes is reserved in the same transaction (reservation.h). envs_sealed: empty stays NULL.
- * Indexes the metadata too. */
+/* Insert a sandbox and index its metadata. The same transaction reserves its shares
+ * (reservation.h). envs_sealed: empty is stored as NULL. */
 int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
-/* Write what a lifecycle move changes: state, visible, reserved, incarnation, operation_id,
- * deadline, timeout, resumed_from, silent_since, stopped_at, pause_failures, network_applied,
- * network_due_at, updated_at. The last is set here. What it takes no longer goes back to its team
- * and its host. */
+/* Write the columns that a lifecycle move changes: state, visible, reserved, incarnation,
+ * operation_id, deadline, timeout, resumed_from, silent_since, stopped_at, pause_failures,
+ * network_applied, network_due_at, updated_at. Sets updated_at. Returns to team and host the shares
+ * that the sandbox no longer needs. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
-/* One that is stopped and does not go on by itself takes nothing any more. */
+/* Return all shares of a sandbox that is stopped and does not resume by itself. */
 int sandbox_row_free_stopped(struct db *db, struct sandbox *sandbox, struct error **err);
 
-/* Write what a PATCH changes beside that: metadata and its index, on_timeout, auto_resume,
+/* Write the other columns that a PATCH changes: metadata and its index, on_timeout, auto_resume,
  * on_pause_failure, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* Write which ports it exposes. */
+/* Write the exposed ports. */
 int sandbox_row_update_ports(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* The end of a sandbox: its secrets leave the database. */
+/* Delete the sandbox's secrets from the database, at its end. */
 int sandbox_row_destroyed(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* What its agent is told: the sealed environment, appended to envs, nothing for a sandbox without
- * one, and how much output its team's plan keeps. */
+/* Read the values for its agent: append the sealed environment to envs (nothing for a sandbox
+ * without one), and return how much output the team's plan keeps. */
 int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32_t *log_kib,
                       struct error **err);
 
-/* The next sandbox whose deadline has passed, locked; id is "" when there is none. */
+/* Lock the next sandbox whose deadline has passed; id is "" when no deadline has. */
 int sandbox_row_lock_due(struct db *db, char id[ID_SIZE], struct error **err);
 
-/* The sandboxes that should be running on a host, with their instances. The caller frees. */
+/* List the sandboxes that should be running on a host, with their instances. The caller frees. */
 struct sandbox_ready {
     char id[ID_SIZE];
     char team_id[ID_SIZE];
@@ -63,34 +63,36 @@ struct sandbox_ready {
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err);
 
-/* The next sandboxes of a host by their ids that are not deleted, behind `after` ("": from the
+/* List a host's sandboxes by id that are not deleted, from the one after `after` ("": from the
  * first), at most limit. */
 int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,
                              char (*ids)[ID_SIZE], unsigned *count, struct error **err);
 
-/* The next sandboxes that could move away from hosts that are being emptied, or to where their
- * volumes are, and whose last move did not fail since then; at most limit. */
+/* List sandboxes that could move away from hosts that are being drained, or to the host of their
+ * volumes. Those whose last move failed after failed_before_ms are left out. At most limit. */
 int sandbox_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
                         char (*ids)[ID_SIZE], unsigned *count, struct error **err);
 
-/* The same of those that run, on hosts where these are to move too. */
+/* List such sandboxes that run, on hosts whose running sandboxes are to move too. */
 int sandbox_row_leaving_running(struct db *db, int64_t failed_before_ms, unsigned limit,
                                 char (*ids)[ID_SIZE], unsigned *count, struct error **err);
 
-/* Where its volumes are; of one that has none, where it is itself. */
+/* Find the host of its volumes; without volumes, the sandbox's own host. */
 int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint32_t *host_id,
                              struct error **err);
 
-/* The first of its volumes by their ids, and where that is, as are the others; id "": it has none.
- */
+/* Find the first of its volumes by id, and its host, which all its volumes share. id "": no
+ * volumes. */
 int sandbox_row_first_volume(struct db *db, const struct sandbox *sandbox, char id[ID_SIZE],
                              uint32_t *host_id, struct error **err);
 
-/* The sandbox that an instance of a host is of, also one that is on its way there, and its state;
- * id is "" when there is none that is not destroyed. host_id 0: on whichever host it is. */
+/* Find the sandbox and its state from an instance on a host, or from one that is moving there. id
+ * is "" when no such sandbox exists or it is destroyed.
+ *
+ * host_id 0: on any host. */
 int sandbox_row_of_instance(struct db *db, uint32_t host_id, const char *instance_name,
                             char id[ID_SIZE], enum sandbox_state *state, struct error **err);
 
-/* It is on another host from now on, with its address. */
+/* Write the other host, which the sandbox has from now on, and its address there. */
 int sandbox_row_rehost(struct db *db, const struct sandbox *sandbox, uint32_t host_id,
                        struct error **err);

@@ -10,7 +10,7 @@
 #include "sandbox/sandbox_size_row.h"
 #include "template/warm_plan.h"
 
-/* Creates go first, for so long in a row. */
+/* Creates go first, for at most this time in a row. */
 #define GIVE_WAY_MS  5000
 #define AGAIN_MIN_MS 500
 #define AGAIN_MAX_MS 60000
@@ -24,7 +24,7 @@ struct telling {
 
 static int gives_way(struct worker *worker, bool *rest, struct error **err)
 {
-    static int64_t since_ms; /* monotonic; 0: nothing was in the way */
+    static int64_t since_ms; /* monotonic; 0: no create is running */
     int64_t now_ms = clock_monotonic_ms();
     struct warm_plan plan;
     if (warm_plan_begin(worker->db, 0, &plan, err) < 0)
@@ -87,7 +87,7 @@ static int defer(const struct telling *telling, uint64_t ms, struct error **err)
     return size_row_defer(worker->db, telling->id, worker->lease_owner, ms, err);
 }
 
-/* One that runs. Of others whoever is at work on them sees to it, or whoever starts them. */
+/* Update Incus for a running sandbox. For others, the current or next lifecycle move does it. */
 static int follow(struct telling *telling, struct error **err)
 {
     sandbox_auto sandbox = {0};

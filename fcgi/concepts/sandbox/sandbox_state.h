@@ -35,18 +35,18 @@ enum sandbox_event {
 
 const char *sandbox_state_name(enum sandbox_state state);
 
-/* 0, or -1 when name is no state. */
+/* Return 0, or -1 when no state has this name. */
 int sandbox_state_parse(const char *name, enum sandbox_state *state);
 
-/* As what a client sees it: a host is no concern of theirs, and so is a move between two. */
+/* Return the state that clients see: a move between hosts is not shown to them. */
 enum sandbox_state sandbox_state_told(enum sandbox_state state);
 
-/* Whether a client ever sees a sandbox in this state. */
+/* Check whether clients ever see a sandbox in this state. */
 bool sandbox_state_is_shown(enum sandbox_state state);
-/* Whether the list filter `running` matches. */
+/* Check whether the list filter `running` matches. */
 bool sandbox_state_is_live(enum sandbox_state state);
 
-/* The state that event leads to. Errors: ERR_SANDBOX_NOT_RUNNING when it is stopped and the event
- * needs it running, else ERR_SANDBOX_BUSY; the message names the state. */
+/* Find the state to which event leads. Errors: ERR_SANDBOX_NOT_RUNNING when the sandbox is stopped
+ * and the event needs it running, else ERR_SANDBOX_BUSY; the message names the state. */
 int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum sandbox_state *to,
                        struct error **err);

@@ -30,7 +30,7 @@ int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeou
     return 0;
 }
 
-/* A sandbox that is not deleted, locked. */
+/* Lock and read a sandbox that is not deleted. */
 static int lock(struct db *db, const char *id, struct sandbox *sandbox, struct error **err)
 {
     sandbox_deinit(sandbox);
@@ -52,7 +52,7 @@ static bool has_deadline(const struct sandbox *sandbox)
     return sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
 }
 
-/* Of the fields that a PATCH may have. */
+/* Set the fields that a PATCH may have. */
 static void take_choices(const struct sandbox_update *wanted, struct sandbox *sandbox)
 {
 #define TAKE(at, b, member, json, request, answer, change, ...) \
@@ -65,7 +65,7 @@ static void take_choices(const struct sandbox_update *wanted, struct sandbox *sa
     of##_##change(|| wanted->chosen.member)
 #define IS_ANY_CHOSEN(of) (false SANDBOX_FIELDS(OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, of, ))
 
-/* A timeout of one that is stopped is told by its next start. */
+/* The event of a stopped sandbox has no timeout: its next start has. */
 static int tell_updated(struct db *db, const struct update *update, struct error **err)
 {
     const struct sandbox_update *wanted = update->wanted;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Before a sandbox starts with volumes: no change of their files that was allowed before is made
- * from now on. */
+/* Before a sandbox starts with volumes: end every change of their files that was allowed before. */
 #include "base/fault_point.h"
 #include "base/mem.h"
 #include "sandbox/lifecycle_steps.h"
