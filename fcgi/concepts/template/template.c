@@ -14,7 +14,7 @@ const char *const template_state_names[TEMPLATE_STATE_COUNT] = {
 #undef STATE
 };
 
-/* What begins like an id is no slug, so that ids and slugs are never mistaken for each other. */
+/* Text that begins like an id is not a slug, so that ids and slugs never collide. */
 bool template_slug_is_valid(const char *slug)
 {
     static const char *const ids[] = {"tpl_", "tpv_", "ckp_", "sbx_"};
@@ -26,7 +26,7 @@ bool template_slug_is_valid(const char *slug)
            strspn(slug, TAG_FIRST "_-") == length;
 }
 
-/* A number may also be a tag. */
+/* Parse the part behind the colon. A number may also be a tag. */
 static int parse_version(const char *text, struct template_reference *reference)
 {
     uint64_t number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Building the template versions that the API was asked for, and removing deleted ones. A version
- * is usable when a sandbox was started from its source for a trial and its agent answered.
+ * Build the template versions that the API has requested, and remove deleted ones. A version
+ * becomes ready after a trial: a sandbox was started from its source, and its agent answered.
  */
 #include "template/template_build.h"
 
@@ -33,9 +33,9 @@ struct building {
     struct template_sources sources;
 };
 
-/* --- words and leases --- */
+/* --- log and leases --- */
 
-/* What nobody can write down is no reason to stop. */
+/* Add a line to the build log. The build continues when this fails. */
 static void say(struct building *building, const char *line)
 {
     error_auto ignored = NULL;
@@ -68,7 +68,7 @@ static int begin_host(void *context, const struct host *host, struct runtime *ru
 
 /* --- the trial --- */
 
-/* One name for all attempts: the next one finds what the last one left. */
+/* One name for all attempts: the next one finds the leftovers of the last one. */
 static void trial_name(const struct template_version *version, char name[INSTANCE_NAME_SIZE])
 {
     snprintf(name, INSTANCE_NAME_SIZE, "try-%s", version->id + strlen("tpv_"));
@@ -162,7 +162,7 @@ static int try_out(struct building *building, uint32_t host_id, const char *sour
         return -1;
     int result = start_trial(building, source, &placing, err);
     if (result < 0 && (*err)->code == ERR_LEASE_LOST)
-        building->runtime->tick = NULL; /* what we made is ours to remove all the same */
+        building->runtime->tick = NULL; /* our own trial is ours to delete */
     if (end_trial(building->worker, version, building->runtime, &second) == 0)
         return result;
     return result < 0 ? -1 : error_move(err, &second);
@@ -170,7 +170,8 @@ static int try_out(struct building *building, uint32_t host_id, const char *sour
 
 /* --- sources --- */
 
-/* Of a lost host it is fetched to another, and the build has its turn later. */
+/* Open the host of the checkpoint. If that host is lost, the checkpoint is fetched to another one,
+ * and the build is repeated later. */
 static int open_host_of(struct building *building, const struct checkpoint *checkpoint,
                         struct runtime **runtime, struct error **err)
 {
@@ -189,7 +190,7 @@ static int open_host_of(struct building *building, const struct checkpoint *chec
                            : "the checkpoint's host is lost, and no other has it");
 }
 
-/* It cannot go away before the build has ended: who removes it looks. */
+/* The checkpoint cannot be deleted before the build has ended: its deletion checks for builds. */
 static int build_from_checkpoint(struct building *building, struct error **err)
 {
     struct worker *worker = building->worker;
@@ -207,13 +208,15 @@ static int build_from_checkpoint(struct building *building, struct error **err)
     if (runtime->ops->copy(runtime, checkpoint.instance_name, source, RUNTIME_SOURCE, version->id,
                            NULL, err) < 0)
         return -1;
-    /* The pool counts what the checkpoint keeps for whom wrote it, who may be gone. */
+    /* The storage pool accounts the shared data to the checkpoint, which may be deleted later, so
+     * the version counts it too. */
     version->size_mb = checkpoint.size_mb;
     sources->hosts[sources->host_count++] = checkpoint.host_id;
     return 0;
 }
 
-/* A sandbox in which steps have run; whoever made it removes it afterwards. */
+/* Copy the disk of the sandbox in which the steps have run; recipe/ deletes that sandbox
+ * afterwards. */
 static int build_from_instance(struct building *building, struct error **err)
 {
     struct worker *worker = building->worker;
@@ -260,7 +263,7 @@ static int build(struct building *building, struct error **err)
         return -1;
     fault_point(FAULT_BUILD_COPIED);
     say(building, "starting a sandbox from it for a trial");
-    /* The runtime of the last host is the one that is open. */
+    /* The runtime of the last host is still open. */
     return try_out(building, building->sources.hosts[building->sources.host_count - 1], source,
                    err);
 }
@@ -295,7 +298,8 @@ static int end_trial_on(void *context, const struct host *host, struct error **e
     return end_trial(worker, orphan->version, runtime, err);
 }
 
-/* From every host, whichever had it; a host that is away keeps the version from being done with. */
+/* Remove the sources from every host. While a host cannot be reached, the version stays in its
+ * state. */
 static int remove_sources(struct worker *worker, const struct template_version *version,
                           struct error **err)
 {

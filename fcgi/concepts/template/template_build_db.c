@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Versions that are to be built, and the end of versions. */
+/* Versions to build, and the end of versions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "template/template_tag.h"
 
 #define LOG_MAX       32768 /* bytes of build_log */
-#define LOG_KEPT      8192  /* of them, for what is no output of steps */
+#define LOG_KEPT      8192  /* of these, for lines that are not output of steps */
 #define OUTPUT_MAX    12288 /* bytes of output at once, with the times of its lines */
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
@@ -75,7 +75,7 @@ DB_STATEMENT(lock_versions_statement) = {
     "SELECT id FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY id FOR UPDATE",
     false};
-/* Instances that wait are no users: those of a version that is not ready are dismissed. */
+/* Warm instances do not count as users: those of a version that is not ready are dismissed. */
 DB_STATEMENT(users_statement) = {
     "template.users",
     "SELECT s.id, s.team_id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
@@ -85,7 +85,7 @@ DB_STATEMENT(users_statement) = {
 DB_STATEMENT(delete_version_statement) = {
     "template.delete_version",
     "UPDATE template_versions SET state = 'deleting', lease_until_ms = ? WHERE id = ?", false};
-/* No slug looks like an id, so that the slug is free and the row is found under none. */
+/* No slug looks like an id, so the slug becomes free and no slug leads to the row. */
 DB_STATEMENT(free_slug_statement) = {"template.free_slug",
                                      "UPDATE templates SET slug = id WHERE id = ?", false};
 DB_STATEMENT(hold_statement) = {
@@ -108,14 +108,14 @@ DB_STATEMENT(uses_source_statement) = {
 DB_STATEMENTS(statements) = {&builds.line,   &builds.due,   &builds.take,   &builds.renew,
                              &removals.line, &removals.due, &removals.take, &removals.renew};
 
-/* --- asking for one --- */
+/* --- requesting a build --- */
 
 struct asking {
     const struct template_request *request;
     struct template_version *version;
 };
 
-/* The template's row is locked; one without a version is as good as none. */
+/* The template's row is locked; a template without versions counts as absent. */
 static int check_template(struct db *db, const struct asking *asking, struct error **err)
 {
     bool there;
@@ -143,7 +143,7 @@ static int check_checkpoint(struct db *db, const char *id, struct error **err)
                            "The team has no checkpoint of this id.");
 }
 
-/* The team's row is locked, so that requests at the same time cannot pass the bound together. */
+/* The team's row is locked, so that parallel requests cannot exceed the bound together. */
 static int check_room(struct db *db, const char *team_id, struct error **err)
 {
     struct plan plan;
@@ -359,8 +359,9 @@ int template_version_fail(struct db *db, const struct template_version *version,
 
 /* --- the end --- */
 
-/* Who uses a version: those of its owner by name, those of other teams by number only. Of the
- * deployment's all are named, to its operator. */
+/* The users of a version, for the message of a refused deletion. Users of its owner are named,
+ * those of other teams only counted. For a template of the deployment, all are named to the
+ * operator. */
 struct users {
     const struct template_version *version;
     struct buffer names;
@@ -395,7 +396,7 @@ static int refuse_users(struct users *users, struct error **err)
                                                : "delete those first");
 }
 
-/* With the version locked, so that nobody begins to use it. */
+/* With the version locked, so that no new use begins. */
 static int refuse_used(struct db *db, const char *id, struct error **err)
 {
     db_rows_auto *rows = NULL;

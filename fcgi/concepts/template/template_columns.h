@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the statements on template versions share; for *_db.c files only. */
+/* Shared parts of the statements on template versions; for *_db.c files only. */
 #pragma once
 
-/* What a statement selects for template_row_read(), and which versions anybody sees. */
+/* The versions that are shown to clients, and the columns for template_row_read(). */
 #define TEMPLATE_SHOWN " v.state IN ('building', 'ready', 'failed')"
 #define TEMPLATE_COLUMNS                                                                          \
     "SELECT v.id, v.template_id, t.owner, o.slug, t.slug, v.version, v.state, v.virtual_machine," \

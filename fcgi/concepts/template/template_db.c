@@ -10,7 +10,7 @@
 #include "template/template_reference.h"
 #include "template/template_row.h"
 
-/* Of an error that says what there is instead of what was named. */
+/* limits for an error that lists the existing names */
 #define SLUGS_COMPARED_MAX 200
 #define SLUGS_NAMED_MAX    10
 #define VERSIONS_NAMED_MAX 5
@@ -19,8 +19,8 @@
 #define NEWEST             " ORDER BY v.version DESC LIMIT 1"
 #define IS_SEEN(t)         "(" t ".owner IN ('" TEAM_DEPLOYMENT_ID "', ?) OR " t ".is_public = 1)"
 
-/* The template that a slug means to a team: its own before the deployment's, whose id sorts before
- * all others. */
+/* Find the template of a slug for a team. Its own comes before the deployment's, whose id sorts
+ * before all others. */
 #define FIND_TEMPLATE                                                                            \
     "SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', ?)" \
     " ORDER BY x.owner DESC LIMIT 1"
@@ -32,12 +32,12 @@ DB_STATEMENT(find_named_statement) = {"template.find_named",
 
 #define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
 DB_STATEMENT(newest_statement) = {"template.newest", TEMPLATE_COLUMNS OF_TEMPLATE NEWEST, true};
-/* What most creates name: the slug alone. */
+/* The form of most creates: the slug alone. */
 DB_STATEMENT(newest_of_slug_statement) = {"template.newest_of_slug",
                                           TEMPLATE_COLUMNS " WHERE v.template_id = (" FIND_TEMPLATE
                                                            ") AND v.state = 'ready'" NEWEST,
                                           true};
-/* A tag of the same name goes first. */
+/* A tag with this name wins over the number. */
 DB_STATEMENT(by_number_statement) = {
     "template.by_number",
     TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
@@ -51,7 +51,7 @@ DB_STATEMENT(by_tag_statement) = {
     TEMPLATE_COLUMNS " JOIN template_tags g ON g.template_version_id = v.id" OF_TEMPLATE
                      " AND g.tag = ?",
     true};
-/* A tag that follows the newest version until it is assigned. */
+/* The tag follows the newest version until it is assigned. */
 DB_STATEMENT(by_default_statement) = {
     "template.by_default",
     TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
@@ -64,7 +64,7 @@ DB_STATEMENT(by_version_statement) = {
     "template.by_version",
     TEMPLATE_COLUMNS " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'", true};
 
-/* For errors: what there is instead. */
+/* For errors: the existing names. */
 DB_STATEMENT(usable_statement) = {
     "template.usable",
     "SELECT DISTINCT t.slug FROM templates t JOIN template_versions v ON v.template_id = t.id"
@@ -169,7 +169,7 @@ static void read_all(struct db_rows *rows, struct template_version **versions, u
     }
 }
 
-/* The template that a reference names by its slug; id "": none. */
+/* Find the template that a reference names by its slug; id "": none. */
 static int find_template(struct db *db, const struct template_reference *reference,
                          const char *team_id, char id[ID_SIZE], struct error **err)
 {
@@ -194,7 +194,7 @@ static int query_tag(struct db *db, const char *template_id, const char *tag, st
     return db_query(db, &by_tag_statement, DB_ARGS(id, db_text(tag)), rows, err);
 }
 
-/* template_id: what the slug means, if the reference has one. */
+/* template_id: the template of the slug, if the reference has one. */
 static int query_reference(struct db *db, const struct template_reference *reference,
                            const char *template_id, const char *team_id, struct db_rows **rows,
                            struct error **err)
@@ -220,7 +220,7 @@ static int query_reference(struct db *db, const struct template_reference *refer
     return error_set(err, ERR_INTERNAL, "no such kind of template reference");
 }
 
-/* --- what an error says of a name that means nothing --- */
+/* --- error for a name that leads to no version --- */
 
 /* "2 is ready, 1 is failed": its newest versions; "": none. */
 static int describe_versions(struct db *db, const char *template_id, struct buffer *text,
@@ -411,7 +411,8 @@ static int check_version(const struct template_version *version, const char *slu
     return 0;
 }
 
-/* Lock the template's row, which orders the numbers of its versions; "" when there is none. */
+/* Lock the template's row, which orders the numbers of its versions. template_id is "" when the
+ * template does not exist. */
 static int lock_template(struct db *db, struct template_version *version, struct error **err)
 {
     db_rows_auto *rows = NULL;
@@ -436,7 +437,7 @@ int template_row_lock(struct db *db, struct template_version *version, struct er
         return 0;
     if ((*err)->code != ERR_DB_DUPLICATE)
         return -1;
-    error_clear(err); /* made by someone else meanwhile */
+    error_clear(err); /* another request created it meanwhile */
     return lock_template(db, version, err);
 }
 

@@ -10,7 +10,7 @@
 
 /* --- beginning --- */
 
-/* Who lacks it: of all some, or the one that is wanted. */
+/* Find hosts that lack the source: some of all, or the requested host. */
 static int find_lacking(struct db *db, const struct move_order *order, uint32_t hosts[HOSTS_MOST],
                         unsigned *count, struct error **err)
 {
@@ -24,7 +24,7 @@ static int find_lacking(struct db *db, const struct move_order *order, uint32_t 
     return 0;
 }
 
-/* One that lacks it and has room. */
+/* Choose a host that lacks the source and has room. */
 static int choose(struct db *db, const struct move_order *order, struct move *move,
                   struct error **err)
 {
@@ -43,8 +43,8 @@ static int choose(struct db *db, const struct move_order *order, struct move *mo
                : error_set(err, ERR_NO_CAPACITY, "No other host has room for the template now.");
 }
 
-/* The version, which all teams may share, is locked last, as by a create, and not at all where no
- * host could take it. */
+/* Every team may use the version, so its row is locked last, as by a create, and only when a host
+ * can take it. */
 static int begin(struct db *db, void *context, struct error **err)
 {
     const struct move_order *order = context;
@@ -82,7 +82,7 @@ static int arrive(struct db *db, const struct moving *moving, bool *arrived, str
     return move_forget(db, move->id, MOVE_TEMPLATE, err);
 }
 
-/* Of one that failed: what is there and not known. */
+/* After a failed copy: delete a source that no row records. */
 static int clear(struct moving *moving, bool *cleared, struct error **err)
 {
     char source[INSTANCE_NAME_SIZE];

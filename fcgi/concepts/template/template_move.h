@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The source of a template version is copied to a host that takes sandboxes: when the only ones
- * that have it are being emptied, or have no room for a create. What is there of it stays.
+ * Copy the source of a template version to a host that takes sandboxes. This is necessary when the
+ * only hosts with the source are being drained or have no room for a create. The existing source
+ * stays.
  */
 #pragma once
 

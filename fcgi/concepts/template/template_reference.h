@@ -7,7 +7,7 @@
 
 enum template_reference_kind {
     REFERENCE_SLUG,        /* newest ready version */
-    REFERENCE_SLUG_NUMBER, /* slug and number, or the tag of that name */
+    REFERENCE_SLUG_NUMBER, /* slug and number, or the tag with this name */
     REFERENCE_SLUG_ID,     /* slug and version_id */
     REFERENCE_SLUG_TAG,    /* slug and tag */
     REFERENCE_TEMPLATE,    /* template_id, newest ready version */
@@ -16,12 +16,12 @@ enum template_reference_kind {
 
 struct template_reference {
     enum template_reference_kind kind;
-    char team[SLUG_MAX + 1]; /* whose the slug is; "": own or the deployment's */
+    char team[SLUG_MAX + 1]; /* the owner; "": the requesting team or the deployment */
     char slug[SLUG_MAX + 1];
     char tag[TEMPLATE_TAG_MAX + 1];
     char id[ID_SIZE];
     uint32_t number;
 };
 
-/* Returns 0, or -1 when text has none of the forms. */
+/* Parse a name. Returns 0, or -1 when text has none of the forms. */
 int template_reference_parse(const char *text, struct template_reference *reference);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tags of a template: names that point to one of its versions each, and can be moved to another. A
- * version that is deleted loses its own. Two of them mean the newest ready version while they are
- * not assigned: `latest`, and `default`, which clients of E2B mean by a name alone. /v1 assigns
- * plain tags only; clients of E2B also assign `latest`, numbers and longer names. An assigned
- * number means the tag, not the version of that number.
+ * Tags of a template: names for its versions. A tag points to one version and can be moved to
+ * another. A deleted version loses its tags.
+ *
+ * Two tags mean the newest ready version while they are not assigned: `latest`, and `default`,
+ * which clients of E2B use when they name only the template. /v1 assigns plain tags only. Clients
+ * of E2B also assign `latest`, numbers and longer names. An assigned number means the tag, not the
+ * version with that number.
  */
 #pragma once
 
@@ -27,28 +29,28 @@ struct template_tag {
     int64_t assigned_at_ms;
 };
 
-/* 1 to 128 lower-case letters, digits, dots, underscores and hyphens, beginning with a letter or a
- * digit; nothing that begins like the id of a template. */
+/* Check for 1 to 128 lower-case letters, digits, dots, underscores and hyphens, beginning with a
+ * letter or a digit, and not beginning like the id of a template. */
 bool template_tag_is_valid(const char *tag);
 
-/* Whether /v1 may assign the tag: a valid one of at most 63 characters that is neither a number nor
- * `latest`. Errors: ERR_INVALID_REQUEST with the field. */
+/* Check that /v1 may assign the tag: a valid one of at most 63 characters that is neither a number
+ * nor `latest`. Errors: ERR_INVALID_REQUEST with the field. */
 int template_tag_check_plain(const char *tag, const char *field, struct error **err);
 
-/* Let the tags point to a ready version of the template, wherever they pointed before. version_id:
- * one of the template's. field: of the errors. Errors: ERR_INVALID_REQUEST (no valid tag, more than
- * TEMPLATE_TAGS_MAX, or a version that is not ready). */
+/* Move the tags to a ready version of the template. version_id: a version of this template. field:
+ * for the errors. Errors: ERR_INVALID_REQUEST (an invalid tag, more than TEMPLATE_TAGS_MAX, or a
+ * version that is not ready). */
 int template_tags_assign(struct db *db, const char *template_id, const char *version_id,
                          const char *const *tags, unsigned count, const char *field,
                          struct error **err);
 
-/* Take them away, all or none. Errors: ERR_NOT_FOUND with the one that is not assigned. */
+/* Remove tags, all or none. Errors: ERR_NOT_FOUND with the tag that is not assigned. */
 int template_tags_remove(struct db *db, const char *template_id, const char *const *tags,
                          unsigned count, struct error **err);
 
-/* By tag; at most TEMPLATE_TAGS_MAX. Owned by the caller. */
+/* List the tags by name; at most TEMPLATE_TAGS_MAX. Owned by the caller. */
 int template_tags_list(struct db *db, const char *template_id, struct template_tag **tags,
                        unsigned *count, struct error **err);
 
-/* Inside the transaction that deletes a version: those that point to it. */
+/* Inside the transaction that deletes a version: remove its tags. */
 int template_tags_forget(struct db *db, const char *version_id, struct error **err);

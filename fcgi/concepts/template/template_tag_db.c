@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* The template's row orders those who assign, so that its bound holds. */
+/* The lock on the template's row serialises assignments, so that the bound holds. */
 DB_STATEMENT(lock_statement) = {"template_tag.lock",
                                 "SELECT 1 FROM templates WHERE id = ? FOR UPDATE", false};
 /* Both servers know this form of a shared lock. */
@@ -126,7 +126,7 @@ int template_tags_assign(struct db *db, const char *template_id, const char *ver
 static int remove_one(struct db *db, const char *template_id, const char *tag, struct error **err)
 {
     uint64_t removed = 0;
-    /* What is no tag is not asked for: it may hold what the column cannot. */
+    /* Other text is not sent to the database, whose column could refuse it. */
     if (template_tag_is_valid(tag) &&
         db_exec(db, &remove_statement, DB_ARGS(db_text(template_id), db_text(tag)), &removed, err) <
             0)

@@ -10,7 +10,7 @@
 
 #define COMMITTED_AFTER_MS 120000
 
-/* Identifiers of sandboxes begin with the time at which they were asked for. */
+/* Identifiers of sandboxes begin with the time of their create request. */
 #define MADE                                                                                      \
     "SELECT v.template_id, COUNT(*) AS made, MAX(s.created_at_ms) AS last_at_ms FROM sandboxes s" \
     " JOIN template_versions v ON v.id = s.template_version_id WHERE s.snapshot_id IS NULL"

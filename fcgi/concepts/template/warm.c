@@ -14,7 +14,7 @@
 #include "template/warm_plan.h"
 #include "template/warm_row.h"
 
-/* --- out --- */
+/* --- removing --- */
 
 struct leaving {
     uint64_t lease_s;
@@ -50,7 +50,7 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
     return db_transaction(worker->db, forget_body, &leaving.warm, err);
 }
 
-/* --- in --- */
+/* --- adding --- */
 
 struct addition {
     struct worker *worker;
@@ -58,7 +58,7 @@ struct addition {
     struct warm_instance warm; /* name "": the pool is full, or no host has room */
 };
 
-/* Placing takes the host's lock, so that several dispatchers count one after the other. */
+/* Placing locks the host's row, so several dispatchers count one after the other. */
 static int add_body(struct db *db, void *context, struct error **err)
 {
     struct addition *addition = context;
@@ -75,7 +75,8 @@ static int add_body(struct db *db, void *context, struct error **err)
     return warm_row_insert(db, warm, addition->worker->settings->lease_s, err);
 }
 
-/* Another dispatcher that finds one too many there lets go of it while it starts. */
+/* Renew the lease while the instance starts. This fails when another dispatcher has found one too
+ * many and dismissed it. */
 static int renew(void *context, struct error **err)
 {
     const struct addition *addition = context;
@@ -115,12 +116,12 @@ static int start_instance(struct addition *addition, struct error **err)
     return 0;
 }
 
-/* A start takes some 0.4 s of a processor, which others have first, but not for ever: the pool
- * would stay empty where sandboxes are at work all the time. */
+/* A start takes about 0.4 s of a processor. It waits for an idle one, but not longer than this:
+ * otherwise the pool would stay empty on hosts that are always busy. */
 #define BUSY_MS 2000
 
-/* Whether it is time for a start on that host; false: creates have come meanwhile. Where `before`
- * knows of creates, the start is the one that they have to put up with (gives_way()). */
+/* Wait for the time to start an instance on a host; *is_time false: creates have begun meanwhile.
+ * If `before` has creates already, gives_way() allowed this start nevertheless. */
 static int wait_for_turn(struct worker *worker, const struct warm_plan *before, uint32_t host_id,
                          bool *is_time, struct error **err)
 {
@@ -137,7 +138,7 @@ static int wait_for_turn(struct worker *worker, const struct warm_plan *before, 
     return 0;
 }
 
-/* One more of what is wanted. */
+/* Add one instance of the want. */
 static int add(struct worker *worker, const struct warm_plan *plan, const struct warm_want *want,
                bool *worked, struct error **err)
 {
@@ -169,12 +170,12 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
     return -1;
 }
 
-/* --- the whole --- */
+/* --- maintaining --- */
 
-/* While creates are under way they have the machine to themselves, for so long in a row; then one
- * instance is made, and again. */
+/* While creates run, the pool waits, for at most this time in a row. Then it makes one instance,
+ * and waits again. */
 #define GIVE_WAY_MS 5000
-/* With nothing to do, and nobody who says that there is. */
+/* How long to rest without work; warm_hurry() ends the rest. */
 #define LOOK_AGAIN_MS 4000
 /* Plans of teams change slowly. */
 #define SIZES_MS 60000
@@ -186,7 +187,7 @@ void warm_hurry(void)
     rest_until_ms = 0;
 }
 
-/* Some of the default template wait in any case, no more than the hosts take. */
+/* Keep some instances of the default template without demand, no more than the hosts take. */
 static int keep_defaults(struct worker *worker, struct warm_plan *plan, struct error **err)
 {
     static struct warm_sizes sizes;
@@ -221,10 +222,10 @@ static int keep_defaults(struct worker *worker, struct warm_plan *plan, struct e
     return 0;
 }
 
-/* What is there of each of plan->wants. */
+/* How many instances exist of each of plan->wants. */
 struct tally {
     unsigned counts[WARM_WANTS_MAX];
-    unsigned surplus; /* that leave */
+    unsigned surplus; /* instances that must leave */
 };
 
 static bool is_kept(struct warm_plan *plan, const struct warm_listed *listed, struct tally *tally)
@@ -270,8 +271,9 @@ static int add_next(struct worker *worker, const struct warm_plan *plan, const s
     return missing ? add(worker, plan, missing, worked, err) : 0;
 }
 
-/* One that is made and one that is removed by turns: after a reboot, or with a new version of a
- * template, all that waited is to go, and the first that is of use would come after the last. */
+/* Make and remove instances in turns. After a reboot, or with a new version of a template, the
+ * whole pool must be replaced. The first useful instance would otherwise come after the last
+ * removal. */
 static int change_next(struct worker *worker, const struct warm_plan *plan,
                        const struct tally *tally, bool *worked, struct error **err)
 {
@@ -284,11 +286,11 @@ static int change_next(struct worker *worker, const struct warm_plan *plan,
     return *worked || adds_first ? 0 : add_next(worker, plan, tally, worked, err);
 }
 
-/* Whether refilling waits; not for ever, when creates never cease. Each start has Incus hand out
- * processors by what it knows. */
+/* Check whether refilling waits, for a limited time when creates never cease. Each start makes
+ * Incus divide processors by its own records. */
 static bool gives_way(const struct warm_plan *plan)
 {
-    static int64_t since_ms; /* monotonic; 0: nothing was in the way */
+    static int64_t since_ms; /* monotonic; 0: no create is running */
     int64_t now_ms = clock_monotonic_ms();
     if (!plan->busy && !plan->untold)
         since_ms = 0;

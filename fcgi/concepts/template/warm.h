@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The warm pool: instances that are started already, of the templates and in the sizes that are
- * asked for (warm_plan.h), so that a create only has to claim one and hand over what makes it a
- * sandbox. The dispatcher fills the pool, when no create is under way, and takes out what no longer
- * fits (an older version, a draining host, an instance that died). A claim is
- * the deletion of the row in the transaction that inserts the sandbox: whoever dies, an instance
- * belongs to exactly one of both tables, and to the sweep when it is in neither.
+ * The warm pool: started instances of the templates and sizes that are in demand (warm_plan.h). A
+ * create only has to claim one and assign it to the sandbox. The dispatcher fills the pool when no
+ * create is running, and removes instances that no longer fit: an older version, a draining host,
+ * an instance that died.
+ *
+ * A claim deletes the row in the transaction that inserts the sandbox. So an instance belongs to
+ * exactly one of the two tables, also when a process dies. An instance in neither table belongs to
+ * the sweep.
  */
 #pragma once
 
@@ -23,26 +25,26 @@ struct warm_instance {
 };
 
 /* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
- * resources if there is any. warm->name is "" when there is none. Whether the host has room for it
- * is not checked. */
+ * resources if possible. warm->name is "" when the pool has none. The room on the host is not
+ * checked. */
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, uint32_t only_host,
                struct warm_instance *warm, struct error **err);
 
-/* Do one piece of work on the pool: remove what should leave, or add one that is missing. *worked:
- * there was some. */
+/* Do one piece of work on the pool: remove an instance that should leave, or add a missing one.
+ * *worked: there was some work. */
 int warm_maintain_next(struct worker *worker, bool *worked, struct error **err);
 
-/* The next warm_maintain_next() looks, though there was nothing to do a moment ago. */
+/* Make the next warm_maintain_next() look, even if it found no work a moment ago. */
 void warm_hurry(void);
 
-/* Whether the instance is one of the pool. */
+/* Check whether the instance belongs to the pool. */
 int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err);
 
-/* An instance of the pool is not fit for use: it leaves. */
+/* Dismiss an unfit instance: it leaves the pool. */
 int warm_dismiss(struct db *db, const char *instance_name, struct error **err);
 
-/* What waits on a host for the next create. The caller frees. */
+/* List the ready instances on a host. The caller frees. */
 struct warm_ready {
     char instance_name[INSTANCE_NAME_SIZE];
 };

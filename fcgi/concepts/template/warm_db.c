@@ -9,16 +9,16 @@
 #include "host/host_answers.h"
 #include "template/warm_row.h"
 
-/* Looked at for one claim; as in the statement. */
+/* names that one claim reads; the same number is in the statement */
 #define READY_MAX 256
-/* For so long claims of a burst go by the same look. */
+/* how long claims of a burst use the same names */
 #define READY_MS 500
 
 #define COLUMNS \
     "instance_name, template_version_id, host_id, address, agent_key_id, cpu, memory_mb, disk_gb"
 
-/* Ordering by an expression locks all that is read, so nothing is locked here: names first, those
- * of the wanted size before others, then one of them by its key. */
+/* Ordering by an expression locks all rows that are read, so this statement locks none: it reads
+ * names, those of the wanted size first. A claim then locks one row by its key. */
 DB_STATEMENT(ready_names_statement) = {
     "warm.ready_names",
     "SELECT instance_name, cpu = ? AND memory_mb = ? AND disk_gb = ? AS fits FROM warm_instances"
@@ -91,7 +91,7 @@ static void read_warm(const struct db_rows *rows, struct warm_instance *warm)
     warm->resources.disk_gb = (unsigned)db_get_u64(rows, 7);
 }
 
-/* warm->name stays "" when somebody else has it. */
+/* Claim one instance. warm->name stays "" when another claim has it. */
 static int claim_one(struct db *db, const char *instance_name, struct warm_instance *warm,
                      struct error **err)
 {
@@ -104,14 +104,14 @@ static int claim_one(struct db *db, const char *instance_name, struct warm_insta
     return warm_row_delete(db, warm->name, err);
 }
 
-/* What waited a moment ago, and was not claimed by this process since. What is wrong in it is found
- * out by the rows. */
+/* Instances that were ready a moment ago, without those that this process has claimed since. The
+ * rows themselves correct outdated entries. */
 struct ready {
     char template_version_id[ID_SIZE];
     struct runtime_resources resources;
     uint32_t only_host;
     int64_t until_ms;                          /* monotonic */
-    char names[READY_MAX][INSTANCE_NAME_SIZE]; /* those that fit first */
+    char names[READY_MAX][INSTANCE_NAME_SIZE]; /* fitting ones first */
     uint32_t count, fit;
 };
 
@@ -144,7 +144,8 @@ static int read_ready(struct db *db, struct ready *ready, struct error **err)
     return 0;
 }
 
-/* Those who claim at the same time do not all begin with the same one, and none tries one twice. */
+/* Claim a random instance and take its name off the list. Parallel claims thus begin with different
+ * ones, and no claim tries one twice. */
 static int claim_drawn(struct db *db, char (*names)[INSTANCE_NAME_SIZE], uint32_t *count,
                        struct warm_instance *warm, struct error **err)
 {
@@ -181,7 +182,7 @@ int warm_claim(struct db *db, const char *template_version_id,
 {
     struct ready *ready = find_ready(template_version_id, resources, only_host);
     *warm = (struct warm_instance){0};
-    /* Only one of those: where that is gone, more are. */
+    /* Try only one name of this list: when that instance is gone, others are probably gone too. */
     if (clock_monotonic_ms() < ready->until_ms && ready->fit &&
         claim_drawn(db, ready->names, &ready->fit, warm, err) < 0)
         return -1;

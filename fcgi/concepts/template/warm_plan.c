@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a container that waits takes of its host's memory; a virtual machine takes all of its own.
- */
+/* The memory of a warm container on its host; a warm virtual machine takes all its memory. */
 #define CONTAINER_MB 16
-/* A size that one team in so many has, or fewer, waits only when it was asked for. */
+/* A size that fewer than one in so many teams have is kept only on demand. */
 #define RARE 8
 
 struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
@@ -91,7 +90,8 @@ static unsigned least(uint64_t a, uint64_t b)
     return (unsigned)(a < b ? a : b);
 }
 
-/* What waits in any case serves whoever asks first. */
+/* Give each demand its instances, within the memory for its team. Instances that are kept without
+ * demand count first. */
 static void give(struct warm_plan *plan, uint64_t most_of_team_mb)
 {
     for (unsigned i = 0; i < plan->demand_count; i++) {
@@ -99,7 +99,7 @@ static void give(struct warm_plan *plan, uint64_t most_of_team_mb)
         struct warm_want *want = &plan->wants[demand->want];
         unsigned each = each_mb(want);
         uint64_t room_mb = left(most_of_team_mb, given_mb(plan, demand->team_id));
-        /* A wave is rarely the same twice. */
+        /* add a quarter, because the next wave may be larger */
         unsigned missing = demand->peak + demand->peak / 4 - demand->given;
         unsigned spared = least(least(missing, want->spare), room_mb / each);
         unsigned most =
@@ -120,7 +120,7 @@ void warm_plan_decide(struct warm_plan *plan)
     give(plan, plan->memory_mb);
 }
 
-/* --- in any case --- */
+/* --- without demand --- */
 
 static bool is_rare(const struct warm_size *size, uint64_t teams)
 {
@@ -137,7 +137,7 @@ void warm_plan_keep(struct warm_plan *plan, const struct warm_want *want,
         teams += sizes->sizes[i].teams;
     for (unsigned i = 0; i < sizes->count; i++)
         counted += is_rare(&sizes->sizes[i], teams) ? 0 : sizes->sizes[i].teams;
-    /* Of the most frequent size what rounding leaves. */
+    /* The most frequent size gets the remainder of the rounding. */
     for (unsigned i = sizes->count; i-- > 0;) {
         const struct warm_size *size = &sizes->sizes[i];
         struct warm_want sized = *want;

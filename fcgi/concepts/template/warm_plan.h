@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How many instances should wait, of which template version and in which size: what was asked for
- * at once lately, so that the next wave finds it, within a share of the hosts' memory that teams
- * divide; and some of the default template in any case, in the sizes of most teams' plans.
+ * Plan how many instances the warm pool has, of which template version and size. Recent waves of
+ * creates decide, so that the next wave finds as many; teams share a part of the hosts' memory for
+ * this. Some instances of the default template are kept without demand, in the sizes of most teams'
+ * plans.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "runtime/runtime.h"
 
 #define WARM_DEMANDS_MAX 64
-/* Between the creates of a burst there is none for a moment. */
+/* Between the creates of a burst there are short pauses. */
 #define WARM_QUIET_MS  500
 #define WARM_SIZES_MAX 4
 #define WARM_WANTS_MAX (WARM_DEMANDS_MAX + WARM_SIZES_MAX)
@@ -21,36 +22,35 @@ struct warm_want {
     bool virtual_machine;
     bool net_admin;
     struct runtime_resources resources;
-    unsigned wanted; /* by warm_plan_decide() */
-    unsigned spare;  /* of those, that wait in any case and no team has asked for lately */
+    unsigned wanted; /* set by warm_plan_decide() */
+    unsigned spare;  /* of these, kept without demand and not yet given to a team */
 };
 
-/* What one team asked for. */
+/* The demand of one team. */
 struct warm_demand {
     char team_id[ID_SIZE];
-    unsigned want;  /* which of the plan's */
+    unsigned want;  /* index of the plan's wants */
     unsigned peak;  /* the most creates within half a minute */
-    unsigned given; /* by warm_plan_decide() */
+    unsigned given; /* set by warm_plan_decide() */
 };
 
 struct warm_plan {
     struct warm_want wants[WARM_WANTS_MAX];
     unsigned count;
-    struct warm_demand demands[WARM_DEMANDS_MAX]; /* of each team the largest first */
+    struct warm_demand demands[WARM_DEMANDS_MAX]; /* the largest of each team first */
     unsigned demand_count;
-    uint64_t memory_mb; /* that waiting instances may take */
-    bool busy;          /* creates are under way, or were within WARM_QUIET_MS */
-    bool untold; /* Incus is to be told sizes of sandboxes (sandbox/sandbox_size.h), and was not yet
-                  */
+    uint64_t memory_mb; /* limit for the warm pool */
+    bool busy;          /* creates are running, or were within WARM_QUIET_MS */
+    bool untold;        /* sizes are still to be updated in Incus (sandbox/sandbox_size.h) */
 };
 
-/* An empty plan for this share of what the hosts have. */
+/* Begin an empty plan with this share of the hosts' memory. */
 int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, struct error **err);
 
-/* Add what was asked for lately. */
+/* Add the recent demand. */
 int warm_plan_ask(struct db *db, struct warm_plan *plan, struct error **err);
 
-/* How large root disks are in most teams' plans. */
+/* The root disk sizes of most teams' plans. */
 struct warm_sizes {
     unsigned count;
     struct warm_size {
@@ -60,23 +60,23 @@ struct warm_sizes {
 };
 int warm_sizes_read(struct db *db, struct warm_sizes *sizes, struct error **err);
 
-/* How many sandboxes of this size all hosts take together. */
+/* Count how many sandboxes of this size all hosts take together. */
 int warm_room_read(struct db *db, const struct runtime_resources *resources, uint64_t *room,
                    struct error **err);
 
-/* Up to `most` of `want`, in these sizes of the disk by how many teams have them, wait in any case:
- * within two thirds of plan->memory_mb. There must be room in the plan. */
+/* Keep up to `most` of `want` without demand, within two thirds of plan->memory_mb. They are
+ * divided among the disk sizes by their numbers of teams. There must be room in the plan. */
 void warm_plan_keep(struct warm_plan *plan, const struct warm_want *want,
                     const struct warm_sizes *sizes, uint64_t most);
 
-/* A team asked for that, `peak` at once. There must be room in the plan. */
+/* Add the demand of a team, `peak` at once. There must be room in the plan. */
 void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct warm_want *want,
                    unsigned peak);
 
-/* Decide `wanted` of each, within plan->memory_mb: each team has an equal part of it before any has
- * more. */
+/* Set `wanted` of each want, within plan->memory_mb. Each team gets an equal part before any team
+ * gets more. */
 void warm_plan_decide(struct warm_plan *plan);
 
-/* The want of that version and size, or NULL. */
+/* Find the want with that version and size, or NULL. */
 struct warm_want *warm_plan_find(struct warm_plan *plan, const char *template_version_id,
                                  const struct runtime_resources *resources);

@@ -4,12 +4,12 @@
 #include "host/host_answers.h"
 #include "template/warm_plan.h"
 
-/* Creates that come within that time are one wave; for so long it is expected again. */
+/* Creates within WAVE_MS are one wave; for KEEP_MS it is expected again. */
 #define WAVE_MS 30000
 #define KEEP_MS (15 * 60 * 1000)
 
-/* A size that was asked for once is not worth an instance. Of each template the newest version. No
- * team's many sizes leave those of others out. */
+/* Only sizes with more than one create count, and only the newest version of each template. Teams
+ * take turns in the order, so a team with many sizes does not displace others. */
 DB_STATEMENT(demand_statement) = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
