@@ -25,7 +25,7 @@
 #define START_POLL_MS     5
 #define HOLD_WAIT_MS      60000
 #define HOLD_POLL_MS      20
-#define TIDY_MAX          20 /* at a time; the rest later */
+#define TIDY_MAX          20 /* in one call; the rest later */
 #define IDLE_MS           600000
 
 /* --- its program --- */
@@ -52,7 +52,7 @@ static int read_file(const char *path, struct program *program, struct error **e
     return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read", path);
 }
 
-/* Read once; it belongs to this process's version. */
+/* The program is read once; it belongs to this process's version. */
 static int keeper_program(const struct settings *settings, const struct program **program,
                           struct error **err)
 {
@@ -78,7 +78,7 @@ static bool runs_program(const struct keeper *keeper, const struct program *prog
 
 /* --- asking --- */
 
-/* *epoch "": it does not answer. */
+/* *epoch is "" when the volume server does not answer. */
 static int ask_epoch(struct worker *worker, const struct keeper *keeper,
                      char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
@@ -98,7 +98,8 @@ static int ask_epoch(struct worker *worker, const struct keeper *keeper,
 
 /* --- one caller at a time --- */
 
-/* One makes or changes a host's keeper. While Incus is waited for the lease is kept. */
+/* The right to make or change a host's volume server, which one process has at a time. The lease is
+ * renewed while Incus works. */
 struct hold {
     struct worker *worker;
     struct runtime *runtime;
@@ -108,7 +109,8 @@ struct hold {
     int64_t lost_at_ms; /* monotonic */
 };
 
-/* With the database away it still counts, until its time is over. */
+/* Renew the lease. If the database cannot be reached, the lease still counts until its time is
+ * over. */
 static int keep(void *context, struct error **err)
 {
     struct hold *hold = context;
@@ -159,7 +161,7 @@ static void release_keeper(struct hold *hold)
     named_lease_release(hold->worker->db, hold->name, hold->worker->lease_owner, &ignored);
 }
 
-/* --- making --- */
+/* --- creating --- */
 
 static int insert_body(struct db *db, void *context, struct error **err)
 {
@@ -223,7 +225,7 @@ static int discard(struct worker *worker, struct runtime *runtime, struct keeper
     return db_transaction(worker->db, forget_body, keeper, err);
 }
 
-/* Whatever fails leaves a row behind which the next attempt discards with its instance. */
+/* Create a volume server. A failure leaves a row; the next attempt deletes it with its instance. */
 static int make(struct hold *hold, const struct program *program, struct keeper *keeper,
                 char epoch[KEEPER_EPOCH_SIZE], struct error **err)
 {
@@ -251,7 +253,7 @@ static int ensure_locked(struct hold *hold, uint32_t host_id, const struct progr
     if (keeper_get(worker->db, host_id, keeper, err) < 0)
         return -1;
     if (keeper->instance_name[0] && runs_program(keeper, program)) {
-        /* Somebody else may have made it while we waited for the lock. */
+        /* another process may have created it during the wait for the lease */
         if (ask_epoch(worker, keeper, epoch, err) < 0)
             return -1;
         if (epoch[0])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The keeper of a host: made when it is first needed, made again when it is broken or old. */
+/* The volume server of a host: created when it is first needed, and replaced when it is broken or
+ * old. */
 #pragma once
 
 #include "volume/keeper_client.h"
@@ -7,18 +8,18 @@
 
 #define KEEPER_EPOCH_SIZE VOLUME_KEEPER_EPOCH_SIZE
 
-/* A keeper that answers, with the name of its process's time. Errors: ERR_RUNTIME_UNAVAILABLE,
- * ERR_NO_CAPACITY. */
+/* Return a volume server that answers, and the epoch of its process, which changes with each start.
+ * Errors: ERR_RUNTIME_UNAVAILABLE, ERR_NO_CAPACITY. */
 int keeper_ensure(struct worker *worker, uint32_t host_id, struct keeper *keeper,
                   char epoch[KEEPER_EPOCH_SIZE], struct error **err);
 
-/* Mount a volume in it, or take it out. Errors: ERR_NOT_FOUND (the volume, or the keeper). */
+/* Mount a volume in the volume server. Errors: ERR_NOT_FOUND (the volume, or the volume server). */
 int keeper_mount(struct worker *worker, const struct keeper *keeper, const struct volume *volume,
                  struct error **err);
 
-/* None there: success. */
+/* Unmount a volume. Success also without a volume server. */
 int keeper_unmount(struct worker *worker, uint32_t host_id, const char *volume_id,
                    struct error **err);
 
-/* The dispatcher's share: take out of the keepers what nobody has used for a while. */
+/* For the dispatcher: unmount volumes that were not used for a while. */
 int keeper_tidy(struct worker *worker, uint32_t host_id, struct error **err);

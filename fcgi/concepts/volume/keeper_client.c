@@ -11,16 +11,16 @@
 #include "crypto/mac.h"
 #include "http/client.h"
 
-/* A transfer may take any time as long as something moves; what waits on the other side (the disk,
- * a client) has time limits of its own below this. */
+/* A transfer may take any time as long as bytes move. The other side (the disk, a client) has
+ * shorter time limits of its own. */
 #define STALLED_S  120
 #define ANSWER_MAX ((size_t)8 << 20)
-/* Less than the shortest lease of whoever starts a sandbox. */
+/* Less than the shortest lease of a process that starts a sandbox. */
 #define FENCE_TIMEOUT_MS 3000
 #define HEAD_VALUE_SIZE  64
 
 struct exchange {
-    CURL *curl; /* lives as long as the process, so that connections are kept */
+    CURL *curl; /* for the life of the process, so that connections are kept */
     const struct http_link *link;
     const struct keeper_request *request;
     struct keeper_answer *answer;
@@ -60,7 +60,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* Before the first byte of a download, or behind an empty one. */
+/* Called before the first byte of a download, or after an empty one. */
 static int begin_download(struct exchange *exchange)
 {
     const struct keeper_download *download = exchange->request->download;
@@ -132,7 +132,7 @@ static int perform(struct exchange *exchange)
     long status = 0;
     CURLcode result = curl_easy_perform(exchange->curl);
     status = http_link_status(exchange->link, exchange->curl);
-    /* A refusal may come while the body still goes up, and ends the connection. */
+    /* A refusal may come while the body is still being sent, and ends the connection. */
     bool refused_early = status >= 400 && exchange->answer->text.size && !exchange->answer->broken;
     exchange->answer->failure = curl_easy_strerror(result);
     if (result != CURLE_OK && !refused_early)

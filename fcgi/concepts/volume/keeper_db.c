@@ -20,7 +20,8 @@ DB_STATEMENT(put_statement) = {
 DB_STATEMENT(delete_statement) = {"keeper.delete", "DELETE FROM keepers WHERE instance_name = ?",
                                   false};
 
-/* A copy of the volume that is being made for another host does not have the change. */
+/* A copy of the volume that is being made for another host does not have the change, so a new
+ * generation begins. */
 DB_STATEMENT(epoch_statement) = {
     "volume_files.epoch",
     "UPDATE volumes SET keeper_epoch = ?, files_used_at_ms = ?, generation = generation"
@@ -45,7 +46,7 @@ DB_STATEMENT(idle_statement) = {
     " ORDER BY files_used_at_ms LIMIT 1",
     true};
 
-/* Unless it was used just now. */
+/* unless it was used just now */
 DB_STATEMENT(forget_statement) = {
     "volume_files.forget",
     "UPDATE volumes SET files_used_at_ms = 0 WHERE id = ? AND files_used_at_ms <= ?", false};

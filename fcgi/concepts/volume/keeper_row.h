@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keepers: one instance a host, through which the files of its volumes are reached. */
+/* Volume servers: one instance on each host serves the files of its volumes. */
 #pragma once
 
 #include "volume/volume.h"
@@ -8,29 +8,30 @@
 
 struct keeper {
     uint32_t host_id;
-    char instance_name[KEEPER_NAME_SIZE]; /* "": there is none */
+    char instance_name[KEEPER_NAME_SIZE]; /* "": none */
     uint32_t address;                     /* IPv4, host byte order */
     uint16_t secret_key_id;
 };
 
-/* The keeper of a host, instance_name "" when it has none. */
+/* Read the volume server of a host; instance_name is "" when it has none. */
 int keeper_get(struct db *db, uint32_t host_id, struct keeper *keeper, struct error **err);
 
-/* Record the volume server of a host, or forget one by its instance. */
+/* Record the volume server of a host, or delete the record of an instance. */
 int keeper_put(struct db *db, const struct keeper *keeper, struct error **err);
 int keeper_delete(struct db *db, const char *instance_name, struct error **err);
 
-/* --- volumes, as far as their files are reached through a keeper --- */
+/* --- volumes and their use by a volume server --- */
 
-/* Inside a transaction: lock the volume and check that its files may be changed; that they are by
- * this process of the keeper is noted. volume is read again. Errors: ERR_NOT_FOUND,
- * ERR_VOLUME_ATTACHED. */
+/* Inside a transaction: lock the volume, check that its files may be changed, and record that this
+ * process of the volume server changes them. volume is read again. Errors: ERR_NOT_FOUND,
+ * ERR_VOLUME_ATTACHED, ERR_RUNTIME_UNAVAILABLE (the volume has moved to another host). */
 int volume_files_admit(struct db *db, const char *epoch, struct volume *volume, struct error **err);
 
-/* Note that the files of the volume are used, at most once a minute. */
+/* Record that the files of the volume are used, at most once a minute. */
 int volume_files_used(struct db *db, const struct volume *volume, struct error **err);
 
-/* The volumes of a sandbox whose keeper must be told of their generation. The caller frees. */
+/* List the volumes of a sandbox whose generation the volume server must still get. The caller
+ * frees. */
 struct volume_fence {
     char volume_id[ID_SIZE];
     uint32_t host_id;
@@ -39,11 +40,11 @@ struct volume_fence {
 int volume_fences(struct db *db, const char *sandbox_id, struct volume_fence **fences,
                   unsigned *count, struct error **err);
 
-/* The keeper was told, or is gone. */
+/* Record that the volume server has the generation, or is gone. */
 int volume_fence_done(struct db *db, const struct volume_fence *fence, struct error **err);
 
-/* Of these volumes of a keeper, one whose files nobody has used since a time; "" for none. */
+/* Find a volume on a host whose files were used, but not since since_ms; "" for none. */
 int volume_files_idle(struct db *db, uint32_t host_id, int64_t since_ms, char id[ID_SIZE],
                       struct error **err);
-/* It is out of the keeper. */
+/* Record that the volume is no longer mounted in the volume server. */
 int volume_files_forget(struct db *db, const char *id, int64_t since_ms, struct error **err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The volume record: a team's disk with a name, on one host, which sandboxes of the team mount.
- * What is done to it on its host is in volume_store.h; here are its rows and the rules that hold
- * among them. Whoever lets a sandbox start with a volume, deletes the volume, or allows a change of
- * its files holds the lock of its row while he decides, so that these three exclude each other.
+ * Here are its rows and their rules; volume_store.h has the work on the host.
+ *
+ * Three acts exclude each other: a sandbox starts with the volume, the volume is deleted, a change
+ * of its files is allowed. Each one holds the lock of the volume's row during its decision.
  */
 #pragma once
 
@@ -48,26 +49,27 @@ static inline void volume_autodeinit_(struct volume *volume)
 {
     volume_deinit(volume);
 }
-/* `volume_auto volume = {0};` frees what it holds at the end of its block. */
+/* `volume_auto volume = {0};` frees its contents at the end of its block. */
 #define volume_auto __attribute__((cleanup(volume_autodeinit_))) struct volume
 
-/* [a-z0-9][a-z0-9-]{0,62} */
+/* Check for [a-z0-9][a-z0-9-]{0,62}. */
 bool volume_name_is_valid(const char *text);
 
-/* What the volume is called on its host. Returns out. */
+/* Write the volume's name on its host. Returns out. */
 const char *volume_instance_name(const char *id, char out[VOLUME_INSTANCE_SIZE]);
 
-/* A volume that is made and not deleted. Errors: ERR_NOT_FOUND. */
+/* Read a volume that is ready and not deleted. Errors: ERR_NOT_FOUND. */
 int volume_get(struct db *db, const char *id, struct volume *volume, struct error **err);
 
-/* A row in whatever state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
+/* Read a row in any state, deleted ones included. lock: FOR UPDATE, inside a transaction. */
 int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volume,
                    struct error **err);
 
-/* The newest volumes of a team with an id before `before` (NULL: from the newest), at most limit.
- * The caller deinits each and frees the array, also after an error. */
+/* List the newest volumes of a team with an id before `before` (NULL: from the newest), at most
+ * limit. The caller deinits each and frees the array, also after an error. */
 int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                 struct volume **volumes, unsigned *count, struct error **err);
 
-/* Fill in attached_to: the sandboxes that are not deleted and mount it, stopped ones included. */
+/* Fill in attached_to: the sandboxes that mount the volume, stopped ones included, deleted ones
+ * not. */
 int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err);

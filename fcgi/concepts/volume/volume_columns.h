@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the statements on volumes share; for *_db.c files only. */
+/* Shared parts of the statements on volumes; for *_db.c files only. */
 #pragma once
 
 #include "volume/volume.h"
 
-/* What a statement selects for volume_row_read(), and from where; conditions speak of v. */
+/* The columns that a statement selects for volume_row_read(), and the joined tables; conditions
+ * name the volume v. */
 #define VOLUME_COLUMNS                                                              \
     "v.id, v.team_id, t.slug, v.name, v.state, v.host_id, v.size_gb, v.generation," \
     " v.keeper_epoch, v.files_used_at_ms, v.created_at_ms"

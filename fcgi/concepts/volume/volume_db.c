@@ -10,7 +10,7 @@
 #include "volume/volume_columns.h"
 #include "volume/volume_row.h"
 
-/* How long a client should wait before it asks again while no host takes volumes. */
+/* How long a client should wait before it tries again while no host takes volumes. */
 #define CAPACITY_RETRY_S 5
 
 #define SELECT_VOLUME    "SELECT " VOLUME_COLUMNS " FROM volumes v" VOLUME_JOINS
@@ -18,11 +18,12 @@
 DB_STATEMENT(get_statement) = {"volume.get", SELECT_VOLUME " WHERE v.id = ? AND v.visible = 1",
                                true};
 DB_STATEMENT(get_any_statement) = {"volume.get_any", SELECT_VOLUME " WHERE v.id = ?", true};
-/* The lock is taken by itself, so that it covers the volume's row and not the team's. */
+/* A statement of its own takes the lock, so that it covers only the volume's row and not the
+ * team's. */
 DB_STATEMENT(lock_statement) = {"volume.lock", "SELECT id FROM volumes WHERE id = ? FOR UPDATE",
                                 false};
 
-/* --- a new one --- */
+/* --- creating --- */
 
 DB_STATEMENT(lock_team_statement) = {"volume.lock_team",
                                      "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
@@ -36,11 +37,12 @@ DB_STATEMENT(host_statement) = {
     "SELECT h.id FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
     " WHERE h.state = 'active' AND " HOST_ANSWERS(
         "h.") " ORDER BY"
-              /* Whoever has no room is asked last, so that its refusal is the answer. */
+              /* Hosts without room come last, so that the answer is the refusal of one if all are
+               * full. */
               " p.host_id IS NOT NULL AND (p.used_mb + p.total_mb * 0.06 > p.total_mb OR"
               "   (h.disk_overcommit > 0 AND"
               "    (p.promised_gb + ?) * 1024 > p.total_mb * h.disk_overcommit)),"
-              /* A sandbox mounts volumes of one host. */
+              /* A sandbox can only mount volumes of one host. */
               " NOT EXISTS (SELECT 1 FROM volumes v"
               "   WHERE v.team_id = ? AND v.taken = 1 AND v.host_id = h.id),"
               " (SELECT CAST(COALESCE(SUM(v.size_gb), 0) AS UNSIGNED) FROM volumes v"
@@ -58,7 +60,7 @@ DB_STATEMENT(ready_statement) = {
     " WHERE id = ? AND state = 'creating'",
     false};
 
-/* --- the end of one --- */
+/* --- deleting --- */
 
 DB_STATEMENT(delete_statement) = {
     "volume.delete",
@@ -69,10 +71,10 @@ DB_STATEMENT(deleted_statement) = {
     "volume.deleted",
     "UPDATE volumes SET state = 'deleted', deleted_at_ms = ? WHERE id = ? AND state = 'deleting'",
     false};
-/* One that is still being made when its lease ends was given up, and is to be removed as well. */
+/* A volume in state creating whose lease has ended was given up, and is deleted as well. */
 static const struct lease_table unfinished = LEASE_TEAMS(
     "volumes", "volumes", "id", "lease_until_ms", "state IN ('creating', 'deleting')", "team_id");
-/* A worker that makes a volume keeps its lease until another one deletes the volume. */
+/* A worker that creates a volume keeps its lease until another one deletes the volume. */
 static const struct lease_table making = {
     .renew = {"volume.keep",
               "UPDATE volumes SET lease_until_ms = ? WHERE id = ? AND state = 'creating'", false},
@@ -139,9 +141,9 @@ int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volu
     return get_one(db, &get_any_statement, id, volume, err);
 }
 
-/* --- a new one --- */
+/* --- creating --- */
 
-/* The team's lock lasts to the end of the transaction: names and counts are exact. */
+/* The lock on the team's row lasts to the end of the transaction, so names and counts are exact. */
 static int read_plan(struct db *db, const char *team_id, struct plan *plan, struct error **err)
 {
     char name[sizeof plan->name];
@@ -225,7 +227,7 @@ int volume_row_ready(struct db *db, const char *id, struct error **err)
     return matched ? 0 : error_set(err, ERR_LEASE_LOST, "volume %s was given up", id);
 }
 
-/* --- the end of one --- */
+/* --- deleting --- */
 
 int volume_row_delete(struct db *db, const char *id, uint64_t lease_s, struct error **err)
 {

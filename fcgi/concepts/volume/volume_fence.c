@@ -4,8 +4,8 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 
-/* A keeper that does not answer is ended, and with it whatever it had in hand; the next one that is
- * needed is made anew. */
+/* Delete a volume server that does not answer, which ends all its requests. The next request
+ * creates a new one. */
 static int end_keeper(const struct volume_fencing *by, const struct keeper *keeper,
                       struct error **err)
 {

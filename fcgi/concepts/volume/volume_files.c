@@ -9,7 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* A keeper made anew, a volume mounted, a process that was another one: each costs an attempt. */
+/* Each of these costs an attempt: a new volume server, the mount of a volume, a restarted
+ * process. */
 #define ATTEMPTS_MAX    5
 #define OPEN_TIMEOUT_MS 15000
 
@@ -30,7 +31,7 @@ static int unavailable(const char *why, struct error **err)
                      "The runtime is not available at the moment; try again in a few seconds.");
 }
 
-/* --- what the keeper refuses --- */
+/* --- refusals of the volume server --- */
 
 static int full(const struct volume *volume, struct error **err)
 {
@@ -73,7 +74,7 @@ static int mount(const struct attempt *attempt, struct error **err)
         return OUTCOME_AGAIN;
     if ((*err)->code != ERR_NOT_FOUND)
         return OUTCOME_FAILED;
-    error_clear(err); /* the keeper, or the volume, is gone: the next attempt knows */
+    error_clear(err); /* the volume server, or the volume, is gone; the next attempt finds out */
     return OUTCOME_AGAIN;
 }
 
@@ -99,7 +100,7 @@ static int judge(const struct attempt *attempt, const struct keeper_answer *answ
     return refused(attempt, code, message ? message : "", err);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static int ask(const struct attempt *attempt, const char *method, const char *resource,
                const char *query, struct keeper_answer *answer, struct error **err)
@@ -127,7 +128,7 @@ static int admit_body(struct db *db, void *context, struct error **err)
     return volume_files_admit(db, attempt->epoch, attempt->volume, err);
 }
 
-/* Allow the change, and see that the keeper is able to make it, before a body is touched. */
+/* Allow the change, and check that the volume server can make it, before a body is read. */
 static int open_for_change(struct attempt *attempt, struct keeper_answer *answer,
                            struct error **err)
 {
@@ -160,7 +161,7 @@ static int run(struct attempt *attempt, struct keeper_answer *answer, struct err
     fault_point(FAULT_FILES_CHANGED);
     if (answer->broken)
         return judge(attempt, answer, err);
-    /* It may have been made: asking again would give the answer to another question. */
+    /* The change may have happened, so a repetition could give a different answer. */
     if (!answer->status)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "the volume server did not answer a change: %s", answer->failure);

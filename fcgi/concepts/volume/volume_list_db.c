@@ -10,7 +10,7 @@ DB_STATEMENT(list_statement) = {
     "SELECT " VOLUME_COLUMNS " FROM volumes v FORCE INDEX (volumes_list)" VOLUME_JOINS
     " WHERE v.team_id = ? AND v.visible = 1 AND v.id < ? ORDER BY v.id DESC LIMIT ?",
     true};
-/* More than a plan lets run and rest at a time. */
+/* The limit is higher than the number of sandboxes that a plan allows, running and stopped. */
 DB_STATEMENT(attached_statement) = {
     "volume_list.attached",
     "SELECT a.sandbox_id FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"

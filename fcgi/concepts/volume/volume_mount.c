@@ -10,10 +10,10 @@
 
 #define COMPONENT_MAX 255
 
-/* Where a sandbox cannot have a volume, and what lies below. */
+/* Folders that cannot be mount points, with all folders below them. */
 static const char *const forbidden_trees[] = {"/proc", "/sys", "/dev", "/run", "/usr/lib/sandlot"};
 
-/* What a sandbox is made of: a volume in its place would leave one that cannot start. */
+/* Folders of the system: a sandbox with a volume in their place could not start. */
 static const char *const forbidden[] = {
     "/",       "/bin", "/sbin", "/lib",     "/lib32",    "/lib64",
     "/libx32", "/etc", "/usr",  "/usr/bin", "/usr/sbin", "/usr/lib",
@@ -25,7 +25,7 @@ static bool is_below(const char *path, const char *tree)
     return !strncmp(path, tree, length) && (!path[length] || path[length] == '/');
 }
 
-/* NULL, or what is wrong with it. */
+/* Return the fault of a path, or NULL. */
 static const char *fault_of_path(const char *path)
 {
     if (path[0] != '/')

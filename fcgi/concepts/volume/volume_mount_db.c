@@ -20,7 +20,7 @@ DB_STATEMENT(place_statement) = {
 DB_STATEMENT(generation_statement) = {"volume_mount.generation",
                                       "UPDATE volumes SET generation = generation + 1 WHERE id = ?",
                                       false};
-/* One volume may be mounted in two places. */
+/* A sandbox may mount one volume in two places. */
 DB_STATEMENT(attach_statement) = {
     "volume_mount.attach",
     "INSERT INTO sandbox_volumes (team_id, volume_id, sandbox_id) VALUES (?, ?, ?)"

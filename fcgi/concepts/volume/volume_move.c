@@ -17,7 +17,7 @@ struct beginning {
     const struct move_order *order;
     char ids[VOLUME_GROUP_MAX][ID_SIZE];
     unsigned count;
-    struct volume volumes[VOLUME_GROUP_MAX]; /* as locked; what they own is not used */
+    struct volume volumes[VOLUME_GROUP_MAX]; /* as locked; their owned members are not used */
     struct host_wanted wanted;
     uint32_t *addresses;
     bool machine;
@@ -159,7 +159,7 @@ static int rehost(struct db *db, const struct move *move, struct error **err)
     return volume_row_rehost(db, move->id, move->to_host, err);
 }
 
-/* With all of the group locked: whoever is the last to be copied brings all of it over. */
+/* With the whole group locked: the copy that finishes last changes the host of all. */
 static int arrive(struct db *db, const struct moving *moving, bool *arrived, struct error **err)
 {
     const struct move *move = &moving->move;
@@ -176,7 +176,7 @@ static int arrive(struct db *db, const struct moving *moving, bool *arrived, str
     return move_clear_from(db, move->group_id, true, "", err);
 }
 
-/* Stopped sandboxes that have it on that host, and have not followed yet, keep it. */
+/* Delete the old copy. Stopped sandboxes on that host that have not followed yet keep it. */
 static int remove_from(struct moving *moving, struct runtime *runtime, bool *cleared,
                        struct error **err)
 {

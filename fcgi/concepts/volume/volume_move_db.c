@@ -8,7 +8,7 @@
 #include "host/host_answers.h"
 #include "volume/volume_move.h"
 
-/* Each team has its turn, as with checkpoints. */
+/* Teams take turns, as with checkpoints. */
 DB_STATEMENT(leaving_statement) = {
     "volume_move.leaving",
     "SELECT l.id FROM (SELECT v.id, v.team_id, ROW_NUMBER() OVER (PARTITION BY v.team_id"
@@ -22,7 +22,7 @@ DB_STATEMENT(leaving_statement) = {
               " ORDER BY EXISTS (SELECT 1 FROM moves m WHERE m.team_id = l.team_id"
               "   AND m.state = 'copying'), l.n, RAND() LIMIT ?",
     false};
-/* Those that a sandbox has which has this one. */
+/* The volumes of all sandboxes that have this volume. */
 DB_STATEMENT(beside_statement) = {
     "volume_move.beside",
     "SELECT DISTINCT v.id, v.name FROM sandbox_volumes a"
@@ -49,7 +49,7 @@ int volume_row_leaving(struct db *db, int64_t failed_before_ms, unsigned limit,
     return move_leaving_ids(db, &leaving_statement, failed_before_ms, limit, ids, count, err);
 }
 
-/* --- what goes together --- */
+/* --- volumes that move together --- */
 
 struct member {
     char id[ID_SIZE];

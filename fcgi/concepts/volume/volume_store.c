@@ -10,9 +10,9 @@
 #include "volume/volume_row.h"
 #include "volume/volume_store.h"
 
-#define RETRY_MS 3000 /* a removal that the host refused, or that nobody could be asked for */
+#define RETRY_MS 3000 /* after a deletion that failed */
 
-/* What a client is told when the database or the host was away. */
+/* Replace errors of the database or the host by one for clients. */
 static int public_error(struct error **err)
 {
     switch ((*err)->code) {
@@ -75,7 +75,7 @@ static int tick(void *context, struct error **err)
     return lease_tick(context, err);
 }
 
-/* Make it on its host, and keep the lease of its row while Incus works. */
+/* Create the volume on its host, and keep the lease of its row while Incus works. */
 static int make_on_host(struct worker *worker, const struct volume *volume, struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
@@ -92,7 +92,7 @@ static int make_on_host(struct worker *worker, const struct volume *volume, stru
     return result;
 }
 
-/* The row is there; the volume may be. */
+/* Create the volume of a row; it may exist already. */
 static int make(struct worker *worker, struct volume *volume, struct error **err)
 {
     fault_point(FAULT_VOLUME_INSERTED);
@@ -103,7 +103,7 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
             return 0;
         }
     }
-    /* With the database away its lease runs out, which comes to the same. */
+    /* If the database cannot be reached, the lease runs out, with the same result. */
     error_auto ignored = NULL;
     if ((*err)->code != ERR_LEASE_LOST)
         db_transaction(worker->db, give_up_body, volume, &ignored);
@@ -181,7 +181,8 @@ static int removal_body(struct db *db, void *context, struct error **err)
     return volume_row_delete(db, volume->id, removal->worker->settings->lease_s, err);
 }
 
-/* The keeper may have it: from before, or mounted just now for a read that came too late. */
+/* The volume server may have it mounted: from earlier use, or just now for a read that came too
+ * late. */
 static int delete_on_host(struct worker *worker, struct runtime *runtime,
                           const struct volume *volume, const char *name, struct error **err)
 {
@@ -197,7 +198,7 @@ static int delete_on_host(struct worker *worker, struct runtime *runtime,
     return runtime->ops->volume_delete(runtime, name, err);
 }
 
-/* The row says that it is to go, and nobody else is at it. */
+/* Delete the data of a volume whose row is in state deleting, with the lease held. */
 static int take_away(struct worker *worker, const struct volume *volume, struct error **err)
 {
     char name[VOLUME_INSTANCE_SIZE];
@@ -230,7 +231,7 @@ int volume_delete(struct worker *worker, const char *id, struct error **err)
     return 0;
 }
 
-/* --- what was left behind --- */
+/* --- recovery --- */
 
 static int overdue_body(struct db *db, void *context, struct error **err)
 {

@@ -20,7 +20,7 @@ struct sweeping {
     bool kept;
 };
 
-/* With the row locked, if there is one, no move of it begins or ends. */
+/* With the row locked, if it exists, no move of the volume begins or ends. */
 static int sweep_body(struct db *db, void *context, struct error **err)
 {
     struct sweeping *sweeping = context;
@@ -39,13 +39,13 @@ static int sweep_body(struct db *db, void *context, struct error **err)
     return sweeping->runtime->ops->volume_delete(sweeping->runtime, sweeping->name, err);
 }
 
-/* A volume of ours on a host against the rows: is it anybody's? */
+/* Delete a volume on a host that belongs to no row. */
 static int sweep_volume(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                         const struct runtime_volume *found, struct error **err)
 {
     bool kept;
     char id[VOLUME_INSTANCE_SIZE + 4];
-    /* A younger one may belong to a row not seen yet. */
+    /* A younger volume may belong to a row that was read too early. */
     int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
     if (clock_now_ms() - found->created_at_ms < grace_ms ||
         !str_starts_with(found->name, NAME_PREFIX))
@@ -69,8 +69,8 @@ static bool is_found(const struct runtime_volume *found, size_t count, const cha
     return false;
 }
 
-/* Nothing can bring the data of one back that is not there: whoever runs the host must know, and
- * its team can still delete it. */
+/* Log missing volumes. Their data is lost, so the operator must know. The team can still delete the
+ * row. */
 static void report_missing(struct worker *worker, uint32_t host_id, char (*ids)[ID_SIZE],
                            size_t id_count, const struct runtime_volume *found, size_t count)
 {
@@ -91,8 +91,8 @@ static int sweep_host(void *context, const struct host *host, struct error **err
     autofree struct runtime_volume *found = NULL;
     char(*ids)[ID_SIZE] = NULL;
     size_t count = 0, id_count;
-    /* The rows first: what is ready before the host is asked must be there. One that is deleted in
-     * between is reported once, and never again. */
+    /* Rows are read first: a volume that is ready then must be on the host. A volume that is
+     * deleted in between is reported once. */
     if (runtimes_of(worker->runtimes, worker->db, host, &runtime, err) < 0 ||
         volume_row_list_on_host(worker->db, host->id, &ids, &id_count, err) < 0)
         return -1;
