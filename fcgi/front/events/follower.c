@@ -12,8 +12,8 @@
 #include "base/mem.h"
 
 #define HEAD_WAIT_MS 10000
-#define BEAT_MS      15000 /* shorter than what nginx and most proxies wait for */
-#define END_WAIT_MS  10000 /* for a client to take what is left */
+#define BEAT_MS      15000 /* less than the read timeouts of nginx and most proxies */
+#define END_WAIT_MS  10000 /* for a client to read the rest of its answer */
 
 static void follower_free(struct follower *follower)
 {
@@ -34,7 +34,7 @@ bool follower_is_full(const struct follower *follower)
 
 /* --- writing --- */
 
-/* Returns whether it is still there. */
+/* Send from the buffer until the socket is full. Returns false when the follower was freed. */
 static bool flush(struct follower *follower)
 {
     struct buffer *out = &follower->out;
@@ -63,7 +63,7 @@ static void on_end_waited(struct loop_timer *timer)
     follower_free(container_of(timer, struct follower, timer));
 }
 
-/* What is in its buffer is the last. */
+/* Close the connection after the client has read the buffer, or after END_WAIT_MS. */
 static void finish(struct follower *follower)
 {
     follower->ending = true;
@@ -157,7 +157,7 @@ static void stream(struct follower *follower, struct told *list, unsigned count,
                           event_id_format(event->id, id), event_kind_names[event->kind],
                           text_of(&list[i]));
     }
-    if (i == count) /* the rest is read for it when there is room */
+    if (i == count) /* otherwise server.c reads the rest when there is room */
         follower->cursor = end;
     flush(follower);
 }
@@ -248,7 +248,7 @@ static void on_ready(struct loop_source *source, uint32_t events)
         return;
     }
     if (follower->following || follower->ending)
-        return; /* nothing more is expected */
+        return; /* the client has sent its whole request */
     buffer_append(&follower->in, bytes, (size_t)size);
     read_request(follower);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-events: holds the requests that wait for events, so that no worker has to. */
+/* sandlot-events: hold the requests that wait for events, so that no worker of the API waits. */
 #include "config/program.h"
 #include "events/server.h"
 

@@ -16,14 +16,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LOOK_MS       100 /* between two looks for new events */
+#define LOOK_MS       100 /* between two queries for new events */
 #define TROUBLE_MS    1000
 #define BATCH_MAX     1000
 #define PAGE          200
-#define CATCH_UP_MOST 32 /* followers that are read for by themselves in a turn */
+#define CATCH_UP_MOST 32 /* followers with a query of their own in one turn */
 #define ACCESS_MS     1000
 #define CHECK_MOST    128 /* followers whose access is checked in a turn */
-#define SPARE         64  /* connections in addition to those that wait */
+#define SPARE         64  /* connections in addition to the waiting requests */
 #define REST_MS       200
 #define STOP_WAIT_MS  3000
 
@@ -46,7 +46,7 @@ bool server_admits(const struct server *server, const char *tenant)
 
 /* --- new events --- */
 
-/* Those who have all that was known until now. */
+/* Give new events to the followers that have all earlier ones. */
 static void give_to_all(struct server *server, struct told *list, unsigned count, uint64_t before)
 {
     struct follower *one, *next;
@@ -115,7 +115,7 @@ static int catch_up(struct follower *one, struct error **err)
     return 0;
 }
 
-/* Each gets its turn before one gets the next. */
+/* Read older events for each follower that is behind: one page each, then the next round. */
 static int catch_up_all(struct server *server, bool *more, struct error **err)
 {
     struct follower *one, *next;
@@ -132,7 +132,7 @@ static int catch_up_all(struct server *server, bool *more, struct error **err)
         TAILQ_INSERT_TAIL(&server->followers, one, entry);
         if (catch_up(one, err) < 0)
             return -1;
-        *more = true; /* perhaps; the next look tells */
+        *more = true; /* perhaps; the next turn finds out */
     }
     return 0;
 }
@@ -204,7 +204,8 @@ void server_follow(struct server *server)
     uint64_t head;
     if (server->look.slot)
         return;
-    /* Nobody has waited: what is older concerns those who ask for it. */
+    /* No request was waiting, so no follower needs the events since then. A request for older
+     * events is behind and gets a query of its own. */
     if (event_head(server->worker.db, &head, &ignored) == 0 && head > server->known)
         server->known = head;
     loop_timer_arm(&server->loop, &server->look, clock_monotonic_ms(), on_look);

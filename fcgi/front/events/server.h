@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests that wait for events: one process holds them all. A worker of the API has checked who
- * asks and for what, and has nginx ask here in its place (X-Accel-Redirect), so no worker waits.
- * The socket on file descriptor 0 is nginx's alone: what comes through it is believed.
+ * Requests that wait for events: one process holds them all. A worker of the API checks the
+ * credential and the query. Then it lets nginx send the request here instead (X-Accel-Redirect), so
+ * no worker waits. Only nginx can connect to the socket on file descriptor 0: this program trusts
+ * the requests that arrive there.
  *
- * New events are read once for everybody. Who is behind, because it asked for older ones or does
- * not read, is read for by itself, a page a turn, and has at most OUT_HIGH bytes waiting here.
+ * The server reads new events once for all followers. A follower that asked for older events or
+ * reads slowly is behind. The server reads a page for such a follower in each turn, and keeps at
+ * most OUT_HIGH bytes for it.
  */
 #pragma once
 
@@ -18,22 +20,22 @@
 #include "worker/worker.h"
 
 #define HEAD_MAX       16384
-#define OUT_HIGH       (128 * 1024) /* nothing is added above */
+#define OUT_HIGH       (128 * 1024) /* no event is added above */
 #define OUT_MAX        (8 * 1024 * 1024)
 #define WAIT_TEAMS_MAX 64
 
-/* What a worker asks for a client. Text without need of escapes. */
+/* A request, as a worker of the API passes it on. Its text needs no escapes. */
 struct wanted {
-    char tenant[ID_SIZE];     /* the team whose share it takes */
+    char tenant[ID_SIZE];     /* the team whose share of waiting requests it counts in */
     char credential[ID_SIZE]; /* the key or the sign-in of the request */
     char request_id[65];
-    bool stream; /* server-sent events; else one page, as soon as there is any */
+    bool stream; /* server-sent events; else one page, as soon as there is an event */
     uint64_t wait_ms;
     uint64_t after;
     unsigned limit;
     struct event_filter filter;
     char team_ids[WAIT_TEAMS_MAX][ID_SIZE];
-    const char *teams[WAIT_TEAMS_MAX]; /* into team_ids; the filter's */
+    const char *teams[WAIT_TEAMS_MAX]; /* point into team_ids, for the filter */
 };
 
 /* Read the first line of a request into wanted, which must stay where it is. Errors:
@@ -46,17 +48,17 @@ struct follower {
     TAILQ_ENTRY(follower) entry;
     struct server *server;
     struct loop_source source;
-    struct loop_timer timer; /* its next sign of life, or its end */
+    struct loop_timer timer; /* the next heartbeat, or the end */
     struct buffer in, out;
     struct wanted wanted;
-    uint64_t cursor;  /* everything up to there is sent, or does not concern it */
-    uint64_t checked; /* the access revision at which it might still read this */
+    uint64_t cursor;  /* earlier events are sent, or the filter excludes them */
+    uint64_t checked; /* the access revision at which it was last allowed to read */
     int64_t end_at_ms;
     bool following, ending;
 };
 TAILQ_HEAD(followers, follower);
 
-/* An event that goes to many: its JSON is made once. */
+/* An event for many followers: its JSON is made once. */
 struct told {
     const struct event *event;
     char *text; /* NULL: not made yet; owned */
@@ -69,9 +71,9 @@ struct server {
     struct loop_timer look, rest;
     struct followers followers;
     unsigned count;
-    uint64_t known; /* up to which number events were read for everybody */
+    uint64_t known; /* the last event that was read for all followers */
     uint64_t access_revision;
-    int64_t access_at_ms; /* when that was read */
+    int64_t access_at_ms; /* when access_revision was read */
     bool stopping, troubled;
 };
 
@@ -79,21 +81,21 @@ struct server {
 
 void follower_new(struct server *server, int fd);
 
-/* Give it those of the list that it wants, and put its cursor where they end; end: the end of what
- * the list stands for. */
+/* Send the events of a list that match the follower's filter, and move its cursor. end: the last
+ * event number that the list covers. */
 void follower_take(struct follower *follower, struct told *list, unsigned count, uint64_t end);
 
 bool follower_is_full(const struct follower *follower);
 
-/* Answer what can be answered, and end. */
+/* Answer with the events collected so far, and close the connection. */
 void follower_end(struct follower *follower);
 
 /* --- server.c --- */
 
-/* Whether there is room for one more of the tenant. */
+/* Return whether the tenant may have one more waiting request. */
 bool server_admits(const struct server *server, const char *tenant);
 
-/* It waits from now on. */
+/* Start to query for events, for a follower that waits from now on. */
 void server_follow(struct server *server);
 
 int server_open(struct server *server, const struct settings *settings, struct error **err);
