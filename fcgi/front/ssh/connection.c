@@ -15,7 +15,7 @@
 #include "ssh/listener.h"
 #include "ssh/wire.h"
 
-/* From being told to end until it is killed. */
+/* From the request to end until SIGKILL. */
 #define END_WAIT_MS 5000
 
 static void on_message(struct loop_source *source, uint32_t events);
@@ -63,10 +63,10 @@ static const char *text_of(const json_t *message, const char *name)
     return text ? text : "";
 }
 
-/* A client's key, or its certificate, and whom it signs in. */
+/* A client's key or certificate, and the login that it gives. */
 struct proof {
-    char fingerprint[SSH_FINGERPRINT_SIZE]; /* of the row that stands for it */
-    struct ssh_certificate certificate;     /* without an authority: a key */
+    char fingerprint[SSH_FINGERPRINT_SIZE]; /* of the key's row in the database */
+    struct ssh_certificate certificate;     /* allows everything when the client has a key */
     struct ssh_login login;
 };
 
@@ -78,7 +78,8 @@ static int check_certificate(struct connection *connection, const char *base64,
                                  clock_now_ms(), certificate, err);
 }
 
-/* Whether it could sign somebody in. */
+/* Check whether a key or certificate could sign a user in. Errors: ERR_UNAUTHORIZED, those of
+ * db_query(). */
 static int find_proof(struct connection *connection, const json_t *message, struct error **err)
 {
     const struct worker *worker = &connection->listener->worker;
@@ -93,7 +94,8 @@ static int find_proof(struct connection *connection, const json_t *message, stru
     return ssh_certificate_user(worker->db, &certificate, &user, err);
 }
 
-/* Whom it signs in, once the client has proved that it is its. */
+/* Find the login of a key or certificate, after the client has proved that it owns the private
+ * key. */
 static int accept_proof(struct connection *connection, const json_t *message, struct proof *proof,
                         struct error **err)
 {
@@ -230,7 +232,7 @@ static void on_message(struct loop_source *source, uint32_t events)
     json_t *said = rc > 0 ? answer(connection, message) : NULL;
     if (said && wire_send(source->fd, said, &err) == 0)
         return;
-    /* It is about to end, or not itself any more. */
+    /* The process is ending, or a client has taken it over. */
     loop_close(&connection->listener->loop, source);
     kill(connection->pid, SIGTERM);
     loop_timer_arm(&connection->listener->loop, &connection->end,

@@ -36,7 +36,7 @@ const char *limit_of_address(struct listener *listener, const char *network)
     return NULL;
 }
 
-/* Who knows no key cannot keep others out: what was there longest gives way. */
+/* A client without a known key must not keep others out, so the oldest such connection ends. */
 struct connection *limit_of_strangers(struct listener *listener)
 {
     struct connection *one, *oldest = NULL;

@@ -76,7 +76,7 @@ static int open_socket(int family, uint16_t port, struct error **err)
     if (fd < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "no socket for SSH");
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    /* What is accepted has these too. */
+    /* Accepted sockets inherit these options. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe, sizeof probe);
@@ -108,7 +108,7 @@ static void rest(struct listener *listener)
     loop_timer_arm(&listener->loop, &listener->rest, clock_monotonic_ms() + REST_MS, on_rested);
 }
 
-/* The address, and whose it counts as. */
+/* Format the address of a peer, and the network that the limits count. Returns the port. */
 static uint16_t name_peer(const struct sockaddr_storage *peer, char address[ADDRESS_SIZE],
                           char network[CLIENT_NETWORK_SIZE])
 {
@@ -138,7 +138,7 @@ static void on_socket(struct loop_source *source, uint32_t events)
     }
 }
 
-/* --- what happens meanwhile --- */
+/* --- signals and checks --- */
 
 static struct connection *find_pid(struct listener *listener, pid_t pid)
 {
@@ -169,7 +169,7 @@ static void on_signal(struct loop_source *source, uint32_t events)
     }
 }
 
-/* Whether the key still reaches the team whose sandbox the connection is in. */
+/* Return whether the key still gives access to the team that owns the connection's sandbox. */
 static bool reaches_team(const struct connection *one)
 {
     struct principal principal;
@@ -195,7 +195,8 @@ static void check(struct connection *one)
     }
 }
 
-/* Keys expire without a change of the access revision: all are checked at every tenth look. */
+/* Check the keys of all sessions when access has changed. A key can expire without such a change,
+ * so every tenth round checks too. */
 static void on_check(struct loop_timer *timer)
 {
     struct listener *listener = container_of(timer, struct listener, check);
@@ -212,7 +213,7 @@ static void on_check(struct loop_timer *timer)
     loop_timer_arm(&listener->loop, timer, clock_monotonic_ms() + CHECK_MS, on_check);
 }
 
-/* --- the whole --- */
+/* --- run --- */
 
 static int watch_signals(struct listener *listener, struct error **err)
 {

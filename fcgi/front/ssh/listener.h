@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The SSH entry point's keeper of keys. It accepts connections, starts a process of another user
- * for each (sandlot-ssh-session), and answers what that asks. Of a client it reads the certificate
- * alone, and only where ssh_user_ca_file is set. What else it reads are the messages of those
- * processes, which it checks like bytes from outside.
+ * The SSH entry point: accept connections and hold the keys.
+ *
+ * The listener starts a process of another user for each connection (sandlot-ssh-session) and
+ * answers its questions. It reads nothing from clients except certificates, and these only with
+ * ssh_user_ca_file. It checks the messages of the session processes like input from outside.
  */
 #pragma once
 
@@ -30,11 +31,11 @@ struct connection {
     LIST_ENTRY(connection) entry;
     struct listener *listener;
     struct loop_source wire;
-    struct loop_timer end; /* of the time that it may last */
+    struct loop_timer end; /* the end of the login grace time, then of the longest session */
     pid_t pid;
-    char address[ADDRESS_SIZE], network[CLIENT_NETWORK_SIZE]; /* the latter counts */
+    char address[ADDRESS_SIZE], network[CLIENT_NETWORK_SIZE]; /* the limits count by network */
     uint16_t port;
-    struct ssh_login login; /* user_id "": nobody has signed in */
+    struct ssh_login login; /* user_id "": the client has not signed in */
     char fingerprint[SSH_FINGERPRINT_SIZE];
     char team[SLUG_MAX + 1], sandbox[ID_SIZE];
     int64_t began_at_ms; /* monotonic */
@@ -47,19 +48,19 @@ struct listener {
     struct listening sockets[LISTENERS_MAX];
     struct loop_source signals;
     struct loop_timer check, rest;
-    uint64_t checked; /* the access revision at which connections were checked last */
+    uint64_t checked; /* the access revision of the last check */
     unsigned looks;
     LIST_HEAD(, connection) connections;
     size_t connection_count;
     struct throttle tries;
-    struct ssh_authorities authorities; /* none: no certificates */
+    struct ssh_authorities authorities; /* empty: certificates are not accepted */
     char *host_key;                     /* wiped */
     uid_t user;
     gid_t group;
     bool stopping;
 };
 
-/* Make everything ready: database, key ring, host key, sockets. Errors: ERR_CONFIG… */
+/* Open the database, key ring, host key and sockets. Errors: ERR_CONFIG and others. */
 int listener_open(struct listener *listener, const struct settings *settings, struct error **err);
 
 /* Serve until SIGTERM or SIGINT, then end the connections. */
@@ -68,29 +69,32 @@ void listener_close(struct listener *listener);
 
 /* --- connection.c --- */
 
-/* Take a connection that was accepted, or close it. fd is taken over. */
+/* Start a session for an accepted connection, or close it when a limit is reached. Takes fd
+ * over. */
 void connection_new(struct listener *listener, int fd, const char *address, const char *network,
                     uint16_t port);
 
-/* Tell it why it ends; by force if it does not. */
+/* Send the session the reason for its end. Kill the process if it does not end within 5 s. */
 void connection_end(struct connection *connection, const char *why);
 
-/* Its process is gone. */
+/* Free a connection whose process has ended, and log its end. */
 void connection_gone(struct connection *connection, int wait_status);
 
-/* --- limits.c: each returns why not, or NULL --- */
+/* --- limits.c: each limit_of_… returns the reason for a refusal, or NULL; the caller refuses
+ * --- */
 
-/* Another connection of that address, or network of IPv6. */
+/* Check another connection from an IPv4 address or IPv6 network. */
 const char *limit_of_address(struct listener *listener, const char *network);
-/* Of those that nobody has signed in on, the oldest, when they have half of all places. */
+/* Return the oldest connection without a login when these have over half of all places, else
+ * NULL. */
 struct connection *limit_of_strangers(struct listener *listener);
-/* Another session of that key and that user. */
+/* Check another session of this key and this user. */
 const char *limit_of_key(struct listener *listener, const struct ssh_login *login);
-/* Another session in sandboxes of that team. */
+/* Check another session in sandboxes of this team. */
 const char *limit_of_team(struct listener *listener, const char *team);
 
 /* --- spawn.c --- */
 
-/* Start the process of a connection with its two descriptors. Errors: as they come. */
+/* Start the process of a connection with its two descriptors. Errors: ERR_INTERNAL. */
 int spawn_session(const struct listener *listener, int client_fd, int wire_fd, pid_t *pid,
                   struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-ssh: the SSH entry point. It knows the keys; the processes it starts know the clients. */
+/* sandlot-ssh: the SSH entry point. It holds the keys; its child processes talk to the clients. */
 #include "config/program.h"
 #include "ssh/listener.h"
 

@@ -11,7 +11,7 @@
 #include "ssh/listener.h"
 #include "ssh/wire.h"
 
-/* What a client can make its process take, and what the programs beside it need. */
+/* The most that one client's session process may use; the command lines next to it need a part. */
 #define MEMORY_MAX      (256UL * 1024 * 1024)
 #define DESCRIPTORS_MAX 512
 
@@ -21,7 +21,7 @@ static void bound(int resource, rlim_t most)
     setrlimit(resource, &limit);
 }
 
-/* In the child. Nothing of this process's rights is left, nor a way back to them. */
+/* In the child: give up all rights of this process for good. */
 static int give_up_rights(const struct listener *listener)
 {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What sandlot-ssh and the process of a connection (sandlot-ssh-session) say to each other, over a
- * pair of sockets that keeps messages apart. Each message is a JSON object.
+ * Messages between sandlot-ssh and the process of a connection (sandlot-ssh-session), over a pair
+ * of sockets that keeps messages apart. Each message is a JSON object.
  *
- *   sandlot-ssh first says what the session needs to know: {"host_key", "address", "port",
- * "api_url", "ca_file", "program", "grace_s", "keep_s", "channels"}.
+ *   sandlot-ssh first sends the settings of the session: {"host_key", "address", "port", "api_url",
+ *   "ca_file", "program", "grace_s", "keep_s", "channels"}.
  *
- *   The session asks, and each question is answered:
+ *   The session asks, and sandlot-ssh answers each question:
  *     {"ask": "key", "fingerprint"}    {"known": true|false}
  *     {"ask": "login", "fingerprint"}  {"token", "user", "key", "terminals": true|false,
  *                                       "ports": true|false} or {"refused": "why"}
  *     {"ask": "enter", "sandbox", "team"}  {} or {"refused": "why"}
- *     {"ask": "leave"}                 {"alone": true|false}, whether no other is in the sandbox
- * With a certificate the first two have it, in base64, as "certificate" instead of the fingerprint.
+ *     {"ask": "leave"}                 {"alone": true|false}: no other connection uses the sandbox
+ *   For a certificate, "key" and "login" have "certificate" in base64 instead of "fingerprint".
  *
- *   sandlot-ssh may say at any time {"end": "why"}. When it is gone, so is the session.
+ *   sandlot-ssh may send {"end": "why"} at any time. The session ends when sandlot-ssh ends.
  */
 #pragma once
 
@@ -22,12 +22,14 @@
 
 #include "base/error.h"
 
-#define WIRE_FD  3 /* where the session finds its end */
+#define WIRE_FD  3 /* the descriptor of the session's end */
 #define WIRE_MAX (64 * 1024)
 
-/* Send a message, which is taken over; what does not fit or go at once fails. */
+/* Send a message without waiting. Takes message over. Errors: ERR_INTERNAL when it is over WIRE_MAX
+ * or the socket is full. */
 int wire_send(int fd, json_t *message, struct error **err);
 
-/* Wait for a message, at most so long (-1: no end; 0: only what is there). Returns 1 with *message
- * (a new reference), 0 when none came in time, -1 at the end of the other side or with nonsense. */
+/* Wait for a message up to wait_ms (-1: without limit; 0: do not wait). Returns 1 with *message (a
+ * new reference), 0 when none came in time, -1 when the other side has closed or sent no JSON
+ * object. */
 int wire_receive(int fd, int wait_ms, json_t **message, struct error **err);

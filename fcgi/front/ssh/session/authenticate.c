@@ -57,8 +57,7 @@ static bool is_certificate(ssh_key key)
     return type && str_ends_with(type, CERTIFICATE_SUFFIX);
 }
 
-/* A question about the key, or about the certificate, of which sandlot-ssh believes nothing that it
- * has not checked itself. */
+/* Make a question about a key or a certificate. sandlot-ssh checks the whole certificate itself. */
 static json_t *question_of(const char *what, ssh_key key)
 {
     char fingerprint[FINGERPRINT_SIZE], *certificate = NULL;
@@ -84,7 +83,7 @@ static bool is_known(struct session *session, ssh_key key)
            json_is_true(json_object_get(answer, "known"));
 }
 
-/* The signature was right. */
+/* Sign the user in. The client has already proved that it owns the private key. */
 static bool log_in(struct session *session, ssh_key key, const char *user)
 {
     json_auto_t *answer = NULL;

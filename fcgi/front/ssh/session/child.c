@@ -27,7 +27,7 @@ void child_word(struct child_call *call, const char *word)
         call->words[call->count++] = word;
 }
 
-/* The ends of a stream: [0] ours, [1] the child's. */
+/* The ends of a stream: [0] this process's, [1] the child's. */
 struct ends {
     int in[2], out[2], err[2];
     int environment;
@@ -58,7 +58,7 @@ static int open_terminal(const struct child_call *call, struct ends *ends)
 {
     const struct winsize size = {.ws_col = (unsigned short)call->cols,
                                  .ws_row = (unsigned short)call->rows};
-    /* The terminal that counts is the sandbox's; this one passes bytes on. */
+    /* The sandbox has the terminal that edits lines; this one only passes bytes on. */
     struct termios raw = {.c_cflag = CREAD};
     cfmakeraw(&raw);
     if (openpty(&ends->in[0], &ends->in[1], NULL, &raw, &size) < 0)
@@ -68,7 +68,7 @@ static int open_terminal(const struct child_call *call, struct ends *ends)
     return fcntl(ends->in[0], F_SETFL, O_NONBLOCK);
 }
 
-/* In a file without a name: command lines are for everybody to see. */
+/* Put the environment into a nameless file: every user of the machine can read command lines. */
 static int open_environment(const struct child_call *call, struct ends *ends)
 {
     if (!call->environment)
@@ -192,9 +192,9 @@ void child_resize(const struct child *child, int cols, int rows)
         ioctl(child->in, TIOCSWINSZ, &size);
 }
 
-/* --- to its end --- */
+/* --- wait for the end --- */
 
-/* What has come. Returns false at the end of the stream. */
+/* Read into a buffer. Returns false at the end of the stream. */
 static bool take(int *fd, struct buffer *buffer)
 {
     char piece[PIECE];
@@ -205,7 +205,7 @@ static bool take(int *fd, struct buffer *buffer)
         close_one(fd);
         return false;
     }
-    buffer_append(buffer, piece, (size_t)size); /* what is too much is left out */
+    buffer_append(buffer, piece, (size_t)size); /* bytes over the limit are dropped */
     mem_wipe(piece, (size_t)size);
     return true;
 }

@@ -14,7 +14,7 @@
 #define ENVIRONMENT_ROOM (512 * 1024)
 #define END_WAIT_MS      10000
 #define ROUNDS_MAX       32
-#define NOT_STARTED      255 /* what OpenSSH's client says of its own failures */
+#define NOT_STARTED      255 /* the exit code of OpenSSH's client for its own failures */
 
 #define SHELL            "\"$(command -v bash || echo /bin/sh)\""
 #define LOGIN_SHELL      "exec " SHELL " -l"
@@ -23,7 +23,7 @@
 
 /* --- beginning and end --- */
 
-/* What the program passes on to the one in the sandbox. */
+/* Pass on the signals that the command line passes on to the sandbox. */
 static void on_signal(ssh_session ssh, ssh_channel ssh_channel, const char *name, void *context)
 {
     static const struct {
@@ -88,7 +88,7 @@ bool flow_has_room(const struct flow *flow)
     return !(ssh_get_poll_flags(flow->session->ssh) & SSH_WRITE_PENDING);
 }
 
-/* A line as the user's terminal shows it. */
+/* Add lines to the errors, with line ends for the user's terminal. */
 static void say(struct flow *flow, const char *text)
 {
     const char *end = flow->terminal ? "\r\n" : "\n";
@@ -111,7 +111,7 @@ static void send_exit(struct flow *flow, int exit_code)
 void flow_fail(struct flow *flow, const char *message, int exit_code)
 {
     autofree char *line = xasprintf("sandlot: %s", message);
-    if (!flow->ssh || flow->state == FLOW_OPENING) { /* a port, which is not answered yet */
+    if (!flow->ssh || flow->state == FLOW_OPENING) { /* the client has no answer for the port yet */
         if (flow->child.pid)
             flow_abandon(flow);
         flow->state = FLOW_OVER;
@@ -159,7 +159,7 @@ static const char *script_of(const struct flow *flow)
     }
 }
 
-/* A terminal that is there already: nothing is started in the sandbox. */
+/* Attach to a running terminal. This starts nothing in the sandbox. */
 static int start_attach(struct flow *flow, struct error **err)
 {
     const struct session *session = flow->session;
@@ -258,7 +258,7 @@ static void write_child(struct flow *flow)
         ssize_t size = write(flow->child.in, waiting->data, waiting->size);
         if (size < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        if (size < 0) { /* nobody reads it any more */
+        if (size < 0) { /* the child has closed its input */
             buffer_clear(waiting);
             child_close_input(&flow->child);
             return;
@@ -269,7 +269,7 @@ static void write_child(struct flow *flow)
         child_close_input(&flow->child);
 }
 
-/* libssh may have more than was taken at once, and nothing would say so again. */
+/* Pass input on for some rounds. libssh may hold more bytes and would not report them again. */
 static void take_input(struct flow *flow)
 {
     bool is_more = true;
@@ -282,7 +282,7 @@ static void take_input(struct flow *flow)
     flow->session->hurried |= is_more;
 }
 
-/* Read as much as the client has said it takes. */
+/* Read at most as many bytes as the client's window has room for. */
 static void read_child(struct flow *flow, int *fd, struct buffer *waiting)
 {
     char piece[FLOW_PIECE];
@@ -318,8 +318,9 @@ static void write_client(struct flow *flow, bool is_error)
     flow->passed += is_error ? 0 : (uint64_t)size;
 }
 
-/* A connection from the sandbox: who made it may have said all, and wait for the answer. The
- * agent's program says on standard error how many bytes that was. */
+/* Pass on the end of output for a connection from the sandbox: the program in the sandbox may have
+ * sent everything and wait for the answer. The agent's program writes the number of bytes to
+ * standard error. */
 static void pass_end_on(struct flow *flow)
 {
     struct buffer *said = &flow->to_client[1];
@@ -330,7 +331,7 @@ static void pass_end_on(struct flow *flow)
         ssh_channel_send_eof(flow->ssh);
 }
 
-/* The client has said all and hung up; what it said still goes to the sandbox. */
+/* Pass the client's last input to the sandbox after the client has closed the channel. */
 static void finish(struct flow *flow)
 {
     char piece[FLOW_PIECE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Connections to ports of the sandbox's own loopback (-L, -D, -W), and from there (-R). No
- * connection is made here: the agent's program makes it in the sandbox, or has taken it there, and
- * a zero byte before all others says that it stands.
+ * Forward connections to ports of the sandbox's own loopback (-L, -D, -W), and from there (-R). The
+ * agent's program in the sandbox makes or accepts each connection. It sends a zero byte first when
+ * the connection stands.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #include "base/str.h"
 #include "ssh/session/session.h"
 
-/* Nothing is forwarded to anywhere else, whatever it resolves to. */
+/* Return whether a host means the sandbox. Connections to other hosts are refused; names are never
+ * resolved. */
 static bool is_sandbox(const struct session *session, const char *host)
 {
     return host && (!strcasecmp(host, "localhost") || str_starts_with(host, "127.") ||
@@ -56,7 +57,7 @@ static void accept_it(struct flow *flow)
         flow_abandon(flow);
 }
 
-/* Called again until the client has answered. */
+/* Offer the connection to the client; repeat until the client has answered. */
 static void offer(struct flow *flow)
 {
     int rc = ssh_channel_open_reverse_forward(flow->ssh, flow->listened, flow->port, flow->peer,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Ports of the sandbox's loopback whose connections go to the client (-R). The agent's program
- * listens there, and a process of its own takes each connection (agent/tcp_listen.h): here each is
- * a flow like others, which counts as one of the connection's channels.
+ * listens there, and a process of its own takes each connection (agent/tcp_listen.h). Each one is a
+ * flow here, and counts as one of the SSH connection's channels.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,10 +18,10 @@
 #include "ssh/session/session.h"
 
 #define LISTEN_WAIT_MS 10000
-#define BEAT_MS        45000 /* the listener ends without one */
+#define BEAT_MS        45000 /* the agent's program ends when no heartbeat comes */
 #define SAID_MAX       4096
 
-/* Whatever the client calls it, it is the sandbox's loopback. */
+/* Return whether an address means the sandbox's loopback; clients write it in several ways. */
 static bool is_loopback(const char *address)
 {
     static const char *const names[] = {"", "*", "0.0.0.0", "::", "localhost", "127.0.0.1", "::1"};
@@ -45,7 +45,7 @@ void listening_free(struct listening *listening)
     free(listening);
 }
 
-/* Returns false at the end of what it says. */
+/* Read the output of the agent's program. Returns false at its end. */
 static bool hear(struct listening *listening)
 {
     char piece[512];
@@ -55,7 +55,8 @@ static bool hear(struct listening *listening)
     return size < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* The next line of two words; the second is the caller's. False: there is none yet. */
+/* Take the next line of two words; the caller owns second. Returns false when no whole line has
+ * come. */
 static bool take_line(struct listening *listening, char **first, char **second)
 {
     struct buffer *said = &listening->said;
@@ -82,8 +83,8 @@ static int start(struct listening *listening, int port, struct error **err)
     return child_start(&session->setting, &call, &listening->child, err);
 }
 
-/* Wait for its first line. Meanwhile nothing else is taken from the client, whose requests of this
- * kind are answered in their order. */
+/* Wait for the first line, with the port. Meanwhile the session reads nothing from the client,
+ * because requests of this kind are answered in order. */
 static bool wait_for_port(struct listening *listening)
 {
     int64_t until_ms = clock_monotonic_ms() + LISTEN_WAIT_MS;
@@ -155,7 +156,7 @@ bool listening_cancel(struct session *session, ssh_message message)
     return true;
 }
 
-/* --- its connections --- */
+/* --- connections --- */
 
 static void take_connection(struct listening *listening, char *address, const char *port)
 {

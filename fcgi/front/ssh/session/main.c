@@ -65,7 +65,7 @@ static int take_first_words(struct session *session, ssh_key *host_key)
     return *host_key && session->setting.url ? 0 : -1;
 }
 
-/* libssh takes the key over, and the socket. */
+/* Exchange keys with the client. libssh takes over the key and the socket. */
 static int exchange_keys(struct session *session, ssh_key host_key)
 {
     const bool no = false;
@@ -95,7 +95,7 @@ static int watch_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* --- its course --- */
+/* --- the loop --- */
 
 static void reap(struct session *session)
 {
@@ -214,7 +214,7 @@ static void serve(struct session *session, int signal_fd)
     }
 }
 
-/* --- its end --- */
+/* --- the end --- */
 
 static void tell_end(struct session *session)
 {
@@ -226,8 +226,8 @@ static void tell_end(struct session *session)
     }
 }
 
-/* Shells and commands go on in the sandbox; what only passes bytes on ends. Returns whether a
- * shell or command was running. */
+/* Kill the processes of flows. Shells and commands continue in the sandbox; files and ports end.
+ * Returns whether a shell or command was running. */
 static bool let_go(struct session *session)
 {
     struct flow *one;
@@ -243,7 +243,7 @@ static bool let_go(struct session *session)
     return was_cut;
 }
 
-/* libssh frees the channels of a session with it. */
+/* Close the connection. libssh frees the channels together with the session. */
 static void hang_up(struct session *session)
 {
     struct flow *one;

@@ -9,10 +9,10 @@
 #define COMMAND_MAX     (256 * 1024)
 #define ENVIRONMENT_MAX (64 * 1024)
 #define VARIABLES_MAX   128
-#define SIDE_MAX        4096 /* of a terminal */
-#define MESSAGES_MAX    64   /* before something else is looked at */
+#define SIDE_MAX        4096 /* columns or rows of a terminal */
+#define MESSAGES_MAX    64   /* before other work gets its turn */
 
-/* For programs that a template has in one place or another. */
+/* Templates have sftp-server in different folders. */
 #define FILES_COMMAND                                                           \
     "for p in /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh /usr/libexec " \
     "/usr/local/libexec; "                                                      \
@@ -111,7 +111,7 @@ static void on_request(struct session *session, ssh_message message)
         ssh_message_reply_default(message);
 }
 
-/* Returns whether the message was taken over. */
+/* Answer a request for a channel. Returns whether the message was taken over. */
 static bool on_open(struct session *session, ssh_message message)
 {
     bool has_room = session->authenticated && session->flow_count < session->flows_max;
@@ -140,7 +140,7 @@ static void on_global(struct session *session, ssh_message message)
         ssh_message_reply_default(message);
 }
 
-/* Returns whether the message was taken over. */
+/* Answer one message. Returns whether the message was taken over. */
 static bool take(struct session *session, ssh_message message)
 {
     switch (ssh_message_type(message)) {

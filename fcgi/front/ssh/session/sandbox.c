@@ -10,11 +10,11 @@
 
 #define WAIT_S      150 /* for a create from the disk, or a resume */
 #define END_WAIT_S  60
-#define SESSION_MS  30000 /* less than any session lasts */
+#define SESSION_MS  30000 /* less than any data-plane session lasts */
 #define ANSWER_MAX  (1024 * 1024)
-#define EXIT_ABSENT 3 /* the program's word for what is not there */
+#define EXIT_ABSENT 3 /* the exit code of `sandlot` when an object does not exist */
 
-/* What the program complained of, as a sentence of ours. */
+/* Turn the program's error output into an error for the user. */
 static int complain(struct buffer *complaint, struct error **err)
 {
     const char *text = buffer_string(complaint);
@@ -25,7 +25,7 @@ static int complain(struct buffer *complaint, struct error **err)
                      *text ? text : "The service does not answer.");
 }
 
-/* Run the program and read its JSON. *exit_code says how it ended, when that is not 0. */
+/* Run the program and read its JSON output. A failure of the program sets *exit_code. */
 static int run(struct session *session, struct child_call *call, json_t **answer, int *exit_code,
                struct error **err)
 {
@@ -142,7 +142,7 @@ static int find_or_make(struct session *session, json_t **document, struct error
     return 0;
 }
 
-/* What runs in the next moments does without asking for a session itself. */
+/* Keep the data-plane session of a new sandbox, so that the next calls need not ask for one. */
 static void keep_session(struct session *session, const json_t *document)
 {
     const json_t *found = json_object_get(document, "session");
@@ -170,7 +170,8 @@ static void remove_made(struct session *session, const char *id)
     child_run(&session->setting, &call, END_WAIT_S, &output, &complaint, &exit_code, &ignored);
 }
 
-/* What another connection made goes on to be tended by the one that has its terminal. */
+/* Return how long the sandbox lives without this connection, or 0 when its own time-out decides.
+ * The connection that attaches to the terminal extends a sandbox that another connection made. */
 static unsigned keep_s_of(const struct session *session, const json_t *document)
 {
     json_int_t timeout_s = json_integer_value(json_object_get(document, "timeout"));
@@ -180,7 +181,7 @@ static unsigned keep_s_of(const struct session *session, const json_t *document)
     return is_tended ? session->keep_s : 0;
 }
 
-/* Whether no other connection is in it. */
+/* Return whether no other connection is in the sandbox. */
 static bool is_alone(struct session *session)
 {
     json_auto_t *answer = NULL;
@@ -211,7 +212,7 @@ int sandbox_enter(struct session *session, struct error **err)
     return 0;
 }
 
-/* Nobody waits for it: the next one comes before the deadline. */
+/* The result is not read: the next call comes before the deadline. */
 void sandbox_tend(struct session *session)
 {
     struct sandbox *sandbox = &session->sandbox;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One SSH connection, in a process of its own. libssh speaks with the client; sandlot-ssh
- * (ssh/wire.h) says whose key it is; what the client wants is done by the command line for users
- * (child.h). So this process has a socket, a token of one user, and no rights on the machine.
+ * One SSH connection, in a process of its own. libssh talks to the client; sandlot-ssh checks the
+ * key (ssh/wire.h); the command line for users does the work (child.h). So this process has a
+ * socket, a token of one user, and no rights on the machine.
  */
 #pragma once
 
@@ -18,38 +18,38 @@
 #include "ssh/session/target.h"
 
 #define FLOW_PIECE     (32 * 1024)
-#define LISTENINGS_MAX 8 /* ports of the sandbox that the client serves */
+#define LISTENINGS_MAX 8 /* ports of the sandbox that go to the client */
 
-/* The agent's own program, as each sandbox has it. */
+/* The agent's own program in each sandbox. */
 #define SANDBOX_AGENT "/usr/lib/sandlot/sandlot-agent"
 
 enum flow_kind { FLOW_SHELL, FLOW_COMMAND, FLOW_FILES, FLOW_PORT };
 
 enum flow_state {
-    FLOW_OPEN,    /* the client has not said what it is for */
-    FLOW_WANTED,  /* it has: to be started */
-    FLOW_ASKING,  /* a port: whether somebody listens there, or the connection is there still */
-    FLOW_OPENING, /* a connection from the sandbox: whether the client takes it */
-    FLOW_RUNNING, /* bytes go both ways */
+    FLOW_OPEN,    /* the client has not asked for anything */
+    FLOW_WANTED,  /* the client has asked; not started yet */
+    FLOW_ASKING,  /* a port: wait for the connection in the sandbox */
+    FLOW_OPENING, /* from the sandbox: wait until the client takes it */
+    FLOW_RUNNING, /* pass bytes in both directions */
     FLOW_OVER,
 };
 
-/* A channel of the client, and the process that it is joined to. */
+/* A channel of the client, and the process at its other end. */
 struct flow {
     LIST_ENTRY(flow) entry;
     struct session *session;
-    ssh_channel ssh;     /* NULL as long as a port is asked for */
-    ssh_message request; /* the request to open, until it is answered */
+    ssh_channel ssh;     /* NULL until the port's connection stands */
+    ssh_message request; /* to open a port; NULL once it is answered */
     struct ssh_channel_callbacks_struct callbacks;
     enum flow_kind kind;
     enum flow_state state;
     char *command;
     uint16_t port;
-    /* A connection from the sandbox: where it is taken from, what the client called the address,
-     * and who connected. NULL: the client connects. */
+    /* For a connection from the sandbox: the name to take it by, the address as the client wrote
+     * it, and the address that connected. NULL: the client connects. */
     char *accepted, *listened, *peer;
     uint16_t peer_port;
-    uint64_t passed, total; /* bytes to the client, and how many there are in all */
+    uint64_t passed, total; /* bytes passed to the client, and bytes in all */
     bool is_total_known;
     struct buffer environment; /* NAME=VALUE, each ended by NUL */
     unsigned variable_count;
@@ -71,16 +71,16 @@ struct listening {
     struct child child;
     bool is_reaped;
     char *address; /* as the client asked for it */
-    char *name;    /* with which its connections are taken */
+    char *name;    /* the name to take its connections by */
     int port;
     struct buffer said;
     int64_t beat_at_ms;
 };
 
 struct sandbox {
-    char id[ID_SIZE]; /* "" until it is entered */
+    char id[ID_SIZE]; /* "": not entered yet */
     bool is_made, is_kept;
-    unsigned keep_s; /* how long it lives on by itself; 0: as long as its own time-out says */
+    unsigned keep_s; /* the life without a connection; 0: its own time-out decides */
     int64_t extend_at_ms;
 };
 
@@ -90,47 +90,48 @@ struct session {
     unsigned flow_count, flows_max;
     LIST_HEAD(, listening) listenings;
     unsigned listening_count;
-    struct buffer notice; /* what the user is told at the next shell or command: lines */
+    struct buffer notice; /* lines for the next shell or command */
     bool allows_terminals, allows_ports;
     char address[64];
     int port;
     struct child_setting setting;
     struct target target;
-    struct error *target_error; /* what is wrong with it, said when something is started */
+    struct error *target_error; /* why the target is wrong; shown at the first start */
     struct sandbox sandbox;
     unsigned keep_s;
-    unsigned tries; /* of keys */
+    unsigned tries; /* number of keys tried */
     bool authenticated;
     bool over;
-    bool cut;         /* not by the client */
-    bool hurried;     /* there is more to do than was done in this turn */
-    char *end_reason; /* that sandlot-ssh gave */
+    bool cut;         /* the client did not end the connection */
+    bool hurried;     /* work is left over from this turn */
+    char *end_reason; /* from sandlot-ssh */
 };
 
 /* --- messages.c --- */
 
-/* Take what the client has sent. Returns -1 at the end of the connection. */
+/* Handle the messages of the client. Returns -1 at the end of the connection. */
 int messages_take(struct session *session);
 
 /* --- authenticate.c --- */
 
 void authenticate(struct session *session, ssh_message message);
 
-/* Ask sandlot-ssh and wait for its answer; an end that it announces meanwhile is noted. */
+/* Ask sandlot-ssh and wait for the answer. An {"end"} message in between is kept for the session's
+ * end. */
 int ask(struct session *session, json_t *question, json_t **answer, struct error **err);
 void take_end(struct session *session, const json_t *message);
 
 /* --- sandbox.c --- */
 
-/* Find the sandbox, or make it, the first time; then it is there, and the user has a notice.
- * Errors: a sentence for the user. */
+/* Find or create the sandbox on the first call, and write the user's notice. Errors: a sentence for
+ * the user. */
 int sandbox_enter(struct session *session, struct error **err);
 
-/* Move the deadline of one that SSH made on, when it is time. */
+/* Extend the sandbox's life when it is due, if SSH made the sandbox or attaches to its terminal. */
 void sandbox_tend(struct session *session);
 
-/* At the end: delete it unless it is to stay, or another connection is in it. was_cut: something
- * was still running. */
+/* Delete the sandbox at the end, unless it is to stay or another connection uses it. was_cut: a
+ * shell or command was still running; the sandbox stays. */
 void sandbox_leave(struct session *session, bool was_cut);
 
 /* --- flow.c --- */
@@ -138,38 +139,41 @@ void sandbox_leave(struct session *session, bool was_cut);
 struct flow *flow_new(struct session *session, ssh_channel ssh);
 void flow_free(struct flow *flow);
 
-/* Start what is wanted, and pass bytes on, as far as both sides take them. */
+/* Start the flow when the client has asked for it, and pass bytes in both directions. */
 void flow_work(struct flow *flow);
 
-/* The process of the flow, if there is one, is gone. */
+/* Note that the process of the flow has ended, if it has one. */
 void flow_reaped(struct flow *flow, int wait_status);
 
-/* Say something to the user beside the output, and end with a code. */
+/* Show the user a message next to the output, and end the flow with an exit code. */
 void flow_fail(struct flow *flow, const char *message, int exit_code);
 
-/* Nobody wants it any more: its process is to end. */
+/* End the process of a flow that the client no longer uses. */
 void flow_abandon(struct flow *flow);
 
-/* Whether bytes may be given to libssh without end. */
+/* Return whether libssh's buffer has room for more bytes. */
 bool flow_has_room(const struct flow *flow);
 
 /* --- forward.c --- */
 
-/* A connection to a port of the sandbox's loopback. message is taken over. */
+/* Start a connection to a port of the sandbox's loopback. Takes message over. */
 void forward_open(struct session *session, ssh_message message);
 
-/* Answer the client once it is known whether somebody listens; or ask it to take a connection. */
+/* Answer the client when the connection in the sandbox stands, or offer it a connection from
+ * there. */
 void forward_work(struct flow *flow);
 
 /* --- listening.c --- */
 
-/* A request of the client to listen, or not to any more. False: it is to be refused. */
+/* Answer a client's request to listen or to stop listening. Returns false when it must be
+ * refused. */
 bool listening_open(struct session *session, ssh_message message);
 bool listening_cancel(struct session *session, ssh_message message);
 
-/* Whether its output is looked at: there is room for another connection. */
+/* Return whether another connection fits, so that its output is read. */
 bool listening_hears(const struct listening *listening);
 
-/* Take what has come. False: it is over, for listening_free(). */
+/* Take new connections and send the heartbeat. Returns false at the end; call listening_free()
+ * then. */
 bool listening_work(struct listening *listening);
 void listening_free(struct listening *listening);

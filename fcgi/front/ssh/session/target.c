@@ -35,7 +35,7 @@ static int set(char **member, const char *word, const char *value, struct error 
     return 0;
 }
 
-/* timeout=30m and the like. */
+/* Take an option, such as timeout=30m. */
 static int take_option(struct target *target, const char *word, struct error **err)
 {
     const struct {
@@ -64,7 +64,7 @@ static int take_label(struct target *target, const char *word, struct error **er
     return 0;
 }
 
-/* A word of a template's name, which has a hyphen where the user name has a plus. */
+/* Add a word to the name. A template's name has a hyphen where the user name has a plus. */
 static int take_name(struct target *target, const char *word, struct error **err)
 {
     if (!*word || strspn(word, NAME_LETTERS) != strlen(word) || *word == '-')
@@ -100,7 +100,8 @@ static int take_word(struct target *target, const char *word, bool is_first, str
     }
 }
 
-/* A terminal is attached to in a sandbox that is there, so nothing is said about a new one. */
+/* Check the options next to attach. The sandbox exists already, so options of a new one are
+ * refused. */
 static int settle_attach(struct target *target, struct error **err)
 {
     target->attach |= target->attach_process != NULL;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the user name of an SSH client means: words with '+' between them.
+ * The meaning of an SSH client's user name: words with '+' between them.
  *
  *   new, new-keep             a new sandbox of the default template
- *   python+nodejs, new+NAME   a new one of the template python-nodejs, of the template NAME
- *   sbx_…                     the sandbox of that id
- *   NAME                      the sandbox that is called so; without one, a new one of that
- *                             template
- *   NAME+attach, sbx_…+attach a terminal in it that goes on since its connection broke;
- *                             attach=PROCESS when there are several
+ *   python+nodejs, new+NAME   a new sandbox of the template python-nodejs, or NAME
+ *   sbx_…                     the sandbox with that id
+ *   NAME                      the sandbox with that name; if it does not exist, a new sandbox of
+ *                             the template NAME
+ *   NAME+attach, sbx_…+attach the terminal whose connection broke; attach=PROCESS selects one of
+ *                             several
  *
- * A new one takes keep, timeout=30m, cpu=2, memory=2048, name=…, team=… and KEY:VALUE for metadata.
+ * A new sandbox takes keep, timeout=30m, cpu=2, memory=2048, name=…, team=… and KEY:VALUE for
+ * metadata.
  */
 #pragma once
 
@@ -22,12 +23,13 @@
 #define TARGET_LABELS_MAX 16
 
 struct target {
-    char *text;     /* as it came */
-    char *name;     /* of a template, or of a sandbox; NULL: the default template */
-    bool may_exist; /* it may name a sandbox that is there */
+    char *text;     /* the user name as sent */
+    char *name;     /* of a template or a sandbox; NULL: the default template */
+    bool may_exist; /* name may be an existing sandbox */
     bool must_exist;
     bool keep;
-    bool attach; /* to a terminal that is there; the process, NULL: the newest that nobody has */
+    bool attach; /* to a running terminal; attach_process NULL: the newest, if possible one without
+                  * a client */
     char *attach_process;
     char *timeout, *cpu, *memory, *label_name, *team;
     char *labels[TARGET_LABELS_MAX]; /* KEY=VALUE */
@@ -35,5 +37,5 @@ struct target {
 };
 void target_deinit(struct target *target);
 
-/* Errors: ERR_INVALID_REQUEST with what is wrong with which word. */
+/* Read a user name. Errors: ERR_INVALID_REQUEST, which names the wrong word. */
 int target_parse(const char *text, struct target *target, struct error **err);
