@@ -9,7 +9,7 @@
 
 #define QUALITY_FULL 1000
 
-/* "q=0.25" as 250, in a media range of that length; 1000 when it has none. */
+/* Return the quality of a media range in thousandths: 250 for "q=0.25", 1000 without a quality. */
 static int quality(const char *range, size_t length)
 {
     for (size_t i = 0; i + 2 < length; i++) {
@@ -33,8 +33,8 @@ static int quality(const char *range, size_t length)
     return QUALITY_FULL;
 }
 
-/* How much an Accept header wants a type that it names itself; wildcards do not count, for every
- * program sends one. */
+/* Return the quality that an Accept header gives to a type by name. Every program sends wildcards,
+ * so they do not count. */
 static int accepted(const char *accept, const char *type)
 {
     size_t type_length = strlen(type);
@@ -49,7 +49,8 @@ static int accepted(const char *accept, const char *type)
     return 0;
 }
 
-/* At E2B's hosts a browser is known by its name, as some send no other header that shows it. */
+/* Recognise a browser by its name, for E2B's hosts only: some browsers send no other header that
+ * shows it. */
 static bool is_named_browser(const struct http_request *request)
 {
     const char *agent = http_header(request, "User-Agent");

@@ -16,7 +16,7 @@
 #include "sandbox/request_host.h"
 #include "session/session.h"
 
-/* Only an agent that does not answer keeps a resume for so long. */
+/* A resume that takes longer has an agent that does not answer. */
 #define LONG_WAKE_MS 10000
 
 static int refuse(struct gate_decision *decision, enum refusal_reason reason)
@@ -26,7 +26,7 @@ static int refuse(struct gate_decision *decision, enum refusal_reason reason)
     return -1;
 }
 
-/* The refusal that an error of the concepts below amounts to. */
+/* Refuse with the reason that fits an error. */
 static int refuse_error(struct gate_decision *decision, const struct error *err)
 {
     switch (err->code) {
@@ -49,7 +49,7 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
     }
 }
 
-/* --- may it? (each returns 0, or -1 with a refusal in decision) --- */
+/* --- authorization (each function returns 0, or -1 with a refusal in decision) --- */
 
 static bool is_health_check(const struct gate_request *request)
 {
@@ -68,7 +68,7 @@ static int find_sandbox(struct worker *worker, const struct gate_request *reques
     return 0;
 }
 
-/* Whether a token of some sandbox opens that part of it which the request is for. */
+/* Return whether a token is genuine and opens the requested part of its sandbox. */
 static bool is_genuine(struct worker *worker, const struct gate_request *request, const char *token,
                        struct session_claim *claim)
 {
@@ -91,7 +91,8 @@ static bool is_link(const struct gate_request *request)
            signature_is_present(request->path, request->query);
 }
 
-/* Whether there is such a sandbox is nobody's business who has no good signature. */
+/* Check a signed link. Without a good signature the answer does not show whether the sandbox
+ * exists. */
 static int authorize_link(struct worker *worker, const struct gate_request *request,
                           struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -110,7 +111,8 @@ static int authorize_link(struct worker *worker, const struct gate_request *requ
     }
 }
 
-/* The token comes first: without a good one nothing about the sandbox is looked up or told. */
+/* Check the token first: without a good one the gate reads nothing about the sandbox and shows
+ * nothing about it. */
 static int authorize_data_plane(struct worker *worker, const struct gate_request *request,
                                 struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -168,7 +170,7 @@ bool gate_token_sandbox(struct worker *worker, const struct gate_request *reques
     return false;
 }
 
-/* --- may a worker wait for it? (likewise) --- */
+/* --- waiting (returns as above) --- */
 
 static int hand_on(struct gate_decision *decision)
 {
@@ -176,8 +178,8 @@ static int hand_on(struct gate_decision *decision)
     return -1;
 }
 
-/* One worker of a pool waits for a sandbox, and half of them for those of one team, or of one user.
- */
+/* Enter the pool, or return GATE_WAIT. One worker of a pool waits for one sandbox. At most half of
+ * the workers wait for sandboxes of one team or one user. */
 static int enter(struct gate *gate, const struct gate_sandbox *found,
                  struct gate_decision *decision)
 {
@@ -193,9 +195,9 @@ static int enter(struct gate *gate, const struct gate_sandbox *found,
     return -1;
 }
 
-/* --- does it run? --- */
+/* --- resume --- */
 
-/* A sandbox that kept a worker for long and did not come up would do so again. */
+/* Note a resume that kept a worker for long and failed: the next one would probably do the same. */
 static void note_failed_wake(struct gate *gate, const struct gate_sandbox *found,
                              int64_t started_ms, const struct error *err)
 {
@@ -205,7 +207,8 @@ static void note_failed_wake(struct gate *gate, const struct gate_sandbox *found
         agent_notes_silent(gate->notes, pool_tenant(found->sandbox.id));
 }
 
-/* A request that wakes a sandbox is an act of the service: it needs no key. */
+/* Resume a sandbox, with an entry in the audit log. The actor is the service, because a request
+ * that wakes a sandbox needs no API key. */
 static int wake_recorded(struct gate *gate, const struct gate_request *request,
                          const struct gate_sandbox *found, struct sandbox *woken,
                          struct error **err)
@@ -222,7 +225,8 @@ static int wake_recorded(struct gate *gate, const struct gate_request *request,
     if (audit_begin(&audit, worker->db, worker->ring, err) < 0)
         return -1;
     int result = sandbox_wake(worker, found->sandbox.id, woken, err);
-    if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0) /* it runs: nobody is refused */
+    if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0) /* the sandbox runs, so do not
+                                                                 * refuse the request */
         log_warning("cannot record the result of a wake-up", LOG_STR("sandbox", found->sandbox.id),
                     LOG_ERROR(lost));
     return result;
@@ -237,7 +241,7 @@ static int bring_up(struct gate *gate, const struct gate_request *request,
     if (wake_recorded(gate, request, found, &woken, &err) < 0) {
         note_failed_wake(gate, found, started_ms, err);
         refuse_error(decision, err);
-        /* The runtime was there, and could not. */
+        /* The runtime answered, but the resume failed. */
         if (decision->reason == REFUSAL_UNAVAILABLE && error_http_status(err->code) == 500)
             refuse(decision, REFUSAL_RESUME_FAILED);
         return -1;
@@ -293,7 +297,7 @@ static int ensure_running(struct gate *gate, const struct gate_request *request,
     }
 }
 
-/* --- where to? --- */
+/* --- routing --- */
 
 static int route_to_host(struct worker *worker, const struct sandbox *sandbox,
                          struct gate_decision *decision)
@@ -304,7 +308,7 @@ static int route_to_host(struct worker *worker, const struct sandbox *sandbox,
     return 0;
 }
 
-/* Nobody asks an agent that has just been waited for in vain, or is being waited for elsewhere. */
+/* Do not ask an agent that has just failed to answer, or that another request waits for. */
 static int may_ask(struct gate *gate, const struct gate_request *request,
                    const struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -316,7 +320,8 @@ static int may_ask(struct gate *gate, const struct gate_request *request,
     return enter(gate, found, decision);
 }
 
-/* One that is known to be silent is not waited for at length. */
+/* Refuse at once for a sandbox that is known to be silent. For others a worker that may wait asks
+ * again. */
 static int did_not_answer(struct gate *gate, const struct gate_request *request,
                           const struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -364,8 +369,9 @@ static int find_listener(struct gate *gate, const struct gate_request *request,
                                          : refuse_error(decision, err);
 }
 
-/* The kernel takes connections for an agent that is stopped or frozen, and a call would wait on one
- * of them. An agent whose sandbox is only busy may need seconds, so the gate asks no other one. */
+/* Ask the agent of a silent sandbox whether it works. The kernel accepts connections for a stopped
+ * or frozen agent, and a call would wait on one. Agents of other sandboxes are not asked: a busy
+ * agent may need seconds. */
 static int check_agent(struct gate *gate, const struct gate_request *request,
                        const struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -408,8 +414,8 @@ static int route_data_plane(struct gate *gate, const struct gate_request *reques
     return 0;
 }
 
-/* A server that listens on the loopback interface only is reached through the agent's relay, which
- * wants to see the secret and keeps it; the server itself never gets it. */
+/* A server that listens only on the loopback interface is reached through the agent's relay. The
+ * relay checks the secret and removes it, so the server never gets it. */
 static int route_preview(struct gate *gate, const struct gate_request *request,
                          const struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -449,12 +455,13 @@ void gate_decide(struct gate *gate, const struct gate_request *request,
                                        : route_data_plane(gate, request, &found, decision);
     if (result == 0 && request->is_poll)
         refuse(decision, REFUSAL_LISTENING);
-    /* nginx does not look at signatures: what one of them opens stays shut for all others, and
-     * a health check opens only what nginx knows to be one.
-     * A request that follows the answer of a pause must wake the sandbox: a pass that is a second
-     * old would send it into a sandbox that is not there any more.
-     * Whom a cookie lets in depends on who asks, which nginx only knows of a preview's own pages.
-     */
+    /* nginx must not cache these passes:
+     * - A signature opened it. nginx does not check signatures: the pass would let everybody in.
+     * - A health check, unless nginx keeps such passes apart.
+     * - The sandbox resumes by itself. A request that follows a pause must wake it; a cached pass
+     *   would send the request to an instance that no longer runs.
+     * - A cookie opened it, unless the request came from the preview's own pages: nginx does not
+     *   know the origin of other requests. */
     decision->cacheable = result == 0 && found.sandbox.state == SANDBOX_READY &&
                           !found.sandbox.auto_resume && !request->is_poll && !is_link(request) &&
                           (!request->cookie || request->is_kept_as_own) &&
@@ -478,6 +485,7 @@ enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_re
             route_to_host(&gate->worker, &found.sandbox, &decision);
     }
     mem_wipe(decision.secret, sizeof decision.secret);
-    /* Anything but a refusal of its own: the sandbox says nothing, or cannot be asked now. */
+    /* Only a refusal has a reason of its own. Otherwise the state explains nothing, or the agent
+     * cannot be asked now. */
     return decision.outcome == GATE_REFUSE ? decision.reason : reason;
 }

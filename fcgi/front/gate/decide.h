@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a request may reach a sandbox, and where. No HTTP in here. */
+/* Decide whether a request may reach a sandbox, and at which address. This file knows no HTTP. */
 #pragma once
 
 #include "http/pool.h"
@@ -8,10 +8,10 @@
 #include "runtime/agent_notes.h"
 #include "sandbox/lifecycle.h"
 
-/* What a worker of the gate works with. */
+/* The state of a worker of the gate. */
 struct gate {
     struct worker worker;
-    struct pool *pool; /* whose worker this is */
+    struct pool *pool; /* the worker pool of this process */
     struct agent_notes *notes;
 };
 
@@ -22,45 +22,49 @@ struct gate_request {
     const char *path;    /* without the query */
     const char *query;   /* as sent, or NULL */
     const char *token;   /* access token as sent, or NULL */
-    const char *cookie;  /* preview: the one that a browser sent by itself, or NULL */
-    bool is_foreign;     /* preview: another site's page had the browser send this; see origin.h */
-    bool is_kept_as_own; /* preview: nginx keeps a pass apart from what other sites' pages send */
-    const char *link_token; /* preview: the token in the address of a link to open, or NULL */
-    bool may_wait;          /* in the wake pool: resume and wait instead of answering GATE_WAKE */
-    bool is_poll;           /* preview: only asks whether a server listens; wakes nothing */
-    const char *client;     /* address, and id of the request: for the record of a wake */
+    const char *cookie;  /* preview: the cookie that a browser sent by itself, or NULL */
+    bool is_foreign;     /* preview: another site's page made the browser send it; see origin.h */
+    bool is_kept_as_own; /* preview: nginx keeps passes of other sites' pages apart */
+    const char *link_token; /* preview: the token in a link's address, or NULL */
+    bool may_wait;          /* in the wake pool: resume and wait instead of GATE_WAKE */
+    bool is_poll;           /* preview: only ask whether a server listens; resume nothing */
+    const char *client;     /* address and request id for the audit log */
     const char *request_id;
-    bool is_kept_as_health; /* nginx keeps a pass for GET /health apart from others */
+    bool is_kept_as_health; /* nginx keeps passes for GET /health apart */
 };
 
-/* GATE_WAKE: a pool that may wait has to decide. GATE_WAIT: others are served for the same claim;
- * decide again when the pool has room for it. */
+/* GATE_WAKE: a pool that may wait must decide. GATE_WAIT: the claim has used up its share; decide
+ * again when the pool has room for it. */
 enum gate_outcome { GATE_PASS, GATE_REFUSE, GATE_WAKE, GATE_WAIT };
 
 struct gate_decision {
     enum gate_outcome outcome;
-    enum refusal_reason reason;     /* of a refusal */
-    char upstream[32];              /* address:port, of a pass */
-    struct relay_place relay;       /* of its host; url NULL: nginx goes there directly */
-    char secret[AGENT_SECRET_SIZE]; /* for the agent or its relay, else ""; wiped by the caller */
-    bool is_https;                  /* its server speaks TLS */
-    char host[SANDBOX_HOST_SIZE];   /* what that sees as Host; "": as nginx is configured */
-    uint16_t relay_port;            /* through the agent's relay to this port; 0: direct */
+    enum refusal_reason reason;     /* of GATE_REFUSE */
+    char upstream[32];              /* of GATE_PASS: address:port */
+    struct relay_place relay;       /* of the sandbox's host; url NULL: nginx connects directly */
+    char secret[AGENT_SECRET_SIZE]; /* for the agent or its relay, else ""; the caller wipes it */
+    bool is_https;                  /* the sandbox's server uses TLS */
+    char host[SANDBOX_HOST_SIZE];   /* the Host header for the server; "": as configured in nginx */
+    uint16_t relay_port;            /* the port behind the agent's relay; 0: no relay */
     struct pool_claim claim;        /* of GATE_WAIT */
-    bool cacheable;                 /* the same request may pass by this decision for a second */
+    bool cacheable;                 /* nginx may use this decision for the same request for one
+                                     * second */
 };
 
-/* Never fails: what goes wrong is a refusal, and is logged. No database is asked for a data-plane
- * request without a good token or anything that claims to be a signature, or for a route that is
- * none. The worker may have entered its pool, which it leaves at the end of the request. */
+/* Decide about a request. Never fails: an error becomes a refusal and is logged.
+ *
+ * The database is not read for a malformed route, nor for a data-plane request that has neither a
+ * good token nor a signature. The worker may enter its pool, and leaves it at the end of the
+ * request. */
 void gate_decide(struct gate *gate, const struct gate_request *request,
                  struct gate_decision *decision);
 
-/* Whether one of the tokens is genuine, and the sandbox that it is of. No database is asked. */
+/* Find the sandbox of a genuine token in the request. Returns false without one. Does not read the
+ * database. */
 bool gate_token_sandbox(struct worker *worker, const struct gate_request *request,
                         char sandbox_id[ID_SIZE]);
 
-/* Why the upstream of an earlier pass failed or kept nginx waiting, as far as the sandbox's state
- * says; the given reason when it says nothing. */
+/* Return why the upstream of an earlier pass failed or kept nginx waiting, as far as the sandbox's
+ * state shows it; otherwise reason. */
 enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_request *request,
                                          enum refusal_reason reason);

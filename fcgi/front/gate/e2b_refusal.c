@@ -27,7 +27,7 @@ static int status_of(enum refusal_reason reason, int status)
     }
 }
 
-/* The words that they send for these; others are ours. */
+/* Return E2B's text for a refusal where it has one, otherwise sandlot's. */
 static const char *message_of(enum refusal_reason reason)
 {
     switch (reason) {
@@ -58,7 +58,7 @@ void e2b_refusal_answer(const struct http_request *request, enum refusal_reason 
     int code = status_of(reason, status);
     json_t *body = json_pack("{s:i, s:s}", "code", code, "message", message_of(reason));
     bool is_link = reason == REFUSAL_OLD_SIGNATURE || reason == REFUSAL_BAD_SIGNATURE;
-    /* Their agent answers links, and it knows no sandboxId. */
+    /* E2B's agent answers links, and its answers have no sandboxId. */
     if (!is_link)
         json_object_set_new(body, "sandboxId", json_string(route ? route : ""));
     bool is_closed = reason == REFUSAL_NO_LISTENER || reason == REFUSAL_PORT_NOT_EXPOSED;

@@ -41,7 +41,7 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     sandbox->silent_since_ms = db_get_i64(rows, 13);
     sandbox_ports_of_text(db_get_text(rows, 7), sandbox);
     const struct exposed_port *named = sandbox_port(sandbox, port);
-    /* One that was exposed before it was reserved counts for nothing. */
+    /* A port that was exposed before it became reserved does not count. */
     if ((named || sandbox->all_ports) && port && !sandbox_port_is_reserved(port))
         found->port = !named || named->is_public ? GATE_PORT_PUBLIC : GATE_PORT_PRIVATE;
     found->is_https = named && named->is_https;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the gate asks the database: one row by one unique index, in one statement. */
+/* The gate's read of the database: one row by one unique index, in one statement. */
 #pragma once
 
 #include "db/db.h"
@@ -7,15 +7,15 @@
 
 enum gate_port { GATE_PORT_NONE, GATE_PORT_PRIVATE, GATE_PORT_PUBLIC };
 
-/* What a decision rests on. Of sandbox only id, state, auto_resume, allow_public_traffic,
- * instance_name, host_id, address, agent_key_id, team_id, session_epoch, request_host and ports
- * are filled in, and nothing needs to be freed. */
+/* The data for a decision. Of sandbox only id, state, auto_resume, allow_public_traffic,
+ * instance_name, host_id, address, agent_key_id, team_id, session_epoch, request_host and ports are
+ * filled in. Nothing needs to be freed. */
 struct gate_sandbox {
     struct sandbox sandbox;
-    enum gate_port port; /* the exposed port that was asked for */
-    bool is_https;       /* whose server speaks TLS */
+    enum gate_port port; /* whether the requested port is exposed */
+    bool is_https;       /* the server on this port uses TLS */
 };
 
-/* A sandbox that is not deleted. Errors: ERR_NOT_FOUND, those of db_query(). */
+/* Read a sandbox that is not deleted. Errors: ERR_NOT_FOUND, those of db_query(). */
 int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gate_sandbox *found,
                      struct error **err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-gate: who may reach a sandbox and where it is, a FastCGI worker behind auth_request. */
+/* sandlot-gate: decide whether a request may reach a sandbox, as a FastCGI worker behind
+ * auth_request. */
 #include "account/access_revision.h"
 #include "account/account.h"
 #include "account/usage.h"

@@ -9,8 +9,8 @@ bool origin_is_own(const struct http_request *request)
     return str_equal(http_parameter(request, "SANDLOT_SITE"), "own");
 }
 
-/* A link to the preview that is followed, in the whole window. A form that is sent and a frame in
- * somebody else's page are none, nor is a web socket. */
+/* Return whether a browser opens the preview as a page of its own. A submitted form, a frame in
+ * another site's page and a web socket do not count. */
 static bool opens_page(const struct http_request *request)
 {
     const char *method = http_parameter(request, "SANDLOT_METHOD");
@@ -21,8 +21,8 @@ static bool opens_page(const struct http_request *request)
     if (mode)
         return str_equal(mode, "navigate") &&
                str_equal(http_header(request, "Sec-Fetch-Dest"), "document");
-    /* A browser of the time before these headers: it names an origin in all that scripts may read
-     * the answer of, and asks for a page when it opens one. */
+    /* An older browser, without these headers: it sends Origin whenever a script may read the
+     * answer, and asks for HTML when it opens a page. */
     return !http_header(request, "Origin") && audience_wants_page(request);
 }
 

@@ -20,7 +20,7 @@
 #define LOCATION_MAX  65536
 #define RETRY_AFTER_S "2"
 
-/* The address again, without the token: path and the rest of the query. */
+/* Return the address without the token: the path and the rest of the query. */
 static char *clean_location(const char *path, const char *query)
 {
     struct buffer location;
@@ -48,7 +48,7 @@ static bool is_header_text(const char *text)
     return true;
 }
 
-/* The cookie opens the preview of this port and nothing else, whatever the token of the link opens:
+/* Set a cookie that opens only the preview of this port, even if the link's token opens more:
  * browsers keep cookies for longer than people expect. */
 static void set_cookie(const struct gate *gate, const struct http_request *request,
                        struct http_response *response)
@@ -74,7 +74,7 @@ static void answer_cookie(const struct gate *gate, const struct http_request *re
     const char *path = http_parameter(request, "SANDLOT_URI");
     autofree char *location =
         clean_location(path && *path == '/' ? path : "/", http_parameter(request, "SANDLOT_QUERY"));
-    /* "//host" would leave for another site. */
+    /* "//host" would redirect to another site. */
     const char *target = location + strspn(location, "/") - 1;
     response->status = 303;
     response->content_type = "text/plain";
@@ -112,7 +112,7 @@ static void answer_page(const struct worker *worker, struct http_request *reques
     struct refusal_html page = {
         .reason = reason,
         .status = status,
-        /* Loading a form's answer again would send the form again. */
+        /* Reloading the answer to a form would send the form again. */
         .waits = reason == REFUSAL_NO_LISTENER && str_equal(request->method, "GET"),
         .base_url = worker->settings->base_url,
         .host = host ? host : "",
@@ -136,7 +136,7 @@ static int read_quota(struct db *db, const char *route, struct quota *quota, str
                : quota_read(db, team.id, &plan, &sandbox.resources, quota, err);
 }
 
-/* As in the refusal of a resume. Only clients with a valid token get this reason. */
+/* Add the quota, as in the refusal of a resume. Only clients with a valid token get this reason. */
 static void add_quota(struct gate *gate, const struct http_request *request, json_t *body)
 {
     struct quota quota;
@@ -148,8 +148,8 @@ static void add_quota(struct gate *gate, const struct http_request *request, jso
         log_warning("cannot read the quota for a refusal", LOG_ERROR(failure));
 }
 
-/* The member `code` of the agent's errors at this address: a word of the Connect protocol for its
- * calls, otherwise the status. */
+/* Return the member `code` of the agent's errors at this address: a word of the Connect protocol
+ * for its calls, otherwise the status. */
 static json_t *agent_code(const struct http_request *request, int status)
 {
     static const struct {
@@ -188,7 +188,7 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         http_response_header(response, "WWW-Authenticate", "Bearer");
     if (status == 429 || status == 503)
         http_response_header(response, "Retry-After", RETRY_AFTER_S);
-    /* One address, two kinds of answer; and no browser keeps either. */
+    /* One address has two kinds of answer, and browsers keep neither. */
     if (is_preview)
         http_response_header(response, "Vary", "Accept, Sec-Fetch-Mode, Sec-Fetch-Dest%s",
                              e2b_refusal_is_due(request) ? ", User-Agent" : "");
@@ -201,7 +201,7 @@ void gate_serve_refusal(struct gate *gate, struct http_request *request,
         return;
     }
     if (reason == REFUSAL_BAD_SIGNATURE || reason == REFUSAL_OLD_SIGNATURE) {
-        /* E2B's clients sign links to any address, and expect these two members alone. */
+        /* E2B's clients sign links to any address, and expect only these two members. */
         http_response_json(
             response, status,
             json_pack("{s:i, s:s}", "code", status, "message", refusal_reason_sentence(reason)));

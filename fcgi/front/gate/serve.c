@@ -14,7 +14,7 @@
 #include "gate/refusal.h"
 #include "gate/token.h"
 
-#define HAND_ON_AFTER_MS 500 /* for others who are served, before the other pool is asked */
+#define HAND_ON_AFTER_MS 500 /* the wait for other requests, before the other pool is asked */
 
 static struct throttle refusals;
 
@@ -31,7 +31,8 @@ static void answer_refusal(struct http_response *response, enum refusal_reason r
     http_response_header(response, "Sandlot-Answer", "%s", refusal_reason_name(reason));
 }
 
-/* nginx keeps the answer under the second in which it asked, so nothing is ever older than one. */
+/* Answer with the upstream. nginx caches the answer under the second of its question, so no cached
+ * answer is older than one second. */
 static void answer_pass(struct http_response *response, const struct gate_decision *decision)
 {
     if (decision->relay.url) {
@@ -52,7 +53,8 @@ static void answer_pass(struct http_response *response, const struct gate_decisi
         http_response_header(response, "X-Accel-Expires", "0");
 }
 
-/* Until there is room. Is there none in time, the gate pool hands the question on. */
+/* Let the request wait for room in the pool. When the time is over, the gate pool passes the
+ * question on to the wake pool. */
 static void answer_wait(const struct gate *gate, struct http_request *request,
                         struct http_response *response, const struct gate_decision *decision)
 {
@@ -86,7 +88,8 @@ static void answer_decision(const struct gate *gate, struct http_request *reques
     }
 }
 
-/* Refusals that somebody gets who guesses. What goes wrong for others does not count. */
+/* Return whether a guessing client would get this refusal. Refusals for other causes do not
+ * count. */
 static bool is_guess(enum refusal_reason reason)
 {
     switch (reason) {
@@ -102,9 +105,9 @@ static bool is_guess(enum refusal_reason reason)
     }
 }
 
-/* Refusals are counted for the address. One that has had too many, a company's or a proxy's maybe,
- * is no reason to keep those out who hold a token; what they guess with it counts for its sandbox.
- */
+/* Decide, and count refusals for the address. An address over the limit may be a company's or a
+ * proxy's. Clients there with a genuine token are still let in, and their guesses count for its
+ * sandbox. */
 static void decide(struct gate *gate, const struct gate_request *question, const char *address,
                    struct gate_decision *decision)
 {
@@ -159,7 +162,7 @@ static void serve_question(struct gate *gate, struct http_request *request,
         .request_id = request->request_id,
         .is_kept_as_health = str_equal(http_parameter(request, "SANDLOT_PATH_CLASS"), "health"),
     };
-    /* nginx reads each line of it again at each hit of its cache. */
+    /* nginx parses each line of the answer again at each hit of its cache. */
     response->is_bare = true;
     if (is_preview && !question.preview_port) {
         answer_refusal(response, REFUSAL_PORT_NOT_EXPOSED);

@@ -40,7 +40,7 @@ static int hex_digit(char c)
     return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* Decoded in place. Returns 0, or -1 on a broken escape or a NUL byte. */
+/* Decode a value in place. Returns 0, or -1 on a broken escape or a NUL byte. */
 static int decode(char *text)
 {
     char *out = text;
@@ -60,8 +60,8 @@ static int decode(char *text)
     return 0;
 }
 
-/* The agent takes the first argument of a name, and capitals for small letters: an argument that is
- * there twice could be signed in one and used in the other. */
+/* Keep an argument. The agent uses the first of a name and ignores case. An argument that is
+ * present twice is therefore refused: the signed one and the used one could differ. */
 static int keep(struct arguments *arguments, const char *name, const char *value)
 {
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a request has its access token. Tokens are new strings, secret: the caller wipes them; NULL
- * where there is none. */
+/* Find the access token of a request. Each function returns a new secret string, which the caller
+ * wipes and frees, or NULL. */
 #pragma once
 
 #include "http/http.h"
 
 #define GATE_QUERY_TOKEN "access_token"
-/* A browser takes a cookie of this prefix from the host itself only (Secure, Path=/, no Domain), so
- * none that another sandbox sets for the common domain can stand in front of it. */
+/* A browser accepts a cookie with this prefix only from the host itself (Secure, Path=/, no
+ * Domain). So another sandbox cannot replace it with a cookie for the common domain. */
 #define GATE_COOKIE "__Host-sandlot_access_token"
 
-/* Of whoever sent the request on purpose. A preview's Authorization header belongs to the
- * application. */
+/* Return the token that the client added on purpose. The Authorization header of a preview belongs
+ * to the application and is ignored. */
 char *token_given(const struct http_request *request, bool is_preview);
 
-/* The one that a browser sends by itself; who sends another has no use for it. nginx takes the
- * cookie apart: it keys its cache of decisions with the same value that is judged here. */
+/* Return the token of the cookie, which a browser sends by itself. nginx extracts the cookie,
+ * because the key of its cache of decisions must have the same value. */
 char *token_of_cookie(const struct http_request *request);
 
-/* Of a link that a person opens. A form, a web socket or a page's own poll could not follow a
- * redirect; they are let in by the token in the address, which nginx takes out. */
+/* Return the token of a link that a person opens. A form, a web socket or a page's own poll cannot
+ * follow a redirect: nginx removes the token from their address, and it lets them in directly. */
 char *token_of_link(const struct http_request *request);
 
-/* The value of the query parameter access_token. */
+/* Return the value of the query parameter access_token. */
 char *token_of_query(const struct http_request *request);
 
-/* nginx files what it keeps under these values; a client must not fill its folder with them. */
+/* Return whether a token is too long. nginx stores decisions under these values, and a client must
+ * not fill its cache directory. */
 bool token_is_too_long(const struct http_request *request, bool is_preview);
