@@ -22,31 +22,31 @@
 #define ANSWER_MS     10000
 #define LIST_EVERY_MS 5000
 /* From the first of the questions without an answer to the end of the third. An agent whose sandbox
- * takes all processor time answers late, and keeps its calls. */
+ * uses all processor time answers late. Its calls must not be ended. */
 #define SILENT_AFTER_MS 30000
-/* After this process did something else for so long, answers may lie unread. */
+/* When this process was busy for longer, answers may have arrived unread: a miss does not count. */
 #define STALL_MS 1000
 
-/* Of one run of a sandbox. */
+/* The questions to the agent of one run of a sandbox. */
 struct beat {
     struct sandbox_ready of;
     uint32_t host_id;
     uint64_t team;                   /* pool_tenant() of its team's id */
-    bool is_listed;                  /* by the latest list */
+    bool is_listed;                  /* the latest list contains it */
     int64_t asked_ms;                /* monotonic */
-    unsigned misses;                 /* in a row */
-    int64_t missed_ms;               /* by the clock: when the first of them was asked */
-    struct agent_question *question; /* NULL: none waits */
+    unsigned misses;                 /* questions in a row without an answer */
+    int64_t missed_ms;               /* the time (clock) of the first missed question */
+    struct agent_question *question; /* NULL: no question is open */
 };
 
 struct agent_pulse {
     struct worker *worker;
     struct agent_refresh *refresh;
     struct agent_many *many;
-    struct beat **beats; /* by the ids of their sandboxes */
+    struct beat **beats; /* sorted by the ids of their sandboxes */
     size_t count;
-    int64_t list_ms; /* monotonic: when to list again */
-    int64_t read_ms; /* monotonic: when answers were last taken */
+    int64_t list_ms; /* monotonic: the time of the next list */
+    int64_t read_ms; /* monotonic: when answers were last read */
 };
 
 struct agent_pulse *agent_pulse_new(struct worker *worker, struct agent_refresh *refresh)
@@ -73,7 +73,7 @@ static void forget_all(struct agent_pulse *pulse)
 
 void agent_pulse_free(struct agent_pulse *pulse)
 {
-    error_auto ignored = NULL; /* it ends by itself, soon */
+    error_auto ignored = NULL; /* the lease ends by itself soon */
     forget_all(pulse);
     free(pulse->beats);
     agent_many_close(pulse->many);
@@ -113,7 +113,7 @@ static void append_beat(struct agent_pulse *pulse, const struct sandbox_ready *r
         .host_id = host_id,
         .team = pool_tenant(ready->team_id),
         .is_listed = true,
-        .asked_ms = clock_monotonic_ms(), /* a start has just waited for its agent */
+        .asked_ms = clock_monotonic_ms(), /* the start has just waited for the agent */
     };
     pulse->beats = xreallocarray(pulse->beats, pulse->count + 1, sizeof(struct beat *));
     pulse->beats[pulse->count++] = beat;
@@ -121,7 +121,7 @@ static void append_beat(struct agent_pulse *pulse, const struct sandbox_ready *r
 
 struct listing {
     struct agent_pulse *pulse;
-    size_t known; /* beats before this list, in order */
+    size_t known; /* the number of beats before this list, which are sorted */
 };
 
 static int list_host(void *context, const struct host *host, struct error **err)
@@ -144,7 +144,8 @@ static int list_host(void *context, const struct host *host, struct error **err)
     return 0;
 }
 
-/* What is paused, is gone or runs anew since the last list begins from nothing. */
+/* Drop the beats that are not in the latest list. A sandbox that was paused, deleted or restarted
+ * since then starts without misses. */
 static void drop_unlisted(struct agent_pulse *pulse)
 {
     size_t kept = 0;
@@ -182,7 +183,8 @@ static int list(struct agent_pulse *pulse, struct error **err)
 
 /* --- questions --- */
 
-/* A link of its own to the host, which stays when the host's row changes. *link NULL: direct. */
+/* Make a new link to a host. It stays valid when the host's row changes. *link NULL: connect
+ * directly. */
 static int make_link(struct worker *worker, uint32_t host_id, struct http_link **link,
                      struct error **err)
 {
@@ -194,7 +196,7 @@ static int make_link(struct worker *worker, uint32_t host_id, struct http_link *
     return 0;
 }
 
-/* A host that cannot be reached is told of elsewhere. */
+/* Ask an agent. An unreachable host does not count as a miss; host_pulse.h reports it. */
 static void ask(struct agent_pulse *pulse, struct beat *beat)
 {
     struct worker *worker = pulse->worker;
@@ -232,12 +234,12 @@ static int by_asked(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Those whose turn has come, the longest waiting first. */
+/* Ask the agents that are due, the longest waiting first. */
 static void ask_due(struct agent_pulse *pulse)
 {
     int64_t before_ms = clock_monotonic_ms() - EVERY_MS;
     autofree struct beat **due = xcalloc(pulse->count + 1, sizeof *due);
-    uint64_t teams[AGENT_PULSE_MAX]; /* of the questions that wait */
+    uint64_t teams[AGENT_PULSE_MAX]; /* teams of the open questions */
     size_t count = 0, waiting = 0;
     for (size_t i = 0; i < pulse->count; i++) {
         if (pulse->beats[i]->question)
@@ -257,7 +259,7 @@ static void ask_due(struct agent_pulse *pulse)
 
 /* --- answers --- */
 
-/* What is open to an agent waits for as long as its client does. */
+/* End the open calls to an agent, which otherwise wait until their clients give up. */
 static void end_calls(struct agent_pulse *pulse, const struct beat *beat)
 {
     struct worker *worker = pulse->worker;
@@ -293,7 +295,7 @@ static void note(struct agent_pulse *pulse, struct beat *beat, bool is_silent)
         end_calls(pulse, beat);
 }
 
-/* status 0: there was no answer. */
+/* Take the status of an answer; 0: no answer came. */
 static void take_answer(struct agent_pulse *pulse, struct beat *beat, long status)
 {
     if (status && status != AGENT_MANY_KNOWS)

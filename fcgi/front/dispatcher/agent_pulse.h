@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Asks the agent of each running sandbox every 15 seconds whether it is there. The kernel of a
- * host takes connections for an agent that is stopped, or whose instance is frozen, so nothing else
- * shows that it does not work. After 30 s without an answer, 60 s at most after the
- * last answer, the row of the sandbox and an event say so, and the calls that wait for it are
- * ended; another event says that it answers again. An agent that has restarted knows no secret,
- * and is handed to agent_refresh.h.
+ * Ask the agent of each running sandbox every 15 seconds whether it works. The kernel of a host
+ * accepts connections for a stopped agent or a frozen instance, so nothing else shows the failure.
  *
- * Questions wait side by side: AGENT_PULSE_MAX of them, AGENT_PULSE_TEAM for one team, so that the
- * silent sandboxes of a team keep no other team's from their turn. One dispatcher of a deployment
- * asks (a lease).
+ * An agent is silent when it has missed at least two questions in a row, over 30 s or more; this takes at most 60 s. The
+ * dispatcher then sets silent_since in the sandbox's row, creates an event and ends the calls that
+ * wait for the agent. Another event follows when the agent answers again. An agent that has
+ * restarted does not know its secret: agent_refresh.h gets it.
+ *
+ * AGENT_PULSE_MAX questions are open at once, AGENT_PULSE_TEAM for one team. Silent sandboxes of
+ * one team therefore do not delay those of other teams. One dispatcher of a deployment asks (a
+ * lease).
  */
 #pragma once
 
@@ -23,9 +24,9 @@ struct agent_pulse;
 struct agent_pulse *agent_pulse_new(struct worker *worker, struct agent_refresh *refresh);
 void agent_pulse_free(struct agent_pulse *pulse);
 
-/* Ask those whose turn has come, and take the answers that are there. Waits for the database alone.
- */
+/* Ask the agents that are due and read the answers that have arrived. Waits only for the
+ * database. */
 void agent_pulse_work(struct agent_pulse *pulse);
 
-/* Wait until an answer comes, a turn begins, or fd can be read; at most wait_ms. */
+/* Wait until an answer arrives, a question is due, or fd is readable; wait_ms at most. */
 void agent_pulse_wait(struct agent_pulse *pulse, int fd, unsigned wait_ms);

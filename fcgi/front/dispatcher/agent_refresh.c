@@ -15,17 +15,17 @@
 #include "sandbox/sandbox_row.h"
 
 enum {
-    /* More at once are found by the next round. */
+    /* The next round finds agents beyond this number. */
     RESTARTED_MAX = 256,
-    /* How long the agent of a guest that has rebooted may take to come. */
+    /* The time that a guest needs to reboot and start its agent. */
     START_MOST_MS = 30000,
     START_AGAIN_MS = 50,
     IDLE_MS = 500,
-    /* One process asks all agents, one after the other: for one answer, and for one secret to be
-     * taken. One that is later is asked again. */
+    /* The time for one answer, and for one agent to accept its secret. One process asks all agents
+     * in turn. A slower agent is asked again. */
     ASK_MS = 200,
     GREET_MS = 500,
-    /* Teams whose agents have kept it waiting. */
+    /* The teams whose waiting times are remembered. */
     TEAMS_MAX = 64,
     FORGET_MS = 60000,
 };
@@ -34,11 +34,11 @@ struct restarted {
     char instance_name[INSTANCE_NAME_SIZE];
     char id[ID_SIZE];    /* of its sandbox; "": not known yet */
     uint64_t team;       /* pool_tenant() of its team's id */
-    int64_t give_up_ms;  /* monotonic, as is the next */
-    int64_t again_at_ms; /* not asked before */
+    int64_t give_up_ms;  /* monotonic, like again_at_ms */
+    int64_t again_at_ms; /* do not ask before this time */
 };
 
-/* How long the agents of a team have kept this process waiting, since a while. */
+/* How long the agents of a team have kept this process waiting; forgotten after FORGET_MS. */
 struct team_time {
     uint64_t team;
     int64_t waited_ms;
@@ -64,7 +64,8 @@ void agent_refresh_free(struct agent_refresh *refresh)
     free(refresh);
 }
 
-/* *answered: it knows what it should, now or from before, or there is nobody to tell. */
+/* Give an agent its secret and environment if it has lost them. *answered: the agent has both now,
+ * or the sandbox does not run. */
 static int reinitialise(struct worker *worker, const char *id, bool *answered, struct error **err)
 {
     work_auto work = {.worker = worker, .agent_until = deadline_in_ms(ASK_MS + GREET_MS)};
@@ -97,7 +98,7 @@ static size_t count_of_team(const struct agent_refresh *refresh, uint64_t team)
     return count;
 }
 
-/* One of the team with the most; the next round asks it. */
+/* Drop an agent of the team with the most entries; the next round asks it. */
 static void drop_one(struct agent_refresh *refresh)
 {
     size_t most = 0, at = 0;
@@ -120,7 +121,7 @@ void agent_refresh_restarted(struct agent_refresh *refresh, const char *instance
     snprintf(one->instance_name, sizeof one->instance_name, "%s", instance_name);
 }
 
-/* The place of a team; a new one takes that of the team which has waited least. */
+/* Return the entry of a team. A new team replaces the one that has waited least. */
 static struct team_time *time_of(struct agent_refresh *refresh, uint64_t team)
 {
     struct team_time *least = refresh->times;
@@ -150,8 +151,8 @@ static void forget_times(struct agent_refresh *refresh, int64_t now_ms)
     refresh->forget_at_ms = now_ms + FORGET_MS;
 }
 
-/* Of those whose time has come the one whose team has kept this process waiting for the shortest
- * time, so that silent agents of one team do not delay another team's; or NULL. */
+/* Return the next agent that is due, or NULL. It is one of the team that has kept this process
+ * waiting least, so silent agents of one team do not delay another team's. */
 static struct restarted *next_restarted(struct agent_refresh *refresh, int64_t now_ms)
 {
     struct restarted *next = NULL;
@@ -164,7 +165,8 @@ static struct restarted *next_restarted(struct agent_refresh *refresh, int64_t n
     return next;
 }
 
-/* Find its sandbox. False: there is none, or it cannot be found now. */
+/* Find the sandbox of an instance. Returns false without err when the instance has no sandbox, and
+ * with err when it cannot be found now. */
 static bool identify(struct agent_refresh *refresh, struct restarted *one, struct error **err)
 {
     struct db *db = refresh->worker->db;
@@ -179,7 +181,7 @@ static bool identify(struct agent_refresh *refresh, struct restarted *one, struc
     return true;
 }
 
-/* Whether it needs no more attention. */
+/* Refresh one agent. Returns whether it is finished. */
 static bool refresh_restarted(struct agent_refresh *refresh, struct restarted *one)
 {
     error_auto err = NULL;
@@ -203,7 +205,7 @@ static void drop_restarted(struct agent_refresh *refresh, struct restarted *one)
     *one = refresh->restarted[--refresh->restarted_count];
 }
 
-/* New ones first get a team. Of an instance without a sandbox nothing is to be done. */
+/* Find the sandboxes and teams of new entries, and drop instances without a sandbox. */
 static void identify_all(struct agent_refresh *refresh)
 {
     for (size_t i = refresh->restarted_count; i-- > 0;) {

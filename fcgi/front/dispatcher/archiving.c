@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is copied into the archive. */
+/* The kinds of objects that are copied into the archive. */
 #include "checkpoint/checkpoint_archive.h"
 #include "dispatcher/jobs.h"
 #include "sandbox/sandbox_archive.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checkpoints whose disks are gone from their host, and copies on a host that belong to nobody. */
+/* Find checkpoints whose disks are missing on their host, and copies on a host that belong to no
+ * checkpoint. */
 #include "dispatcher/sandbox_sweep.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ struct vanishing {
     bool vanished, archived;
 };
 
-/* It may be on its way already. */
+/* Fetch the disk from the archive, unless a fetch is already under way. */
 static int fetch_again(struct db *db, const struct checkpoint *checkpoint, struct error **err)
 {
     if (checkpoint_fetch_begin(db, checkpoint, err) == 0)
@@ -35,7 +36,7 @@ static int fetch_again(struct db *db, const struct checkpoint *checkpoint, struc
     return 0;
 }
 
-/* With the row locked nobody deletes it meanwhile. */
+/* Check a checkpoint with its row locked, so that it cannot be deleted meanwhile. */
 static int vanishing_body(struct db *db, void *context, struct error **err)
 {
     struct vanishing *vanishing = context;
@@ -59,7 +60,8 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
     return usage_kept_end(db, vanishing->id, err);
 }
 
-/* A checkpoint whose disk is not on its host any more is none, unless the archive has it. */
+/* Delete each checkpoint whose disk is missing on its host, or fetch the disk if the archive has
+ * it. */
 static int sweep_rows(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                       const struct runtime_listing *list, size_t count, struct error **err)
 {
@@ -88,8 +90,8 @@ struct stray {
     bool removed;
 };
 
-/* It is on its host, or on its way from or to this one. With the row locked no move of it begins.
- */
+/* Check whether a copy is on its checkpoint's host, or belongs to a move. With the row locked no
+ * move can start. */
 static int belongs_here(struct db *db, const struct stray *stray, bool *belongs, struct error **err)
 {
     struct checkpoint checkpoint;
@@ -119,7 +121,7 @@ static int stray_body(struct db *db, void *context, struct error **err)
     return stray->runtime->ops->destroy(stray->runtime, stray->instance_name, err);
 }
 
-/* What has left this host while it did not answer, or was lost, is there still. */
+/* Delete a copy that has moved away while its host did not answer or was lost. */
 static int sweep_checkpoint(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                             const char *name, struct error **err)
 {
@@ -142,7 +144,7 @@ static int sweep_copy(struct worker *worker, uint32_t host_id, struct runtime *r
 {
     bool known = true;
     char id[ID_SIZE];
-    /* A younger one may belong to a row not seen yet. */
+    /* A younger copy may belong to a row that this sweep has not read. */
     int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
     if (clock_now_ms() - copy->created_at_ms < grace_ms)
         return 0;

@@ -37,7 +37,8 @@ static int exceeds(struct db *db, const struct plan *plan, const struct sandbox 
     return 0;
 }
 
-/* When the sandbox is to go; 0: it is to stay. A warning that holds keeps its time. */
+/* Decide when the sandbox is to be deleted; 0: it stays. A warning that still applies keeps its
+ * time. */
 static int decide(struct db *db, const struct sandbox *sandbox, int64_t now_ms, int64_t *at_ms,
                   struct error **err)
 {
@@ -93,7 +94,7 @@ static int review_body(struct db *db, void *context, struct error **err)
     if (decide(db, sandbox, now_ms, &review->at_ms, err) < 0)
         return -1;
     sandbox->cleanup_at_ms = review->at_ms;
-    /* Not in the moment of its warning, however short that is. */
+    /* Do not delete it in the same step as its warning, however short the warning time is. */
     if (review->was_ms && review->at_ms && review->at_ms <= now_ms) {
         review->removed = true;
         return remove_recorded(review, db, err);

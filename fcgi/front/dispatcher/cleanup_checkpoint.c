@@ -77,7 +77,7 @@ static int review(struct worker *worker, const char *id, struct error **err)
     int result = checkpoint_delete(worker, id, &failure);
     if (audit_end(&audit, failure, err) < 0)
         return -1;
-    /* Deleted by its owner meanwhile. */
+    /* NOT_FOUND: its owner has deleted it meanwhile. */
     return result < 0 && failure->code != ERR_NOT_FOUND ? error_move(err, &failure) : 0;
 }
 

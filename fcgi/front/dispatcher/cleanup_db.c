@@ -11,7 +11,7 @@ DB_STATEMENT(old_statement) = {
     " WHERE s.state = 'stopped' AND s.cleanup_at_ms IS NULL AND s.stopped_at_ms <= ?"
     " AND t.plan = ? ORDER BY s.stopped_at_ms LIMIT ?",
     true};
-/* Teams count what they have; then the first of each that has too many. */
+/* Find teams over their limit by a counter; then select the first sandboxes of each. */
 DB_STATEMENT(teams_statement) = {
     "cleanup.teams",
     "SELECT t.id, t.stopped_sandboxes - CAST(p.stopped_sandboxes AS SIGNED) FROM teams t"

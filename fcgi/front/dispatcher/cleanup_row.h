@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the clean-up is made of; for cleanup*.c only. */
+/* Rows and times for the clean-up; for cleanup*.c only. */
 #pragma once
 
 #include "dispatcher/cleanup.h"
 
-#define CLEANUP_BATCH   1000 /* rows that one question names at most */
+#define CLEANUP_BATCH   1000 /* rows of one query */
 #define CLEANUP_HOUR_MS INT64_C(3600000)
 #define CLEANUP_DAY_MS  (24 * CLEANUP_HOUR_MS)
 
-/* Each of these names sandboxes that may be concerned, oldest first; the decision is made with the
- * row locked. The caller frees *candidates. */
+/* Sandboxes that may be affected, oldest first. The caller frees *candidates, and decides about
+ * each one with its row locked. */
 struct cleanup_candidate {
     char id[ID_SIZE];
 };
 
-/* Of teams with the plan, stopped before a time and not warned of. */
+/* List sandboxes of teams with the plan that stopped before a time and have no warning. */
 int cleanup_row_old(struct db *db, const char *plan, int64_t stopped_before_ms,
                     struct cleanup_candidate **candidates, size_t *count, struct error **err);
-/* The first to go in teams that have more of them than their plan keeps, and not warned of. */
+/* List the sandboxes to delete first in teams over their plan's limit; without a warning. */
 int cleanup_row_excess(struct db *db, struct cleanup_candidate **candidates, size_t *count,
                        struct error **err);
-/* Those that are warned of, the next to go first. */
+/* List sandboxes with a warning, the next deletion first. */
 int cleanup_row_warned(struct db *db, struct cleanup_candidate **candidates, size_t *count,
                        struct error **err);
 
-/* How many of the team are stopped, and how many of those were stopped before this one. */
+/* Count the team's stopped sandboxes, and how many stopped before this one. */
 int cleanup_row_position(struct db *db, const struct sandbox *sandbox, uint64_t *before,
                          uint64_t *stopped, struct error **err);
 
-/* --- checkpoints, likewise --- */
+/* --- checkpoints, in the same way --- */
 
 int cleanup_row_old_checkpoints(struct db *db, const char *plan, int64_t made_before_ms,
                                 struct cleanup_candidate **candidates, size_t *count,
@@ -38,16 +38,16 @@ int cleanup_row_warned_checkpoints(struct db *db, struct cleanup_candidate **can
 int cleanup_row_set_checkpoint(struct db *db, const char *id, int64_t cleanup_at_ms,
                                struct error **err);
 
-/* --- when --- */
+/* --- times --- */
 
-/* When something that has lain there since then should go at the earliest, if it is time to warn
- * of that; else 0. */
+/* Return the earliest time of an object's deletion, or 0 when its warning is not due yet. since_ms:
+ * when it was stopped or created; days: its limit in the plan, 0 for none. */
 int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms);
 
-/* The end of a warning that begins now. */
+/* Return the end of a warning that starts now. */
 int64_t cleanup_after_warning(const struct plan *plan, int64_t now_ms);
 
-/* From when on something is old enough to be warned of. */
+/* Return the time before which an object must be stopped or created to be due for a warning. */
 int64_t cleanup_old_since(const struct plan *plan, uint32_t days, int64_t now_ms);
 
 int cleanup_checkpoints(struct worker *worker, struct error **err);

@@ -55,10 +55,10 @@
 #include "volume/volume_move.h"
 #include "webhook/webhook.h"
 
-#define FAILURE_PAUSE_MS 500 /* with the database away */
+#define FAILURE_PAUSE_MS 500 /* after a failure of the database */
 #define GATHER_MS        50
 #define REST_MOST_MS     5000
-#define LOOK_SELDOM_MS   60000 /* by those who are told each second while there is work */
+#define LOOK_SELDOM_MS   60000 /* for processes that get a notice each second while there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
 
@@ -67,7 +67,7 @@ int dispatcher_open(const struct settings *settings, struct worker *worker, stru
     return worker_open(settings, DISPATCHER_NAME, worker, err);
 }
 
-/* A later turn for a job that has failed, later each time. */
+/* Delay the next turn of a job that has failed, longer each time. */
 static void back_off(struct job *job)
 {
     unsigned rest_ms = job->rest_ms ? job->rest_ms * 2 : BACK_OFF_MIN_MS;
@@ -75,7 +75,7 @@ static void back_off(struct job *job)
     job->due_at_ms = clock_monotonic_ms() + job->rest_ms;
 }
 
-/* One piece of work; true when there was one. */
+/* Do one piece of work. Returns whether there was one. */
 static bool work_next(struct worker *worker, struct job *job)
 {
     error_auto err = NULL;
@@ -102,7 +102,7 @@ static int64_t cadence_ms(const struct worker *worker, const struct job *job)
     return job->every_ms ? job->every_ms : (int64_t)worker->settings->lease_s * 1000;
 }
 
-/* One that fails keeps none of the others. */
+/* Run a sweep. Its failure does not stop the other jobs. */
 static void sweep(struct worker *worker, struct job *job)
 {
     error_auto err = NULL;
@@ -114,7 +114,7 @@ static void sweep(struct worker *worker, struct job *job)
     job->due_at_ms = clock_monotonic_ms() + cadence_ms(worker, job);
 }
 
-/* With the database away: nothing is known to be due. */
+/* Read the due work. Returns false when the database is away; nothing is due then. */
 static bool look(struct worker *worker, struct due *due)
 {
     error_auto err = NULL;
@@ -126,7 +126,7 @@ static bool look(struct worker *worker, struct due *due)
     return false;
 }
 
-/* Whether a process has jobs that wait for something to be due. */
+/* Return whether a process has jobs that wait for due work. */
 static bool has_due_jobs(enum dispatcher_process process)
 {
     for (const struct job *job = dispatcher_jobs; job->process != PROCESS_COUNT; job++)
@@ -135,7 +135,7 @@ static bool has_due_jobs(enum dispatcher_process process)
     return false;
 }
 
-/* One round over the jobs of a process; true when one of them had work. */
+/* Do one round over the jobs of a process. Returns whether one had work. */
 static bool work_once(struct worker *worker, enum dispatcher_process process, const struct due *due)
 {
     bool any = false;
@@ -150,7 +150,7 @@ static bool work_once(struct worker *worker, enum dispatcher_process process, co
     return any;
 }
 
-/* One process looks for all of its dispatcher, and says what others have to do. */
+/* Notify the processes that have work. One process of a dispatcher reads it for all. */
 static void tell(const struct worker *worker, const struct due *due)
 {
     bool said[NOTIFY_COUNT] = {[NOTIFY_NONE] = true};
@@ -163,8 +163,8 @@ static void tell(const struct worker *worker, const struct due *due)
     }
 }
 
-/* Not longer than this, whoever may say something: until the next deadline that is known, or one
- * that nobody told of may have come before it; until the turn of a job. */
+/* Return the longest rest of a process: until the next known deadline, until a new deadline without
+ * a notice could be due, or until a job's turn. */
 static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_process process,
                                const struct due *due, bool hears)
 {
@@ -182,7 +182,7 @@ static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_proc
     return ms;
 }
 
-/* Whether somebody said that there is work. */
+/* Wait for work. Returns whether a notice came. */
 static bool rest(const struct worker *worker, enum dispatcher_process process,
                  const struct due *due, int notices)
 {
@@ -190,7 +190,7 @@ static bool rest(const struct worker *worker, enum dispatcher_process process,
     if (!notify_wait(notices, ms > 1 ? (unsigned)ms : 1))
         return false;
     if (dispatcher_processes[process].notified) {
-        /* One look serves all creates of a burst. */
+        /* One query serves all creates of a burst. */
         clock_sleep_ms(GATHER_MS);
         notify_wait(notices, 0);
         dispatcher_processes[process].notified();

@@ -8,11 +8,10 @@
 
 #define AHEAD_MS   5000
 #define PURGE_MS   60000
-#define HEARS_MS   5000 /* between two looks of who is notified */
+#define HEARS_MS   5000 /* between two checks while notices arrive */
 #define FAILURE_MS 1000
 #define HOUR_MS    (60 * 60 * 1000)
-/* Events of a burst are numbered together: the first soon, those that follow when there are some.
- */
+/* Number the events of a burst together: the first after GATHER_MS, the others BURST_MS apart. */
 #define GATHER_MS 10
 #define BURST_MS  40
 
@@ -21,7 +20,7 @@ struct turns {
     uint64_t purged_to;
 };
 
-/* Whether there is more of it. */
+/* Create events for near deadlines and quotas. *more: more deadlines are near. */
 static int look_ahead(struct worker *worker, bool *more, struct error **err)
 {
     uint64_t near_ms = worker->settings->deadline_near_s * 1000;
@@ -55,7 +54,8 @@ static int take_turn(struct worker *worker, struct turns *turns, bool *more, str
     return 0;
 }
 
-/* Any number of dispatchers may do it: one numbers while the others wait for its lock. */
+/* Any number of dispatchers may call this: one numbers events while the others wait for its
+ * lock. */
 void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     struct turns turns = {0};

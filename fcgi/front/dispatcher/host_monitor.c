@@ -19,41 +19,42 @@
 
 enum {
     TURN_MOST_MS = 500,
-    /* Between two listings, without and with events. A listing costs the daemon 0.35 ms of
-     * processor time for each instance. */
+    /* Between two listings, without and with events. A listing costs Incus 0.35 ms of processor
+     * time for each instance. */
     POLL_MS = 1000,
     SWEEP_MS = 5000,
     SWEEP_MOST_MS = 60000,
-    SWEEP_SHARE = 200, /* until the next listing: at least so many times as long as one takes */
+    SWEEP_SHARE = 200, /* the rest after a listing, as a multiple of its duration */
     MEASURE_MS = 3000,
-    POOL_SAME_MS = 15000,     /* between two records of a pool in which nothing changes */
-    MEASURE_AGAIN_MS = 30000, /* the memory, after a firewall that did not answer */
+    POOL_SAME_MS = 15000,     /* between two records of an unchanged storage pool */
+    MEASURE_AGAIN_MS = 30000, /* the memory, after a failure of the firewall */
     LOOK_AGAIN_MS = 500,      /* at a host that does not answer */
-    SAY_AGAIN_MS = 2000,      /* that its events come */
-    /* Longer than a guest is down while it reboots; with POLL_MS inside two seconds. */
+    SAY_AGAIN_MS = 2000,      /* the record that its events arrive */
+    /* Longer than the reboot of a guest takes; with POLL_MS below two seconds. */
     REBOOT_MS = 800,
-    /* Incus is at work on it: ask again. */
+    /* Incus is working on the instance: ask again. */
     ASK_AGAIN_MS = 100,
     ASK_MOST_MS = 30000,
     PATIENCE_MS = 1500,
     BACK_OFF_MIN_MS = 500,
     BACK_OFF_MAX_MS = 8000,
-    /* More are found by the next listing. */
+    /* The next listing finds more. */
     CANDIDATES_MAX = 1024,
-    /* Reboots of one instance that are told as the reason of its end: so many with no more than so
-     * long between them. Its host slows them down and ends them (fcgi/host/helper/launcher). */
+    /* A sandbox that rebooted at least so many times, at most so far apart, ended because of its
+     * reboots; the log says so. Its host slows such reboots down and ends them
+     * (fcgi/host/helper/launcher). */
     REBOOTS_MANY = 3,
     REBOOTS_APART_MS = 90000,
     REBOOTING_MAX = 256,
 };
 
-/* An instance that is said, or seen, to be down. */
+/* An instance that is down by an event or a listing. */
 struct candidate {
     char instance_name[INSTANCE_NAME_SIZE];
     int64_t due_ms, give_up_ms; /* monotonic */
 };
 
-/* An instance that started itself anew. */
+/* An instance that rebooted by itself. */
 struct rebooting {
     char instance_name[INSTANCE_NAME_SIZE];
     unsigned times;
@@ -68,15 +69,16 @@ struct host_monitor {
     struct runtime *runtime; /* NULL before the first listing */
     struct candidate candidates[CANDIDATES_MAX];
     size_t candidate_count;
-    struct rebooting rebooting[REBOOTING_MAX]; /* the oldest makes room */
+    struct rebooting rebooting[REBOOTING_MAX]; /* a new one replaces the oldest */
     uint64_t pool_total_mb, pool_used_mb;      /* as recorded */
     int64_t pool_record_at_ms;                 /* monotonic */
     bool memory_low, memory_noted;
-    unsigned processors; /* as they are noted; 0: not yet */
-    bool hears;          /* nothing that ends is missed */
+    unsigned processors; /* as recorded; 0: not yet */
+    bool hears;          /* events arrive, so no end is missed */
     unsigned back_off_ms;
     int64_t listen_at_ms, list_at_ms, measure_at_ms, memory_at_ms; /* monotonic */
-    int64_t said_ms;                                               /* that its events come */
+    int64_t said_ms;                                               /* time of the last such
+                                                                    * record */
 };
 
 static void mark_heard(struct host_monitor *monitor, bool heard)
@@ -145,10 +147,10 @@ static void log_end(struct host_monitor *monitor, const char *id, const char *in
         log_warning("a sandbox stopped by itself", LOG_STR("sandbox", id));
 }
 
-/* --- judging one instance --- */
+/* --- checking one instance --- */
 
-/* With its row locked nobody can begin a move of the sandbox, so what the runtime says now holds.
- */
+/* The check of an instance, with its sandbox's row locked: no operation of the sandbox can start,
+ * so the runtime's answer stays true. */
 struct verdict {
     const char *id;
     uint32_t host_id;
@@ -183,7 +185,7 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     return sandbox_usage_follow(db, &sandbox, err);
 }
 
-/* Returns after how many milliseconds to ask again; 0: the case is closed. */
+/* Check an instance. *again_ms: the milliseconds until the next check; 0: finished. */
 static int check(struct host_monitor *monitor, const char *instance_name, unsigned *again_ms,
                  struct error **err)
 {
@@ -196,7 +198,7 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
     if (!*id || !sandbox_state_is_live(state))
         return 0;
     *again_ms = ASK_AGAIN_MS;
-    if (state != SANDBOX_READY) /* a move is under way: ours, or one that will come upon it */
+    if (state != SANDBOX_READY) /* an operation is under way and will set the state */
         return 0;
     struct verdict verdict = {.id = id, .host_id = monitor->host_id, .runtime = monitor->runtime};
     runtime_limit(monitor->runtime, PATIENCE_MS);
@@ -245,7 +247,7 @@ static void check_candidates(struct host_monitor *monitor)
         unsigned again_ms = 0;
         if (!monitor->runtime || clock_monotonic_ms() < one->due_ms)
             continue;
-        /* Of a host or a database that is away the next listing tells the truth. */
+        /* After a failure of the host or the database, the next listing finds the instance. */
         if (check(monitor, one->instance_name, &again_ms, &err) < 0) {
             host_pulse_note(monitor->pulse, false);
             log_warning("cannot inspect an instance that ended",
@@ -280,8 +282,8 @@ static void events_end(struct host_monitor *monitor, const struct error *reason)
         mark_heard(monitor, false);
 }
 
-/* An instance that has started anew is up again, and its sandbox as well; one that was checked
- * while it was down stays stopped, and must not run beside its record. */
+/* Handle the reboot of an instance. Its sandbox still runs, so it is no longer a candidate. If a
+ * check stopped the sandbox while the instance was down, the instance must stop too. */
 static void take_restart(struct host_monitor *monitor, const char *instance_name)
 {
     error_auto err = NULL;
@@ -316,7 +318,7 @@ static void take_event(struct host_monitor *monitor, const struct runtime_event 
     }
 }
 
-/* Wait for the first event and take all that have come. */
+/* Wait for the first event and take all that have arrived. */
 static void listen_to_host(struct host_monitor *monitor, unsigned wait_ms)
 {
     struct runtime_event event = {.kind = RUNTIME_EVENT_NONE};
@@ -362,8 +364,9 @@ static int compare(struct host_monitor *monitor, const struct runtime_listing *l
     return 0;
 }
 
-/* After a reboot all of them: each create would meet one first. Who waits is read before the host
- * is asked, so that all of it is in the listing, if it is there. */
+/* Dismiss all warm instances that have ended, for example after the host's reboot: each create
+ * would try one first. The caller reads the warm instances before the listing, so that the listing
+ * contains each one that exists. */
 static int dismiss_dead(struct host_monitor *monitor, const struct warm_ready *waiting,
                         size_t waiting_count, const struct runtime_listing *list, size_t count,
                         struct error **err)
@@ -405,7 +408,8 @@ static int list_host(struct host_monitor *monitor, struct error **err)
     return result;
 }
 
-/* What keeps it from being listed is said by the sweep, often enough. */
+/* List the host when it is due. Its failure is not logged here: sandbox_sweep() logs it often
+ * enough. */
 static void list_when_due(struct host_monitor *monitor)
 {
     error_auto ignored = NULL;
@@ -419,11 +423,11 @@ static void list_when_due(struct host_monitor *monitor)
     else if (rest_ms < SWEEP_MS)
         rest_ms = SWEEP_MS;
     monitor->list_at_ms = ended_ms + (rest_ms < SWEEP_MOST_MS ? rest_ms : SWEEP_MOST_MS);
-    if (monitor->hears) /* on a database connection that may be a new one */
+    if (monitor->hears) /* the database connection may be a new one */
         mark_heard(monitor, true);
 }
 
-/* --- the pool and the memory --- */
+/* --- the storage pool and the memory --- */
 
 static int record_pool(struct host_monitor *monitor, uint64_t total_mb, uint64_t used_mb,
                        struct error **err)
@@ -440,7 +444,7 @@ static int record_pool(struct host_monitor *monitor, uint64_t total_mb, uint64_t
     return 0;
 }
 
-/* How full the pool is decides about what is new on the host. */
+/* Record how full the storage pool is: the choice of a host for new objects depends on it. */
 static void measure_pool(struct host_monitor *monitor)
 {
     error_auto err = NULL;
@@ -456,7 +460,8 @@ static void measure_pool(struct host_monitor *monitor)
                     LOG_ERROR(err));
 }
 
-/* Low is below the share that is kept; no longer low, a quarter above it. */
+/* Return whether the memory is low: below the kept share, or below 1.25 times it while it was low
+ * before. */
 static bool is_low(const struct host_monitor *monitor, const struct firewall_host *host)
 {
     unsigned percent = (unsigned)monitor->worker->settings->host_memory_kept_percent;
@@ -495,7 +500,7 @@ static int note_processors(struct host_monitor *monitor, const struct firewall_h
     return 0;
 }
 
-/* A host without a firewall, whose sandboxes reach nothing, is not measured. */
+/* Measure the memory of a host with a firewall. Sandboxes on a host without one have no network. */
 static void measure_memory(struct host_monitor *monitor)
 {
     error_auto err = NULL;
@@ -511,7 +516,7 @@ static void measure_memory(struct host_monitor *monitor)
     monitor->memory_at_ms = clock_monotonic_ms() + MEASURE_AGAIN_MS;
 }
 
-/* Calls without work for the daemons, however many instances there are. */
+/* Measure the host. The cost does not depend on the number of instances. */
 static void measure_when_due(struct host_monitor *monitor)
 {
     if (!monitor->runtime || clock_monotonic_ms() < monitor->measure_at_ms)
@@ -524,7 +529,7 @@ static void measure_when_due(struct host_monitor *monitor)
 
 /* --- a host that does not answer --- */
 
-/* With the database away the one from before does. */
+/* Open the runtime. When the database is away, the previous one stays. */
 static void open_runtime(struct host_monitor *monitor)
 {
     struct worker *worker = monitor->worker;
@@ -532,7 +537,8 @@ static void open_runtime(struct host_monitor *monitor)
     runtimes_get(worker->runtimes, worker->db, monitor->host_id, &monitor->runtime, &ignored);
 }
 
-/* Nothing else is done until it answers, so that every look comes in time. */
+/* Ask a host that does not answer. The monitor does nothing else until it answers, so that each
+ * question is on time. */
 static void look_again(struct host_monitor *monitor)
 {
     bool back;

@@ -11,8 +11,8 @@
 
 enum {
     ASK_MOST_MS = 1000,
-    /* Since the last answer, and in how many looks. The last answer is up to two seconds older than
-     * what has happened. */
+    /* The time since the last answer, and the number of failed questions. The last answer may be up
+     * to two seconds older than the failure. */
     SILENT_MS = 5000,
     SILENT_LOOKS = 2,
     DOWN_MS = 7000,
@@ -20,16 +20,16 @@ enum {
     BACK_LOOKS = 2,
 };
 
-/* One of the two that may answer. */
+/* Incus or the relay. */
 struct side {
     int64_t answered_ms;   /* monotonic */
-    unsigned failed, good; /* looks in a row */
+    unsigned failed, good; /* questions in a row */
 };
 
 struct host_pulse {
     struct worker *worker;
     uint32_t host_id;
-    bool known; /* what its row says has been read */
+    bool known; /* the host's row has been read */
     bool doubt;
     struct host_condition said;
     struct side incus, relay;
@@ -40,7 +40,7 @@ struct host_pulse *host_pulse_new(struct worker *worker, uint32_t host_id)
     struct host_pulse *pulse = xcalloc(1, sizeof *pulse);
     pulse->worker = worker;
     pulse->host_id = host_id;
-    pulse->doubt = true; /* of a host that another process has given up */
+    pulse->doubt = true; /* another process may have found it silent */
     pulse->incus.answered_ms = pulse->relay.answered_ms = clock_monotonic_ms();
     return pulse;
 }
@@ -72,7 +72,7 @@ bool host_pulse_is_in_doubt(const struct host_pulse *pulse)
     return pulse->doubt;
 }
 
-/* --- asking --- */
+/* --- questions --- */
 
 static bool incus_answers(struct runtime *runtime)
 {
@@ -97,9 +97,9 @@ static bool relay_answers(struct host_pulse *pulse)
     return !link || http_link_ask(link, ASK_MOST_MS, &expires_at_ms, &ignored) == 0;
 }
 
-/* --- what follows --- */
+/* --- conclusions --- */
 
-/* since_ms: 0 while it answers. */
+/* Update *since_ms, which is 0 while the side answers. */
 static void judge(const struct side *side, int64_t after_ms, unsigned looks, int64_t *since_ms)
 {
     int64_t silence_ms = clock_monotonic_ms() - side->answered_ms;
@@ -120,7 +120,8 @@ static void tell(const struct host_pulse *pulse, const struct host_condition *no
         log_info("a host answers again", LOG_INT("host", pulse->host_id));
 }
 
-/* With the database away it is written after the next look. */
+/* Write a changed condition to the host's row. If the database is away, the next question writes
+ * it. */
 static void conclude(struct host_pulse *pulse, bool *back)
 {
     struct host_condition now = pulse->said;

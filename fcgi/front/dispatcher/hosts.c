@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes that monitor the hosts, and the one that looks after agents. */
+/* The processes that monitor the hosts, and the process that looks after agents. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,12 @@
 #include "dispatcher/host_monitor.h"
 #include "host/host.h"
 
-/* How soon the monitor of a host begins whose row is new, or whose process has ended. */
+/* The longest delay until the monitor of a new host starts, or restarts after its process has
+ * ended. */
 #define HOSTS_COMPARE_MS 3000
 
-/* From the monitors of hosts to the process for agents: one datagram names one instance. */
+/* From the monitors of hosts to the process for agents: each datagram has the name of one
+ * instance. */
 static int restarts[2] = {-1, -1};
 
 int dispatcher_prepare(void)
@@ -98,7 +100,7 @@ static struct monitor *find(struct monitors *monitors, uint32_t host_id)
     return NULL;
 }
 
-/* Forget those that have ended, and end those that are not wanted. */
+/* Forget monitors that have ended, and end monitors that this dispatcher no longer needs. */
 static void reap(struct monitors *monitors)
 {
     for (unsigned i = monitors->count; i-- > 0;) {
@@ -110,7 +112,7 @@ static void reap(struct monitors *monitors)
     }
 }
 
-/* A process for each host, if it is this dispatcher that monitors. */
+/* Start a monitor for each host, if this dispatcher holds the lease. */
 static int compare(struct monitors *monitors, struct worker *worker,
                    const volatile sig_atomic_t *stop, struct error **err)
 {
@@ -140,7 +142,8 @@ void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *sto
     struct monitors monitors = {0};
     while (!*stop) {
         error_auto err = NULL;
-        /* With the database away they go on: it may be back for them before it is for us. */
+        /* Without the database the monitors continue: their connections may recover before this
+         * one. */
         if (compare(&monitors, worker, stop, &err) < 0)
             log_warning("cannot list the hosts", LOG_ERROR(err));
         reap(&monitors);

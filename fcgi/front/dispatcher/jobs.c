@@ -27,19 +27,19 @@
 #include "template/warm.h"
 #include "volume/volume_store.h"
 
-/* What a firewall has lost is noticed after at most that long. */
+/* A firewall that has lost its state is noticed after this time at most. */
 #define FIREWALL_COMPARE_MS 5000
-#define JOINS_MS            5000 /* somebody sits in front of the machine */
+#define JOINS_MS            5000 /* the administrator waits for the result */
 #define AUDIT_CHAIN_MS      5000
 #define AUDIT_RETAIN_MS     86400000
-/* Counters change with what they count; the comparison is for what nobody has thought of, and reads
- * every sandbox. */
+/* Counters change together with their objects. The comparison finds errors in that, and reads every
+ * sandbox. */
 #define COUNTERS_MS       3600000
 #define FRONT_MS          60000
 #define ARCHIVE_LOOK_MS   5000
 #define TEMPLATE_USES_MS  60000
 #define RETENTION_MS      600000
-#define RETENTION_MOST_MS 5000 /* at once; the rest has its turn later */
+#define RETENTION_MOST_MS 5000 /* in one run; later runs do the rest */
 #define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
 
 static int purge_answers(struct worker *worker, struct error **err)
@@ -47,8 +47,8 @@ static int purge_answers(struct worker *worker, struct error **err)
     return idempotency_purge(worker->db, err);
 }
 
-/* The end of the chain goes to the log now and then, where the database's administrator does not
- * reach. */
+/* Extend the audit chain, and write its end to the log now and then: the database's administrator
+ * cannot change the log. */
 static int extend_audit(struct worker *worker, struct error **err)
 {
     static struct audit_link said;
@@ -115,7 +115,7 @@ static int purge_archives(struct worker *worker, struct error **err)
     return recipe_files_purge(worker->db, err);
 }
 
-/* How often is a setting, and not the table's. */
+/* The interval is a setting, so it is not in the table. */
 static int compare_archive(struct worker *worker, struct error **err)
 {
     static int64_t due_ms;
@@ -133,19 +133,19 @@ static int compare_counters(struct worker *worker, struct error **err)
     return reservation_reconcile(worker->db, err);
 }
 
-/* Operations wait for runtimes, so several go on beside each other. */
+/* Operations wait for runtimes, so several run in parallel. */
 const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_WORK] = {1, NOTIFY_WORK, NULL},
     /* It waits for idle processors. */
     [PROCESS_POOL] = {1, NOTIFY_POOL, warm_hurry},
     [PROCESS_OPERATIONS] = {3, NOTIFY_OPERATIONS, NULL, .team_most = 2},
-    /* A host takes as many starts at once well; forks keep no other operation waiting. */
+    /* A host handles this many starts at once well. Forks do not delay other operations. */
     [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL, .team_most = 3},
-    /* Two streams keep disks and the wire busy; more would only make each of them longer. */
+    /* Two streams keep disks and the network busy; more would only make each one slower. */
     [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},
     [PROCESS_DRAINS] = {2, NOTIFY_MOVES, NULL},
-    /* Each holds a part of an object, some 20 MiB, while it has one; storage that does not answer
-     * keeps nothing else waiting. */
+    /* Each process holds a part of an object, about 20 MiB, during a transfer. Storage that does
+     * not answer delays no other job. */
     [PROCESS_ARCHIVE] = {2, NOTIFY_NONE, NULL},
     [PROCESS_ARCHIVE_ENDS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_DEADLINES] = {1, NOTIFY_NONE, NULL},
@@ -154,15 +154,15 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_SAMPLES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_POLICIES] = {1, NOTIFY_POLICIES, NULL},
     [PROCESS_BUILDS] = {1, NOTIFY_BUILDS, NULL},
-    /* A tenant's sandbox is asked, which may keep it waiting: no other build waits for that. */
+    /* A build asks a tenant's sandbox and may wait for it; other builds do not wait for that. */
     [PROCESS_STEPS] = {2, NOTIFY_BUILDS, NULL},
     [PROCESS_EVENTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_WEBHOOKS] = {1, NOTIFY_NONE, NULL},
 };
 
 struct job dispatcher_jobs[] = {
-    /* Nothing here waits for a runtime, so each deadline is acted on in its second, however long
-     * the work takes that follows. */
+    /* No job here waits for a runtime. So each deadline is handled within its second, however long
+     * the following operation takes. */
     {"deadlines", PROCESS_DEADLINES, .next = sandbox_expire_next, .due = DUE_DEADLINES},
     {"audit chain", PROCESS_POLICIES, .sweep = extend_audit, .every_ms = AUDIT_CHAIN_MS,
      .at_start = true},
@@ -171,7 +171,7 @@ struct job dispatcher_jobs[] = {
     {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .due = DUE_FORKS},
     {"moves", PROCESS_MOVES, .next = sandbox_move_next, .due = DUE_MOVES},
     {"moves for room", PROCESS_MOVES, .next = move_asked_next, .due = DUE_ASKED_MOVES},
-    /* What has begun first, so that what it has left behind does not pile up. */
+    /* First the moves that have started, so that their remains do not pile up. */
     {"moves of all", PROCESS_DRAINS, .next = move_next, .due = DUE_OTHER_MOVES},
     {"sandboxes of lost hosts", PROCESS_DRAINS, .next = sandbox_leave_lost_next, .due = DUE_DRAINS},
     {"drains", PROCESS_DRAINS, .next = sandbox_drain_next, .due = DUE_DRAINS},
@@ -184,13 +184,13 @@ struct job dispatcher_jobs[] = {
     {"comparison of the archive", PROCESS_ARCHIVE_ENDS, .sweep = compare_archive,
      .every_ms = ARCHIVE_LOOK_MS},
 
-    /* Most urgent first; the sweeps are for what nobody waits for. */
+    /* Most urgent first; no request waits for the sweeps. */
     {"orphaned instances", PROCESS_WORK, .sweep = sandbox_sweep},
     {"orphaned volumes", PROCESS_WORK, .sweep = volume_sweep},
     {"clean-up", PROCESS_WORK, .sweep = cleanup_sweep},
     {"counters", PROCESS_WORK, .sweep = compare_counters, .every_ms = COUNTERS_MS},
     {"this front", PROCESS_WORK, .sweep = note_front, .every_ms = FRONT_MS, .at_start = true},
-    /* Before the rows of sandboxes are removed, from which it counts. */
+    /* Before the rows of sandboxes are deleted, because it counts them. */
     {"uses of templates", PROCESS_WORK, .sweep = count_template_uses, .every_ms = TEMPLATE_USES_MS,
      .at_start = true},
     {"rows of ended objects", PROCESS_WORK, .sweep = remove_ended_rows, .every_ms = RETENTION_MS},
@@ -205,7 +205,7 @@ struct job dispatcher_jobs[] = {
     {"sizes of sandboxes", PROCESS_WORK, .next = sandbox_size_next, .due = DUE_SIZES},
     {"warm pool", PROCESS_POOL, .next = warm_maintain_next, .backs_off = true},
 
-    /* A firewall that does not answer keeps nothing else waiting. */
+    /* A firewall that does not answer delays no other job. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},

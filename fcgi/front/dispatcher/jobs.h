@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What runs in the background: one table (jobs.c) says what, in which process, how often, and what
- * follows a failure.
+ * The background jobs. One table (jobs.c) has each job, its process, its interval, and the action
+ * after a failure.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 #include "dispatcher/due.h"
 #include "worker/worker.h"
 
-/* Each process of a dispatcher has a database connection of its own; what may be kept waiting is in
- * another process than what must not wait. */
+/* Each process of a dispatcher has its own database connection. Jobs that may have to wait are in
+ * other processes than jobs that must not. */
 enum dispatcher_process {
     PROCESS_WORK, /* the dispatcher itself; the others are its children */
-    PROCESS_POOL, /* of waiting instances */
+    PROCESS_POOL, /* the warm pool */
     PROCESS_OPERATIONS,
     PROCESS_FORKS,
-    PROCESS_MOVES,  /* that somebody waits for */
-    PROCESS_DRAINS, /* of hosts that are being emptied */
+    PROCESS_MOVES,  /* that a request waits for */
+    PROCESS_DRAINS, /* of hosts that are drained */
     PROCESS_ARCHIVE,
     PROCESS_ARCHIVE_ENDS,
     PROCESS_DEADLINES,
@@ -35,47 +35,46 @@ enum dispatcher_process {
 };
 
 struct process {
-    unsigned count;           /* how many there are of it */
-    enum notify_kind notices; /* who makes work for it says so by these */
-    void (*notified)(void);   /* called when somebody did; may be NULL */
-    unsigned team_most;       /* of its processes work for one team at once; 0: no bound */
+    unsigned count;           /* number of processes of this kind */
+    enum notify_kind notices; /* the notices of new work */
+    void (*notified)(void);   /* called after a notice; may be NULL */
+    unsigned team_most;       /* processes that may work for one team at once; 0: all */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 26 /* of all of them together */
+#define DISPATCHER_PROCESSES_MAX 26 /* of all kinds together */
 
 struct job {
     const char *name;
     enum dispatcher_process process;
-    /* One of these three. A piece of work that is due, looked for without end; *worked: there was
-     * one. */
+    /* One of the next three. Do one piece of due work. It is called until *worked is false. */
     int (*next)(struct worker *worker, bool *worked, struct error **err);
-    enum due_kind due; /* whether next() may find any; DUE_UNKNOWN: it finds out */
-    /* All that there is, at a cadence; every_ms 0: that of the leases (lease_s). */
+    enum due_kind due; /* whether next() may find work; DUE_UNKNOWN: ask next() */
+    /* Do all work at an interval; every_ms 0: lease_s. */
     int (*sweep)(struct worker *worker, struct error **err);
-    /* A loop of its own, the only job of its process. */
+    /* Run a loop as the only job of the process. */
     void (*serve)(struct worker *worker, const volatile sig_atomic_t *stop);
     unsigned every_ms;
-    bool at_start; /* a sweep that does not wait for its first turn */
-    /* Each failure is followed by a longer rest: for work that begins anew each time, and would
-     * use up addresses as fast as it fails. */
+    bool at_start; /* run a sweep at the start, too */
+    /* Rest longer after each failure. For jobs that restart from the beginning and would use up
+     * addresses. */
     bool backs_off;
 
     unsigned rest_ms;
-    int64_t due_at_ms; /* monotonic: not before */
+    int64_t due_at_ms; /* monotonic: do not run before */
 };
 
-/* The table, in the order in which a process does its jobs; process PROCESS_COUNT ends it. */
+/* The table, in the order of each process's jobs; process PROCESS_COUNT ends it. */
 extern struct job dispatcher_jobs[];
 
 /* --- jobs that have no header of their own --- */
 
-/* Move one sandbox whose deadline has passed to the state of its end, and leave the rest to
- * sandbox_recover_next(): this takes a transaction, the runtime may take many seconds. *worked:
- * there was one. */
+/* Set one sandbox whose deadline has passed to the state of its end. This takes one transaction;
+ * sandbox_recover_next() does the rest, because the runtime may need many seconds. *worked: there
+ * was one. */
 int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Finish or undo one operation that has no lease owner any more, or none yet. *worked: there was
- * one. */
+/* Finish or undo one operation without a lease owner: its owner has died, or it is new. *worked:
+ * there was one. */
 int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Start one sandbox of a fork. *worked: there was one. */
@@ -84,36 +83,36 @@ int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err);
 /* Move one sandbox to another host. *worked: there was one. */
 int sandbox_move_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Move one sandbox away from a host that is being emptied. *worked: there was one that could. */
+/* Move one sandbox away from a host that is drained. *worked: one could be moved. */
 int sandbox_drain_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Go on with one move of something else than a stopped sandbox, that somebody waits for, or that
- * nobody does. *worked: there was one. */
+/* Continue one move of anything but a stopped sandbox: move_asked_next() if a request waits for the
+ * move, move_next() if not. *worked: there was one. */
 int move_asked_next(struct worker *worker, bool *worked, struct error **err);
 int move_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Begin to move something else than a stopped sandbox away from a host that is being emptied.
- * *worked: there was something that could. */
+/* Start to move an object other than a stopped sandbox away from a host that is drained. *worked:
+ * one could be moved. */
 int move_drain_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Copy one paused sandbox or checkpoint into the archive. *worked: there was one. */
 int archive_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Compare the instances of every host with the rows: what belongs to nobody is removed, and what
- * runs though its sandbox is stopped is stopped. */
+/* Compare the instances of every host with the rows. Delete instances that belong to no row, and
+ * stop running instances of stopped sandboxes. */
 int sandbox_sweep(struct worker *worker, struct error **err);
 
-/* Take samples of what running sandboxes use. */
+/* Measure the resources that running sandboxes use, at the interval of the samples. */
 void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
-/* Number events as they are committed, announce what lies ahead, forget what is old. */
+/* Number committed events, create events for near deadlines and quotas, and delete old events. */
 void events_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
-/* Deliver events to webhooks. Of all dispatchers one does it. */
+/* Deliver events to webhooks. One of all dispatchers does it. */
 void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
-/* Watch the hosts for sandboxes that go down by themselves: each in a process of its own, so that
- * one that hangs delays no other. Of all dispatchers one does it. */
+/* Monitor the hosts for sandboxes that stop by themselves. Each host has its own process, so a host
+ * that hangs does not delay others. One of all dispatchers does it. */
 void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *stop);
 
 /* Refresh the agents of running sandboxes: at the interval of the samples, and at once when

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-dispatcher: deadlines, operations left behind, the sweep. Any number may run. */
+/* sandlot-dispatcher: deadlines, abandoned operations, sweeps. Any number may run. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGQUIT, &action, NULL); /* multiwatch 1.0, told to send SIGTERM */
-    sigaction(SIGCHLD, &action, NULL); /* a process beside this one ended */
+    sigaction(SIGCHLD, &action, NULL); /* a child process has ended */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -47,8 +47,8 @@ static int serve(const struct settings *settings, enum dispatcher_process proces
     return program_end(err);
 }
 
-/* A process beside this one with a database connection of its own; it ends with this one. When it
- * ends by itself this one ends too, and the supervisor starts all again. */
+/* Start a child process with its own database connection; it ends with this process. When it ends
+ * by itself, this process ends too, and the supervisor restarts the dispatcher. */
 static pid_t start_beside(const struct settings *settings, enum dispatcher_process process)
 {
     pid_t parent = getpid(), child = fork();
@@ -61,7 +61,7 @@ static pid_t start_beside(const struct settings *settings, enum dispatcher_proce
     _exit(serve(settings, process));
 }
 
-/* Returns whether all are started; *started counts those that are. */
+/* Start all child processes. Returns whether all have started; *started counts them. */
 static bool start_all_beside(const struct settings *settings, pid_t *beside, unsigned *started)
 {
     for (enum dispatcher_process process = PROCESS_WORK + 1; process < PROCESS_COUNT; process++)

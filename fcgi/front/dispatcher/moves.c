@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Moves of what is no stopped sandbox. */
+/* Moves of running sandboxes, checkpoints, volumes and template sources. (Stopped sandboxes:
+ * sandbox/sandbox_move.c.) */
 #include "checkpoint/checkpoint_move.h"
 #include "dispatcher/jobs.h"
 #include "sandbox/sandbox_move_running.h"
@@ -42,8 +43,8 @@ int move_next(struct worker *worker, bool *worked, struct error **err)
     return next(worker, false, worked, err);
 }
 
-/* What others wait for comes first: without its template nothing starts elsewhere, and volumes keep
- * the sandboxes that have them. */
+/* Templates come first: nothing starts on another host without its template. Volumes come next,
+ * because their sandboxes cannot move before them. */
 int move_drain_next(struct worker *worker, bool *worked, struct error **err)
 {
     static const struct move_start *const starts[] = {

@@ -6,16 +6,16 @@
 #include "metrics/sample.h"
 
 #define POLL_MS      500
-#define SHARE_OF_ONE 20 /* a look between rounds takes at most this part of the time */
+#define SHARE_OF_ONE 20 /* a look between rounds takes at most 1/20 of the time */
 
-/* When the next look between rounds may begin, after one that took so long. */
+/* Return the time of the next look between rounds, after one of took_ms. */
 static int64_t soon_after(int64_t took_ms)
 {
     int64_t pause_ms = took_ms * SHARE_OF_ONE;
     return clock_monotonic_ms() + (pause_ms > SAMPLE_SOON_MS ? pause_ms : SAMPLE_SOON_MS) - took_ms;
 }
 
-/* Returns when the next one may be taken. */
+/* Take samples. Returns the time of the next look. */
 static int64_t take(struct worker *worker, struct sampler *sampler,
                     int (*look)(struct worker *, struct sampler *, struct error **))
 {
@@ -26,8 +26,8 @@ static int64_t take(struct worker *worker, struct sampler *sampler,
     return soon_after(clock_monotonic_ms() - began_ms);
 }
 
-/* Rounds begin at whole multiples of the interval, so that a dispatcher which takes over goes on in
- * the same step. */
+/* Rounds start at whole multiples of the interval, so a dispatcher that takes over keeps the
+ * rhythm. */
 void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     int64_t interval_ms = (int64_t)worker->settings->metrics_interval_s * 1000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the dispatcher does with rows: deadlines, and operations whose lease owner is gone. */
+/* Deadlines of sandboxes, and operations whose lease owner has died. */
 #include "base/panic.h"
 #include "dispatcher/jobs.h"
 
@@ -15,9 +15,9 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_row.h"
 
-/* Removals wait while clients are answered, for so long in a row. */
+/* Removals wait while requests wait for an answer, but no longer than this in a row. */
 #define REMOVALS_REST_MS 5000
-/* After so many others in a row comes a removal, if there is one. */
+/* After so many urgent operations in a row the dispatcher takes a removal, if there is one. */
 #define URGENT_MOST     16
 #define CUT_OFF_MOST_MS 200
 #define CUT_OFF_REST_MS 10000
@@ -38,7 +38,7 @@ static int run(struct work *work, struct error **err)
     case OPERATION_DESTROY:
         return work_run_destroy(work, err);
     case OPERATION_CREATE:
-        /* Nobody was told of this sandbox: it is removed, not finished. */
+        /* The client never got this sandbox, so it is removed and not finished. */
         error_set(err, ERR_RUNTIME_UNAVAILABLE, "the worker that created it is gone");
         work_undo_create(work, err);
         error_clear(err);
@@ -85,8 +85,8 @@ static int expire_body(struct db *db, void *context, struct error **err)
     return begin_recorded(expire, db, kill, err);
 }
 
-/* A firewall that hangs must not keep the deadlines that follow: for a while they leave the cut to
- * whoever stops the instance. */
+/* Cut the network of an expired sandbox. After a slow firewall call, skip this for a while: the
+ * next deadlines must not wait, and the operation cuts the network later. */
 static void cut_off_quickly(struct work *work)
 {
     static int64_t not_before_ms;
@@ -127,7 +127,7 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
 
 static int removals_rest(struct worker *worker, bool *rest, struct error **err)
 {
-    static int64_t since_ms; /* monotonic; 0: nobody is answered */
+    static int64_t since_ms; /* monotonic; 0: no request waits for an answer */
     int64_t now_ms = clock_monotonic_ms();
     if (operation_answers_wait(worker->db, rest, err) < 0)
         return -1;
@@ -146,7 +146,7 @@ static int take(struct worker *worker, enum operation_class class, struct work *
                                   &work->operation, err);
 }
 
-/* What somebody waits for comes before removals, of which there may be hundreds. */
+/* Take an operation that a request waits for, before removals, which may be hundreds. */
 static int take_next(struct worker *worker, struct work *work, struct error **err)
 {
     static unsigned urgent_in_a_row;
@@ -165,7 +165,8 @@ static int take_next(struct worker *worker, struct work *work, struct error **er
     return rest ? 0 : take(worker, OPERATIONS_ANY, work, err);
 }
 
-/* How it ended what somebody else began: of a removal, everybody saw the end when it began. */
+/* Record the end of an operation that another process started. For a removal the audit log has the
+ * end already. */
 static int record(const struct work *work, struct error **err)
 {
     static const struct audit_action *const actions[] = {
@@ -173,7 +174,7 @@ static int record(const struct work *work, struct error **err)
         [OPERATION_PAUSE] = &audit_SANDBOX_PAUSE,
         [OPERATION_RESUME] = &audit_SANDBOX_RESUME,
         [OPERATION_CHECKPOINT] = &audit_CHECKPOINT_CREATE,
-        [OPERATION_FORK] = NULL, /* is in the record of its request */
+        [OPERATION_FORK] = NULL, /* is in the entry of its request */
         [OPERATION_MOVE] = &audit_SANDBOX_MOVE,
         [OPERATION_DESTROY] = NULL,
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the dispatcher does about instances that belong to nobody, or run when they should not. */
+/* Handle instances that belong to no row, or that run although their sandbox is stopped. */
 #include "dispatcher/sandbox_sweep.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct unexpected {
     bool stopped;
 };
 
-/* With the row locked nobody can begin a move. */
+/* Stop the instance with the row locked, so that no operation can start. */
 static int unexpected_body(struct db *db, void *context, struct error **err)
 {
     struct unexpected *unexpected = context;
@@ -68,9 +68,10 @@ int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runt
     return result;
 }
 
-/* --- instances of nobody --- */
+/* --- orphaned instances --- */
 
-/* One that a move has left behind is of a sandbox that may come back. */
+/* Delete an instance without a row. If a move has left it behind, its sandbox may come back to this
+ * host, so sandbox_remove_stray() checks. */
 static int remove_orphan(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                          const char *instance_name, struct error **err)
 {
@@ -84,7 +85,7 @@ static int remove_orphan(struct worker *worker, uint32_t host_id, struct runtime
     return runtime->ops->destroy(runtime, instance_name, err);
 }
 
-/* An instance on a host against the rows: is anybody still responsible for it? */
+/* Compare an instance on a host with the rows, and delete it if no row uses it. */
 static int sweep_instance(struct worker *worker, uint32_t host_id, struct runtime *runtime,
                           const struct runtime_listing *instance, struct error **err)
 {
@@ -94,13 +95,14 @@ static int sweep_instance(struct worker *worker, uint32_t host_id, struct runtim
     if (!runtime_is_down(instance->status) &&
         sandbox_stop_unexpected(worker, host_id, runtime, instance->name, err) < 0)
         return -1;
-    /* A younger one may belong to a row not seen yet, or to a create that undoes itself. */
+    /* A younger one may belong to a row that this sweep has not read, or to a create that undoes
+     * itself. */
     int64_t grace_ms = 2 * (int64_t)worker->settings->lease_s * 1000;
     if (clock_now_ms() - instance->created_at_ms < grace_ms)
         return 0;
     if (warm_knows(worker->db, instance->name, &known, err) < 0)
         return -1;
-    if (known) /* one that waits must run to be of use */
+    if (known) /* a warm instance must run to be of use */
         return instance->status == RUNTIME_RUNNING ? 0
                                                    : warm_dismiss(worker->db, instance->name, err);
     if (sandbox_row_of_instance(worker->db, host_id, instance->name, id, &state, err) < 0 ||
@@ -110,7 +112,7 @@ static int sweep_instance(struct worker *worker, uint32_t host_id, struct runtim
     return *id || known ? 0 : remove_orphan(worker, host_id, runtime, instance->name, err);
 }
 
-/* --- looking at hosts --- */
+/* --- reading hosts --- */
 
 static void note_running(bool *in_order, const struct runtime_listing *list, size_t count,
                          const char *instance_name)
@@ -120,8 +122,8 @@ static void note_running(bool *in_order, const struct runtime_listing *list, siz
         in_order[found - list] = true;
 }
 
-/* Which instances run as their rows say, nearly all of them: two statements a host, instead of some
- * for each instance. The rows are read after the listing. */
+/* Find the instances that run as their rows say; these are nearly all. It takes two statements for
+ * a host instead of some for each instance. The rows are read after the listing. */
 static int find_in_order(struct worker *worker, uint32_t host_id,
                          const struct runtime_listing *list, size_t count, bool *in_order,
                          struct error **err)

@@ -24,15 +24,15 @@
 #include "base/str.h"
 #include "base/ulid.h"
 
-#define ADDRESSES_MAX 1024  /* bytes of them as text */
-#define FOUND_MS      30000 /* an answer is used that long */
+#define ADDRESSES_MAX 1024  /* bytes of the addresses as text */
+#define FOUND_MS      30000 /* how long an answer is used */
 #define FAILED_MS     2000
-#define UNASKED_MS    15000 /* a lookup that nobody has asked for since is not started */
+#define UNASKED_MS    15000 /* a queued lookup is not started after so long without a caller */
 #define STACK_SIZE    (256 * 1024)
-/* For a server that does not answer; a few seconds in all. */
+/* For a server that does not answer: a few seconds in total. */
 #define RESOLVER_OPTIONS "timeout:2 attempts:2"
 
-/* Of a lookup and its thread; the last that leaves frees it. */
+/* The answer, shared by a lookup and its thread; the last user frees it. */
 struct answer {
     atomic_int users;
     atomic_bool ended;
@@ -96,7 +96,7 @@ static void *run(void *context)
         freeaddrinfo(list);
     atomic_store(&answer->ended, true);
     ssize_t ignored = write(answer->wake_fd, &one, sizeof one);
-    (void)ignored; /* the next look finds it */
+    (void)ignored; /* the next turn finds the answer */
     answer_leave(answer);
     return NULL;
 }
@@ -202,7 +202,8 @@ static unsigned running_of(const struct webhook_names *names, const char *team_i
     return count;
 }
 
-/* The oldest of the team that has the fewest threads, so that all teams get some. */
+/* Return the oldest queued lookup of the team with the fewest threads, so that every team gets
+ * some. */
 static struct lookup *next_queued(const struct webhook_names *names)
 {
     struct lookup *lookup, *next = NULL;

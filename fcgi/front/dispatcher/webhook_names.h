@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The addresses of the hosts that webhooks name. Each name is looked up by a thread, as the
- * resolver of the C library waits for name servers, and a team chooses its name servers. A team
- * has few of these threads, so servers that do not answer delay the webhooks of their team alone.
+ * Look up the addresses of webhooks' hosts. A thread looks up each name: the resolver of the C
+ * library waits for name servers, and the team chooses these. A team has few of these threads, so
+ * servers that do not answer delay only the webhooks of their team.
  */
 #pragma once
 
@@ -11,21 +11,21 @@
 
 struct webhook_names;
 
-/* Aborts when the kernel gives no descriptor. */
+/* Open the lookups. Aborts when the kernel has no descriptor left. */
 struct webhook_names *webhook_names_open(void);
-/* Lookups in progress end later, by themselves. */
+/* Close the lookups. Threads that still run end later by themselves. */
 void webhook_names_close(struct webhook_names *names);
 
-/* A descriptor that becomes readable when a lookup has ended. */
+/* Return a descriptor that becomes readable when a lookup has ended. */
 int webhook_names_fd(const struct webhook_names *names);
 
 enum webhook_name_state { WEBHOOK_NAME_WAITS, WEBHOOK_NAME_FOUND, WEBHOOK_NAME_FAILED };
 
-/* The addresses of a host, for a team: to be called again while it returns WEBHOOK_NAME_WAITS.
- * Never waits. *text: FOUND: the addresses as CURLOPT_RESOLVE takes them; FAILED: why not. It is
- * borrowed until the next call. */
+/* Find the addresses of a host for a team. Never waits; call it again while it returns
+ * WEBHOOK_NAME_WAITS. *text: FOUND: the addresses in the form of CURLOPT_RESOLVE; FAILED: the
+ * reason. It is borrowed until the next call. */
 enum webhook_name_state webhook_names_find(struct webhook_names *names, const char *team_id,
                                            const char *host, const char **text);
 
-/* Start lookups that have room now, collect those that have ended, forget old ones. */
+/* Start queued lookups that have room, collect finished ones, and forget old ones. */
 void webhook_names_turn(struct webhook_names *names);

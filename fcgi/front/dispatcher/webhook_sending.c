@@ -14,9 +14,9 @@
 
 #define CONNECT_WAIT_MS 5000L
 #define ANSWER_WAIT_MS  10000L
-#define ANSWER_MAX      65536 /* bytes that are read of an answer and dropped */
+#define ANSWER_MAX      65536 /* bytes of an answer that are read and dropped */
 
-/* --- where to --- */
+/* --- the address --- */
 
 bool sending_read_address(const struct sockaddr *from, char text[INET6_ADDRSTRLEN],
                           struct policy_address *address)
@@ -36,8 +36,8 @@ bool sending_read_address(const struct sockaddr *from, char text[INET6_ADDRSTRLE
            policy_address_parse(text, address) == 0;
 }
 
-/* The address that is connected to is the one that is looked at, whatever the name resolves to in
- * between. */
+/* Connect only to an address that is allowed. libcurl connects to exactly this address, so a
+ * changed name cannot redirect it. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *target)
 {
     struct sending *sending = context;
@@ -70,7 +70,7 @@ static void add_header(struct sending *sending, const char *name, const char *va
     sending->headers = curl_slist_append(sending->headers, line);
 }
 
-/* As clients of E2B check it. */
+/* Sign in the form that E2B's clients check. */
 static void sign_e2b(struct sending *sending, const struct webhook_secrets *secrets)
 {
     const struct webhook_message *message = &sending->message;
@@ -132,7 +132,7 @@ static bool is_address(const char *host)
     return *host == '[' || inet_pton(AF_INET, host, &v4) == 1;
 }
 
-/* What libcurl cannot read it refuses itself, later. */
+/* Read host and port of the URL. libcurl itself refuses a wrong URL later. */
 static void read_host(struct sending *sending, const char *url)
 {
     CURLU *parts = curl_url();
@@ -162,7 +162,8 @@ int sending_begin(struct sending *sending, const struct webhook_secrets *secrets
     return 0;
 }
 
-/* libcurl would look the name up itself, and wait for its own thread at the end of its time. */
+/* Give libcurl the addresses. Otherwise it would look the name up itself, and wait for its own
+ * thread after the time-out. */
 static void set_addresses(struct sending *sending, const char *addresses)
 {
     autofree char *line = xasprintf("+%s:%s:%s", sending->host, sending->port, addresses);
@@ -195,7 +196,7 @@ CURLcode sending_connect(struct sending *sending, struct webhook_names *names, c
     return deadline_passed(sending->named_by) ? CURLE_OPERATION_TIMEDOUT : CURLE_OK;
 }
 
-/* --- what became of it --- */
+/* --- the result --- */
 
 static void say(struct sending *sending, CURLcode result, long status)
 {
@@ -208,7 +209,7 @@ static void say(struct sending *sending, CURLcode result, long status)
         snprintf(out, size, "the answer is too long");
     else if (result == CURLE_COULDNT_RESOLVE_HOST)
         snprintf(out, size, "the host name has no address");
-    else if (result != CURLE_OK) /* the same for a port that is open, closed or filtered */
+    else if (result != CURLE_OK) /* the same text for an open, closed or filtered port */
         snprintf(out, size,
                  "no HTTP answer came: no connection, no valid certificate, or no "
                  "answer in time");

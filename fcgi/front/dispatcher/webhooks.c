@@ -16,16 +16,16 @@
 #include "webhook/webhook_e2b.h"
 
 #define BATCH        100
-#define EVENTS_AHEAD 16 /* of a webhook, at once */
-#define AGAIN_AHEAD  4  /* of its messages that are sent again */
+#define EVENTS_AHEAD 16 /* of one webhook at once */
+#define AGAIN_AHEAD  4  /* of its retries at once */
 #define TEAM_AHEAD   40 /* of all webhooks of a team */
 #define ALL_AHEAD    2048
-#define SENDING_MS   50 /* between two looks at what is being sent */
+#define SENDING_MS   50 /* between two checks of the transfers */
 #define RELOAD_MS    5000
-#define AGAIN_MS     1000 /* the same while some are to be sent again */
-#define HURRY_MS     200  /* the same when somebody has said that webhooks have changed */
+#define AGAIN_MS     1000 /* the same while retries are waiting */
+#define HURRY_MS     200  /* the same after a notice of changed webhooks */
 #define PURGE_MS     60000
-#define KEEP_MS      30000 /* a cursor that only passed over what nobody wants is written so often */
+#define KEEP_MS      30000 /* between two writes of a cursor that only skipped events */
 #define FAILURE_MS   1000
 
 #define LEASE        "webhooks"
@@ -35,21 +35,22 @@ struct hook {
     struct webhook row;
     struct event_filter filter;
     const char *team_ids[1];
-    uint64_t cursor;                   /* read up to here, and settled */
+    uint64_t cursor;                   /* earlier events are read and settled */
     int64_t keep_at_ms, rest_until_ms; /* monotonic */
 
-    /* Events in hand: sent in order, at most EVENTS_AHEAD at once, never two of one sandbox. */
+    /* The current events: sent in order, at most EVENTS_AHEAD at once, and only one of a sandbox at
+     * a time. */
     struct event *events;
-    bool open[BATCH]; /* which of them are being sent */
+    bool open[BATCH]; /* events that are being sent */
     unsigned count, next, settled;
     uint64_t end;
-    bool delivered, failed, broken; /* broken: it is not known what is settled; read again */
+    bool delivered, failed, broken; /* broken: the settled events are not known; read them again */
 
-    struct webhook_message *messages; /* in hand, to be sent again */
+    struct webhook_message *messages; /* the current retries */
     unsigned message_count, next_message, messages_settled;
 
-    struct webhook_secrets secrets; /* of what is in hand */
-    unsigned waiting;               /* messages of it in the database */
+    struct webhook_secrets secrets; /* for the current events and retries */
+    unsigned waiting;               /* its messages in the database */
     int64_t next_at_ms;
     unsigned sending;
     bool wanted;
@@ -61,12 +62,12 @@ struct delivery {
     struct worker *worker;
     CURLM *multi;
     struct webhook_names *names;
-    TAILQ_HEAD(, sending) resolving; /* sendings that wait for the addresses of their receivers */
+    TAILQ_HEAD(, sending) resolving; /* sendings without an address yet */
     struct hooks hooks;
     struct protected_networks networks;
     unsigned sending;
     uint64_t head;
-    int events, changes;                                           /* notices of them */
+    int events, changes;                                           /* descriptors of notices */
     int64_t reload_at_ms, reloaded_at_ms, look_at_ms, purge_at_ms; /* monotonic */
     bool ours;
 };
@@ -187,7 +188,7 @@ static bool has_room(const struct delivery *delivery, const struct hook *hook)
            ahead_of_team(delivery, hook->row.team_id) < TEAM_AHEAD;
 }
 
-/* Takes the sending over. */
+/* Start a sending. Takes it over. */
 static void begin(struct delivery *delivery, struct hook *hook, struct sending *sending)
 {
     error_auto err = NULL;
@@ -211,7 +212,7 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
     sending_free(sending, delivery->multi);
 }
 
-/* Another event of the same sandbox. */
+/* Return whether another event of the same sandbox is being sent. */
 static bool is_being_sent(const struct hook *hook, const char *sandbox_id)
 {
     for (unsigned i = 0; i < hook->next; i++)
@@ -220,7 +221,7 @@ static bool is_being_sent(const struct hook *hook, const char *sandbox_id)
     return false;
 }
 
-/* NULL: there is none now. */
+/* Return the body of an event, or NULL when it cannot be made now. */
 static char *body_of(struct delivery *delivery, const struct hook *hook, const struct event *event)
 {
     error_auto err = NULL;
@@ -262,7 +263,7 @@ static void send_message(struct delivery *delivery, struct hook *hook,
     begin(delivery, hook, sending);
 }
 
-/* What is in hand, as far as there is room. */
+/* Send current events and retries, as far as there is room. */
 static void send_more(struct delivery *delivery, struct hook *hook)
 {
     while (!hook->broken && hook->next < hook->count && hook->sending < EVENTS_AHEAD &&
@@ -272,9 +273,9 @@ static void send_more(struct delivery *delivery, struct hook *hook)
         send_message(delivery, hook, &hook->messages[hook->next_message++]);
 }
 
-/* --- what has ended --- */
+/* --- finished sendings --- */
 
-/* An event that is delivered needs no row; one that is not gets one. */
+/* Store the result. A delivered event needs no row; a failed one gets a row. */
 static int keep_result(struct delivery *delivery, const struct sending *sending, struct error **err)
 {
     struct db *db = delivery->worker->db;
@@ -298,7 +299,7 @@ static void settle(struct delivery *delivery, struct sending *sending, CURLcode 
     bool delivered = sending->message.state == MESSAGE_DELIVERED;
     hook->delivered |= delivered;
     hook->failed |= !delivered;
-    if (!delivered) /* when it is sent again */
+    if (!delivered) /* for the time of its retry */
         reload_soon(delivery, AGAIN_MS);
     if (keep_result(delivery, sending, &err) < 0) {
         log_warning("cannot store the delivery result of a webhook; it will be delivered again",
@@ -350,16 +351,16 @@ static void advance(struct delivery *delivery)
     int running;
     webhook_names_turn(delivery->names);
     connect_resolved(delivery);
-    webhook_names_turn(delivery->names); /* those that were asked for just now */
+    webhook_names_turn(delivery->names); /* the names that were asked for just now */
     curl_multi_perform(delivery->multi, &running);
     settle_ended(delivery);
 }
 
-/* --- the next in hand --- */
+/* --- the next events and retries --- */
 
 static int finish_batch(struct delivery *delivery, struct hook *hook, struct error **err)
 {
-    if (hook->broken && !hook->sending) { /* from the cursor on again */
+    if (hook->broken && !hook->sending) { /* start again from the cursor */
         drop_events(hook);
         hook->rest_until_ms = clock_monotonic_ms() + FAILURE_MS;
         return 0;
@@ -380,7 +381,7 @@ static int finish_messages(struct delivery *delivery, struct hook *hook, struct 
     if (!done)
         return 0;
     drop_messages(hook);
-    hook->next_at_ms = 0; /* the next look says */
+    hook->next_at_ms = 0; /* the next reload sets it */
     return webhook_advance(delivery->worker->db, hook->row.id, 0, hook->delivered, hook->failed,
                            err);
 }
@@ -432,7 +433,8 @@ static int attend(struct delivery *delivery, struct hook *hook, struct error **e
     return 0;
 }
 
-/* Those that have all that was there before, and want nothing of what is new, need not look. */
+/* Move the cursors of webhooks that have read all earlier events and match none of the new ones.
+ * They need no query of their own. */
 static void pass_over(struct delivery *delivery, const struct event *list, unsigned count,
                       uint64_t before, uint64_t end)
 {
@@ -456,7 +458,7 @@ static int look(struct delivery *delivery, struct error **err)
     uint64_t head, before = delivery->head;
     if (event_head(db, &head, err) < 0)
         return -1;
-    if (!before) /* at the start each reads from its own cursor on */
+    if (!before) /* at the start each webhook reads from its own cursor */
         delivery->head = head;
     if (!before || head <= before)
         return 0;
@@ -475,7 +477,8 @@ static int add_range(void *context, const char *range, struct error **err)
     return protected_close(context, range, err);
 }
 
-/* Services that listen on this machine's public addresses may be meant for its neighbours only. */
+/* Refuse this machine's own addresses: services on its public addresses may be meant only for its
+ * neighbours. */
 static int close_own_addresses(struct protected_networks *networks, struct error **err)
 {
     struct ifaddrs *all = NULL;
@@ -513,7 +516,7 @@ static bool any_waits(const struct delivery *delivery)
     return false;
 }
 
-/* Of all dispatchers one delivers. */
+/* Take the lease: one of all dispatchers delivers. */
 static int take_lease(struct delivery *delivery, struct error **err)
 {
     return named_lease_take(delivery->worker->db, LEASE, delivery->worker->lease_owner,
@@ -562,7 +565,7 @@ static int turn(struct delivery *delivery, struct error **err)
             continue;
         if (error_is_transient(failure))
             return error_move(err, &failure);
-        /* It is deleted, or something is wrong with it alone. */
+        /* The webhook was deleted, or it alone has a fault. */
         hook->rest_until_ms = clock_monotonic_ms() + FAILURE_MS;
         if (failure->code != ERR_NOT_FOUND)
             log_warning("cannot deliver a webhook; trying again", LOG_STR("webhook", hook->row.id),
@@ -572,7 +575,8 @@ static int turn(struct delivery *delivery, struct error **err)
     return 0;
 }
 
-/* Somebody else delivers from now on, or nobody: what is under way is not known to have arrived. */
+/* Drop all webhooks, at the end or after the loss of the lease. Open sendings count as not
+ * delivered. */
 static void drop_all(struct delivery *delivery)
 {
     struct hook *hook;
@@ -582,7 +586,7 @@ static void drop_all(struct delivery *delivery)
 
 static void drain(struct delivery *delivery)
 {
-    while (delivery->sending) { /* each ends in its time */
+    while (delivery->sending) { /* each transfer has a time limit */
         advance(delivery);
         curl_multi_poll(delivery->multi, NULL, 0, SENDING_MS, NULL);
     }
@@ -599,7 +603,7 @@ static bool is_idle(const struct delivery *delivery)
     return true;
 }
 
-/* Until somebody says that there is something, a transfer goes on, or it is time for a look. */
+/* Wait for a notice, for progress of a transfer, or for the next check. */
 static void rest(struct delivery *delivery)
 {
     struct curl_waitfd notices[] = {
