@@ -77,8 +77,7 @@ struct host_monitor {
     bool hears;          /* events arrive, so no end is missed */
     unsigned back_off_ms;
     int64_t listen_at_ms, list_at_ms, measure_at_ms, memory_at_ms; /* monotonic */
-    int64_t said_ms;                                               /* time of the last such
-                                                                    * record */
+    int64_t said_ms;                                               /* of the last record */
 };
 
 static void mark_heard(struct host_monitor *monitor, bool heard)
