@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What their clients say of a build, as steps of /v1. */
+/* Translate the builds of E2B's clients into steps of /v1. */
 #include <string.h>
 
 #include "api/e2b/builds.h"
@@ -9,7 +9,7 @@
 #include "recipe/recipe.h"
 #include "template/template_tag.h"
 
-#define BASE_IMAGE "e2bdev/base" /* what their clients build from when nobody says anything */
+#define BASE_IMAGE "e2bdev/base" /* the base image of E2B's clients without an explicit base */
 
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member tag_item = {
@@ -25,7 +25,7 @@ const struct schema_member e2b_build_schema[] = {
     {.name = NULL}};
 
 static const struct schema_member arg_item = {.type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX};
-/* Their clients send all that they know of a step. */
+/* E2B's clients send all members that they know for a step. */
 static const struct schema_member step_members[] = {
     {.name = "type", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
     {.name = "args", .type = SCHEMA_ARRAY, .max = 512, .item = &arg_item},
@@ -69,7 +69,7 @@ static void read_envs(const json_t *args, json_t *step)
     json_object_set_new(step, "expand", json_true());
 }
 
-/* How many arguments a type has, at least and at most; 0 at most: pairs. */
+/* The least and the most arguments of each type; most 0: pairs of arguments. */
 static const struct step_kind {
     const char *theirs, *ours;
     size_t least, most;
@@ -156,7 +156,7 @@ int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
     return 0;
 }
 
-/* Where the refusal of a step names a member of ours. */
+/* Rename the members of /v1 in the refusal of a step. */
 void e2b_build_rename(struct error *error)
 {
     char *member = error->field ? strrchr(error->field, '/') : NULL;

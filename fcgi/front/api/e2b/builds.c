@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Builds of templates. With them a build is asked for, then its files are sent, then its steps are
- * said; with us that is a version whose recipe waits. Their buildID is the id of the version as a
- * UUID.
+ * Builds of templates. E2B's clients request a build, send its files, and then send its steps. In
+ * /v1 this is a version whose recipe waits. The buildID is the id of the version as a UUID.
  */
 #include "api/e2b/builds.h"
 
@@ -23,7 +22,7 @@
 #define LOGS_MOST   100000
 #define BUILDS_MOST 100
 
-/* --- asking for one --- */
+/* --- requesting a build --- */
 
 struct name {
     char team[SLUG_MAX + 1], slug[SLUG_MAX + 1];
@@ -39,7 +38,7 @@ static int refuse_name(struct error **err)
                            SLUG_MAX);
 }
 
-/* [team/]name[:tag]; the tag is one of those that the build gets. */
+/* Read [team/]name[:tag]. The tag is one of the new build's tags. */
 static int read_name(const struct api *api, const json_t *body, struct name *name,
                      struct error **err)
 {
@@ -155,7 +154,8 @@ static int request_build(struct api *api, const json_t *body, const struct name 
     return template_request_build(api->worker.db, &wanted, version, err);
 }
 
-/* A build without a tag gets `default`, where that has been assigned; else it follows by itself. */
+/* Add the tag `default` to a build without tags, if the template has that tag. Otherwise `default`
+ * follows the newest version by itself. */
 static int add_default(struct api *api, struct name *name, struct error **err)
 {
     template_view_auto view = {0};
@@ -194,9 +194,9 @@ int e2b_builds_create(void *context, struct http_request *request, struct http_r
     return result;
 }
 
-/* --- its files --- */
+/* --- files --- */
 
-/* Of a template that the key may change. */
+/* Find a template that the key may change. */
 static int find_own(struct api *api, const char *name, struct error **err)
 {
     template_view_auto view = {0};
@@ -240,7 +240,7 @@ int e2b_template_files_link(void *context, struct http_request *request,
                               json_pack("{s:b, s:s}", "present", (int)present, "url", url));
 }
 
-/* Before the query is read: who may not ask has none. The token has no escapes. */
+/* The authorization calls this before the query is parsed. The token has no escapes. */
 char *e2b_template_files_token(const struct http_request *request)
 {
     const char *query = http_parameter(request, "QUERY_STRING");
@@ -255,7 +255,7 @@ int e2b_template_files_put(void *context, struct http_request *request,
     struct api *api = context;
     struct recipe_file file;
     const char *id = request->captures[0];
-    /* A key by itself names no archive. */
+    /* An ordinary key gives no access to an archive. */
     if (!str_equal(api->principal.volume_id, id) || !id_is_valid("rcf_", id) ||
         recipe_file_get(api->worker.db, id, &file, err) < 0 ||
         !principal_writes(&api->principal, file.team_id)) {
@@ -273,7 +273,7 @@ int e2b_template_files_put(void *context, struct http_request *request,
 
 /* --- one build --- */
 
-/* What the path names, as the team of the key sees it. */
+/* Find the build that the path names, for the team of the key. */
 static int find_build(struct api *api, const struct http_request *request,
                       struct template_version *version, struct error **err)
 {
@@ -293,7 +293,8 @@ static int find_build(struct api *api, const struct http_request *request,
     return error_set(err, ERR_NOT_FOUND, "There is no such build of this template.");
 }
 
-/* What can never be built is not waited for. */
+/* Check the steps of a build. A version whose base is not served can never be built, so it fails at
+ * once. */
 static int order_build(struct api *api, const json_t *body, const struct template_version *version,
                        struct template_order *order, json_t **recipe, struct error **err)
 {
@@ -342,9 +343,9 @@ int e2b_builds_start(void *context, struct http_request *request, struct http_re
     return result;
 }
 
-/* --- how it goes --- */
+/* --- progress --- */
 
-/* A line is its time and its text. */
+/* Turn a line of the log into JSON: its time, then its text. */
 static json_t *line_to_json(const char *line, size_t length)
 {
     const char *blank = memchr(line, ' ', length);
@@ -379,7 +380,7 @@ static int read_number(const struct http_request *request, const char *name, uin
                            (unsigned long long)least, LOGS_MOST);
 }
 
-/* Of two levels only. */
+/* Read the level. The log has two levels only. */
 static int read_level(const struct http_request *request, bool *errors_alone, struct error **err)
 {
     const char *level = http_query(request, "level");
@@ -402,7 +403,8 @@ static json_t *page_of(const json_t *entries, size_t from, size_t most, bool err
     return page;
 }
 
-/* Ready is what is ready for everybody: with its tags. */
+/* Return E2B's status. A version by steps is ready when its recipe is done: then it has its tags,
+ * and others can use it. */
 static const char *status_of(const struct template_version *version,
                              const struct recipe_status *status, bool by_steps)
 {
@@ -466,7 +468,7 @@ static int64_t time_of(const json_t *entry)
     return text && clock_parse_iso8601(text, &at_ms) == 0 ? at_ms : 0;
 }
 
-/* From a time on, or back from it. */
+/* Select the entries from a time on, or backward from it. */
 static json_t *turn(const json_t *entries, bool backward, int64_t cursor_ms)
 {
     json_t *turned = json_array();
@@ -503,7 +505,7 @@ int e2b_builds_logs(void *context, struct http_request *request, struct http_res
         response, 200, json_pack("{s:o}", "logs", page_of(turned, 0, (size_t)limit, errors_alone)));
 }
 
-/* --- a template with its builds --- */
+/* --- a template and its builds --- */
 
 static json_t *build_to_json(const struct template_version *version)
 {

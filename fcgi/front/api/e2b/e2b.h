@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control plane as clients of E2B know it: their paths, names and answers over the same
- * concepts as /v1, in the same workers. What such a client sends is turned into what /v1 takes
- * (input.c), what comes back into what it expects (view.c, error.c); no decision is made here.
+ * The control plane for clients of E2B: E2B's paths, names and answers over the same concepts as
+ * /v1, in the same workers. input.c translates requests into those of /v1. view.c and error.c
+ * translate the answers back. No decision is made here.
  *
- * Their `sandboxID` is our route token, which their hosts, <port>-<sandboxID>.<domain>, need too.
- * The names follow the API description that E2B publishes (spec/openapi.yml of its repository).
+ * E2B's `sandboxID` is sandlot's route token, because hosts of the form <port>-<sandboxID>.<domain>
+ * need it. The names follow the API description that E2B publishes (spec/openapi.yml of its
+ * repository).
  */
 #pragma once
 
@@ -15,117 +16,119 @@
 #include "http/router.h"
 #include "template/template_use.h"
 
-/* Its paths and how they are served; context: struct api. */
+/* Return the router for E2B's paths; context: struct api. */
 struct router e2b_router(struct api *api);
 
 /* Serve one request; context: that router. */
 void e2b_serve(void *context, struct http_request *request, struct http_response *response);
 
-/* --- input.c: from their bodies and queries to those of /v1 --- */
+/* --- input.c: from E2B's bodies and queries to those of /v1 --- */
 
 extern const struct schema_member e2b_create_schema[];
 extern const struct schema_member e2b_network_schema[];
 
-/* Make the body of POST /v1/sandboxes from that of a create; a new reference. timeout_s: the
- * default of the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for what this deployment has
- * not. */
+/* Make the body of POST /v1/sandboxes from the body of a create; a new reference. timeout_s: the
+ * default of the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for features that this
+ * deployment does not have. */
 int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, json_t **out,
                     struct error **err);
 
-/* The body of PUT /v1/sandboxes/:id/network; a new reference. Errors as above. */
+/* Make the body of PUT /v1/sandboxes/:id/network; a new reference. Errors: as above. */
 int e2b_network_body(const json_t *body, json_t **out, struct error **err);
 
 /* --- names.c --- */
 
-/* Change capitals to small letters: names and tags have none. */
+/* Change capitals to small letters: names and tags have no capitals. */
 void e2b_lower(char *text);
 
-/* How /v1 names the template that they name; owned by the caller. A name alone gets the tag
- * `default`. */
+/* Return the reference of /v1 for an E2B template name; the caller frees it. A name without a tag
+ * gets the tag `default`. */
 char *e2b_template_reference(const char *name);
 
-/* The same, where `base` is the deployment's default template unless the team has a ready template
- * of that name. */
+/* Find the reference for a name, too. `base` is the deployment's default template unless the team
+ * has a ready template with that name. */
 int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err);
 
-/* Change the name of a template to that of /v1: in small letters, `base` as above, though a
+/* Change a template's name to that of /v1: in small letters. `base` is replaced as above, but a
  * template of the team that is not ready counts too. */
 int e2b_read_template_name(struct api *api, char **name, struct error **err);
 
-/* template_view_find() of such a name. */
+/* Call template_view_find() with such a name. */
 int e2b_template_find(struct api *api, const char *name, struct template_view *view, unsigned *at,
                       struct error **err);
 
-/* Change the tags of a body to small letters and check them. field: of the errors. Errors:
+/* Change the tags of a body to small letters and check them. field: the field in errors. Errors:
  * ERR_INVALID_REQUEST. */
 int e2b_read_tags(json_t *tags, const char *field, struct error **err);
 
 /* --- lists.c --- */
 
-/* Answer with a page of a list as they know it: the parameters limit, nextToken, state, metadata
- * and sandboxID, a bare array, the header X-Next-Token. Errors: those of page_list();
- * ERR_NOT_SERVED for filters that this deployment has not. */
+/* Answer with a page of a list in E2B's form: the parameters limit, nextToken, state, metadata and
+ * sandboxID, a bare array, the header X-Next-Token. Errors: those of page_list(); ERR_NOT_SERVED
+ * for filters that this deployment does not have. */
 int e2b_list(struct api *api, const struct page_kind *kind, struct http_request *request,
              struct http_response *response, struct error **err);
 
-/* Translate their parameters of a list into those of /v1. api is used for sandboxID alone. Errors:
+/* Translate E2B's parameters of a list into those of /v1. api is used only for sandboxID. Errors:
  * ERR_INVALID_REQUEST, and those of the database for sandboxID. */
 int e2b_list_query(struct api *api, struct http_request *request, struct error **err);
 
-/* Append to the query; takes name and value. Errors: ERR_INVALID_REQUEST. */
+/* Append a parameter to the query; takes name and value over. Errors: ERR_INVALID_REQUEST. */
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err);
 
-/* A query parameter in seconds since 1970; *at_ms stays what it is without it. */
+/* Read a query parameter in seconds since 1970. Without the parameter *at_ms does not change. */
 int e2b_read_second(const struct http_request *request, const char *name, int64_t *at_ms,
                     struct error **err);
 
 /* --- templates.c --- */
 
-/* A template as a list of them has it. */
+/* A template in a list. */
 struct e2b_template {
     char id[ID_SIZE];
-    struct template_version version; /* the newest that is ready, or else the newest */
+    struct template_version version; /* the newest ready version, or else the newest version */
     unsigned builds;
     struct template_use use;
-    uint32_t disk_gb; /* of the sandboxes that the team makes of it */
-    bool is_hidden;   /* its slug alone means another one */
+    uint32_t disk_gb; /* of the sandboxes that the team makes from it */
+    bool is_hidden;   /* its slug alone names another template */
 };
 
 /* --- snapshots.c --- */
 
-/* Delete the snapshots of an id, of a name, or of a name with a tag. *found: there were some. */
+/* Delete the snapshots with an id, a name, or a name with a tag. *found: at least one was
+ * deleted. */
 int e2b_snapshots_delete(struct api *api, const char *name, bool *found, struct error **err);
 
-/* Append the tags of a snapshot of the id or the name; none when there is no such snapshot. */
+/* Append the tags of the snapshots with an id or a name. Without such a snapshot it appends
+ * nothing. */
 int e2b_snapshots_tags(struct api *api, const char *name, json_t *tags, struct error **err);
 
-/* --- view.c: from our records to their answers; new references --- */
+/* --- view.c: from records to E2B's answers; new references --- */
 
-/* What a create, a connect and a resume answer, with the tokens of the sandbox. */
+/* Return the answer of a create, a connect and a resume, with the tokens of the sandbox. */
 int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                         struct error **err);
-/* What a list shows of one. */
+/* Return a sandbox as a row of a list. */
 json_t *e2b_listed_to_json(const struct sandbox *sandbox);
-/* What a GET of one shows; the token for keys that may write only. */
+/* Return the answer of a GET. Only keys that may write get the token. */
 int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **json,
                        struct error **err);
 json_t *e2b_template_to_json(const struct e2b_template *template);
-/* When the newest sandbox was made of it, or null. */
+/* Return the time when the team last made a sandbox from the template, or null. */
 json_t *e2b_last_use_to_json(const struct template_use *use);
-/* The buildID of a version: its id as a UUID, since their packages for Python and Go accept nothing
- * else. */
+/* Return the buildID of a version: its id as a UUID, because E2B's packages for Python and Go
+ * accept no other form. */
 json_t *e2b_build_id(const char *version_id);
-/* One tag of a template or a snapshot; id: of the version or the checkpoint. */
+/* Return one tag of a template or a snapshot. id: of the version or the checkpoint. */
 json_t *e2b_tag_to_json(const char *tag, const char *id, int64_t at_ms);
-/* "waiting", "building", "ready" or "error" of a version that no steps are left of. */
+/* Return "waiting", "building", "ready" or "error", for a version without unfinished steps. */
 const char *e2b_build_status(enum template_state state);
 
 /* --- error.c --- */
 
-/* The status that they look for. */
+/* Return the HTTP status that E2B's clients expect for an error. */
 int e2b_status_of(const struct error *error);
 
-/* Turn an error in the form of /v1 into theirs, with the status that their clients look for. */
+/* Turn an error in the form of /v1 into E2B's form, with the status that E2B's clients expect. */
 void e2b_answer_error(struct http_response *response);
 
 /* --- handlers --- */
@@ -155,6 +158,6 @@ route_handler e2b_webhooks_update, e2b_webhooks_delete;
 extern const struct schema_member e2b_webhook_schema[], e2b_webhook_update_schema[];
 extern const struct schema_member e2b_build_schema[], e2b_build_start_schema[];
 
-/* Where links to template files go: the token that a query carries, or NULL; the caller wipes and
- * frees it. */
+/* Return the token of a link for template files, which its query carries, or NULL. The caller wipes
+ * and frees it. */
 char *e2b_template_files_token(const struct http_request *request);

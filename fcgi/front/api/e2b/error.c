@@ -8,9 +8,9 @@
 
 #define RETRY_AFTER_S 2
 
-/* Where the status of /v1 would mislead: these clients know no 422, take 429 for a limit of the
- * team, 503 for "later", 404 for what a request names, and a pause's 409 for one that is paused
- * already. */
+/* Errors whose status of /v1 E2B's clients would misunderstand. They do not know 422. They expect
+ * 429 for a limit of the team, 503 for "retry later" and 404 for a missing object. A pause answers
+ * 409 only for a sandbox that is already paused. */
 static const struct {
     const char *error;
     int status;
@@ -24,7 +24,7 @@ static const struct {
     {"build_quota_exceeded", 429},
 };
 
-/* The codes that they have names for. */
+/* Return E2B's code for an error, or the code of /v1. */
 static const char *code_of(const char *error)
 {
     static const struct {
@@ -48,7 +48,7 @@ static int status_of(const char *error, int status)
     return status;
 }
 
-/* Members of /v1 whose name differs from theirs. */
+/* Members of /v1 that have another name in E2B's API. */
 static const struct {
     const char *ours, *theirs;
 } members[] = {
@@ -61,7 +61,7 @@ static const struct {
     {"/template", "/templateID"},
 };
 
-/* The pointer to a member, or what stands in it, in their names; owned by the caller. */
+/* Return the pointer to a member, or to a value in it, with E2B's names. The caller frees it. */
 static char *field_of(const char *field)
 {
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
@@ -77,7 +77,7 @@ int e2b_status_of(const struct error *error)
     return status_of(error_api_code(error->code), error_http_status(error->code));
 }
 
-/* /v1 sends the header with its own status, which may be another one. */
+/* /v1 adds the header for its own status, which may differ. */
 static void add_retry_after(struct http_response *response)
 {
     if ((response->status == 429 || response->status == 503) &&

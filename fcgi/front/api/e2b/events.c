@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of sandboxes, and webhooks for them: those of /v1 in the form that their clients know. */
+/* Events of sandboxes and their webhooks, translated from /v1 into E2B's form. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define LIMIT_DEFAULT 10
 #define LIMIT_MAX     100
 
-/* --- what a body says --- */
+/* --- bodies --- */
 
 static int check_url(const json_t *value, const char *pointer, struct error **err)
 {
@@ -125,13 +125,13 @@ static json_t *webhook_to_json(const struct webhook *webhook)
                      webhook->url, "events", types_of(webhook));
 }
 
-/* Who delivers looks at them now. */
+/* Notify the process that delivers webhooks. */
 static void tell(const struct api *api)
 {
     notify_send(api->settings->api_socket, NOTIFY_WEBHOOKS);
 }
 
-/* Those of /v1 sign in another way. */
+/* Check that a webhook has E2B's form: webhooks of /v1 sign differently. */
 static int check_form(const struct api *api, struct error **err)
 {
     return api->access.webhook.form == WEBHOOK_E2B
@@ -224,7 +224,7 @@ static int read_number(const struct http_request *request, const char *name, uin
                            name, (unsigned long long)least, (unsigned long long)most);
 }
 
-/* One that is gone too. */
+/* Find a sandbox by route token or id, including deleted ones. */
 static int find_sandbox(struct api *api, const char *given, char id[ID_SIZE], struct error **err)
 {
     char route[ROUTE_TOKEN_LENGTH + 1];
@@ -241,7 +241,7 @@ static int find_sandbox(struct api *api, const char *given, char id[ID_SIZE], st
     return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
 }
 
-/* A list between commas. */
+/* Read the comma-separated list of types. */
 static int read_wanted(const struct http_request *request, struct event_filter *filter,
                        struct error **err)
 {

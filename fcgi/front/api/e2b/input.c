@@ -60,7 +60,7 @@ const struct schema_member e2b_create_schema[] = {
     {.name = "iam", .type = SCHEMA_ANY, .nullable = true},
     {.name = NULL}};
 
-/* --- what is not there --- */
+/* --- members that are not served --- */
 
 static bool is_given(const json_t *object, const char *member)
 {
@@ -97,7 +97,7 @@ static bool is_covered(const json_t *allowed, const char *text)
     size_t index;
     json_t *value;
     if (policy_entry_parse(text, &deny, &ignored) < 0)
-        return false; /* refused where the policy is read */
+        return false; /* refused later, when the policy is read */
     json_array_foreach ((json_t *)(uintptr_t)allowed, index, value) {
         struct policy_entry allow = {0};
         error_auto bad = NULL;
@@ -109,7 +109,8 @@ static bool is_covered(const json_t *allowed, const char *text)
     return found;
 }
 
-/* To them a star alone is every name, and so every address. */
+/* Translate the allowed destinations. In E2B's API a star alone is every name, and therefore every
+ * address. */
 static json_t *allowed(const json_t *policy)
 {
     json_t *list = json_array();
@@ -126,7 +127,8 @@ static json_t *allowed(const json_t *policy)
     return list;
 }
 
-/* With them an allowed network wins over every denied one inside it, with us the more specific. */
+/* Translate the denied destinations. In E2B's API an allowed network wins over all denied networks
+ * inside it; in /v1 the more specific one wins. */
 static json_t *denied(const json_t *policy)
 {
     json_auto_t *open = allowed(policy);
@@ -180,8 +182,8 @@ static int add_template(struct api *api, const char *name, json_t *out, struct e
     return 0;
 }
 
-/* What is paused without its memory is not woken by requests, with them; and a pause never leaves
- * the memory behind by itself. */
+/* Translate the lifecycle. In E2B's API a request does not wake a sandbox that was paused without
+ * its memory. A pause never drops the memory by itself. */
 static int add_lifecycle(const json_t *body, json_t *out, struct error **err)
 {
     bool pause = json_is_true(json_object_get(body, "autoPause"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists: their parameters become those of /v1, and a page of /v1 becomes theirs. */
+/* Lists: translate the parameters into those of /v1, and a page of /v1 into E2B's form. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int bad_metadata(struct error **err)
                            "percent-encoded once more.");
 }
 
-/* Decoded twice: as part of a form, and for itself. */
+/* Decode a text twice: as part of the query, and by itself. */
 static int decode_twice(const char *text, char **out)
 {
     autofree char *once = NULL;
@@ -92,7 +92,7 @@ static int rename_parameter(struct http_parameter *parameter, const char *name)
     return 0;
 }
 
-/* Theirs includes the time itself, that of /v1 does not. */
+/* Move a start time back by 1 ms: E2B's start includes the time itself, that of /v1 does not. */
 static int start_at(struct http_parameter *parameter)
 {
     char before[CLOCK_ISO8601_SIZE];
@@ -140,7 +140,7 @@ int e2b_list_query(struct api *api, struct http_request *request, struct error *
     return 0;
 }
 
-/* A bare array, and the header X-Next-Token. */
+/* Answer with a bare array, and the header X-Next-Token. */
 static void answer_page(struct http_response *response, const char *member)
 {
     const char *next = json_string_value(json_object_get(response->json, "next_token"));

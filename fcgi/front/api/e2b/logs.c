@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Logs as lines, each with a level: what came through standard error is an error. */
+/* Logs as lines with levels. A line from standard error has the level error. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,20 +11,20 @@
 
 #define SEARCH_MAX   256
 #define READ_MOST_MS 5000 /* for all pages of a log */
-/* Lines of one entry that an answer holds. The entry that an agent sends is of 256 KiB at most, so
- * a real one has more lines only when they are all but empty. */
+/* The most lines of one entry in an answer. An agent's entry has at most 256 KiB, so only an entry
+ * of nearly empty lines has more. */
 #define ENTRY_LINES_MAX 10000
 
-/* Levels in their order. */
+/* Levels in ascending order. */
 static const char *const levels[] = {"debug", "info", "warn", "error"};
 #define LEVEL_INFO  1
 #define LEVEL_ERROR 3
 
 struct lines {
-    struct logs_query query; /* of /v1 */
+    struct logs_query query; /* in the form of /v1 */
     unsigned limit;
     unsigned least_level;
-    const char *search; /* NULL: all */
+    const char *search; /* NULL: all lines */
     json_t *entries;
 };
 
@@ -41,7 +41,7 @@ static json_t *line_to_json(const struct log_entry *entry, unsigned level, const
                      json_sprintf("%lld", (long long)entry->pid));
 }
 
-/* The lines of an entry, in the order of time. */
+/* Split an entry into lines, oldest first. */
 static json_t *split(const struct lines *lines, const struct log_entry *entry)
 {
     json_t *list = json_array();
@@ -60,7 +60,8 @@ static void reverse_into(json_t *list, const json_t *lines)
         json_array_append(list, json_array_get(lines, i - 1));
 }
 
-/* All lines of an entry, or none: their clients go on by time. Returns 1 when it fits no more. */
+/* Add all lines of an entry or no line, because clients continue from a time. Returns 1 when the
+ * entry does not fit. */
 static int add_entry(struct lines *lines, const struct log_entry *entry)
 {
     json_auto_t *found = split(lines, entry);
@@ -87,8 +88,8 @@ static int add_entries(struct lines *lines, const json_t *logs, struct error **e
     return json_array_size(logs) == 0;
 }
 
-/* Page by page. The owner of a sandbox may have put any program in the agent's place, so all pages
- * have one deadline. What comes after it must not look like the end of the log. */
+/* Read pages until the answer is full. The owner of a sandbox may have replaced the agent, so all
+ * pages share one deadline. A timeout is an error: it must not look like the end of the log. */
 static int read_lines(struct api *api, struct lines *lines, struct error **err)
 {
     lines->query.limit = LOGS_LIMIT_MAX;
@@ -128,9 +129,9 @@ static int read_limit(const struct http_request *request, struct lines *lines, s
     return 0;
 }
 
-/* --- the call of old clients --- */
+/* --- the first version of the call --- */
 
-/* With it a line is a text of JSON. */
+/* Make the lines of this version: each line is a JSON text. */
 static json_t *lines_to_json(const json_t *entries)
 {
     json_t *list = json_array();
@@ -164,7 +165,7 @@ int e2b_logs_list(void *context, struct http_request *request, struct http_respo
         json_pack("{s:o, s:O}", "logs", lines_to_json(entries), "logEntries", entries));
 }
 
-/* --- its successor --- */
+/* --- the second version --- */
 
 static int read_level(const struct http_request *request, unsigned *level, struct error **err)
 {

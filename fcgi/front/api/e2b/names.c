@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of templates and tags: theirs are read without regard to capitals, and `base` is always
- * there. */
+/* Names of templates and tags. E2B's names ignore case, and `base` always exists. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "base/str.h"
 #include "template/template_tag.h"
 
-#define BASE "base" /* the template of their clients, when the caller names none */
+#define BASE "base" /* the template of E2B's clients without an explicit one */
 
 void e2b_lower(char *text)
 {
@@ -18,7 +17,7 @@ void e2b_lower(char *text)
         *text = (char)tolower((unsigned char)*text);
 }
 
-/* Ids have no tags. */
+/* Ids get no tag. */
 char *e2b_template_reference(const char *name)
 {
     bool is_id =
@@ -29,7 +28,7 @@ char *e2b_template_reference(const char *name)
     return reference;
 }
 
-/* Whether the team has a template `base` of its own. */
+/* Check whether the team has its own template `base`. */
 static int has_base(struct api *api, bool ready_alone, bool *has, struct error **err)
 {
     const struct team *team = api->access.team;

@@ -51,7 +51,7 @@ static const struct route_query make_query[] = {{.name = "path"},  {.name = "uid
                                                 {.name = "force"}, {.name = NULL}};
 static const struct route_query max_query[] = {
     {.name = "start"}, {.name = "end"}, {.name = "metric"}, {.name = NULL}};
-/* Octets alone: of any JSON it is said so. */
+/* For octets only: a JSON body is refused. */
 static const struct schema_member no_schema[] = {{.name = NULL}};
 #define ATTRIBUTE(name_, max_)                                         \
     {                                                                  \
@@ -65,7 +65,7 @@ static const struct schema_member volume_schema[] = {
     {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = VOLUME_NAME_MAX},
     {.name = NULL}};
 
-/* The plan's bound is checked with the sandbox. */
+/* The plan's limit is checked with the sandbox. */
 #define TIMEOUT(name_, least)                                                   \
     {                                                                           \
         .name = name_, .type = SCHEMA_INTEGER, .min = (least), .max = 31536000, \
@@ -99,8 +99,8 @@ static const struct route routes[] = {
 #undef ENDPOINT
 };
 
-/* The id of what the path names. Old clients send <sandboxID>-<clientID>. What is not found, and
- * what is no route token, stays as it is and is refused when it is looked up. */
+/* Replace the sandboxID in the path by the sandbox's id. Old clients send <sandboxID>-<clientID>.
+ * An unknown or invalid route token stays, and the later lookup refuses it. */
 static int find_sandbox(struct api *api, struct http_request *request, struct error **err)
 {
     char *given = request->captures[0];
@@ -129,7 +129,7 @@ static int authorize(void *context, const struct route *route, struct http_reque
                          route->operation);
     if (route->subject != SUBJECT_SANDBOX)
         return 0;
-    /* The share is that of the sandbox's team, which is known by its id. */
+    /* The share is that of the sandbox's team, and only the id shows the team. */
     return find_sandbox(api, request, err) < 0 ? -1 : api_take_share(api, request, false, err);
 }
 
@@ -138,7 +138,7 @@ struct router e2b_router(struct api *api)
     return (struct router){
         .routes = routes,
         .count = ARRAY_SIZE(routes),
-        /* New versions of their packages send members that this service does not know yet. */
+        /* New versions of E2B's packages may send members that this service does not know. */
         .ignore_unknown = true,
         .authorize = authorize,
         .invoke = api_invoke,

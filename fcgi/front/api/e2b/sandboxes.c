@@ -14,7 +14,7 @@
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_network.h"
 
-/* What their service does where a request names no time-out. */
+/* The time-outs of E2B's service for a request without one. */
 #define TIMEOUT_OLD_S 15
 #define TIMEOUT_S     300
 
@@ -129,7 +129,7 @@ int e2b_sandboxes_connect(void *context, struct http_request *request,
     return http_response_json(response, was_running ? 200 : 201, json);
 }
 
-/* The call of old clients, for a paused one only. */
+/* The resume call of old clients: it accepts only a paused sandbox. */
 int e2b_sandboxes_resume(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
@@ -139,7 +139,7 @@ int e2b_sandboxes_resume(void *context, struct http_request *request,
     return e2b_sandboxes_connect(api, request, response, err);
 }
 
-/* One of a fork, as their clients read it. */
+/* Return one result of a fork in E2B's form. */
 static int forked_to_json(struct api *api, const struct sandbox_forked *fork, json_t **json,
                           struct error **err)
 {
@@ -156,7 +156,7 @@ static int forked_to_json(struct api *api, const struct sandbox_forked *fork, js
     return 0;
 }
 
-/* As many beside the original can never be. */
+/* Refuse a number of forks that can never run next to the original. */
 static int check_fork_count(struct api *api, const json_t *body, struct error **err)
 {
     struct plan plan;
@@ -211,7 +211,7 @@ static int require_running(const struct sandbox *sandbox, struct error **err)
     return error_set(err, ERR_NOT_FOUND, "The sandbox is not running.");
 }
 
-/* 0 ends it as its deadline would. */
+/* End the sandbox as its deadline would: a time-out of 0. */
 static int end_now(struct api *api, const struct sandbox *sandbox, struct error **err)
 {
     sandbox_auto paused = {0};
@@ -238,7 +238,7 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
     return done(response);
 }
 
-/* As a connect of one that runs: to a later end only. */
+/* Extend the deadline. Like a connect to a running sandbox, it never shortens it. */
 int e2b_sandboxes_refresh(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {
@@ -287,8 +287,8 @@ static json_t *point_to_json(const struct sandbox *sandbox, const struct sample_
                      (json_int_t)sandbox->resources.disk_gb << 30);
 }
 
-/* Times within which the last sample of a sandbox that runs lies; what is older says nothing of it
- * now. */
+/* The age limit of a running sandbox's last sample, in intervals. An older sample does not show its
+ * present state. */
 #define SAMPLES_WITHIN 3
 #define METRICS_OF_MAX 100 /* sandboxes at once */
 
@@ -300,7 +300,7 @@ static int load(struct db *db, const char *route, struct sandbox *sandbox, struc
     return sandbox_id_of_route(db, route, id, err) < 0 ? -1 : sandbox_get(db, id, sandbox, err);
 }
 
-/* The last sample of one that runs and that the key reaches; others are left out. */
+/* Add the last sample of a running sandbox that the key reaches. Other sandboxes are left out. */
 static int add_last(struct api *api, const char *route, json_t *all, struct error **err)
 {
     const struct worker *worker = &api->worker;

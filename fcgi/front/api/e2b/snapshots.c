@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Snapshots: to their clients a kind of template, with a name and tags; here checkpoints. A
- * snapshot without a name is known by its id. One with a name is known as team/name:tag, means the
- * last checkpoint of that name and tag, and is one row of the list.
+ * Snapshots: for E2B's clients a kind of template with a name and tags, here checkpoints. A
+ * snapshot without a name is known by its id. A snapshot with a name is known as team/name:tag.
+ * This means the last checkpoint with that name and tag, and a list shows it once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 /* --- names --- */
 
-/* The name of a checkpoint that [team/]name[:tag] means; owned by the caller. NULL: none can have
- * it. */
+/* Return the checkpoint name for [team/]name[:tag]; the caller frees it. NULL: no checkpoint can
+ * have it. */
 static char *stored_name(const struct team *team, const char *given)
 {
     size_t prefix = strlen(team->slug);
@@ -52,9 +52,10 @@ static json_t *snapshot_to_json(const struct checkpoint *checkpoint)
     return json_pack("{s:s, s:[s]}", "snapshotID", name, "names", name);
 }
 
-/* --- making --- */
+/* --- create --- */
 
-/* With them a snapshot has the memory. One that can have none is of the disk. */
+/* Take a checkpoint with memory, as E2B does. If the sandbox cannot have one, take it of the disk
+ * only. */
 static int snapshot(struct api *api, struct checkpoint_create *wanted,
                     struct checkpoint *checkpoint, struct error **err)
 {
@@ -94,7 +95,7 @@ int e2b_snapshots_create(void *context, struct http_request *request,
     return http_response_json(response, 201, snapshot_to_json(&checkpoint));
 }
 
-/* --- listing --- */
+/* --- list --- */
 
 PAGE_ROW(struct checkpoint);
 
@@ -138,8 +139,8 @@ int e2b_snapshots_list(void *context, struct http_request *request, struct http_
 
 /* --- as templates --- */
 
-/* The checkpoints of a name with all of its tags, or the one of an id; the caller frees. None is no
- * error. */
+/* Find the checkpoints of a name with all its tags, or the checkpoint of an id. The caller frees
+ * the list. An empty list is no error. */
 static int find_all(struct api *api, const char *given, struct checkpoint **list, unsigned *count,
                     struct error **err)
 {
@@ -161,7 +162,8 @@ static int find_all(struct api *api, const char *given, struct checkpoint **list
     return checkpoint_list_tags(api->worker.db, team->id, name, list, count, err);
 }
 
-/* Whether the one that is named has the tag of the checkpoint: one without a tag has all. */
+/* Return whether a given name includes this checkpoint's tag. A name without a tag includes all
+ * tags. */
 static bool is_meant(const char *given, const struct checkpoint *checkpoint)
 {
     const char *colon = strchr(given, ':');

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tags of templates: with them every template has the tag `default`. */
+/* Tags of templates. In E2B's API every template has the tag `default`. */
 #include <stdlib.h>
 
 #include "api/e2b/e2b.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-/* As long as nobody assigned it, `default` is the newest version that is ready. */
+/* Add `default` for the newest ready version, unless the team has assigned the tag. */
 static void add_default(const struct template_view *view, unsigned at, json_t *list)
 {
     for (unsigned i = 0; i < view->tag_count; i++)
@@ -22,7 +22,7 @@ static void add_default(const struct template_view *view, unsigned at, json_t *l
     }
 }
 
-/* Where no template has the name. */
+/* List the tags of snapshots when no template has the name. */
 static int list_snapshots(struct api *api, const char *name, struct http_response *response,
                           struct error **err)
 {
@@ -56,7 +56,7 @@ int e2b_tags_list(void *context, struct http_request *request, struct http_respo
     return http_response_json(response, 200, json_incref(list));
 }
 
-/* The tags of a body, whose bound the schema has checked; borrowed from it. */
+/* The tags of a body, borrowed from it. The schema has checked their number. */
 struct names {
     const char *list[TEMPLATE_TAGS_MAX];
     unsigned count;
@@ -93,8 +93,8 @@ int e2b_tags_assign(void *context, struct http_request *request, struct http_res
         response, 201, json_pack("{s:o, s:O}", "buildID", e2b_build_id(version->id), "tags", tags));
 }
 
-/* A template always has its `default`: removing one that is not assigned is an error of the
- * request. */
+/* Turn "not found" for the unassigned tag `default` into an invalid request: a template always has
+ * this tag. */
 static int refuse_default(const struct names *names, struct error **err)
 {
     bool is_default = names->count == 1 && str_equal(names->list[0], TEMPLATE_TAG_DEFAULT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many sandboxes of a team ran at once, and how often one began to: from what a bill is made
- * of, so it is exact. */
+/* How many sandboxes of a team ran at once, and how many started per second. The numbers are exact,
+ * because they come from the records for billing. */
 #include <stdlib.h>
 
 #include "account/usage_part.h"
@@ -20,21 +20,20 @@ struct span {
     size_t count;
 };
 
-/* Of a part of the span, at its end. */
+/* Values at the end of a part of the span. */
 struct point {
     int64_t at_ms;
     unsigned running;
     double started_a_second;
 };
 
-/* The one that a request means when it names none. */
+/* Return whether a request without a team means this one. */
 static bool is_default(const struct principal *principal, const struct team *team)
 {
     return principal->team_count == 1 || str_equal(team->id, principal->personal_team_id);
 }
 
-/* A key is shown when it is made and never again. */
-/* That a worker answers is all that it says. */
+/* Answer that this worker runs; nothing else is checked. */
 int e2b_health_show(void *context, struct http_request *request, struct http_response *response,
                     struct error **err)
 {
@@ -46,6 +45,7 @@ int e2b_health_show(void *context, struct http_request *request, struct http_res
     return 0;
 }
 
+/* apiKey is empty: a key is shown only when it is created. */
 int e2b_teams_list(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {
@@ -125,7 +125,7 @@ static struct point point_at(const struct span *span, int64_t at_ms)
     return point;
 }
 
-/* The next part; false after the last one, which ends where the span does. */
+/* Move to the next part. Returns false after the last part, which ends with the span. */
 static bool next_point(const struct span *span, struct point *point)
 {
     if (point->at_ms == span->to_ms)
@@ -162,8 +162,8 @@ static int earlier(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* The most run at the beginning of a run; those that went on then are all that had begun, less
- * those that had ended. */
+/* Find the time with the most running sandboxes. It is the start of a run. The running ones are all
+ * that have started, less those that have ended. */
 static struct point most_running(const struct span *span)
 {
     struct point most = {.at_ms = span->from_ms};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Templates; snapshots, which are templates to their clients too, are in snapshots.c. */
+/* Templates. Snapshots, which are templates for E2B's clients too, are in snapshots.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ static bool is_same(const struct template_version *a, const struct template_vers
     return !strcmp(a->template_id, b->template_id);
 }
 
-/* Of a slug the own template comes behind the deployment's, whose id sorts before all others. */
+/* Return whether the slug alone names another template. For one slug the team's own template comes
+ * after the deployment's, whose id sorts before all others. */
 static bool is_hidden(const struct template_version *versions, unsigned count, unsigned at)
 {
     for (unsigned i = at + 1; i < count && str_equal(versions[i].slug, versions[at].slug); i++)
@@ -41,7 +42,7 @@ static struct e2b_template read_template(const struct template_version *versions
     return template;
 }
 
-/* The templates that a team sees, by slug; the caller frees. */
+/* Read the templates that a team sees, sorted by slug; the caller frees the list. */
 static int read_templates(struct db *db, const struct team *team, struct e2b_template **list,
                           unsigned *count, struct error **err)
 {
@@ -90,7 +91,7 @@ int e2b_templates_list(void *context, struct http_request *request, struct http_
     return http_response_json(response, 200, list);
 }
 
-/* --- page by page, newest first --- */
+/* --- pages, newest first --- */
 
 PAGE_ROW(struct e2b_template);
 
@@ -99,7 +100,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(((const struct e2b_template *)b)->id, ((const struct e2b_template *)a)->id);
 }
 
-/* Of the one team that the list is of. */
+/* List the templates of the one team of the list. */
 static int list_page(struct db *db, const struct page_query *query, void **rows, unsigned *count,
                      struct error **err)
 {
@@ -179,8 +180,8 @@ int e2b_templates_update(void *context, struct http_request *request,
         json_pack("{s:[o]}", "names", json_sprintf("%s/%s", found->team_slug, found->slug)));
 }
 
-/* Whether the team has a template of the name. A snapshot may have the same one, which means the
- * template then, as it does in a create. */
+/* Check whether the team has a template with the name. If a snapshot has the same name, the name
+ * means the template, as in a create. */
 static int is_own_template(struct api *api, const char *name, bool *is_own, struct error **err)
 {
     template_view_auto view = {0};
@@ -193,7 +194,7 @@ static int is_own_template(struct api *api, const char *name, bool *is_own, stru
     return 0;
 }
 
-/* All builds of a template go, whatever tag the name has. */
+/* Delete all builds of a template; a tag in the name is ignored. */
 static int delete_template(struct api *api, struct http_request *request,
                            struct http_response *response, struct error **err)
 {

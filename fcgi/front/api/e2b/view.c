@@ -7,9 +7,10 @@
 #include "base/str.h"
 #include "session/session.h"
 
-/* The version of their agent whose protocol ours speaks; clients choose by it what they may use. */
+/* The version of E2B's agent whose protocol sandlot's agent supports. Clients use it to choose
+ * their features. */
 #define PROTOCOL_VERSION "0.6.13"
-#define CLIENT_ID        "sandlot" /* a part of old ids that means nothing any more */
+#define CLIENT_ID        "sandlot" /* a part of old ids that has no meaning any more */
 #define MIB_PER_GIB      1024
 
 static json_t *stored(const char *text)
@@ -23,7 +24,7 @@ static const char *state_of(const struct sandbox *sandbox)
     return sandbox_state_is_live(sandbox->state) ? "running" : "paused";
 }
 
-/* Of one that is paused: when it was. */
+/* Return the deadline, or for a paused sandbox the time of its pause. */
 static json_t *end_of(const struct sandbox *sandbox)
 {
     int64_t end_ms = sandbox->deadline_at_ms ? sandbox->deadline_at_ms : sandbox->stopped_at_ms;

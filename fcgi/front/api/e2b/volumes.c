@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Volumes and their files: the calls of /v1, whose answers take the form that their clients know.
- */
+/* Volumes and their files: the calls of /v1, with their answers in E2B's form. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@
 #include "volume/volume.h"
 
 #define PAGE_MAX      200
-#define LIST_CALLS    16 /* of 1000 entries each */
+#define LIST_CALLS    16 /* pages of 1000 entries each */
 #define MODE_MAX      07777
 #define DIRECTORY_MAX (LIST_CALLS * 1000)
 
@@ -23,7 +22,8 @@ static json_t *listed_to_json(const struct volume *volume)
     return json_pack("{s:s, s:s}", "volumeID", volume->id, "name", volume->name);
 }
 
-/* The token for who may write, with a key: the key is what it ends with. */
+/* Return a volume, with a token if the request used a key that may write. The token ends with the
+ * key. */
 static int volume_to_json(struct api *api, const struct volume *volume, json_t **json,
                           struct error **err)
 {
@@ -82,7 +82,7 @@ static int append_page(struct db *db, const char *team_id, char before[ID_SIZE],
     return result;
 }
 
-/* Their list has no pages; the plan bounds how many there are. */
+/* List all volumes without pages; the plan limits their number. */
 int e2b_volumes_list(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
@@ -97,7 +97,7 @@ int e2b_volumes_list(void *context, struct http_request *request, struct http_re
     return http_response_json(response, 200, json_incref(list));
 }
 
-/* --- their files --- */
+/* --- files of volumes --- */
 
 static const char *type_of(const char *type)
 {
@@ -124,7 +124,7 @@ static json_t *stat_to_json(const char *path, const json_t *entry)
     return json;
 }
 
-/* What a call of /v1 has answered, as they know it. */
+/* Translate the answer of a /v1 call. */
 static int answer_stat(const struct http_request *request, struct http_response *response,
                        int result)
 {
@@ -136,7 +136,7 @@ static int answer_stat(const struct http_request *request, struct http_response 
     return 0;
 }
 
-/* Theirs is a number, ours octal digits. mode: "" when there is none. */
+/* Read the mode: a number in E2B's API, octal digits in /v1. mode: "" without the parameter. */
 static int read_mode(const struct http_request *request, char mode[8], struct error **err)
 {
     const char *text = http_query(request, "mode");
@@ -163,7 +163,7 @@ static void replace_value(struct http_request *request, const char *name, const 
     }
 }
 
-/* What /v1 takes: the attributes, and the path of the query. */
+/* Make the body for /v1: the attributes, and the path from the query. */
 static int set_body(struct http_request *request, json_t *attributes, struct error **err)
 {
     const char *path;
@@ -225,7 +225,7 @@ int e2b_volume_paths_show(void *context, struct http_request *request,
     return answer_stat(request, response, volume_paths_show(context, request, response, err));
 }
 
-/* With what is in it. */
+/* Delete a path with all of its content. */
 int e2b_volume_paths_delete(void *context, struct http_request *request,
                             struct http_response *response, struct error **err)
 {
@@ -245,7 +245,7 @@ static void append_entries(const char *path, const json_t *entries, json_t *list
     }
 }
 
-/* Their list has no pages; ours has some when it is of one level. */
+/* List a directory without pages. The call of /v1 has pages for one level. */
 int e2b_volume_directories_list(void *context, struct http_request *request,
                                 struct http_response *response, struct error **err)
 {
