@@ -14,7 +14,8 @@
 #include "base/str.h"
 #include "endpoint/endpoint.h"
 
-/* Two headers carry a key; the usual one counts. A cookie counts where there is none. */
+/* Authenticate a request. A key may be in two headers, and Authorization has precedence. A cookie
+ * counts only without a key. */
 static int authenticate(struct api *api, const struct http_request *request, struct error **err)
 {
     const char *authorization = http_header(request, "Authorization");
@@ -28,7 +29,7 @@ static int authenticate(struct api *api, const struct http_request *request, str
                                                               key, &api->principal, err);
 }
 
-/* What the key or the session itself is not for, whatever the request is about. */
+/* Refuse calls that the key or session may not make with any object. */
 static int check_scope(const struct api *api, const struct route *route,
                        const struct http_request *request, struct error **err)
 {
@@ -45,7 +46,7 @@ static int check_scope(const struct api *api, const struct route *route,
     return 0;
 }
 
-/* The principal is known. */
+/* Check the scope of a known principal and take its share of the pool. */
 static int admit(struct api *api, const struct route *route, struct http_request *request,
                  struct error **err)
 {
@@ -59,7 +60,7 @@ static int admit(struct api *api, const struct route *route, struct http_request
     return -1;
 }
 
-/* Anew, and whatever the cache says. */
+/* Authenticate again, without a presumed principal. */
 static int authorize(struct api *api, const struct route *route, struct http_request *request,
                      struct error **err)
 {
@@ -69,8 +70,8 @@ static int authorize(struct api *api, const struct route *route, struct http_req
     return authenticate(api, request, err) < 0 ? -1 : admit(api, route, request, err);
 }
 
-/* A statement that reads the sandbox tells the access revision too. Nothing that the request
- * carries can be refused before. */
+/* Return whether the statement that reads the sandbox can confirm the principal: it reads the
+ * access revision too. The request must have nothing that would be refused before. */
 static bool is_confirmed_by_subject(const struct api *api, const struct route *route,
                                     const struct http_request *request)
 {
@@ -81,7 +82,8 @@ static bool is_confirmed_by_subject(const struct api *api, const struct route *r
            check_scope(api, route, request, &out_of_scope) == 0;
 }
 
-/* What was done with a presumed principal was to look for its team's share. */
+/* Confirm a presumed principal, or authenticate again. So far the principal has only been used to
+ * take its team's share. */
 static int confirm(struct api *api, const struct route *route, struct http_request *request,
                    uint64_t revision, struct error **err)
 {
@@ -100,7 +102,7 @@ static int look_ahead(struct api *api, const struct route *route,
                              : access_revision_get(api->worker.db, revision, err);
 }
 
-/* Who waits for a share of the pool costs the database nothing. */
+/* Take the share of the pool first: a request that waits for a share must not use the database. */
 static int authorize_presumed(struct api *api, const struct route *route,
                               struct http_request *request, struct error **err)
 {
@@ -154,7 +156,7 @@ static int no_checkpoint(struct error **err)
     return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
 }
 
-/* What a viewer may not is refused here for every route about something of a team. */
+/* Refuse a viewer's write, for every route with an object of a team. */
 static int check_role(struct api *api, const struct route *route, const char *team_id,
                       struct error **err)
 {
@@ -169,8 +171,8 @@ static int no_webhook(struct error **err)
     return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
 }
 
-/* One that was shown before, and is what it was. Whether it is so, and nobody's access has changed.
- */
+/* Return whether a kept answer for the sandbox is still valid and the access revision is unchanged.
+ * It is then set as the subject. */
 static bool is_shown_still(struct api *api, const char *id, struct error **err)
 {
     uint64_t version, revision;
@@ -189,7 +191,7 @@ static bool is_shown_still(struct api *api, const char *id, struct error **err)
     return true;
 }
 
-/* With the access revision, which confirms who asks. */
+/* Load the sandbox together with the access revision, which confirms the principal. */
 static int load_sandbox_presumed(struct api *api, const struct route *route,
                                  struct http_request *request, struct error **err)
 {
@@ -247,7 +249,7 @@ static int load_webhook(struct api *api, const char *id, struct error **err)
     return principal_reaches(&api->principal, webhook->team_id) ? 0 : no_webhook(err);
 }
 
-/* From the body where the route has one, else from the query. */
+/* Find the team: from the body when the route has one, otherwise from the query. */
 static int find_team(struct api *api, const struct route *route, const struct http_request *request,
                      struct error **err)
 {
@@ -260,7 +262,7 @@ static int find_team(struct api *api, const struct route *route, const struct ht
                           err);
 }
 
-/* What each may do with members, their handlers know. */
+/* Find the team of members. The handlers check the rights of each role. */
 static int find_members(struct api *api, const char *slug, struct error **err)
 {
     error_auto out_of_reach = NULL;
@@ -354,7 +356,7 @@ int access_check_shown(const struct api *api, const struct route *route, struct 
     }
 }
 
-/* --- what an earlier attempt with the same Idempotency-Key made --- */
+/* --- objects that an earlier attempt with the same Idempotency-Key has made --- */
 
 static int unsettled(struct error **err)
 {
@@ -380,7 +382,7 @@ static int load_made_checkpoint(struct api *api, const char *id, struct error **
         return -1;
     if (checkpoint->state == CHECKPOINT_CREATING)
         return unsettled(err);
-    /* A retry finds what of it there is. */
+    /* A retry of a fork returns the sandboxes that exist. */
     api->access.made = checkpoint->state == CHECKPOINT_READY || checkpoint->for_fork;
     return 0;
 }
@@ -393,7 +395,7 @@ static int load_made_version(struct api *api, const char *id, struct error **err
     return 0;
 }
 
-/* One that is being made can be finished. */
+/* A volume in the state "creating" counts: the retry finishes it. */
 static int load_made_volume(struct api *api, const char *id, struct error **err)
 {
     struct volume *volume = &api->access.volume;

@@ -9,14 +9,14 @@
 #include "base/str.h"
 #include "endpoint/endpoint.h"
 
-/* NULL: the route changes nothing. */
+/* Return the action of a route; NULL: the route changes nothing. */
 static const struct audit_action *action_of(const struct route *route)
 {
     const struct audit_action *action = audit_action_of_operation(route->operation);
     return action == &audit_unnamed && str_equal(route->method, "GET") ? NULL : action;
 }
 
-/* Whose log it goes into; "": nobody's, operators alone see it. */
+/* Return the team whose log gets the entry. "": no team's log; only operators see it. */
 static const char *team_of(const struct api *api, const struct route *route)
 {
     const struct access *access = &api->access;
@@ -34,7 +34,7 @@ static const char *team_of(const struct api *api, const struct route *route)
     }
 }
 
-/* What the path names; what is made says its own name later. */
+/* Name the object of the path. A new object gets its name later. */
 static void name_resource(struct audit *audit, const struct route *route,
                           const struct http_request *request)
 {
@@ -69,7 +69,7 @@ static void open_act(struct api *api, const struct route *route, const struct ht
     const struct principal *principal = &api->principal;
     *audit = (struct audit){
         .action = action_of(route),
-        .only_changes = route->scope == ROUTE_PUBLIC, /* a way back with an error is an answer */
+        .only_changes = route->scope == ROUTE_PUBLIC, /* an error redirect is an answer */
     };
     if (!audit->action)
         return;
@@ -98,7 +98,7 @@ int act_do(struct api *api, const struct route *route, struct http_request *requ
     return result == 0 ? 0 : error_move(err, &failure);
 }
 
-/* Of the refused acts of an actor one a minute has a row, which also says how many had none. */
+/* Note the number of unwritten refusals. An actor's refused acts have one row a minute. */
 static void name_refused(struct audit *audit, uint64_t unwritten)
 {
     if (!unwritten)

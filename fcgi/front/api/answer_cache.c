@@ -9,11 +9,11 @@
 #include "base/str.h"
 #include "http/pool.h"
 
-/* What a worker keeps at most. One that is larger is written anew each time. */
+/* The cache of one worker. A larger answer is not kept. */
 #define PLACES   1024
 #define TEXT_MAX 8192
-/* Programs of the version before write rows, too, while a deployment is upgraded, and change no
- * version. */
+/* Kept answers are valid for this time only: during an upgrade, programs of the previous version
+ * change rows without changing their version. */
 #define HOLDS_MS 5000
 
 static struct shown places[PLACES];

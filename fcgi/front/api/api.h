@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What every handler of the API works with. Handlers are thin: they turn a checked request into a
- * call of a concept and its result into JSON. */
+/* The state of an API worker, and all handlers. Handlers are thin: they turn a checked request into
+ * a call of a concept and its result into JSON. */
 #pragma once
 
 #include "account/api_key.h"
@@ -17,50 +17,51 @@
 #include "volume/volume.h"
 #include "webhook/webhook.h"
 
-/* What the request in hand is about, loaded before its handler runs: what the route's subject says,
- * and with an Idempotency-Key what an earlier attempt made. */
+/* The object of the current request, loaded before its handler runs: by the route's subject, and
+ * with an Idempotency-Key also the object that an earlier attempt made. */
 struct access {
     const struct team *team; /* borrowed from the principal; NULL: every team of the key */
     struct sandbox sandbox;
-    const struct shown *shown; /* of sandbox there are id, team and state, and this; else NULL */
+    const struct shown *shown; /* a kept answer, or NULL; with it sandbox has only id, team_id and
+                                * state */
     struct volume volume;
     struct checkpoint checkpoint;
     struct webhook webhook;
     struct template_version version;
-    bool made; /* an earlier attempt did: what this request is to make is there already */
+    bool made; /* an earlier attempt has made the object of this request */
 };
 
-/* What the look_ahead of a route has read. */
+/* The rows that the look_ahead of a route has read. */
 struct ahead {
     enum { AHEAD_NOTHING, AHEAD_KEY, AHEAD_QUOTA, AHEAD_LIST } what;
     char team_id[ID_SIZE];
     int64_t last_used_at_ms; /* AHEAD_KEY */
     struct quota_amount usage;
     struct runtime_resources size;
-    struct sandbox_listed *listed; /* AHEAD_LIST: the newest, as many as were asked for; owned */
+    struct sandbox_listed *listed; /* AHEAD_LIST: the newest rows, limit at most; owned */
     unsigned count, limit;
 };
 
 struct api {
     const struct settings *settings;
     struct worker worker;
-    struct oidc_provider *oidc;            /* NULL: there is none */
-    struct pool *pool;                     /* whose worker this is */
-    struct principal_cache *keys;          /* met lately */
-    struct principal principal;            /* of the request in hand; empty on public routes */
-    struct login login;                    /* likewise, of one who has signed in */
-    struct access access;                  /* likewise */
-    struct audit audit;                    /* likewise, of an act; see act.h */
-    struct ahead ahead;                    /* likewise */
-    const struct idempotency *idempotency; /* its claimed Idempotency-Key, or NULL */
-    const char *hand_on_to; /* where in nginx the request in hand goes on if something has to be
-                             * copied first; NULL: this worker waits for that */
-    bool has_share;         /* the request in hand has entered the pool */
-    bool is_presumed;       /* its principal is the cache's, not confirmed yet */
-    char etag_lease[NAMED_LEASE_SIZE]; /* held for a change with If-Match (etag.h); "": none */
+    struct oidc_provider *oidc;            /* NULL: no provider is configured */
+    struct pool *pool;                     /* the worker pool of this process */
+    struct principal_cache *keys;          /* keys that this worker has seen lately */
+    struct principal principal;            /* of the current request; empty on public routes */
+    struct login login;                    /* of the current request, if it came with a sign-in */
+    struct access access;                  /* of the current request */
+    struct audit audit;                    /* of the current request; see act.h */
+    struct ahead ahead;                    /* of the current request */
+    const struct idempotency *idempotency; /* the claimed Idempotency-Key, or NULL */
+    const char *hand_on_to; /* the location in nginx that serves the request if a copy must be made
+                             * first; NULL: this worker waits for the copy */
+    bool has_share;         /* the current request has entered the pool */
+    bool is_presumed;       /* the principal comes from the cache and is not confirmed */
+    char etag_lease[NAMED_LEASE_SIZE]; /* held for a change with If-Match (etag.h); "": no lease */
 };
 
-/* A row of a table of endpoints (endpoint/) as a route. */
+/* Make a route from a row of a table of endpoints (endpoint/). */
 #define ENDPOINT_ROUTE(method_, pattern_, pool_, subject_, operation_, ...) \
     {.method = method_,                                                     \
      .pattern = pattern_,                                                   \
@@ -69,58 +70,60 @@ struct api {
      .operation = operation_,                                               \
      __VA_ARGS__},
 
-/* All routes of the interface. */
+/* All routes of /v1. */
 extern const struct route api_routes[];
 extern const size_t api_route_count;
 
-/* The way of a request through them: its access, its Idempotency-Key, its handler. */
+/* Return the router for these routes. It settles access and Idempotency-Key before each handler. */
 struct router api_router(struct api *api);
 
-/* Forget who asked last: that request may wait for room, with nothing of it settled. */
+/* Reset the state for a new request. The previous request may still wait for room; nothing is
+ * settled for it. */
 void api_begin(struct api *api);
 
-/* Serve one request; context: that router. */
+/* Serve one request; context: the router. */
 void api_serve(void *context, struct http_request *request, struct http_response *response);
 
-/* Work for the team that the request is about, or fail: ERR_SHARE_USED_UP. Nothing is changed, and
- * no body read, before. body_is_read: when false, a request whose body says the team is left for
- * the second call. */
+/* Enter the pool for the team of the request. Call it before anything is changed and before the
+ * body is read. body_is_read: false leaves a request whose body names the team to the second call.
+ * Errors: ERR_SHARE_USED_UP; the request then waits for room. */
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err);
 
-/* Before a password is hashed, which takes memory and time: only half of the pool's workers do that
- * at once, for everybody together; the others' requests wait without a worker. Nothing is changed
- * before. Errors: ERR_SHARE_USED_UP. */
+/* Enter the pool before a password is hashed, because this takes memory and time. All clients
+ * together may use half of the pool's workers; other requests wait without a worker. Call it before
+ * anything is changed. Errors: ERR_SHARE_USED_UP. */
 int api_take_password_share(struct api *api, struct http_request *request, struct error **err);
 
-/* The same before the identity provider is asked, which may take its time. */
+/* Enter the pool before the identity provider is asked, in the same way: its answer may take
+ * long. */
 int api_take_oidc_share(struct api *api, struct http_request *request, struct error **err);
 
 void ahead_deinit(struct ahead *ahead);
 
-/* Make what a body of POST /v1/sandboxes asks for, which has passed its schema, for the team of the
- * request. Errors: those of sandbox_input_read(), network_input_read() and sandbox_create(). */
+/* Create a sandbox from a body of POST /v1/sandboxes that has passed its schema, for the team of
+ * the request. Errors: those of sandbox_input_read(), network_input_read() and sandbox_create(). */
 int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *sandbox,
                           struct error **err);
 
-#define LIFETIME_SANDBOX "sandbox" /* of a session: as long as the sandbox */
+#define LIFETIME_SANDBOX "sandbox" /* lifetime of a session: until the sandbox ends */
 #define PURPOSE_PREVIEWS "previews"
 
-/* A fresh session for a sandbox, as JSON (a new reference). The members lifetime, purpose and port
- * of the wish say which one, as a request or an answer of POST …/sessions has them. Without them,
- * and with NULL, it lasts session_ttl_s and opens everything. */
+/* Issue a session for a sandbox, as JSON (a new reference). wish has the members lifetime, purpose
+ * and port of a request or answer of POST …/sessions. Without them, or with NULL, the session lasts
+ * session_ttl_s and opens everything. */
 int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t *wish,
                     json_t **json, struct error **err);
 
-/* In the transaction that makes what the request asks for: note its id with the record of the act
- * and with the claimed Idempotency-Key. For the claim members of the lifecycle's requests; context:
- * the struct api. */
+/* Attach the id of the new object to the audit entry and to the claimed Idempotency-Key. Call it in
+ * the transaction that makes the object. For the claim members of the lifecycle's requests;
+ * context: struct api. */
 int api_claim(struct db *db, const char *id, void *context, struct error **err);
 
-/* In the transaction that ends it: the record that it is done. */
+/* Record that the act is done, in the transaction that finishes it. */
 int api_made(struct db *db, void *context, struct error **err);
 
-/* Handlers, a file a resource. */
+/* The handlers; each resource has a file. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;
 route_handler sandboxes_pause, sandboxes_resume;
 route_handler sandboxes_update;
@@ -155,7 +158,7 @@ route_handler volumes_create, volumes_list, volumes_show, volumes_delete;
 route_handler sandboxes_fork;
 route_handler checkpoints_create, checkpoints_list, checkpoints_show, checkpoints_delete;
 route_handler volume_files_get, volume_files_put;
-route_handler volume_files_pass; /* a file as octets, whatever is accepted */
+route_handler volume_files_pass; /* a file as octets, for every value of Accept */
 route_handler volume_directories_list, volume_directories_put;
 route_handler volume_paths_show, volume_paths_delete, volume_paths_move, volume_paths_update;
 route_handler templates_list, templates_show, template_versions_list;

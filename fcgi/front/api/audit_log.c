@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was done to the things of a team: all of it for its owners, and what was done to one thing
- * for whoever may see that thing. */
+/* The audit log of a team: owners see all entries; other members see the entries of an object that
+ * they may see. */
 #include <stdlib.h>
 
 #include "api/api.h"

@@ -10,7 +10,8 @@
 #include "base/str.h"
 
 #define COOKIE "__Host-sandlot_session"
-/* No script reads it, no other site's page sends it, and it goes to the console's host alone. */
+/* No script can read it, no other site's page can send it, and it goes only to the console's
+ * host. */
 #define ATTRIBUTES "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 static bool is_at_console(const struct http_request *request)
@@ -25,8 +26,8 @@ int console_check_host(const struct http_request *request, struct error **err)
     return error_set(err, ERR_NOT_FOUND, "People sign in at the console's own address.");
 }
 
-/* A page of another origin cannot send the first of these headers without being allowed to, and
- * browsers set the others themselves. */
+/* A page of another origin cannot send the first header without permission. Browsers set the others
+ * themselves. */
 int console_check_origin(const struct api *api, const struct http_request *request,
                          struct error **err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bytes that a body of JSON brings along, in its member content_b64. */
+/* The bytes of a JSON body's member content_b64. */
 #pragma once
 
 #include "http/http.h"
@@ -9,8 +9,10 @@ struct content {
     size_t size, at;
 };
 
-/* Errors: ERR_INVALID_REQUEST at /content_b64. */
+/* Decode the member. The caller frees content->data, also after an error. Errors:
+ * ERR_INVALID_REQUEST at /content_b64. */
 int content_decode(const struct http_request *request, struct content *content, struct error **err);
 
-/* The next bytes of a struct content, as those of a body are read; 0: there are no more. */
+/* Read the next bytes of a struct content (context), as from a request body. Returns 0 at the
+ * end. */
 long content_read(void *context, char *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lets one in who is signed in already: the password, and the second factor. */
+/* The credentials of a signed-in user: the password and the second factor. */
 #include "api/console.h"
 #include "base/mem.h"
 
@@ -33,7 +33,7 @@ int password_put(void *context, struct http_request *request, struct http_respon
     return 0;
 }
 
-/* What an authenticator application reads from a picture of it. */
+/* Return the secret and its URL, which an authenticator application reads from a QR code. */
 static json_t *totp_to_json(const struct login *login, const char *secret)
 {
     autowipe char *url =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs are let in as a user who confirms a code in the console (RFC 8628, with JSON bodies). */
+/* Programs sign in as a user who confirms a code in the console (RFC 8628, with JSON bodies). */
 #include "api/console.h"
 #include "api/key_view.h"
 #include "api/sandbox_output.h"
@@ -56,7 +56,7 @@ int device_authorize(void *context, struct http_request *request, struct http_re
     return http_response_json(response, 200, body);
 }
 
-/* The act was the user's; who asked has shown the secret alone. */
+/* Record the new key as an act of the user: the program has only shown the secret. */
 static void record_key(struct api *api, const struct http_request *request,
                        const struct api_key *key, const char *user_id)
 {

@@ -49,8 +49,8 @@ static const struct route *shown_by(const struct route *route)
     return NULL;
 }
 
-/* A list of ETags, or a star for any. nginx turns the ETag of a compressed answer into a weak one.
- */
+/* Return whether a list contains the ETag or a star, which matches any. nginx makes the ETag of a
+ * compressed answer a weak one. */
 static bool matches(const char *list, const char *etag)
 {
     while (*list) {
@@ -83,7 +83,7 @@ static int check(struct api *api, const struct route *shows, struct http_request
                            etag);
 }
 
-/* The lease is of the team, so that no team waits for changes of another one. */
+/* Take a lease of the team, so that no team waits for changes of another team. */
 static int hold(struct api *api, const struct route *route, const char *path, struct error **err)
 {
     const char *team_id = access_team_id(&api->access, route);

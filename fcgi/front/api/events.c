@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What has happened to a team's things, as a list to go on from. A request that is to wait is
- * checked here and then handed to sandlot-events, through nginx: no worker waits. */
+/* The events of a team, as a list with a cursor. This worker checks a request that must wait for
+ * events, and nginx passes it to sandlot-events. So no worker waits. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,10 @@
 
 struct asked {
     struct event_filter filter;
-    const char **team_ids; /* owned; the filter's */
+    const char **team_ids; /* owned, for the filter */
     uint64_t after, wait_s;
     unsigned limit;
-    bool from_start; /* neither an id nor a time was given */
+    bool from_start; /* the request has neither an id nor a time */
     bool stream;
 };
 
@@ -58,7 +58,7 @@ static int read_filter(const struct http_request *request, struct event_filter *
     return read_kinds(request, filter, err);
 }
 
-/* A client that lost its stream says how far it came in a header of its own. */
+/* Read the cursor. A client that lost its stream sends its last event in a header. */
 static int read_after(const struct http_request *request, struct asked *asked, struct error **err)
 {
     const char *header = http_header(request, "Last-Event-ID");
@@ -103,7 +103,7 @@ static int read_request(const struct api *api, const struct http_request *reques
     return 0;
 }
 
-/* nginx asks sandlot-events this in the client's place; see events/server.h. */
+/* Make nginx send the query to sandlot-events instead; see events/server.h. */
 static int hand_over(const struct api *api, const struct http_request *request,
                      const struct asked *asked, struct http_response *response, struct error **err)
 {

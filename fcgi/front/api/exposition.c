@@ -13,7 +13,7 @@ bool exposition_is_asked(const struct http_request *request)
     return str_equal(http_parameter(request, "SANDLOT_METRICS"), "1");
 }
 
-/* Gauges come whole or not at all. */
+/* Append all gauges, or no gauge after an error; then the state of the database. */
 static void append_gauges(struct db *db, struct buffer *out)
 {
     buffer_auto gauges = BUFFER_INIT(EXPOSITION_MAX);

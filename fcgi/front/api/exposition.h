@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GET /metrics, for Prometheus and what understands it. It is no part of the interface: nginx asks
- * for it on a port of this machine alone (sandlot.conf.in), and says so with a parameter that no
- * client can send. */
+/* GET /metrics, in the format of Prometheus. It is not part of the API. nginx serves it only on a
+ * local port (sandlot.conf.in) and marks it with a parameter that clients cannot send. */
 #pragma once
 
 #include "api/api.h"
 
-/* Whether this request is for the numbers. */
+/* Return whether a request is for the metrics. */
 bool exposition_is_asked(const struct http_request *request);
 
-/* Answer with them. What the database does not tell is left out, the counters are always there. */
+/* Answer with the metrics. When the database is away, they have no gauges of the database. */
 void exposition_serve(struct api *api, struct http_request *request,
                       struct http_response *response);

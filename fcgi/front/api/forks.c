@@ -4,7 +4,7 @@
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 
-/* The original stays what the act is about. */
+/* Attach the fork to the Idempotency-Key only: the audit entry names the original sandbox. */
 static int claim(struct db *db, const char *id, void *context, struct error **err)
 {
     struct api *api = context;
@@ -30,7 +30,7 @@ static int make(struct api *api, const json_t *body, struct forks *forks, struct
     return sandbox_fork(&api->worker, original->id, &request, forks->list, err);
 }
 
-/* Where there is none, the first refusal is that of the request. */
+/* Fail with the first refusal when no sandbox was made. */
 static int check_any(struct forks *forks, struct error **err)
 {
     for (unsigned i = 0; i < forks->count; i++)

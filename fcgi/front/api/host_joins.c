@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine that becomes a host shows its token, again and again until it is one. */
+/* A machine that joins as a host sends its token again and again until it has joined. */
 #include <stdio.h>
 
 #include "api/api.h"
@@ -35,7 +35,7 @@ static const char *text_of(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-/* Nobody has signed in: who shows the token acts for the operator who made it. */
+/* Record the join for the operator who made the token, because the machine has not signed in. */
 static void record(struct api *api, const struct http_request *request, const struct join *join)
 {
     error_auto err = NULL;

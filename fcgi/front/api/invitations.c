@@ -58,7 +58,7 @@ int team_invitations_create(void *context, struct http_request *request,
         return -1;
     if (invitation_make(api->worker.db, api->access.team->id, name, members_read_role(request),
                         api->principal.user_id, &invitation, err) < 0)
-        /* An unknown user is a wrong value of the body; the path is right. */
+        /* An unknown user is a wrong value in the body; the path exists. */
         return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_INVALID_REQUEST) : -1;
     return http_response_json(response, 201, invitation_to_json(&invitation));
 }
@@ -74,7 +74,7 @@ int team_invitations_delete(void *context, struct http_request *request,
     return 0;
 }
 
-/* A key that names its teams cannot take its user into another one. */
+/* Refuse a key for some teams: it must not take its user into another team. */
 static int check_whole(const struct api *api, struct error **err)
 {
     if (api->principal.all_teams)
@@ -96,7 +96,7 @@ int invitations_list(void *context, struct http_request *request, struct http_re
     return answer_list(response, invitations, count);
 }
 
-/* The answer is recorded in the log of the team, about the user. */
+/* Find an invitation to answer. The team's log records the answer, with the user as its object. */
 static int find(struct api *api, const struct http_request *request, struct invitation *invitation,
                 struct error **err)
 {

@@ -106,7 +106,7 @@ int key_read_expiry(const struct principal *principal, const json_t *body, int64
     return 0;
 }
 
-/* Whether a user who signs in without a password has just done so. */
+/* Check whether a user without a password has just signed in. */
 static int is_fresh(struct api *api, bool *fresh, struct error **err)
 {
     struct credential credential;
@@ -188,7 +188,7 @@ int keys_create(void *context, struct http_request *request, struct http_respons
     return http_response_json(response, 201, body);
 }
 
-/* Whether it is a key of this user that the asking one may know of. */
+/* Check whether an id is a key of this user that the asking key may see. */
 static int is_covered(struct api *api, const char *prefix, const char *id, bool *covered,
                       struct error **err)
 {

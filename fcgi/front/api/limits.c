@@ -12,10 +12,10 @@
 #include "checkpoint/memory_image.h"
 #include "template/template.h"
 
-/* All plans as they are shown, while the access revision stands (account/access_revision.h) and the
- * largest host stays. */
+/* All plans as text. They are valid while the access revision (account/access_revision.h) and the
+ * largest host stay the same. */
 static struct {
-    uint64_t revision; /* 0: nothing is known */
+    uint64_t revision; /* 0: not filled */
     struct host_largest largest;
     struct plan plans[PLANS_MAX];
     char *texts[PLANS_MAX], *prices[PLANS_MAX], *cpus[PLANS_MAX];
@@ -60,7 +60,7 @@ static int learn(struct db *db, uint64_t revision, const struct host_largest *la
     return 0;
 }
 
-/* known.count: there is none of that name. */
+/* Return the index of a plan; known.count if it does not exist. */
 static unsigned place_of(const char *name)
 {
     unsigned place = 0;
@@ -69,7 +69,8 @@ static unsigned place_of(const char *name)
     return place;
 }
 
-/* The place of the plan among those known. The revision was read in this request, before them. */
+/* Find the index of a plan, and read the plans again when they have changed. The revision was read
+ * earlier in this request. */
 static int find_plan(struct db *db, const struct principal *principal, const char *name,
                      unsigned *place, struct error **err)
 {
@@ -105,7 +106,7 @@ int limits_look(void *context, const struct http_request *request, uint64_t *rev
     return 0;
 }
 
-/* The size stays as it is where the template has none. */
+/* Read the usage, and the default template's size. Without a template, size does not change. */
 static int look_at_quota(struct api *api, const char *team_id, struct quota_amount *usage,
                          struct runtime_resources *size, struct error **err)
 {
@@ -122,8 +123,8 @@ static int look_at_quota(struct api *api, const char *team_id, struct quota_amou
     return 0;
 }
 
-/* What a create that names neither a template nor a size would take: the baseline of the
- * deployment's default template, or the fallback when that has no runnable version. */
+/* Find the size of a create without template and size. This is the baseline of the deployment's
+ * default template, or the plan's defaults if the template has no runnable version. */
 static int read_quota(struct api *api, const struct team *team, const struct plan *plan,
                       struct quota *quota, struct error **err)
 {
@@ -163,7 +164,7 @@ static void write_quota(const struct quota *quota, struct buffer *out)
     buffer_append_char(out, '}');
 }
 
-/* Memory of paused sandboxes and checkpoints, which a create does not take. */
+/* Write the memory of paused sandboxes and checkpoints. A create does not use it. */
 static void write_paused_memory(const struct plan *plan, uint64_t used_mb, struct buffer *out)
 {
     json_text_name(out, "paused_memory");
@@ -173,7 +174,7 @@ static void write_paused_memory(const struct plan *plan, uint64_t used_mb, struc
     buffer_append_char(out, '}');
 }
 
-/* The list has the plans that the operator made public; operators see all plans. */
+/* Write the public plans; operators get all plans. */
 static void write_plans(unsigned place, bool all, struct buffer *out)
 {
     json_text_object(out, "plan", known.texts[place]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* People sign in and out, and see where they are signed in. */
+/* Users sign in and out, and list their sign-ins. */
 #include "api/act.h"
 #include "api/console.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@ const struct schema_member invite_schema[] = {
     {.name = NULL},
 };
 
-/* The user whom a proxy that is trusted names, or NULL. */
+/* Return the user that a trusted proxy names, or NULL. */
 static const char *named_user(const struct api *api, const struct http_request *request)
 {
     const struct settings *settings = api->settings;
@@ -40,7 +40,8 @@ int login_show(void *context, struct http_request *request, struct http_response
                                         named_user(api, request) != NULL));
 }
 
-/* Nobody is signed in, or a password hashed, for a page of another origin. */
+/* Check the origin first: a page of another origin must not sign in a user or make the worker hash
+ * a password. */
 static int check_request(struct api *api, struct http_request *request, struct error **err)
 {
     if (console_check_host(request, err) < 0 || console_check_origin(api, request, err) < 0)

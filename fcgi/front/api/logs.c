@@ -36,9 +36,9 @@ static int ask_agent(struct api *api, const struct logs_query *query, struct dea
     return result;
 }
 
-/* --- of one that is stopped --- */
+/* --- the logs of a stopped sandbox --- */
 
-/* As the agent decides. */
+/* Return whether an entry matches a query, by the agent's own rules. */
 static bool matches(const struct logs_query *query, const struct log_entry *entry)
 {
     json_int_t after = (json_int_t)query->after;
@@ -108,7 +108,7 @@ int logs_read(struct api *api, const struct logs_query *query, struct deadline u
 int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct error **err)
 {
     *entry = (struct log_entry){.tag = NULL};
-    json_t *tag = NULL, *trace_id = NULL; /* an agent of before tells none */
+    json_t *tag = NULL, *trace_id = NULL; /* an agent of the previous version does not send it */
     if (json_unpack(
             json_array_get(logs, index), "{s:I, s:I, s:I, s:s, s:o, s?o, s:s, s:I, s:s, s:s}",
             "position", &entry->position, "at_ms", &entry->at_ms, "pid", &entry->pid, "command",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the processes of a sandbox wrote: its agent keeps it, and of one that is stopped the
- * database keeps the newest. */
+/* The output of a sandbox's processes. The agent of a running sandbox keeps it; for a stopped
+ * sandbox the database has the newest part. */
 #pragma once
 
 #include "api/api.h"
@@ -16,17 +16,17 @@ struct logs_query {
     bool newest_first;
 };
 
-/* A checked entry; texts belong to the answer that it was read from. */
+/* A checked entry; its texts belong to the answer. */
 struct log_entry {
     json_int_t position, at_ms, pid, offset;
-    const char *command, *tag, *trace_id /* NULL: none */, *stream, *data, *encoding;
+    const char *command, *tag, *trace_id /* NULL: absent */, *stream, *data, *encoding;
 };
 
-/* The entries behind `after`, in the order asked for; *logs is a new reference, to be read with
- * logs_entry(). until: for the agent's answer. Errors: ERR_SANDBOX_NOT_RUNNING (of one that is
- * stopped: nothing was kept), and those of agent_logs(). */
+/* Read the entries after `after`, in the requested order. *logs is a new reference for
+ * logs_entry(). until: deadline for the agent's answer. Errors: ERR_SANDBOX_NOT_RUNNING (a stopped
+ * sandbox whose logs were not kept, or a state without logs), those of agent_logs(). */
 int logs_read(struct api *api, const struct logs_query *query, struct deadline until, json_t **logs,
               struct error **err);
 
-/* Errors: ERR_RUNTIME_FAILED (the agent's answer is not as it should be). */
+/* Read one entry of an answer. Errors: ERR_RUNTIME_FAILED (the agent's answer is malformed). */
 int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct error **err);

@@ -66,7 +66,8 @@
 #include "volume/volume.h"
 #include "volume/volume_move.h"
 
-/* A worker is replaced now and then, so that no leak of a library ever grows large. */
+/* A worker restarts after this number of requests, so that a memory leak in a library cannot grow
+ * large. */
 #define REQUESTS_PER_WORKER 100000
 
 static const struct program program = {
@@ -74,12 +75,12 @@ static const struct program program = {
     .summary = "control-plane endpoints of sandlot, a FastCGI worker on file descriptor 0",
 };
 
-/* The interfaces, by path; they share worker and pools. */
+/* The APIs by path; they share the worker and its pool. */
 struct interfaces {
     struct router own, e2b;
 };
 
-/* However many slashes it begins with: nginx sends them on as they came. */
+/* Return whether a path belongs to /v1. nginx passes on all leading slashes. */
 static bool is_own(const struct http_request *request)
 {
     const char *path = request->path;
@@ -118,7 +119,7 @@ static int run(struct api *api, struct error **err)
         .body_grace_s = (unsigned)api->settings->body_grace_s,
         .pool = api->pool,
         .max_requests = REQUESTS_PER_WORKER,
-        /* A sign-in hashes a password beside the request's own memory. */
+        /* A sign-in hashes a password in addition to the request's own memory. */
         .memory_max = HTTP_SERVER_REQUEST_MEMORY + PASSWORD_MEMORY,
         .log_requests = true,
     };

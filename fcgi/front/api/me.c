@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who asks, and what it may name in requests. */
+/* The principal, and the teams that it may name in requests. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "http/pool.h"
 #include "login/credential.h"
 
-/* The answers to keys, which hold while the access revision stands but for when the key was used.
- */
+/* Kept answers by key. An answer is valid while the access revision and the key's last use stay the
+ * same. */
 #define PLACES   64
 #define TEXT_MAX 8192
 static struct answer {
@@ -27,7 +27,7 @@ static struct answer *place_of(const char *key_id)
     return &answers[pool_tenant(key_id) % PLACES];
 }
 
-/* NULL: it is to be written. */
+/* Return the kept answer, or NULL. */
 static const char *find_answer(const struct api *api)
 {
     const struct principal *principal = &api->principal;
@@ -76,7 +76,7 @@ static int by_slug(const void *a, const void *b)
     return strcmp(((const struct team *)a)->slug, ((const struct team *)b)->slug);
 }
 
-/* The members that both answers have. */
+/* Return the teams, for both answers. */
 static json_t *teams_to_json(struct principal *principal)
 {
     json_t *teams = json_array();

@@ -63,7 +63,7 @@ int members_update(void *context, struct http_request *request, struct http_resp
     return http_response_json(response, 200, member_to_json(&member));
 }
 
-/* Whether the one who asks is that member. */
+/* Check whether the user who asks is this member. */
 static int is_own_name(struct api *api, const char *name, bool *own, struct error **err)
 {
     struct credential credential;

@@ -7,11 +7,11 @@
 
 extern const char *const member_role_choices[]; /* ends with NULL */
 
-/* Errors: ERR_INSUFFICIENT_SCOPE unless the caller owns the team of the request. */
+/* Check that the caller owns the team of the request. Errors: ERR_INSUFFICIENT_SCOPE. */
 int members_check_owner(const struct api *api, struct error **err);
 
 /* Return the member `role` of the body, which was checked. */
 enum team_role members_read_role(const struct http_request *request);
 
-/* A new reference. */
+/* Return a member as JSON, a new reference. */
 json_t *member_to_json(const struct member *member);

@@ -34,7 +34,7 @@ static int check_entries(const json_t *body, const char *member, struct error **
     return 0;
 }
 
-/* Each profile once, in the order of the request, after a look whether it is there. */
+/* Check that a profile exists, and add it once, in the order of the request. */
 static int add_profile(struct db *db, const json_t *name, const char *field, json_t *profiles,
                        struct error **err)
 {

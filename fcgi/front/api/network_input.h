@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The network policy in a request body: a create's and a PUT's own. */
+/* The network policy in the body of a create or a PUT. */
 #pragma once
 
 #include "api/api.h"
@@ -35,7 +35,7 @@ extern const struct schema_member network_entry_item, network_profile_item;
 extern const struct schema_member network_put_schema[];
 extern const struct schema_member network_check_schema[];
 
-/* The policy to store, members that are left out as the deployment's network class has them. body
- * has passed its schema; NULL counts as {}. The caller frees *network. Errors: ERR_INVALID_REQUEST
- * with the field. */
+/* Return the policy to store. Missing members get the values of the deployment's network class.
+ * body has passed its schema; NULL counts as {}. The caller frees *network. Errors:
+ * ERR_INVALID_REQUEST with the field. */
 int network_input_read(struct api *api, const json_t *body, char **network, struct error **err);

@@ -38,8 +38,8 @@ int network_put(void *context, struct http_request *request, struct http_respons
     return http_response_json(response, applied ? 200 : 202, network_to_json(&changed));
 }
 
-/* A policy that opens the package registries opens nothing while their profile is empty; who asks
- * why something is closed is told. */
+/* Add to the verdict that allow_package_registry_access opens nothing while the profile is
+ * empty. */
 static int explain_registries(struct db *db, const char *network, struct network_verdict *verdict,
                               struct error **err)
 {
@@ -59,7 +59,7 @@ static int explain_registries(struct db *db, const char *network, struct network
     return 0;
 }
 
-/* The policy that is asked about: the sandbox's own, or the draft that the request has. */
+/* Find the policy to check: the draft in the request, or the sandbox's own. */
 static int policy_in_question(struct api *api, const json_t *body, char **network,
                               struct error **err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Browsers go to the identity provider and come back. What fails on the way is shown by the
- * console, to which they are sent in any case. */
+/* Sign-in through the identity provider: the browser goes there and comes back. The browser always
+ * returns to the console, which shows errors. */
 #include "api/act.h"
 #include "api/console.h"
 #include "base/log.h"
@@ -8,8 +8,8 @@
 #include "login/form.h"
 #include "login/oidc.h"
 
-/* It comes back with a navigation that another site began, so it is Lax where the other is Strict.
- */
+/* The browser sends this cookie when the provider's page leads back, so it is Lax. The session
+ * cookie is Strict. */
 #define COOKIE       "__Host-sandlot_oidc"
 #define ATTRIBUTES   "Path=/; Secure; HttpOnly; SameSite=Lax"
 #define LOCATION_MAX 8192
@@ -21,8 +21,8 @@ static int go(struct http_response *response, const char *location)
     return 0;
 }
 
-/* To the console with what went wrong behind a '#', which goes to no server. What has to wait for a
- * worker is the server's to serve again. */
+/* Go to the console with an error after '#', which browsers send to no server. If the request must
+ * wait for a worker, the server serves it again later. */
 static int go_with_error(const struct api *api, const struct http_request *request,
                          struct http_response *response, const struct error *failure)
 {
@@ -110,7 +110,7 @@ int oidc_callback(void *context, struct http_request *request, struct http_respo
     int result = finish(api, request, response, &failure);
     if (result < 0)
         result = go_with_error(api, request, response, failure);
-    /* What was remembered is good for one way back. */
+    /* The cookie is valid for one return. */
     if (!request->must_wait)
         http_response_header(response, "Set-Cookie", COOKIE "=; Max-Age=0; " ATTRIBUTES);
     return result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The deployment, for its operators: how it stands, whom it serves, and the two acts that need no
+/* The deployment for its operators: its status, its teams, and the changes that need no
  * administrator of the machine. */
 #include "api/api.h"
 #include "api/page.h"
@@ -22,7 +22,7 @@ const struct schema_member operator_host_schema[] = {
     {.name = NULL},
 };
 
-/* Of the machine that this worker is on. */
+/* Return the worker pools of this worker's machine. */
 static int pools_to_json(const struct api *api, json_t **json, struct error **err)
 {
     struct pool_use pools[POOLS_LOOKED_AT_MAX];
@@ -75,7 +75,8 @@ static json_t *team_row_to_json(const struct team_row *row)
         (json_int_t)row->stopped_sandboxes, "created_at", time_to_json(row->created_at_ms));
 }
 
-/* A token is the last slug that was shown: whoever may ask sees them all. */
+/* Read the parameters of a page. The token is the last slug of the previous page: operators may see
+ * all slugs. */
 static int read_page(const struct http_request *request, const char **after, uint64_t *limit,
                      struct error **err)
 {

@@ -17,7 +17,7 @@ void page_deinit(struct page *page)
     *page = (struct page){0};
 }
 
-/* The token names the last row of the page before by its id. */
+/* Read the token: the id of the previous page's last row. */
 static bool read_token(struct page *page, const struct keyring *ring, const char *token)
 {
     if (!page_token_read(ring, token, &page->filters, page->before, ID_SIZE - 1))
@@ -63,7 +63,7 @@ static int add_state(struct page *page, const char *name, struct error **err)
     return 0;
 }
 
-/* parameter: query[metadata][KEY], where KEY may be any bytes. */
+/* Add a filter by metadata. parameter: query[metadata][KEY], where KEY may be any bytes. */
 static int add_metadata(struct page *page, const struct http_parameter *parameter,
                         struct error **err)
 {
@@ -81,7 +81,8 @@ static int add_metadata(struct page *page, const struct http_parameter *paramete
     return 0;
 }
 
-/* What matches no template is no error: templates come and go. */
+/* Read order, time and template. An unknown template is no error, because templates may be created
+ * or deleted at any time. */
 static int read_picked(const struct http_request *request, struct sandbox_filter *filter,
                        struct error **err)
 {
@@ -108,7 +109,7 @@ static int read_filter(const struct http_request *request, struct page *page, st
     return read_picked(request, &page->filter, err);
 }
 
-/* An id or a name: what none of them can hold is not looked for. */
+/* Return whether a text can be an actor: an id or a name. */
 static bool is_actor(const char *text)
 {
     size_t length = 0;
@@ -154,8 +155,8 @@ static void write_canonical_audit(const struct audit_filter *audit, struct buffe
         buffer_printf(text, "\n%lld-%lld", (long long)audit->since_ms, (long long)audit->until_ms);
 }
 
-/* The same filters give the same bytes, in whatever order they were written. Sizes keep one filter
- * from passing for two. */
+/* Write all filters in canonical form: the same filters in another order give the same bytes.
+ * Lengths keep different filters from having the same text. */
 static void write_canonical_filters(const struct principal *principal, const char *list,
                                     struct page *page, const char *team)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pages of a list, by age, by keyset: a page token is the last id that was shown, and a MAC
- * over it and everything that chose the rows, so that it is of use with the same filters only.
+ * Pages of a list, ordered by age. A page token is the last id of the previous page and a MAC over
+ * this id and all filters. So a token is valid only with the same filters.
  */
 #pragma once
 
@@ -17,23 +17,23 @@
 struct page {
     unsigned limit;
     char before[ID_SIZE];      /* "" on the first page */
-    const struct team **teams; /* whose rows; owned array of borrowed teams */
+    const struct team **teams; /* the teams of the rows; owned array of borrowed teams */
     unsigned team_count;
-    const char *sandbox_id, *name; /* of lists that have these filters, borrowed; NULL: all */
-    struct sandbox_filter filter;  /* its bytes are borrowed from the request */
-    struct audit_filter audit;     /* likewise its texts */
-    struct buffer filters;         /* what the token is bound to, in one canonical form */
+    const char *sandbox_id, *name; /* of lists with these filters, borrowed; NULL: all */
+    struct sandbox_filter filter;  /* its texts are borrowed from the request */
+    struct audit_filter audit;     /* as for filter */
+    struct buffer filters;         /* the canonical text for the token's MAC */
 };
 void page_deinit(struct page *page);
 
-/* Of a team, or of all that the key reaches for NULL, and from the query parameters limit,
- * next_token, sandbox_id, name, query[metadata][…], query[state][], order, started_after, template,
- * and action, resource, actor, since and until, as far as the route has them. Errors:
+/* Read the page of a list from the query. team: NULL for all teams that the key reaches. The route
+ * chooses among the parameters limit, next_token, sandbox_id, name, query[metadata][…],
+ * query[state][], order, started_after, template, action, resource, actor, since and until. Errors:
  * ERR_INVALID_REQUEST, ERR_INVALID_NEXT_TOKEN. */
 int page_read(const struct principal *principal, const struct team *team,
               const struct keyring *ring, const struct http_request *request, struct page *page,
               struct error **err);
 
-/* The next_token behind the row of that id. */
+/* Write the next_token for the page after the row with last_id. */
 int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
               char token[PAGE_TOKEN_SIZE], struct error **err);

@@ -42,8 +42,8 @@ static int oldest_first(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The rows of the page and one more when there is a next page. Each team's rows come in order from
- * its own stretch of an index; they are merged here. */
+/* Read the rows of the page, and one more if there is a next page. Each team's rows come sorted
+ * from an index; this function merges them. */
 static int read_rows(const struct api *api, const struct page *page, struct rows *rows,
                      struct error **err)
 {
@@ -71,7 +71,7 @@ static int read_rows(const struct api *api, const struct page *page, struct rows
     return 0;
 }
 
-/* The first rows, and next, the token of the next page, if there is one ("": none). */
+/* Return the first rows, and the token of the next page unless it is "". */
 static json_t *page_to_json(const struct api *api, const struct rows *rows, unsigned shown,
                             const char *next)
 {

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "crypto/mac.h"
 
-/* The key's id, the bytes, the MAC. */
+/* The parts of a token: the key's id, the bytes, the MAC. */
 #define KEY_ID_BYTES 2
 #define WIRE_MAX     (KEY_ID_BYTES + PAGE_TOKEN_BYTES_MAX + MAC_BYTES)
 _Static_assert(BASE64_SIZE(WIRE_MAX) <= PAGE_TOKEN_SIZE, "token fits");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The next_token of lists: some bytes that name a row, and a MAC over them and the scope, which is
- * the text of everything that chose the rows. A token therefore works for the same list only.
+ * The next_token of lists: some bytes that name a row, and a MAC over them and the scope. The scope
+ * is the text of all filters. So a token is valid for one list only.
  */
 #pragma once
 

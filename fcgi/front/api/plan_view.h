@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plans as the interface shows them; both are new references. Sizes are those that the plan allows
- * and that some host could give. */
+/* Plans in the form of the API. The JSON values are new references. Sizes are limited by the plan
+ * and by the largest host. */
 #pragma once
 
 #include <jansson.h>

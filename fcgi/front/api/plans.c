@@ -23,7 +23,8 @@ json_t *plan_cpus_to_json(const struct plan *plan, const struct host_largest *la
     return values;
 }
 
-/* A multiple of the increment; never below the plan's least. */
+/* Return the largest multiple of the increment that a host can give; at least the plan's
+ * minimum. */
 uint32_t plan_memory_most(const struct plan *plan, const struct host_largest *largest)
 {
     uint32_t most = largest->memory_mb / plan->memory_mb_increment * plan->memory_mb_increment;
@@ -51,10 +52,10 @@ json_t *plan_to_json(const struct plan *plan, const struct host_largest *largest
         "prices", plan_prices_to_json(plan));
 }
 
-/* --- what an operator changes; what a value may be is the plan's to check --- */
+/* --- changes by an operator; the plan checks the values --- */
 
 #define TEXT_MAX 16
-/* Those that the plan has under another name. */
+/* Members that have another name in the plan. */
 #define MAX_TIMEOUT "max_timeout"
 #define PUBLIC      "public"
 
@@ -127,7 +128,7 @@ static void read_wanted(const json_t *body, struct wanted *wanted)
         want(wanted, member, value);
 }
 
-/* The plan's own words, at the member of the body that they are about. */
+/* Return the plan's own error, with the member of the body that it is about. */
 static int refuse(const json_t *body, struct error *refusal, struct error **err)
 {
     const char *column = refusal->field ? refusal->field : "";

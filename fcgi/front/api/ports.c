@@ -7,7 +7,7 @@
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_ports.h"
 
-/* Probed inside the sandbox, now. */
+/* Ask the agent whether a server listens on the port now. */
 static int gateway_status(struct api *api, const struct sandbox *sandbox,
                           const struct exposed_port *port, struct deadline until,
                           const char **status, struct error **err)
@@ -16,7 +16,7 @@ static int gateway_status(struct api *api, const struct sandbox *sandbox,
     struct worker *worker = &api->worker;
     struct agent_place at;
     enum agent_listener listener = AGENT_LISTENER_NONE;
-    /* A token of the sandbox opens a private port in any case. */
+    /* A private port is open to tokens of the sandbox even then. */
     if (!sandbox->allow_public_traffic && port->is_public) {
         *status = "blocked";
         return 0;
@@ -42,7 +42,7 @@ static int check_ready(const struct sandbox *sandbox, struct error **err)
                      sandbox_state_name(sandbox_state_told(sandbox->state)));
 }
 
-/* The port in the path; false when it is none. */
+/* Read the port in the path. Returns false when it is not a port number. */
 static bool parse_port(const struct http_request *request, uint16_t *port)
 {
     uint64_t number;
@@ -85,7 +85,7 @@ int ports_list(void *context, struct http_request *request, struct http_response
     if (check_ready(sandbox, err) < 0)
         return -1;
     json_auto_t *ports = json_array();
-    struct deadline until = deadline_in_ms(AGENT_WAIT_MS); /* for all of them */
+    struct deadline until = deadline_in_ms(AGENT_WAIT_MS); /* one deadline for all ports */
     for (unsigned i = 0; i < sandbox->port_count; i++) {
         const struct exposed_port *port = &sandbox->ports[i];
         const char *status;

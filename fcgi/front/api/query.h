@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers and times that a request names in its query. What a parameter stands for stays as it is
- * when the parameter is absent. Errors: ERR_INVALID_REQUEST with the parameter. */
+/* Read numbers and times from the query. When the parameter is absent, the value does not change.
+ * Errors: ERR_INVALID_REQUEST with the parameter. */
 #pragma once
 
 #include <stdint.h>

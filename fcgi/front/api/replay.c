@@ -13,10 +13,10 @@
 #include "endpoint/endpoint.h"
 
 #define PATH_MAX_BYTES 255
-/* A body may be twelve times as long when it is written again: 1e0 as 1.0000000000000000e+00. */
+/* A body may become twelve times as long in its canonical form: 1e0 as 1.0000000000000000e+00. */
 #define BOUND_MAX (64u << 20)
 
-/* The sandbox or volume that an answer speaks of, or "". */
+/* Return the id of the sandbox or volume in an answer, or "". */
 static const char *subject_of(const json_t *body)
 {
     const json_t *sandbox = json_object_get(body, "sandbox");
@@ -24,8 +24,8 @@ static const char *subject_of(const json_t *body)
     return id && (id_is_valid("sbx_", id) || id_is_valid("vol_", id)) ? id : "";
 }
 
-/* A session is never kept: a replay gets a fresh one, also for a sandbox that is gone, where it
- * opens nothing. */
+/* Add a new session to a replayed answer: sessions are never kept. For a deleted sandbox the
+ * session opens nothing. */
 static int add_session(struct api *api, json_t *body, struct error **err)
 {
     sandbox_auto sandbox = {0};
@@ -37,9 +37,9 @@ static int add_session(struct api *api, json_t *body, struct error **err)
     return 0;
 }
 
-/* The kept answer belongs to the user, and this key may reach less. What the request is about it
- * reaches, or it would not have come here; a key made by a key must not be handed to one that
- * reaches less. */
+/* Return whether the key reaches the teams of a kept answer. The answer belongs to the user, and
+ * another key may have made it. The object of the request is already checked. A new key in the
+ * answer must not go to a key that reaches less. */
 static bool reaches_teams_of(const struct principal *principal, const json_t *body)
 {
     const json_t *teams = json_object_get(body, "teams");
@@ -123,25 +123,26 @@ static int run(struct api *api, const struct route *route, struct http_request *
     const struct idempotency *idempotency = api->idempotency;
     if (call_handler(api, route, request, response, &failure) == 0)
         return 0;
-    /* An earlier attempt that died may have deleted it already. */
+    /* An earlier attempt that died may have deleted the object already. */
     if (failure->code == ERR_NOT_FOUND && idempotency->attempts > 1 &&
         str_equal(route->method, "DELETE")) {
         response->status = 204;
         return 0;
     }
     if (failure->code == ERR_COPY_FIRST) {
-        error_auto unknown = NULL; /* then it is claimed again when its lease has run out */
+        error_auto unknown = NULL; /* the claim's lease then runs out */
         if (idempotency_abandon(api->worker.db, idempotency, &unknown) < 0)
             return error_move(err, &unknown);
         return error_move(err, &failure);
     }
-    if (failure->code == ERR_REQUEST_IN_PROGRESS) /* taken over: this answer is not the first */
+    if (failure->code == ERR_REQUEST_IN_PROGRESS) /* another attempt took over */
         return error_move(err, &failure);
     http_response_error(response, request, failure);
     return 0;
 }
 
-/* One that is sent without a value is refused like any other that is none. */
+/* Return the Idempotency-Key. A header without a value gives "", which is refused like other wrong
+ * keys. */
 static const char *key_of(const struct http_request *request)
 {
     const char *key = http_header(request, "Idempotency-Key");
@@ -151,7 +152,8 @@ static const char *key_of(const struct http_request *request)
     return key;
 }
 
-/* The path is kept as it was sent. One that is too long, or not ASCII, names nothing. */
+/* Return whether a path can be stored. It is stored as sent; a longer path, or one with non-ASCII
+ * bytes, names no object. */
 static bool path_is_kept(const char *path)
 {
     size_t length = 0;
@@ -161,8 +163,8 @@ static bool path_is_kept(const char *path)
     return length <= PATH_MAX_BYTES;
 }
 
-/* A request that names no team means another one when another key sends it. The personal team,
- * which is the same for all keys of the user, is not written. */
+/* Add the default team: a request without a team may mean another team with another key. The
+ * personal team is left out, because it is the same for all keys of the user. */
 static void write_default_team(const struct api *api, const struct http_request *request,
                                struct buffer *bound)
 {
@@ -172,8 +174,9 @@ static void write_default_team(const struct api *api, const struct http_request 
         buffer_printf(bound, "%s\n", team->id);
 }
 
-/* Besides the path, a key is bound to the query, the default team, and the body. Of a JSON body the
- * value counts, not its spelling; of a body that is passed through only the length is known. */
+/* Write the parts of a request that its Idempotency-Key is bound to, in addition to the path: the
+ * query, the default team, and the body. A JSON body counts by value, not by spelling. Of a
+ * streamed body only the length is known. */
 static void write_bound(const struct api *api, const struct http_request *request,
                         struct buffer *bound)
 {
@@ -222,11 +225,12 @@ static int with_key(struct api *api, const char *key, const struct route *route,
     return result;
 }
 
-/* nginx sends it on as it came, to a pool whose workers wait for that; nothing was changed. */
+/* Let nginx send the unchanged request to a pool whose workers may wait for a copy. Nothing has
+ * been changed. */
 static int hand_on(const struct api *api, struct http_response *response, struct error **err)
 {
     error_clear(err);
-    response->status = 202; /* which nobody but the log sees */
+    response->status = 202; /* visible only in the log */
     http_response_header(response, "X-Accel-Redirect", "%s", api->hand_on_to);
     return 0;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Idempotency-Key around the handlers: claim, run, keep the answer; or give the kept one again. */
+/* Idempotency-Key: claim the key, run the handler, and keep its answer; or replay the kept
+ * answer. */
 #pragma once
 
 #include "api/api.h"
 
-/* Router hook around every handler: access is settled, then the handler runs or its kept answer is
- * given again. */
+/* Router hook around every handler: settle access, then run the handler or replay its kept
+ * answer. */
 int api_invoke(void *context, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err);

@@ -40,7 +40,7 @@ static const struct route_query delete_query[] = {
 
 static const struct route_query oidc_login_query[] = {{.name = "return"}, {.name = NULL}};
 
-/* Providers add what they like. */
+/* Providers may add other parameters. */
 static const struct route_query oidc_callback_query[] = {
     {.name = "code"},
     {.name = "state"},

@@ -22,7 +22,7 @@ static const struct schema_member patch_item = {.type = SCHEMA_ANY, .nullable = 
 static const char *const protocol_choices[] = {"http", "https", NULL};
 static const char *const all_ports[] = {"all", NULL};
 
-/* The largest depends on the team's plan, and is checked there. */
+/* Check a timeout. The team's plan limits it further, and is checked later. */
 static int check_timeout(const json_t *value, const char *pointer, struct error **err)
 {
     json_int_t timeout_s = json_integer_value(value);
@@ -51,7 +51,7 @@ static int request_host_check(const json_t *value, const char *pointer, struct e
                            "localhost:${PORT}; ${PORT} stands for the port that is asked.");
 }
 
-/* The rows of sandbox_fields.def. */
+/* Members from the rows of sandbox_fields.def. */
 #define BOOL_MEMBER(in, at, member, json, request, answer, change, ...) \
     in##_##request(at##_##change(, {.name = json, .type = SCHEMA_BOOLEAN}))
 #define CHOICE_MEMBER(in, at, member, json, request, answer, change, ...) \
@@ -63,7 +63,7 @@ static int request_host_check(const json_t *value, const char *pointer, struct e
                                     .nullable = true,                         \
                                     .max = (size)-1,                          \
                                     .check = member##_check}))
-/* They follow another row, and have the comma before them. */
+/* These rows follow another row, so a comma comes first. */
 #define FIELD_MEMBERS(in, at) SANDBOX_FIELDS(BOOL_MEMBER, CHOICE_MEMBER, TEXT_MEMBER, in, at)
 
 static const struct schema_member lifecycle_members[] = {
@@ -159,7 +159,7 @@ const struct schema_member port_put_schema[] = {
     {.name = NULL},
 };
 
-/* --- where it starts from --- */
+/* --- template or checkpoint --- */
 
 static int read_source(const json_t *body, struct sandbox_create *create, struct error **err)
 {
@@ -178,7 +178,7 @@ static int read_source(const json_t *body, struct sandbox_create *create, struct
     return 0;
 }
 
-/* --- what the table has --- */
+/* --- fields of sandbox_fields.def --- */
 
 static void read_choices(const json_t *body, struct sandbox_choices *choices,
                          struct sandbox_chosen *chosen)
@@ -300,7 +300,8 @@ static struct exposed_port *find_port(struct sandbox_create *create, uint16_t po
     return NULL;
 }
 
-/* A port that all are exposed with is public, and is listed for what is special about it. */
+/* Read https_ports. If all ports are exposed, the port is public and gets an entry of its own for
+ * its protocol. */
 static int read_https_ports(const json_t *body, struct sandbox_create *create, struct error **err)
 {
     size_t index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the JSON body of a create request to its checked, typed form. */
+/* Read the JSON bodies of requests about sandboxes into checked structures. */
 #pragma once
 
 #include "http/schema.h"
@@ -7,30 +7,30 @@
 
 /* The members of POST /v1/sandboxes. */
 extern const struct schema_member sandbox_create_schema[];
-/* Those of POST /v1/sandboxes/:id/pause and …/resume. */
+/* The members of POST /v1/sandboxes/:id/pause, …/fork and …/resume. */
 extern const struct schema_member sandbox_pause_schema[];
 extern const struct schema_member sandbox_fork_schema[];
 extern const struct schema_member sandbox_resume_schema[];
-/* Those of PATCH /v1/sandboxes/:id, and of PUT /v1/sandboxes/:id/ports/:port. */
+/* The members of PATCH /v1/sandboxes/:id, and of PUT /v1/sandboxes/:id/ports/:port. */
 extern const struct schema_member sandbox_update_schema[];
 extern const struct schema_member port_put_schema[];
 
 struct sandbox_input {
-    struct sandbox_create create; /* its strings are owned by this structure or the body */
+    struct sandbox_create create; /* this structure or the body owns its strings */
     char *metadata;
-    char *volume_mounts; /* NULL: none */
+    char *volume_mounts; /* NULL: no mounts */
     char *envs;          /* secret */
 };
 
-/* body has passed its schema; NULL counts as {}. The caller fills in user and team. Errors:
- * ERR_INVALID_REQUEST and ERR_TEMPLATE_NOT_FOUND with the field. */
+/* Read a body that has passed its schema; NULL counts as {}. The caller fills in user and team.
+ * Errors: ERR_INVALID_REQUEST and ERR_TEMPLATE_NOT_FOUND with the field. */
 int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct error **err);
 
-/* The update that a PATCH body asks for; strings and JSON are borrowed from the body. */
+/* Read the update of a PATCH body; strings and JSON are borrowed from the body. */
 void sandbox_update_read(const json_t *body, struct sandbox_update *update);
 
-/* An entry of exposed_ports, or the body of that PUT, whose port is in the path. */
+/* Read an entry of exposed_ports, or the body of PUT …/ports/:port, whose port is in the path. */
 struct exposed_port exposed_port_of(const json_t *entry);
 
-/* Frees everything and wipes the environment. */
+/* Free all members and wipe the environment. */
 void sandbox_input_deinit(struct sandbox_input *input);

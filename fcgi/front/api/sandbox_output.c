@@ -27,7 +27,7 @@ static const char *protocol_of(const struct exposed_port *port)
     return port->is_https ? "https" : "http";
 }
 
-/* The rows of sandbox_fields.def. */
+/* Members from the rows of sandbox_fields.def. */
 #define WRITE_BOOL(in, b, member, json, request, answer, ...) \
     in##_##answer(json_text_bool(out, json, s->member);)
 #define WRITE_CHOICE(in, b, member, json, request, answer, ...) \
@@ -36,7 +36,8 @@ static const char *protocol_of(const struct exposed_port *port)
     in##_##answer(json_text_string_or_null(out, json, s->member);)
 #define WRITE_FIELDS(in) SANDBOX_FIELDS(WRITE_BOOL, WRITE_CHOICE, WRITE_TEXT, in, )
 
-/* The stored policy is an object that was written here, without these. */
+/* Write the stored policy with its status. The stored text is an object that sandlot wrote, without
+ * these members. */
 static void write_network(struct buffer *out, const char *name, const struct sandbox *s)
 {
     json_text_object(out, name, s->network);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sandboxes, sessions and ports as the interface shows them. Each result is a new reference. */
+/* Sandboxes, sessions and ports in the form of the API. Each JSON result is a new reference. */
 #pragma once
 
 #include <jansson.h>
@@ -9,24 +9,24 @@
 #include "sandbox/sandbox.h"
 #include "session/session.h"
 
-/* As text, appended: what is stored as JSON goes out as it is. */
+/* Append a sandbox as text. Members that are stored as JSON are copied unchanged. */
 void sandbox_write(const struct settings *settings, const struct sandbox *sandbox,
                    struct buffer *out);
 json_t *sandbox_to_json(const struct settings *settings, const struct sandbox *sandbox);
 
-/* The policy and whether it is in force. */
+/* Return the network policy and its status. */
 json_t *network_to_json(const struct sandbox *sandbox);
 
-/* The session object; the caller wipes the session itself. */
+/* Return a session; the caller wipes session. */
 json_t *session_to_json(const struct settings *settings, const struct sandbox *sandbox,
                         const struct session *session);
 
-/* gateway_status: ready, no_listener or blocked. */
+/* Return an exposed port. gateway_status: ready, no_listener, loopback_only or blocked. */
 json_t *port_to_json(const struct settings *settings, const struct sandbox *sandbox,
                      const struct exposed_port *port, const char *gateway_status);
 
-/* A time as the interface writes it; null for 0. */
+/* Return a time in ISO 8601; null for 0. */
 json_t *time_to_json(int64_t at_ms);
 
-/* A text; null for "". */
+/* Return a text; null for "". */
 json_t *text_to_json(const char *text);

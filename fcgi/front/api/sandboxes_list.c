@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The list of sandboxes, from what was shown of them before where their versions still stand. */
+/* The list of sandboxes. Rows with an unchanged version come from the kept answers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "http/pool.h"
 
-/* Longer pages are mostly of what was not shown lately. */
+/* The rows of a longer page are mostly not kept. */
 #define SHOWN_PAGE_MAX 100
 
 struct row {
@@ -34,7 +34,7 @@ static void write_row(const struct api *api, const void *row, struct buffer *out
     buffer_append(out, shown->text, shown->size);
 }
 
-/* The limit of a list that asks for nothing else; 0: it does. */
+/* Return the limit of a list without other parameters; 0: it has others. */
 static unsigned plain_limit(const struct http_request *request)
 {
     static const char name[] = "limit=";
@@ -56,7 +56,7 @@ int sandboxes_look(void *context, const struct http_request *request, uint64_t *
     unsigned limit = plain_limit(request);
     if (!limit || api->principal.team_count != 1)
         return access_revision_get(api->worker.db, revision, err);
-    ahead->limit = limit + 1; /* whether there is another page */
+    ahead->limit = limit + 1; /* one more, to find out whether there is another page */
     ahead->listed = xcalloc(ahead->limit, sizeof *ahead->listed);
     memcpy(ahead->team_id, api->principal.teams[0].id, sizeof ahead->team_id);
     if (sandbox_list_newest(api->worker.db, ahead->team_id, ahead->limit, ahead->listed,
@@ -79,7 +79,8 @@ static const struct shown *find_shown(const struct page_query *query,
                : NULL;
 }
 
-/* What was read ahead. False: it is not that, or something has changed since it was shown. */
+/* Make the rows from kept answers. Returns false when the list was not read ahead, or a sandbox has
+ * changed since its answer was kept. */
 static bool list_shown(const struct page_query *query, struct row **rows, unsigned *count)
 {
     const struct ahead *ahead = &query->api->ahead;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Access tokens of a sandbox by themselves: its deadline and its state stay as they are. */
+/* Access tokens of a sandbox. They change neither its deadline nor its state. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
 #include "base/deadline.h"
@@ -20,7 +20,7 @@ const struct schema_member session_create_schema[] = {
     {.name = NULL},
 };
 
-/* The body with its defaults filled in. */
+/* Return the body with its defaults. */
 static json_t *read_wish(const json_t *body, struct error **err)
 {
     json_t *port = json_object_get(body, "port");

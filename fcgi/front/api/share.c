@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The share of the pool that a team may have, and whose share a request takes. */
+/* Find the team whose share of the pool a request uses, and take the share. */
 #include <string.h>
 
 #include "api/api.h"
@@ -8,10 +8,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define COPIES_POOL  "copies"  /* whose requests take long, so that those that wait do, too */
-#define RECORDS_POOL "records" /* whose reads take the database a few milliseconds */
+#define COPIES_POOL  "copies"  /* its requests take long, so others wait long too */
+#define RECORDS_POOL "records" /* its reads take a few milliseconds of the database */
 
-/* The team of what the path names; that of nothing is the personal one. */
+/* Find the team of the object in the path. A missing object counts for the personal team. */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
                         struct error **err)
 {
@@ -24,8 +24,8 @@ static int team_of_path(struct api *api, const struct http_request *request, cha
     return 0;
 }
 
-/* The team that query or body name. What names none that the key reaches is refused later, without
- * work for anybody. */
+/* Find the team in the query or body. A team that the key does not reach is refused later, at no
+ * cost for others. */
 static void team_of_input(const struct api *api, const struct http_request *request,
                           char team[ID_SIZE])
 {
@@ -38,7 +38,7 @@ static void team_of_input(const struct api *api, const struct http_request *requ
         memcpy(team, named->id, ID_SIZE);
 }
 
-/* Sets team to "" when that is still to come. */
+/* Find the team; "" when it is in a body that is not read yet. */
 static int find_team(struct api *api, const struct http_request *request, bool body_is_read,
                      char team[ID_SIZE], struct error **err)
 {
@@ -53,7 +53,7 @@ static int find_team(struct api *api, const struct http_request *request, bool b
     return 0;
 }
 
-/* Fails the request until there is room for the claim. */
+/* Fail a request, which then waits until its claim has room. */
 static int must_wait(struct api *api, struct http_request *request, const char *why,
                      struct error **err)
 {
@@ -64,8 +64,7 @@ static int must_wait(struct api *api, struct http_request *request, const char *
     return error_set(err, ERR_SHARE_USED_UP, "%s", why);
 }
 
-/* For everybody together, in the place of a team's share; an address, or a network of IPv6, has
- * half of it. */
+/* Take a share that all teams use together. An address or IPv6 network may use half the share. */
 static int take_common_share(struct api *api, struct http_request *request, const char *what,
                              struct error **err)
 {
@@ -99,7 +98,7 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         return 0;
     if (find_team(api, request, body_is_read, team, err) < 0)
         return -1;
-    /* The user's share is taken before the body is read, whatever team it will name. */
+    /* Take the user's share before the body is read; the body may name any of the user's teams. */
     request->claim = (struct pool_claim){
         .team = team[0] ? pool_tenant(team) : 0,
         .user = pool_tenant(api->principal.user_id),

@@ -11,7 +11,7 @@ int span_read(const struct http_request *request, int64_t (*default_from)(int64_
     *to_ms = now_ms;
     if (query_read_time(request, "to", to_ms, err) < 0)
         return -1;
-    if (*to_ms > now_ms) /* what is not over yet is no part of the answer */
+    if (*to_ms > now_ms) /* the answer contains no future time */
         *to_ms = now_ms;
     *from_ms = default_from(*to_ms);
     if (query_read_time(request, "from", from_ms, err) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The public keys that sign in over SSH. They follow the rules of API keys: none reaches further
- * than the key that adds it. */
+/* Public keys for SSH. They follow the rules of API keys: a key never reaches further than the key
+ * that added it. */
 #include "api/api.h"
 #include "api/console.h"
 #include "api/key_view.h"

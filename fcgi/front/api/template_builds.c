@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Asking for templates and versions of them, how their builds go, and their end. */
+/* Create and delete templates and their versions, and show the progress of builds. */
 #include <string.h>
 
 #include "api/api.h"
@@ -54,7 +54,7 @@ const struct schema_member template_version_create_schema[] = {
     {.name = NULL},
 };
 
-/* --- what is asked for --- */
+/* --- the body of a request --- */
 
 static int no_checkpoint(struct error **err)
 {
@@ -76,8 +76,8 @@ static int find_checkpoint(struct api *api, const struct team *team, const char 
     return strcmp(checkpoint->team_id, team->id) ? no_checkpoint(err) : 0;
 }
 
-/* The operator says what may be unpacked on the hosts: an image may be of any kind, and a name
- * says nothing of who made it. */
+/* Check that the operator has allowed the image. Hosts unpack it, an image may have any content,
+ * and its name does not prove its author. */
 static int check_image(struct api *api, const char *image, struct error **err)
 {
     bool allowed;
@@ -107,7 +107,7 @@ int template_builds_baseline(struct api *api, const json_t *body,
         wanted->cpu = (uint32_t)json_integer_value(cpu);
     if (memory_mb)
         wanted->memory_mb = (uint32_t)json_integer_value(memory_mb);
-    /* Sandboxes of the plan run in the size of their template, so they must be allowed to. */
+    /* Sandboxes of the plan run in their template's size, so the plan must allow the size. */
     if (plan_check_cpu(&plan, wanted->cpu, "/runtime_baseline/cpu", err) < 0)
         return -1;
     if (plan_check_memory(&plan, wanted->memory_mb, "/runtime_baseline/memory_mb", err) < 0)
@@ -117,7 +117,7 @@ int template_builds_baseline(struct api *api, const json_t *body,
         memory_mb && !cpu ? "/runtime_baseline/memory_mb" : "/runtime_baseline/cpu", err);
 }
 
-/* What a body says of steps, beside what it is based on. */
+/* Return the members of a body with steps, without its base. */
 static json_t *read_recipe(const json_t *body)
 {
     static const char *const members[] = {"steps", "start_command", "ready_command"};
@@ -271,7 +271,7 @@ int template_versions_create(void *context, struct http_request *request,
 
 /* --- one version --- */
 
-/* By its number or id. */
+/* Find a version by its number or id. */
 static int find_version(struct api *api, const struct http_request *request,
                         struct template_view *view, const struct template_version **version,
                         struct error **err)
@@ -291,7 +291,7 @@ static int find_version(struct api *api, const struct http_request *request,
     return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
 }
 
-/* What those of others are made of is not for everybody. */
+/* Add the origin of a version. Users of other teams do not see it. */
 static void add_origin(const struct api *api, const struct template_version *version,
                        const char *log, json_t *body)
 {
@@ -319,7 +319,7 @@ int template_versions_show(void *context, struct http_request *request,
     return http_response_json(response, 200, body);
 }
 
-/* --- the end --- */
+/* --- delete --- */
 
 int templates_delete(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)

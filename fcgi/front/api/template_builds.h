@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Template versions that are built by steps, from a checked request on. */
+/* Template versions that are built by steps, for handlers of checked requests. */
 #pragma once
 
 #include <stdlib.h>
 
 #include "api/api.h"
 
-/* What is to be done and to what. */
+/* A build: its recipe, and the version that it is based on. */
 struct template_order {
     struct api *api;
     struct template_version base;
@@ -18,23 +18,23 @@ static inline void template_order_deinit(struct template_order *order)
     free(order->network);
 }
 
-/* Check the recipe for the team of the request and find its base, which field names. The caller
- * ends with template_order_deinit(), also after an error. Errors: those of recipe_check() and
- * template_resolve(). */
+/* Check the recipe for the team of the request and find its base. field: the field of the base in
+ * errors. The caller calls template_order_deinit(), also after an error. Errors: those of
+ * recipe_check() and template_resolve(). */
 int template_builds_order(struct api *api, const char *template, const char *field,
                           const json_t *recipe, struct template_order *order, struct error **err);
 
-/* In a transaction: let it begin; context: the struct template_order. Errors: those of
+/* Start the build, in a transaction; context: struct template_order. Errors: those of
  * recipe_begin(). */
 int template_builds_begin(struct db *db, const char *version_id, void *context, struct error **err);
 
-/* The sizes of a body's runtime_baseline, or those of the checkpoint or the plan, for the team of
- * the request. Errors: ERR_INVALID_REQUEST, ERR_PLAN_RESTRICTS_RESOURCES. */
+/* Read the sizes of a body's runtime_baseline, or take those of the checkpoint or the plan, for the
+ * team of the request. Errors: ERR_INVALID_REQUEST, ERR_PLAN_RESTRICTS_RESOURCES. */
 int template_builds_baseline(struct api *api, const json_t *body,
                              const struct checkpoint *checkpoint, struct template_request *wanted,
                              struct error **err);
 
-/* Write the archive that a request sends. Errors: those of recipe_file_write(). */
+/* Write the archive in a request's body. Errors: those of recipe_file_write(). */
 struct recipe_file;
 int template_files_take(struct api *api, const struct http_request *request,
                         struct recipe_file *file, struct error **err);

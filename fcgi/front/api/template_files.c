@@ -22,7 +22,7 @@ int template_files_take(struct api *api, const struct http_request *request,
     return http_body_too_slow(err);
 }
 
-/* --- in JSON, up to the size of a body --- */
+/* --- as JSON, up to the size limit of a body --- */
 
 static int take_json(struct api *api, const struct http_request *request, struct recipe_file *file,
                      struct error **err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What versions of a template are called beside their numbers, and who sees it. */
+/* Tags of template versions, and the visibility of templates. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
 #include "api/template_view.h"
@@ -40,7 +40,7 @@ int template_tags_show(void *context, struct http_request *request, struct http_
     return http_response_json(response, 200, json_pack("{s:o}", "tags", list));
 }
 
-/* Of the template that the path names, which the key may change. */
+/* Find the template in the path, which the key must be allowed to change. */
 static int find_own(struct api *api, const struct http_request *request, struct template_view *view,
                     unsigned *at, struct error **err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Templates as a key sees them: those of its teams and those of the deployment. A team's own
- * template hides the deployment's of the same slug, as it does in a create. Public ones of other
- * teams are found by their names with the team, and are in no list. */
+/* Templates of a key's teams and of the deployment. A team's own template hides the deployment's
+ * template with the same slug, as in a create. Public templates of other teams are found by team
+ * and name; no list shows them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static json_t *size_to_json(const struct template_version *version)
     return version && version->size_mb ? json_integer(version->size_mb) : json_null();
 }
 
-/* latest: its newest ready version; NULL: none. */
+/* Return a template as JSON. latest: its newest ready version, or NULL. */
 static json_t *template_to_json(const struct template_version *version,
                                 const struct template_version *latest)
 {
@@ -130,7 +130,7 @@ static int find_by_slug(struct api *api, const char *slug, struct template_view 
     return no_template(view, err);
 }
 
-/* One that is hidden, or another team's, too. */
+/* Find a template by team and name, even if it is hidden or another team's. */
 static int find_by_name(struct api *api, const char *team, const char *slug,
                         struct template_view *view, unsigned *at, struct error **err)
 {

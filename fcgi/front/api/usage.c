@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Midnight UTC of the first day of the month. */
+/* Return midnight UTC of the first day of the month. */
 static int64_t month_start(int64_t at_ms)
 {
     time_t at = (time_t)(at_ms / 1000);
@@ -26,7 +26,7 @@ static json_t *seconds(double total_ms)
     return json_real(total_ms / 1000);
 }
 
-/* What a team has kept beside its sandboxes, under the name of what it is. */
+/* Return a team's use of checkpoints or volumes. name: the member for their number. */
 static json_t *kept_to_json(const char *name, const struct usage_total *kept)
 {
     return json_pack("{s:I, s:o, s:o}", name, (json_int_t)kept->count, "seconds",
@@ -67,7 +67,7 @@ static json_t *usage_to_json(const struct usage *rows, size_t count,
                      kept_to_json("volumes", volumes));
 }
 
-/* --- in parts --- */
+/* --- by sandbox or day --- */
 
 static json_t *part_to_json(const struct usage_part *part)
 {
@@ -84,7 +84,7 @@ static json_t *part_to_json(const struct usage_part *part)
     return json;
 }
 
-/* by: NULL when the request asks for the whole alone. */
+/* Read `by`; NULL without it: the total only. */
 static int read_by(const struct http_request *request, int64_t from_ms, int64_t to_ms,
                    const char **by, struct error **err)
 {

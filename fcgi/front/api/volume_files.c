@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of volumes: in JSON up to a size, as octets of any size, which pass through. */
+/* Files of volumes: as JSON up to a size, or as octets of any size, which are streamed. */
 #include <string.h>
 
 #include "api/content.h"
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "crypto/mac.h"
 
-/* What a base64 of that much takes, and a path, fit into VOLUME_FILE_BODY_MAX. */
+/* The base64 of so many bytes and a path fit into VOLUME_FILE_BODY_MAX. */
 #define CONTENT_MAX ((size_t)8 << 20)
 
 const struct schema_member volume_file_schema[] = {
@@ -20,10 +20,10 @@ const struct schema_member volume_file_schema[] = {
 
 /* --- writing --- */
 
-/* Those of the client, which must be as many as it said. */
+/* The streamed bytes of the client, which must match its Content-Length. */
 struct passage {
     const struct http_request *request;
-    int64_t left; /* -1: it did not say */
+    int64_t left; /* -1: without Content-Length */
 };
 
 static long read_passage(void *context, char *data, size_t size)
@@ -169,7 +169,7 @@ static int get_octets(struct reading *reading, const char *path, struct error **
     error_auto failure = NULL;
     if (read_file(reading, path, true, &failure) < 0 && !reading->response->begun)
         return error_move(err, &failure);
-    /* The head is out: all that can still be said is that the body ends too early. */
+    /* The head has been sent: the client can only notice that the body is too short. */
     if (failure && strcmp(reading->request->method, "HEAD"))
         log_warning("a download was cut", LOG_ERROR(failure));
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Paths in volumes as requests name them: any bytes but NUL in a query, text in a body. */
+/* Paths in volumes: in a query they may have any bytes but NUL, in a body they are text. */
 #pragma once
 
 #include "api/volumes.h"
@@ -7,16 +7,16 @@
 
 #define VOLUME_PATH_MAX 4095 /* bytes */
 
-/* Whether it is absolute, and free of NUL, "." and ".." and of what no file system takes. Errors:
- * ERR_INVALID_REQUEST with the field. */
+/* Check that a path is absolute, free of NUL, "." and "..", and short enough for a file system.
+ * Errors: ERR_INVALID_REQUEST with the field. */
 int volume_path_check(const char *path, size_t size, const char *field, struct error **err);
 
-/* For schemas. */
+/* Check members of bodies, for schemas. */
 int volume_path_member_check(const json_t *value, const char *pointer, struct error **err);
 int volume_mode_member_check(const json_t *value, const char *pointer, struct error **err);
 
-/* Mode and owner in bodies; in queries (a new object of the same members), and as a query for the
- * keeper. Errors: ERR_INVALID_REQUEST with the field. */
+/* Mode and owner: the members of bodies; from a query, as a new object with the same members; and
+ * as a query for the volume server. Errors: ERR_INVALID_REQUEST with the field. */
 #define VOLUME_OWNER_MAX 65535
 #define VOLUME_ATTRIBUTES                                                           \
     {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},     \
@@ -28,17 +28,17 @@ int volume_attributes_query(const struct http_request *request, json_t **attribu
                             struct error **err);
 void volume_query_add_attributes(struct buffer *query, const json_t *attributes);
 
-/* The query parameter path. Borrowed. */
+/* Return the query parameter path, borrowed. */
 int volume_path_query(const struct http_request *request, const char **path, struct error **err);
 
 /* Append "name=value&" with the value percent-encoded. */
 void volume_query_add(struct buffer *query, const char *name, const char *value);
 #define VOLUME_QUERY_MAX (8 * VOLUME_PATH_MAX)
 
-/* As volume_files_call(), with the volume of the request in hand; *json is the answer, a new
- * reference, or NULL when there is none. */
+/* Call volume_files_call() with the volume of the request. *json: the answer, a new reference, or
+ * NULL without one. */
 int volume_files_ask(struct api *api, const struct volume_files_call *call, json_t **json,
                      int *status, struct error **err);
 
-/* {"path", …the entry}; takes the entry's reference. */
+/* Return {"path", …the entry}; takes the entry's reference. */
 json_t *volume_entry_to_json(const char *path, json_t *entry);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Directories of volumes, and what is done to whatever a path names. */
+/* Directories of volumes, and operations on paths. */
 #include <string.h>
 
 #include "api/page_token.h"
@@ -23,7 +23,7 @@ const struct schema_member volume_update_schema[] = {
     {.name = NULL},
 };
 
-/* from_b64: for what has a name that is no text. */
+/* from_b64: for a name that is not text. */
 const struct schema_member volume_move_schema[] = {
     {.name = "from", .type = SCHEMA_STRING, .check = volume_path_member_check},
     {.name = "from_b64", .type = SCHEMA_STRING, .max = 2 * VOLUME_PATH_MAX},
@@ -35,7 +35,7 @@ const struct schema_member volume_move_schema[] = {
 
 #define POSITION_BYTES 8
 
-/* A token is a position of the file system, and belongs to one directory. */
+/* Write the scope of a page token. A token is a position in one directory. */
 static void write_scope(const struct api *api, const struct http_request *request, const char *path,
                         struct buffer *scope)
 {
@@ -111,9 +111,9 @@ static int list_page(struct api *api, const struct http_request *request,
     return http_response_json(response, 200, body);
 }
 
-/* --- a directory with what is below --- */
+/* --- a directory with its subdirectories --- */
 
-/* As a whole: places in several directories make no page. */
+/* List a tree as a whole, because positions in several directories cannot form a page. */
 static int list_tree(struct api *api, const struct http_request *request, uint64_t depth,
                      struct http_response *response, struct error **err)
 {
@@ -170,7 +170,7 @@ int volume_directories_put(void *context, struct http_request *request,
 {
     buffer_auto query = BUFFER_INIT(VOLUME_QUERY_MAX);
     const char *path = json_string_value(json_object_get(request->json, "path"));
-    /* The kernel takes no slash behind the name of what it makes. */
+    /* The kernel accepts no slash after the name of a new directory. */
     autofree char *plain = xstrdup(path);
     for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/'; length--)
         plain[length - 1] = '\0';
@@ -246,7 +246,7 @@ int volume_paths_delete(void *context, struct http_request *request, struct http
     return 0;
 }
 
-/* The path to move from: text, or bytes in base64. *owned is to be freed. */
+/* Read the path to move from: text, or bytes in base64. The caller frees *owned. */
 static int read_from(const json_t *body, const char **from, char **owned, struct error **err)
 {
     const json_t *bytes = json_object_get(body, "from_b64");

@@ -36,7 +36,8 @@ static json_t *volume_to_json(const struct volume *volume)
                      time_to_json(volume->created_at_ms), "attached_to", attached);
 }
 
-/* Another attempt went as far as its row: go on with it, unless it has been given up. */
+/* Create a volume. If an earlier attempt has inserted its row, finish this volume, unless it was
+ * given up. */
 static int create(struct api *api, const struct volume_create *wanted, struct error **err)
 {
     struct volume *volume = &api->access.volume;

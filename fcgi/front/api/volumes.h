@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the handlers of volumes share. */
+/* Schemas of the handlers for volumes. */
 #pragma once
 
 #include "api/api.h"

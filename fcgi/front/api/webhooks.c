@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Webhooks of a team, and what could not be delivered to them. */
+/* Webhooks of a team, and the messages that could not be delivered. */
 #include <string.h>
 
 #include "api/api.h"
@@ -96,7 +96,7 @@ static json_t *message_to_json(const struct webhook_message *m)
 
 /* --- webhooks --- */
 
-/* What of a body is given. */
+/* Read the members that a body has. */
 static void read_input(const json_t *body, struct webhook *webhook)
 {
     const json_t *kinds = json_object_get(body, "kinds"),
@@ -118,7 +118,7 @@ static void read_input(const json_t *body, struct webhook *webhook)
         event_kinds_text(&filter, webhook->kinds);
 }
 
-/* secret: wiped here. */
+/* Answer with the webhook and its secret, which is wiped. */
 static int answer_with_secret(const struct webhook *webhook, char *secret, int status,
                               struct http_response *response)
 {
@@ -128,7 +128,7 @@ static int answer_with_secret(const struct webhook *webhook, char *secret, int s
     return http_response_json(response, status, body);
 }
 
-/* Who delivers looks at them now. */
+/* Notify the process that delivers webhooks. */
 static void tell(const struct api *api)
 {
     notify_send(api->settings->api_socket, NOTIFY_WEBHOOKS);

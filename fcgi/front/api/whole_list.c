@@ -32,7 +32,7 @@ static void hash_row(const json_t *row, unsigned char hash[16])
     crypto_generichash(hash, 16, (const unsigned char *)buffer_string(&text), text.size, NULL, 0);
 }
 
-/* A token is valid for the same list of the same user only. */
+/* Write the scope of a token: the token is valid only for the same list of the same user. */
 static void write_scope(const struct api *api, const struct http_request *request,
                         struct buffer *scope)
 {

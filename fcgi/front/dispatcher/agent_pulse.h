@@ -3,10 +3,11 @@
  * Ask the agent of each running sandbox every 15 seconds whether it works. The kernel of a host
  * accepts connections for a stopped agent or a frozen instance, so nothing else shows the failure.
  *
- * An agent is silent when it has missed at least two questions in a row, over 30 s or more; this takes at most 60 s. The
- * dispatcher then sets silent_since in the sandbox's row, creates an event and ends the calls that
- * wait for the agent. Another event follows when the agent answers again. An agent that has
- * restarted does not know its secret: agent_refresh.h gets it.
+ * An agent is silent when it has missed at least two questions in a row, over 30 s or more. That is
+ * known at most 60 s after its last answer. The dispatcher then sets silent_since in the sandbox's
+ * row, creates an event and ends the calls that wait for the agent. Another event follows when the
+ * agent answers again. An agent that has restarted does not know its secret: agent_refresh.h gets
+ * it.
  *
  * AGENT_PULSE_MAX questions are open at once, AGENT_PULSE_TEAM for one team. Silent sandboxes of
  * one team therefore do not delay those of other teams. One dispatcher of a deployment asks (a
