@@ -308,7 +308,8 @@ static int route_to_host(struct worker *worker, const struct sandbox *sandbox,
     return 0;
 }
 
-/* Do not ask an agent that has just failed to answer, or that another request waits for. */
+/* Refuse for an agent that has just failed to answer. If another request waits for the agent, pass
+ * this one on to a pool that may wait. */
 static int may_ask(struct gate *gate, const struct gate_request *request,
                    const struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -320,8 +321,8 @@ static int may_ask(struct gate *gate, const struct gate_request *request,
     return enter(gate, found, decision);
 }
 
-/* Refuse at once for a sandbox that is known to be silent. For others a worker that may wait asks
- * again. */
+/* Refuse if this worker may wait, or if the sandbox is known to be silent. Otherwise pass the
+ * request on to a pool that may wait. */
 static int did_not_answer(struct gate *gate, const struct gate_request *request,
                           const struct gate_sandbox *found, struct gate_decision *decision)
 {

@@ -18,8 +18,9 @@ char *token_given(const struct http_request *request, bool is_preview);
  * because the key of its cache of decisions must have the same value. */
 char *token_of_cookie(const struct http_request *request);
 
-/* Return the token of a link that a person opens. A form, a web socket or a page's own poll cannot
- * follow a redirect: nginx removes the token from their address, and it lets them in directly. */
+/* Return the token of a link that a person opens, for a redirect. A form, a web socket or a page's
+ * own poll cannot follow a redirect. The token in their address lets them in, and nginx removes
+ * it. */
 char *token_of_link(const struct http_request *request);
 
 /* Return the value of the query parameter access_token. */
