@@ -258,7 +258,7 @@ static int watch(struct server *server, struct error **err)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGQUIT); /* multiwatch 1.0, told to send SIGTERM */
+    sigaddset(&set, SIGQUIT); /* multiwatch 1.0 sends it although it is configured for SIGTERM */
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);

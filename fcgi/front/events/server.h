@@ -38,8 +38,8 @@ struct wanted {
     const char *teams[WAIT_TEAMS_MAX]; /* point into team_ids, for the filter */
 };
 
-/* Read the first line of a request into wanted, which must stay where it is. Errors:
- * ERR_INVALID_REQUEST. */
+/* Read the first line of a request. *wanted must not move afterwards, because its pointers point
+ * into it. Errors: ERR_INVALID_REQUEST. */
 int wanted_read(const char *line, struct wanted *wanted, struct error **err);
 
 struct server;
