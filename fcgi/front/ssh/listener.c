@@ -158,7 +158,7 @@ static void on_signal(struct loop_source *source, uint32_t events)
     (void)events;
     while (read(source->fd, &info, sizeof info) == sizeof info) {
         listener->stopping |= info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
-                              info.ssi_signo == SIGQUIT; /* multiwatch 1.0, told to send SIGTERM */
+                              info.ssi_signo == SIGQUIT; /* from multiwatch 1.0 */
         if (info.ssi_signo == SIGHUP)
             log_reopen();
     }

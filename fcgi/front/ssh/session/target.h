@@ -5,8 +5,8 @@
  *   new, new-keep             a new sandbox of the default template
  *   python+nodejs, new+NAME   a new sandbox of the template python-nodejs, or NAME
  *   sbx_…                     the sandbox with that id
- *   NAME                      the sandbox with that name; if it does not exist, a new sandbox of
- *                             the template NAME
+ *   NAME                      the sandbox with that name, or else a new sandbox of the template
+ *                             with that name
  *   NAME+attach, sbx_…+attach the terminal whose connection broke; attach=PROCESS selects one of
  *                             several
  *
