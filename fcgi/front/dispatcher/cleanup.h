@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Clean-up beyond the limits of a team's plan:
+ * Clean up objects beyond the limits of a team's plan, and sandboxes that were lost with their host:
  *
  * - sandboxes that are stopped for longer than stopped_days,
  * - the sandboxes stopped first, when a team has more than stopped_sandboxes,
+ * - sandboxes of a lost host (sandbox/sandbox_lost.c sets their warning),
  * - checkpoints older than checkpoint_days.
  *
  * The record of each one shows the time of its deletion for cleanup_warning_hours before. A resume,

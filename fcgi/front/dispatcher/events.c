@@ -8,7 +8,7 @@
 
 #define AHEAD_MS   5000
 #define PURGE_MS   60000
-#define HEARS_MS   5000 /* between two checks while notices arrive */
+#define HEARS_MS   5000 /* the longest wait for a notice */
 #define FAILURE_MS 1000
 #define HOUR_MS    (60 * 60 * 1000)
 /* Number the events of a burst together: the first after GATHER_MS, the others BURST_MS apart. */

@@ -32,7 +32,7 @@ static void catch_signals(void)
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    sigaction(SIGQUIT, &action, NULL); /* multiwatch 1.0, told to send SIGTERM */
+    sigaction(SIGQUIT, &action, NULL); /* multiwatch 1.0 sends it, not SIGTERM */
     sigaction(SIGCHLD, &action, NULL); /* a child process has ended */
     signal(SIGPIPE, SIG_IGN);
 }
