@@ -45,8 +45,8 @@ void e2b_lower(char *text);
  * gets the tag `default`. */
 char *e2b_template_reference(const char *name);
 
-/* Find the reference for a name, too. `base` is the deployment's default template unless the team
- * has a ready template with that name. */
+/* Find the reference of /v1 for a name, which the caller frees. `base` is the deployment's default
+ * template unless the team has a ready template with that name. */
 int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err);
 
 /* Change a template's name to that of /v1: in small letters. `base` is replaced as above, but a
