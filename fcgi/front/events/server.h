@@ -79,12 +79,14 @@ struct server {
 
 /* --- follower.c --- */
 
+/* Accept a connection and read its request. Takes fd over. */
 void follower_new(struct server *server, int fd);
 
 /* Send the events of a list that match the follower's filter, and move its cursor. end: the last
  * event number that the list covers. */
 void follower_take(struct follower *follower, struct told *list, unsigned count, uint64_t end);
 
+/* Return whether the buffer has OUT_HIGH bytes, so that no event may be added. */
 bool follower_is_full(const struct follower *follower);
 
 /* Answer with the events collected so far, and close the connection. */
@@ -98,6 +100,9 @@ bool server_admits(const struct server *server, const char *tenant);
 /* Start to query for events, for a follower that waits from now on. */
 void server_follow(struct server *server);
 
+/* Open the database and the event loop on file descriptor 0. Errors: ERR_CONFIG, ERR_INTERNAL, and
+ * those of worker_open(). */
 int server_open(struct server *server, const struct settings *settings, struct error **err);
+/* Serve until a signal to stop, then end all requests within STOP_WAIT_MS. */
 void server_run(struct server *server);
 void server_close(struct server *server);
