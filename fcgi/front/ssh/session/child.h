@@ -33,6 +33,7 @@ struct child_call {
     int cols, rows;
     const char *terminal_kind;
 };
+/* Append an argument, borrowed. An argument that does not fit is dropped. */
 void child_word(struct child_call *call, const char *word);
 
 /* A process and this side's ends of its streams; -1: closed. Reads and writes do not block. With a
@@ -42,8 +43,10 @@ struct child {
     int in, out, err;
 };
 
+/* Start a process. The caller reaps it and calls child_close(). Errors: ERR_INTERNAL. */
 int child_start(const struct child_setting *setting, const struct child_call *call,
                 struct child *child, struct error **err);
+/* Close the input. A terminal's input stays open. */
 void child_close_input(struct child *child);
 void child_close(struct child *child); /* closes the streams */
 void child_resize(const struct child *child, int cols, int rows);

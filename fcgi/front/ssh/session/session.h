@@ -114,11 +114,13 @@ int messages_take(struct session *session);
 
 /* --- authenticate.c --- */
 
+/* Answer a request to authenticate: check the key, or sign the user in. */
 void authenticate(struct session *session, ssh_message message);
 
 /* Ask sandlot-ssh and wait for the answer. An {"end"} message in between is kept for the session's
  * end. */
 int ask(struct session *session, json_t *question, json_t **answer, struct error **err);
+/* Keep the reason of an {"end"} message; the first one counts. */
 void take_end(struct session *session, const json_t *message);
 
 /* --- sandbox.c --- */
@@ -136,6 +138,7 @@ void sandbox_leave(struct session *session, bool was_cut);
 
 /* --- flow.c --- */
 
+/* Add a flow to the session. ssh: NULL for a port. */
 struct flow *flow_new(struct session *session, ssh_channel ssh);
 void flow_free(struct flow *flow);
 
