@@ -22,6 +22,7 @@
 
 struct agent_pulse;
 
+/* Start without questions. worker and refresh are borrowed. */
 struct agent_pulse *agent_pulse_new(struct worker *worker, struct agent_refresh *refresh);
 void agent_pulse_free(struct agent_pulse *pulse);
 

@@ -10,6 +10,7 @@
 
 struct agent_refresh;
 
+/* Start without restarted agents. worker is borrowed. */
 struct agent_refresh *agent_refresh_new(struct worker *worker);
 void agent_refresh_free(struct agent_refresh *refresh);
 

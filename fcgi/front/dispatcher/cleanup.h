@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Clean up objects beyond the limits of a team's plan, and sandboxes that were lost with their host:
+ * Clean up objects beyond the limits of a team's plan, and sandboxes lost with their host:
  *
  * - sandboxes that are stopped for longer than stopped_days,
  * - the sandboxes stopped first, when a team has more than stopped_sandboxes,

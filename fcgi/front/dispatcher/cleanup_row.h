@@ -50,4 +50,5 @@ int64_t cleanup_after_warning(const struct plan *plan, int64_t now_ms);
 /* Return the time before which an object must be stopped or created to be due for a warning. */
 int64_t cleanup_old_since(const struct plan *plan, uint32_t days, int64_t now_ms);
 
+/* Clean up the checkpoints of all teams, as part of cleanup_sweep(). */
 int cleanup_checkpoints(struct worker *worker, struct error **err);

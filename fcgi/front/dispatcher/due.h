@@ -19,6 +19,7 @@ struct due {
     int64_t deadline_at_ms; /* the next deadline of a sandbox; 0: no sandbox has one */
 };
 
+/* Read the work that is due. Errors: those of db_query(). */
 int due_look(struct db *db, struct due *due, struct error **err);
 
 /* Return whether work of a kind may be due; always true for DUE_UNKNOWN. */

@@ -14,6 +14,7 @@
 
 struct host_pulse;
 
+/* Start in doubt, until questions have shown the state of the host. worker is borrowed. */
 struct host_pulse *host_pulse_new(struct worker *worker, uint32_t host_id);
 void host_pulse_free(struct host_pulse *pulse);
 
