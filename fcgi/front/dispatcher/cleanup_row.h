@@ -40,8 +40,8 @@ int cleanup_row_set_checkpoint(struct db *db, const char *id, int64_t cleanup_at
 
 /* --- times --- */
 
-/* Return the earliest time of an object's deletion, or 0 when its warning is not due yet. since_ms
- * is the time of its stop or creation. days is its limit in the plan; 0: no limit. */
+/* Return the earliest time of an object's deletion, or 0 when its warning is not due yet. The
+ * object was stopped or created at since_ms. Its limit in the plan is days; 0: no limit. */
 int64_t cleanup_due(const struct plan *plan, int64_t since_ms, uint32_t days, int64_t now_ms);
 
 /* Return the end of a warning that starts now. */
