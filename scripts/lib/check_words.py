@@ -40,7 +40,7 @@ ADDRESS = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 # A kind of text: the files that have it, how it is read, and the limits of its habits.
 Kind = collections.namedtuple("Kind", "name files read limits")
 # The parts of the programs whose comments keep to the limits.
-COMMENTED = "base|tools|guest|drivers"
+COMMENTED = "base|tools|guest|drivers|front|concepts"
 KINDS = (
     Kind("page", r".*\.md|NEWS", prose_sources.markdown, PROSE),
     Kind("manual page", r"conf/man/.*", prose_sources.manual, PROSE),

@@ -13,6 +13,6 @@
 /* End the connections to the agent and to its relay. */
 int calls_end(uint32_t address, unsigned *ended, struct error **err);
 
-/* End the connections to one port, or, with port 0, to all ports but the agent's. Those to the relay
- * always end: it leads to any port. */
+/* End the connections to one port, or, with port 0, to all ports but the agent's. Those to the
+ * relay always end: it leads to any port. */
 int previews_end(uint32_t address, uint16_t port, unsigned *ended, struct error **err);
