@@ -102,6 +102,19 @@ def test_axe_finds_nothing_on_any_page(stack, account, browse):
            SANDBOX=sandbox["id"], VOLUME=volume["id"], TEMPLATE=stack.template)
 
 
+@pytest.mark.long
+def test_pictures_of_the_documentation(stack, account, browse, tmp_path):
+    """With SANDLOT_PICTURES=$PWD/doc/images it makes those of the pages again."""
+    pictures = pathlib.Path(os.environ.get("SANDLOT_PICTURES", tmp_path))
+    for name in ("nightly tests", "docs preview", "agent 7"):
+        sandbox = Sandbox.create(account.api, timeout=3600, metadata={"name": name})
+    sandbox.data.upload("/home/user/app/main.py", b"print('hello')\n")
+    sandbox.data.upload("/home/user/notes.txt", b"first\n")
+    person = Person(stack, account.user)
+    browse("pictures", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, PICTURES=str(pictures))
+    assert len([*pictures.glob("console-*.png")]) == 7
+
+
 @pytest.fixture
 def draining_host(stack):
     """A host that nothing is put on."""
