@@ -14,13 +14,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* What is killed ends at once unless the kernel holds it; longer than this nobody waits. */
+/* Killed processes end at once unless the kernel holds them. After this time, stop waiting for
+ * them. */
 #define REAP_MOST_MS 5000
 
-/* --- the end of it --- */
+/* --- killing --- */
 
-/* Kill the children of this process: as a subreaper it is given what they leave behind, so that
- * doing it again until there are none ends all of them. Returns how many there were. */
+/* Kill the children of this process, and return how many it had. This process is a subreaper, so
+ * orphaned descendants become its children. Repeated calls therefore end all descendants. */
 static unsigned kill_children(void)
 {
     autofclose FILE *list = fopen("/proc/thread-self/children", "re");
@@ -45,7 +46,7 @@ static void end_descendants(void)
 
 /* --- waiting --- */
 
-/* Returns 1 when the time is over. Other children that end meanwhile are not what is waited for. */
+/* Wait for the end of one child and ignore the ends of others. Returns 1 when the time is over. */
 static int await(pid_t pid, int64_t give_up_ms, const sigset_t *child_signal, int *status,
                  struct error **err)
 {

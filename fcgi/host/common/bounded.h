@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A command under a time limit, with everything that comes of it. */
+/* Run a command with a time limit that includes its descendants. */
 #pragma once
 
 #include "base/error.h"
 
-/* Run it and wait. *status: as waitpid() gives it. When the limit is over it is killed with all its
- * descendants, also those that have made themselves independent (the monitor of a container, and
- * the container). Those of a command that ends in time live on. Errors: ERR_RUNTIME_STUCK,
+/* Run a command and wait for its end. *status: as from waitpid(). After limit_s, kill the command
+ * and all its descendants, including daemons (the monitor of a container, and the container). When
+ * the command ends in time, its descendants keep running. Errors: ERR_RUNTIME_STUCK,
  * ERR_INTERNAL. */
 int bounded_run(char *const command[], unsigned limit_s, int *status, struct error **err);
 
-/* As bounded_run(). before: called in the new process before it becomes the command, which it does
- * not when -1 is returned, with errno; NULL: nothing is. */
+/* Like bounded_run(), but call before() in the new process first. When before() returns -1 with
+ * errno, the command is not run, and the status is that of exit code 127. NULL: no call. */
 int bounded_run_after(int (*before)(void), char *const command[], unsigned limit_s, int *status,
                       struct error **err);

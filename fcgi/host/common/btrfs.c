@@ -26,7 +26,7 @@ char *btrfs_top_of(const char *path)
         if (found.stx_attributes & STATX_ATTR_MOUNT_ROOT)
             return S_ISDIR(found.stx_mode) ? steal_pointer(&top) : NULL;
         char *slash = strrchr(top, '/');
-        /* No kernel of today has a root that is not mounted. */
+        /* Not reached on present kernels: their root directory is always a mount. */
         if (!slash[1])
             return NULL;
         slash[slash == top] = '\0';
@@ -112,7 +112,7 @@ int btrfs_group_destroy(int fd, uint64_t group)
 
 /* --- subvolumes --- */
 
-/* The folder that a path is in, opened, and what it is called there. */
+/* Open the parent folder of a path. *name: the last part of the path; borrowed. */
 static int open_parent(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -121,7 +121,7 @@ static int open_parent(const char *path, const char **name)
     return open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Fails where a name would be cut. */
+/* Copy a name, and fail when it is too long. */
 static int put_name(char *to, size_t size, const char *name)
 {
     int length = snprintf(to, size, "%s", name);
@@ -131,7 +131,8 @@ static int put_name(char *to, size_t size, const char *name)
     return -1;
 }
 
-/* The kernel copies the subvolume around a folder that is none. */
+/* Open a subvolume. A plain folder fails with EINVAL: the kernel would copy the subvolume around
+ * it. */
 static int open_subvolume(const char *path)
 {
     struct stat found;
@@ -250,7 +251,7 @@ int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t
     if (parent) {
         if (btrfs_subvolume_look(parent, &had) < 0)
             return -1;
-        /* What has only another place by now is no data either. */
+        /* As a clone source, the parent also saves the data that has only moved. */
         clones[0] = order.parent_root = had.id;
         order.clone_sources = clones;
         order.clone_sources_count = 1;
@@ -258,7 +259,7 @@ int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t
     return fd < 0 || ioctl(fd, BTRFS_IOC_SEND, &order) < 0 ? -1 : 0;
 }
 
-/* The tree of roots has a reference back from each subvolume to its folder, until it is deleted. */
+/* In the tree of roots, each subvolume has a reference back to its folder until it is deleted. */
 int btrfs_subvolume_exists(int fd, uint64_t id)
 {
     struct btrfs_ioctl_search_args order = {.key = {
@@ -282,7 +283,7 @@ int btrfs_subvolume_has_others(const char *path)
     autoclose int fd = open_subvolume(path);
     if (fd < 0)
         return -1;
-    /* More than the answer has room for are some as well. */
+    /* EOVERFLOW: more subvolumes than the answer can hold. */
     if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_ROOTREF, &found) < 0)
         return errno == EOVERFLOW ? 1 : -1;
     return found.num_items > 0;

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
-/* How long the processors of the machine, all together, have had nothing to do since its start, in
- * milliseconds: while one waits for a disk does not count (proc_stat(5)). 0: not told. */
+/* Return how long all processors of the machine together were idle since its start, in
+ * milliseconds. The time that a processor waited for a disk does not count (proc_stat(5)). 0:
+ * cannot read it. */
 uint64_t idle_time_ms(void);

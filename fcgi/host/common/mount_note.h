@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which volumes an instance that runs was given without Incus. sandlot-limits mounts them when a
- * waiting instance is handed over, and leaves a note. When incusd is told of them, it calls
- * incusd-exec to mount each one: where there is a note of it that has been done. Without this
- * note, which the guest cannot touch, one would have to look into the guest's mounts, which it can
- * change.
+ * Note the volumes that sandlot-limits has mounted in a running instance without Incus.
  *
- * The note is of one run of the instance. It is written when all of them are mounted, and goes when
- * one is taken away or the run ends. A reboot keeps it: the next run is not to begin without them.
+ * sandlot-limits mounts the volumes when a warm instance is assigned, and writes the note. When
+ * incusd attaches a volume, it calls incusd-exec to mount it. incusd-exec skips the mount when the
+ * note names it. The guest cannot change the note, but it can change the mounts inside.
+ *
+ * A note holds for one run of the instance. It is written when all volumes are mounted. It is
+ * deleted when one is unmounted or the run ends. A reboot keeps it, because the next run must have
+ * the volumes.
  */
 #pragma once
 
@@ -19,23 +20,24 @@
 #define MOUNT_NOTES "/run/sandlot-mounts"
 
 struct mount_noted {
-    struct stat volume; /* of its root directory */
-    const char *path;   /* in the instance; no line feed in it */
+    struct stat volume; /* the root directory of the volume */
+    const char *path;   /* in the instance; without line feeds */
 };
 
-/* folder: MOUNT_NOTES, made if it is not there. Errors: ERR_CONFIG. */
+/* Write the note of an instance. folder: MOUNT_NOTES; created if it is missing. Errors:
+ * ERR_CONFIG. */
 int mount_note_write(const char *folder, const char *instance, const struct mount_noted *mounts,
                      unsigned count, struct error **err);
 
-/* NULL: there is none. The caller frees it. The name is the instance's or, in front of it, has its
- * project's and an underscore. */
+/* Read the note of an instance; the caller frees it. NULL: there is no note. name: INSTANCE or
+ * PROJECT_INSTANCE. */
 char *mount_note_read(const char *folder, const char *name);
 
-/* Whether a note says that this volume is mounted there. */
+/* Return whether a note says that this volume is mounted at this path. */
 bool mount_note_has(const char *note, const struct stat *volume, const char *path);
 
-/* The next place that a note names. *note is moved on; NULL: that was the last one. The caller
- * frees it. */
+/* Return the next path in a note, and move *note behind it; the caller frees the path. NULL: there
+ * are no more. */
 char *mount_note_next(const char **note);
 
 void mount_note_remove(const char *folder, const char *name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Places of a program that serves all tenants of a host, of which one tenant has a part only. */
+/* Count the places of a program that serves all tenants of a host; each tenant can have a part
+ * only. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +12,15 @@ struct places {
     unsigned most, most_of_tenant; /* at most PLACES_MAX */
     unsigned count;
     struct place {
-        uint64_t tenant; /* 0: not known, and one tenant more */
+        uint64_t tenant; /* 0: not known; all unknown tenants count as one */
         uint64_t key;
     } taken[PLACES_MAX];
 };
 
-/* Take a place under a key that no other place has. False: all are taken, or all of this tenant. */
+/* Take a place under a key that no other place has. Returns false when all places are taken, or all
+ * that this tenant can have. */
 bool places_take(struct places *places, uint64_t tenant, uint64_t key);
-/* Whether there is a place for this tenant. */
+/* Return whether this tenant can take a place. */
 bool places_has_room(const struct places *places, uint64_t tenant);
-/* Leave the place of this key; without one nothing is done. */
+/* Free the place of this key. An unknown key is ignored. */
 void places_leave(struct places *places, uint64_t key);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
-/* Keep one capability (CAP_…, below 32) and give every other up, for good. name: how it is called
- * in a message. Errors: ERR_CONFIG when it is not held. */
+/* Keep one capability (CAP_…, below 32) and give up all others for good. name: the name of the
+ * capability, for messages. Errors: ERR_CONFIG, also when the process does not have the
+ * capability. */
 int privileges_keep(unsigned capability, const char *name, struct error **err);
