@@ -16,7 +16,7 @@ static void add(struct cpus *cpus, unsigned cpu)
     cpus->words[cpu / 64] |= UINT64_C(1) << (cpu % 64);
 }
 
-/* One number at *text, which is moved behind it. */
+/* Read a number at *text, and move *text behind it. */
 static bool take_number(const char **text, unsigned *number)
 {
     char *end;

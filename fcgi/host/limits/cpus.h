@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sets of processors, as the kernel writes them: "0-3,8". */
+/* Read, write and choose sets of processors, in the kernel's form: "0-3,8". */
 #pragma once
 
 #include <stdint.h>
@@ -13,11 +13,12 @@ struct cpus {
     uint64_t words[CPUS_MAX / 64];
 };
 
-/* Errors: ERR_INVALID_REQUEST. */
+/* Read a list. Errors: ERR_INVALID_REQUEST. */
 int cpus_read(const char *text, struct cpus *cpus, struct error **err);
 void cpus_write(const struct cpus *cpus, char text[CPUS_TEXT_SIZE]);
 unsigned cpus_count(const struct cpus *cpus);
 
-/* Make `own` a set of `wanted` of those that are there, or of all when these are fewer. It keeps of
- * its own as many as it may; the others are taken from `from` on. */
+/* Change `own` to a set of `wanted` processors, or of all present ones when these are fewer. It
+ * keeps as many of its present members as possible. Others are taken in order from number
+ * `from`. */
 void cpus_choose(struct cpus *own, const struct cpus *there, unsigned wanted, unsigned from);

@@ -38,16 +38,16 @@ static int check_room(const char *uuid, const char *group, uint64_t bytes, struc
     if (used > bytes)
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk holds %llu bytes",
                          (unsigned long long)used);
-    /* One without any was not put among the guests yet. */
+    /* A group without a limit has not been put among the guests yet. */
     if (!btrfs_group_read(groups, group, "max_referenced"))
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk has no limit");
-    /* Then the program that stands before btrfs says where a group belongs. */
+    /* In an almost full pool, the wrapper of btrfs decides which group a disk belongs to. */
     if (all && (taken > all || all - taken < BTRFS_GUESTS_ROOM))
         return error_set(err, ERR_RUNTIME_REFUSED, "the guests' part of the pool is all but full");
     return 0;
 }
 
-/* Returns a descriptor, or -1. */
+/* Open the pool. Returns a descriptor, or -1. */
 static int open_pool(const char *pool, char uuid[BTRFS_UUID_TEXT_SIZE], struct error **err)
 {
     autoclose int fd = open(pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

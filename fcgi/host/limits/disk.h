@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much an instance's disk may hold, in a pool of btrfs with quotas. */
+/* Limit the disk of an instance, in a btrfs pool with quotas. */
 #pragma once
 
 #include <stddef.h>
@@ -8,17 +8,18 @@
 #include "limits/order.h"
 
 struct disks {
-    const char *links; /* DISK_VIEW_LINKS; from there to the quota group of each instance */
-    const char *pool;  /* where the storage pool is mounted */
+    const char *links; /* DISK_VIEW_LINKS: the links to the quota groups of instances */
+    const char *pool;  /* the mount point of the storage pool */
 };
 
-/* The quota group that a link of incusd-exec names. Returns 0, or -1 when it is none. */
+/* Read the file system and quota group from the target of a link that incusd-exec made. Returns 0,
+ * or -1 when the target has another form. */
 int disk_group_read(const char *target, char *uuid, size_t uuid_size, uint64_t *group);
 
-/* Whether the pool is one of btrfs. Errors: ERR_RUNTIME_REFUSED. */
+/* Check that the pool is on btrfs. Errors: ERR_RUNTIME_REFUSED. */
 int disks_check(const struct disks *disks, struct error **err);
 
-/* Set the limit as incusd does, which gives its instances a group. Errors: ERR_RUNTIME_REFUSED: it
- * holds more than that, the pool is all but full (fcgi/host/helper/guard), or it is none of this
- * kind. */
+/* Set the limit of an instance's disk, as incusd does. Errors: ERR_RUNTIME_REFUSED: the disk holds
+ * more than the limit, the pool is almost full (fcgi/host/helper/guard), or the disk has no quota
+ * group with a limit in this pool. */
 int disk_size(const struct disks *disks, const struct order *order, struct error **err);

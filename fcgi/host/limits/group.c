@@ -16,8 +16,8 @@
 #include "base/str.h"
 
 #define NUMBER_SIZE 32
-#define WEIGHT_MAX  10000 /* that the kernel takes, v2 */
-#define SHARES_FULL 1024  /* of 100 percent, v1 */
+#define WEIGHT_MAX  10000 /* the kernel's limit, v2 */
+#define SHARES_FULL 1024  /* for 100 percent, v1 */
 
 /* --- opening --- */
 
@@ -51,7 +51,7 @@ void groups_close(struct groups *groups)
     cleanup_close_(&groups->memory);
 }
 
-/* Never through a link, and nothing outside. */
+/* Open a file inside a folder. Links are not followed. */
 static int open_beneath(int folder, const char *name, uint64_t flags)
 {
     const struct open_how how = {.flags = flags | O_CLOEXEC,
@@ -59,7 +59,7 @@ static int open_beneath(int folder, const char *name, uint64_t flags)
     return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
-/* kind: payload or monitor. */
+/* Open the group of an instance. kind: payload or monitor. */
 static int open_group(const struct groups *groups, int folder, const char *kind,
                       const char *instance, struct error **err)
 {
@@ -74,7 +74,7 @@ static int open_group(const struct groups *groups, int folder, const char *kind,
 
 /* --- files --- */
 
-/* What a file says, without the line feed at its end; absent: "". */
+/* Read the first line of a file. A file that does not exist reads as "". */
 static int read_text(int group, const char *file, char *text, size_t size, struct error **err)
 {
     autoclose int fd = open_beneath(group, file, O_RDONLY);
@@ -100,7 +100,7 @@ static int write_text(int group, const char *file, const char *text, struct erro
     return 0;
 }
 
-/* What is no number ("max", "-1", a file that is not there) is UINT64_MAX. */
+/* Read a number. Other text ("max", "-1") and a file that does not exist read as UINT64_MAX. */
 static int read_number(int group, const char *file, uint64_t *number, struct error **err)
 {
     char text[NUMBER_SIZE];
@@ -122,23 +122,23 @@ static int write_number(int group, const char *file, uint64_t number, struct err
 
 struct memory_files {
     const char *used, *hard;
-    const char *soft; /* nine tenths of the limit, where incusd sets it */
-    const char *swap; /* follows the limit, where it is set */
+    const char *soft; /* nine tenths of the limit, if incusd sets it */
+    const char *swap; /* follows the limit, if it is set */
 };
 static const struct memory_files files_unified = {"memory.current", "memory.max", "memory.high",
                                                   "memory.swap.max"};
-/* The last is of memory and swap together, and never below the first. */
+/* The swap file of v1 limits memory and swap together, and is never below the hard limit. */
 static const struct memory_files files_single = {"memory.usage_in_bytes", "memory.limit_in_bytes",
                                                  "memory.soft_limit_in_bytes",
                                                  "memory.memsw.limit_in_bytes"};
 
-/* As incusd reckons it. */
+/* Calculate the soft limit as incusd does. */
 static uint64_t soft_of(uint64_t limit)
 {
     return (uint64_t)((double)limit * 0.9);
 }
 
-/* Whether a limit was made of another one: the kernel keeps whole pages of it. */
+/* Return whether a limit was derived from another: the kernel rounds limits to whole pages. */
 static bool is_about(uint64_t limit, uint64_t of)
 {
     uint64_t apart = limit > of ? limit - of : of - limit;
@@ -176,7 +176,7 @@ static int set_memory(const struct groups *groups, int group, uint64_t bytes, st
     if (used > bytes)
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance holds %llu bytes of memory",
                          (unsigned long long)used);
-    /* Without any limit before it would not be known which others follow. */
+    /* Without a present hard limit, it is not known which of the other limits follow it. */
     if (before == UINT64_MAX)
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance has no limit of memory");
     if (bytes > before && set_swap(group, files, before, bytes, err) < 0)
@@ -207,7 +207,8 @@ static int read_cpus(int group, const char *file, struct cpus *cpus, struct erro
     return 0;
 }
 
-/* In between incusd chooses again, for all instances at once, and does not know of this one yet. */
+/* Choose processors when the number changes. Until Incus has the new number, incusd chooses again
+ * with the old one, for all instances at once; hold_add() corrects this. */
 static int set_cpus(struct groups *groups, int group, unsigned cpu, struct error **err)
 {
     static unsigned turn;

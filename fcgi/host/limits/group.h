@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control group of an instance, on a machine with one hierarchy (v2) or with one for each
- * controller (v1): what incusd writes into it for limits.cpu, limits.cpu.allowance in percent and
- * limits.memory is written here likewise, so that Incus changes nothing that counts when it writes
- * the same later.
+ * Set the limits in the control group of an instance.
+ *
+ * The machine has one hierarchy (v2), or one for each controller (v1). The values are those that
+ * incusd writes for limits.cpu, limits.cpu.allowance in percent and limits.memory. A later update
+ * of Incus therefore changes nothing that matters.
  */
 #pragma once
 
@@ -16,25 +17,26 @@
 
 struct groups {
     bool unified;
-    int cpuset, cpu, memory; /* folders of the controllers; in one hierarchy three times the same */
-    const char *project;     /* of Incus; borrowed */
-    struct hold *hold;       /* may be NULL */
+    int cpuset, cpu,
+        memory; /* folders of the controllers; with one hierarchy, all three are the same */
+    const char *project; /* of Incus; borrowed */
+    struct hold *hold;   /* may be NULL */
 };
 
-/* Errors: ERR_CONFIG. */
+/* Open the folders of the controllers. Errors: ERR_CONFIG. */
 int groups_open(struct groups *groups, const char *root, const char *project, struct error **err);
 void groups_close(struct groups *groups);
 
-/* Whether groups can be opened in them: the kernel or a filter of system calls may refuse it.
- * Errors: ERR_RUNTIME_REFUSED. */
+/* Check that groups inside the folders can be opened: the kernel or a filter of system calls may
+ * refuse it. Errors: ERR_RUNTIME_REFUSED. */
 int groups_check(const struct groups *groups, struct error **err);
 
-/* The process that watches over an instance, which is of its host. Errors: ERR_NOT_FOUND (no such
- * instance runs), ERR_RUNTIME_REFUSED. */
+/* Find the monitor of an instance, a process of the host. Errors: ERR_NOT_FOUND (no such instance
+ * runs), ERR_RUNTIME_REFUSED. */
 int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid,
                    struct error **err);
 
-/* Give an instance its processors, their weight and its memory. Errors: ERR_NOT_FOUND (no such
- * instance runs), ERR_RUNTIME_REFUSED (it holds more memory than it is to have, or the kernel does
- * not take it); a part may be done then. */
+/* Set the processors, their weight and the memory of an instance. Errors: ERR_NOT_FOUND (no such
+ * instance runs), ERR_RUNTIME_REFUSED (the instance uses more memory than the new limit, or the
+ * kernel refuses a value). After an error, some values may be set. */
 int groups_size(struct groups *groups, const struct order *order, struct error **err);

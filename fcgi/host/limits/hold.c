@@ -16,7 +16,7 @@
 #define HELD_MAX 4096
 
 struct held {
-    int watch, fd; /* fd: of its cpuset.cpus */
+    int watch, fd; /* fd: cpuset.cpus of the instance */
     unsigned wanted;
     struct cpus cpus;
 };
@@ -109,13 +109,13 @@ static int read_now(const struct held *held, struct cpus *now)
     error_auto ignored = NULL;
     ssize_t length = pread(held->fd, text, sizeof text - 1, 0);
     if (length < 0)
-        return -1; /* the instance is gone */
+        return -1; /* the instance has ended */
     text[length] = '\0';
     text[strcspn(text, "\n")] = '\0';
     return cpus_read(text, now, &ignored);
 }
 
-/* Whether it is still to be held. */
+/* Write the processors again if incusd has changed them. Returns whether to keep watching. */
 static bool keep(const struct held *held)
 {
     char text[CPUS_TEXT_SIZE];
@@ -140,7 +140,7 @@ void hold_sweep(struct hold *hold)
             let_go(hold, i);
 }
 
-/* incusd writes to all of them in one go, so that it makes no difference which it was. */
+/* incusd writes to all instances in one go, so any event means: check all. */
 void hold_look(struct hold *hold)
 {
     char events[4096];

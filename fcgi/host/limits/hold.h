@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processors that are kept as they were given. Whenever an instance starts, stops or changes,
- * incusd hands the machine's processors out again to all of them, each as many as it knows of. What
- * it writes for one that it was not told of yet is written over at once; with the first set of the
- * given number it has been told, and the instance is let go.
+ * Keep the processors of instances until Incus has their new number.
+ *
+ * Whenever an instance starts, stops or changes, incusd distributes the machine's processors to all
+ * instances. It gives each instance the number that Incus has. Until Incus has the new number of an
+ * instance, this program writes its processors again after each such change. The first set with the
+ * new number shows that Incus has the number. The instance is then no longer watched.
  */
 #pragma once
 
@@ -11,19 +13,19 @@
 
 struct hold;
 
-/* Errors: ERR_CONFIG. */
+/* Open an empty list. Errors: ERR_CONFIG. */
 int hold_open(struct hold **hold, struct error **err);
 void hold_close(struct hold *hold);
 
-/* Keep a group's cpuset.cpus at that set, from the first write of another one on. Errors:
+/* Start to keep a group's cpuset.cpus at this set. The caller writes the first value. Errors:
  * ERR_RUNTIME_REFUSED. */
 int hold_add(struct hold *hold, int group, const struct cpus *cpus, struct error **err);
 
-/* What to wait for, for reading. */
+/* Return the descriptor to poll for reading. */
 int hold_fd(const struct hold *hold);
-/* Something was written. */
+/* Handle changes, when hold_fd() is readable. */
 void hold_look(struct hold *hold);
-/* Look at each, and let go of instances that are gone: now and then. */
+/* Check each instance, and drop those that have ended. Call this now and then. */
 void hold_sweep(struct hold *hold);
-/* How many there are. */
+/* Return the number of watched instances. */
 unsigned hold_count(const struct hold *hold);

@@ -27,7 +27,7 @@ int inside_open(int folder, const char *path, uint64_t flags, uint64_t more)
     return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
-/* Whether a process is the first one of a namespace and the child of that monitor. */
+/* Return whether a process is the first one of a namespace and a child of this monitor. */
 static bool is_init_of(pid_t monitor, pid_t pid)
 {
     char path[64];
@@ -45,7 +45,8 @@ static bool is_init_of(pid_t monitor, pid_t pid)
     return is_first && parent == monitor;
 }
 
-/* Opened first and looked at then, so that it is no later process of the same number. */
+/* Find the first process. It is opened before the check, so a later process with the same number
+ * cannot take its place. */
 static int open_init(pid_t monitor)
 {
     char path[64];
@@ -72,11 +73,11 @@ int inside_find(const struct groups *groups, const char *instance, int *init, st
 }
 
 struct report {
-    const char *failed; /* a literal, which is at the same place in parent and child; NULL: done */
+    const char *failed; /* a literal, valid in parent and child; NULL: no failure */
     int number;         /* errno */
 };
 
-/* As root of the instance. */
+/* Become root of the instance. */
 static const char *enter(int init)
 {
     if (setns(init, CLONE_NEWUSER | CLONE_NEWNS) < 0)
@@ -87,7 +88,7 @@ static const char *enter(int init)
     return NULL;
 }
 
-/* Whether it said in time how it went. */
+/* Read the report. Returns false when it does not come in time. */
 static bool hear(int in, unsigned most_ms, struct report *report)
 {
     struct pollfd wait = {.fd = in, .events = POLLIN};

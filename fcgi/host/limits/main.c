@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-limits: gives running instances of this host another size and volumes, without Incus. */
+/* sandlot-limits: change the size and volumes of this host's running instances, without Incus. */
 #include <linux/capability.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "config/program.h"
 #include "limits/serve.h"
 
-/* Of what is done in an instance; then Incus is asked. */
+/* The time for work inside an instance. After it, Incus does the work. */
 #define INSIDE_MS 250
 
 static const struct program program = {

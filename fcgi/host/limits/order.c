@@ -14,7 +14,7 @@
 #define MEMORY_MB_MAX (64u << 20)
 #define DISK_GB_MAX   (1u << 20)
 
-/* prefix and an id */
+/* Return whether a name is a prefix and an id. */
 static bool is_name(const char *name, const char *prefix)
 {
     if (!str_starts_with(name, prefix))
@@ -56,7 +56,7 @@ static bool is_plain_path(const char *path)
     return at > path && !*at;
 }
 
-/* VOLUME:PATH */
+/* Read VOLUME:PATH. */
 static int read_mount(char *word, struct order *order, struct error **err)
 {
     struct order_mount *mount = &order->mounts[order->mount_count];

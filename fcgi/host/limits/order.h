@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sandlot-limits is asked for: one line (base/sizing.h). */
+/* Read the requests to sandlot-limits: one line each (base/sizing.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -18,16 +18,16 @@ struct order_mount {
 };
 
 struct order {
-    char instance[ORDER_NAME_SIZE]; /* a sandbox's or a waiting one's: sbx-…, warm-… */
+    char instance[ORDER_NAME_SIZE]; /* a sandbox or warm instance: sbx-…, warm-… */
     unsigned cpu, memory_mb;
-    unsigned disk_gb; /* 0: as it is */
+    unsigned disk_gb; /* 0: unchanged */
     uint64_t tenant;  /* 0: not known */
     struct order_mount mounts[ORDER_MOUNTS_MAX];
     unsigned mount_count;
 };
 
-/* Whether it is a name that sandlot gives to instances of sandboxes. */
+/* Return whether a name has the form that sandlot gives to instances of sandboxes. */
 bool order_name_is_valid(const char *name);
 
-/* Errors: ERR_INVALID_REQUEST. */
+/* Read a line. Errors: ERR_INVALID_REQUEST. */
 int order_read(const char *line, struct order *order, struct error **err);

@@ -16,15 +16,15 @@
 #include "base/str.h"
 #include "limits/shared_memory.h"
 
-#define CALLER_MS   200 /* for the line of one who is connected */
+#define CALLER_MS   200 /* to receive the line of a connected client */
 #define SWEEP_MS    2000
 #define ANSWER_SIZE 512
-/* Processes that work in instances; beyond them Incus mounts the volumes, and shared memory keeps
- * its size. */
+/* Processes that work in instances. Beyond these limits, Incus mounts the volumes, and shared
+ * memory keeps its size. */
 #define MOUNTING_MAX      32
 #define MOUNTING_TEAM_MAX 8
 
-/* Whether a whole line came in time. */
+/* Receive a line. Returns false when it is incomplete after CALLER_MS. */
 static bool receive(int fd, char line[SIZING_MAX])
 {
     size_t size = 0;
@@ -43,8 +43,8 @@ static bool receive(int fd, char line[SIZING_MAX])
     return false;
 }
 
-/* The disk first: of all it may be refused, and the processors are kept from then on. What is
- * mounted cannot be taken back, and comes last: finish_apart(). */
+/* Set the sizes. The disk comes first, because it may be refused. The processors follow, because
+ * they are kept from then on. Mounts cannot be undone, so finish_apart() makes them last. */
 static int size(struct limits *limits, const struct order *order, struct error **err)
 {
     if ((order->disk_gb && disk_size(&limits->disks, order, err) < 0) ||
@@ -66,10 +66,10 @@ static void reply(int fd, const struct order *order, int64_t begun_us, const str
                  LOG_INT("duration_us", clock_monotonic_us() - begun_us));
     }
     send(fd, text, strlen(text), MSG_NOSIGNAL);
-    shutdown(fd, SHUT_WR); /* whoever else may have it */
+    shutdown(fd, SHUT_WR); /* even if another process has the connection open */
 }
 
-/* A sandbox can do without. */
+/* Resize the shared memory. A failure is only logged: the sandbox can run without it. */
 static void size_shared_memory(const struct limits *limits, const struct order *order)
 {
     error_auto err = NULL;
@@ -78,8 +78,8 @@ static void size_shared_memory(const struct limits *limits, const struct order *
                  LOG_STR("instance", order->instance), LOG_ERROR(err));
 }
 
-/* Do what is done in the instance, and answer, in a process of its own. A hostile disk can make the
- * mount of its volumes take INSIDE_MS, and the orders of other tenants must not wait for that. */
+/* Do the work inside the instance and answer, in a separate process. A hostile disk can delay the
+ * mount of its volumes up to INSIDE_MS, and the orders of other tenants must not wait for that. */
 static void finish_apart(struct limits *limits, int fd, const struct order *order, int64_t begun_us)
 {
     error_auto err = NULL;

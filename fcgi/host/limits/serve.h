@@ -10,10 +10,10 @@ struct limits {
     struct groups groups;
     struct disks disks;
     struct volumes volumes;
-    struct places mounting; /* processes that mount, by their ids */
+    struct places mounting; /* by process id */
 };
 
-/* Accept on file descriptor 0, one order a connection, one after the other: each takes a
- * millisecond or less. Volumes are mounted by a process of their own for each order. Returns -1
- * with ERR_CONFIG when that is no socket to accept on; else not at all. */
+/* Accept connections on file descriptor 0 and handle one order after another, each in a millisecond
+ * or less. A separate process mounts the volumes of an order. Returns -1 with ERR_CONFIG when the
+ * descriptor is not a listening socket; else it never returns. */
 int limits_serve(struct limits *limits, struct error **err);

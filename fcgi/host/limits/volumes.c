@@ -18,14 +18,14 @@
 #include "common/mount_note.h"
 #include "limits/inside.h"
 
-/* What an id that the instance does not have is seen as. A volume of a host with another range of
+/* The id shown for ids that the instance does not have. A volume from a host with another range of
  * ids may have larger ones. */
 #define NOBODY 65534
 
 struct job {
     const struct order *order;
-    dev_t disk; /* of the instance's subvolume */
-    int init;   /* a descriptor of its first process */
+    dev_t disk; /* the device of the instance's subvolume */
+    int init;   /* a process descriptor of its first process */
     int trees[ORDER_MOUNTS_MAX];
     struct mount_noted noted[ORDER_MOUNTS_MAX];
 };
@@ -45,7 +45,7 @@ static int open_beneath(int folder, const char *name, uint64_t more)
 
 /* --- on the host --- */
 
-/* The subvolume of a volume or an instance, by the name that Incus gives it. */
+/* Open the subvolume of a volume or an instance, by the name that Incus gives it. */
 static int open_of_pool(const struct volumes *volumes, bool is_volume, const char *name)
 {
     bool plain = !is_volume && str_equal(volumes->project, "default");
@@ -55,7 +55,8 @@ static int open_of_pool(const struct volumes *volumes, bool is_volume, const cha
     return pool < 0 ? -1 : open_beneath(pool, path, 0);
 }
 
-/* What is mounted below it later, on either side, is not seen on the other. */
+/* Clone the mount of a folder. Private propagation: later mounts below one copy do not appear in
+ * the other. */
 static int clone_tree(int folder)
 {
     struct mount_attr attributes = {.attr_clr = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE};
@@ -93,7 +94,8 @@ static int find_instance(const struct volumes *volumes, const struct groups *gro
 
 /* --- inside --- */
 
-/* Its own disk, so that no file system of the guest answers, for which one could wait for ever. */
+/* Open the root directory, which must be on the instance's own disk. A file system of the guest
+ * could block the answer forever. */
 static const char *open_root(const struct job *job, int *root)
 {
     struct statx found;
@@ -106,7 +108,7 @@ static const char *open_root(const struct job *job, int *root)
                : "its root directory is not that of its disk";
 }
 
-/* One part of a path, made where it is missing. */
+/* Open one part of a path, and create it if it is missing. */
 static int go_into(int folder, const char *name)
 {
     int next = open_beneath(folder, name, RESOLVE_NO_XDEV);
@@ -159,7 +161,7 @@ static const char *mount_inside(const void *context)
     return failed ? failed : mount_all(job, root);
 }
 
-/* --- all of it --- */
+/* --- all steps --- */
 
 int volumes_check(const struct volumes *volumes, struct error **err)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Volumes of a pool of btrfs in an instance that runs: mounted as incusd mounts them, whose volumes
- * have the user ids of instances on disk (INCUS_IDMAPPED_MOUNTS_DISABLE). Root in the instance may
- * be hostile: nothing of what it mounts is looked at or passed through, no link is followed, and
- * what is done in there is done with its rights, by a process that is not waited for without end.
+ * Mount volumes of a btrfs pool in a running instance, as incusd does.
+ *
+ * The files of volumes have the user ids of instances on disk (INCUS_IDMAPPED_MOUNTS_DISABLE). Root
+ * in the instance may be hostile. Therefore the guest's mounts are neither read nor crossed, and
+ * links are not followed. A process with the guest's rights and a time limit does the work inside.
  */
 #pragma once
 
@@ -11,19 +12,24 @@
 #include "limits/order.h"
 
 struct volumes {
-    const char *pool;    /* where the storage pool is mounted */
+    const char *pool;    /* the mount point of the storage pool */
     const char *project; /* of Incus; borrowed */
-    const char *notes;   /* base/mount_note.h */
-    unsigned inside_ms;  /* what is done in an instance may take, while others wait */
+    const char *notes;   /* common/mount_note.h */
+    unsigned inside_ms;  /* the time limit inside an instance, while others wait */
 };
 
-/* Whether the kernel, or a filter of system calls, lets it mount. Errors: ERR_RUNTIME_REFUSED. */
+/* Check that the kernel and the filter of system calls allow mounts. Errors:
+ * ERR_RUNTIME_REFUSED. */
 int volumes_check(const struct volumes *volumes, struct error **err);
 
-/* Mount those of an order, and note it for when incusd is told. Those that are noted are there.
- * Errors: ERR_NOT_FOUND (no such instance runs), ERR_RUNTIME_REFUSED (a volume was not mounted in
- * any instance yet, so that incusd has to give its files their user ids; a place is a link, no
- * directory, or behind a mount of the guest; the kernel does not do it), ERR_CONFIG (it cannot be
- * noted). Some may be mounted then, and can be again. */
+/* Mount the volumes of an order, and write the note for incusd-exec. Volumes that the note names
+ * are already mounted. Errors: ERR_NOT_FOUND (no such instance runs), ERR_CONFIG (cannot write the
+ * note), or ERR_RUNTIME_REFUSED:
+ *
+ * - The volume was never mounted in an instance, so incusd must first change its files' user ids.
+ * - The place is a link, not a directory, or behind a mount of the guest.
+ * - The kernel refuses the mount.
+ *
+ * After an error some volumes may be mounted; the call can be repeated. */
 int volumes_mount(const struct volumes *volumes, const struct groups *groups,
                   const struct order *order, struct error **err);
