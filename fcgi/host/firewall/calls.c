@@ -37,7 +37,7 @@ static int ask(int fd, uint16_t type, uint16_t flags, const struct inet_diag_soc
     return send(fd, &question, sizeof question, 0) < 0 ? -1 : 0;
 }
 
-/* One that has ended by itself meanwhile is as good. */
+/* End a connection. One that has ended in the meantime is no error. */
 static int destroy(int fd, const struct inet_diag_sockid *id)
 {
     _Alignas(struct nlmsghdr) char part[4096];
@@ -60,7 +60,8 @@ static bool is_target(const struct target *target, const struct inet_diag_sockid
     return ntohl(id->idiag_dst[0]) == target->address && (target->port || port != AGENT_PORT);
 }
 
-/* Returns 1 at the end of the list, 0 when more follows, -1 with errno. */
+/* End the target's connections in a part of the list. Returns 1 at the end of the list, 0 when more
+ * follows, -1 with errno. */
 static int end_part(int fd, const char *part, size_t size, const struct target *target,
                     unsigned *ended)
 {

@@ -36,9 +36,9 @@ static int set_address(int fd, const char *name, unsigned long what, uint32_t ad
     return ioctl(fd, what, &request);
 }
 
-/* Without an address of its own the device would take nothing whose source is routed elsewhere
- * (fib_validate_source() of the kernel); the one that sandboxes' links have, too, does. It is set
- * before the device is up, so that no route to a network follows from it. */
+/* Bring the device up with an address. Without one, the kernel drops packets with a source that is
+ * routed elsewhere (fib_validate_source()). The address is the one that sandboxes' links have. It
+ * is set before the device is up, so that it creates no route to a network. */
 static int bring_up(const char *name)
 {
     struct ifreq request = {0};
@@ -53,7 +53,8 @@ static int bring_up(const char *name)
     return ioctl(fd, SIOCSIFFLAGS, &request);
 }
 
-/* What comes in here has a source that is routed elsewhere; strict filtering (1) would drop it. */
+/* Allow sources that are routed elsewhere, as all packets from this device have. The strict filter
+ * (1) would drop them. */
 static void loosen_source_check(const char *name)
 {
     autofree char *path = xasprintf("/proc/sys/net/ipv4/conf/%s/rp_filter", name);
@@ -71,7 +72,8 @@ static int device_fd(void)
     return open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* A descriptor that was handed down may have been attached by our predecessor. */
+/* Attach a descriptor to the device. A previous process may have attached an inherited one
+ * already. */
 static int attach(int fd, const char *name)
 {
     struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI}, present = {0};
@@ -145,7 +147,7 @@ static void send_syn(int tun, uint32_t from, uint16_t from_port, uint32_t to, ui
     put_16(tcp + 14, 1024);
     put_checksum(tcp + 16,
                  sum_words(segment + 12, 8) + IPPROTO_TCP + TCP_SIZE + sum_words(tcp, TCP_SIZE));
-    /* A full queue loses it, as any network may. */
+    /* A full queue drops the segment, as any network may. */
     if (write(tun, segment, sizeof segment) < 0 && errno != EAGAIN)
         log_debug("segment not sent", LOG_STR("reason", strerror(errno)));
 }

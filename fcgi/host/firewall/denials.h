@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a sandbox was refused lately: a short list in which repeats are counted. Pure. */
+/* List the latest refusals of a sandbox, and count repeats. Without input and output. */
 #pragma once
 
 #include <jansson.h>
@@ -8,15 +8,15 @@
 #define DENIALS_MAX       64
 #define DENIAL_TARGET_MAX 253
 
-/* DENIAL_LIMIT: allowed, but one connection too many; one entry for each protocol, with the last
- * target, so that a flood of them leaves the others in the list. */
+/* DENIAL_LIMIT: the target is allowed, but the sandbox has too many connections. There is one entry
+ * for each protocol, with the last target, so that a flood does not displace the others. */
 enum denial_kind { DENIAL_CONNECTION, DENIAL_NAME, DENIAL_LIMIT };
 
 struct denial {
-    int64_t at_ms; /* wall clock; of the last one */
+    int64_t at_ms; /* wall clock; the latest refusal */
     uint64_t count;
     enum denial_kind kind;
-    uint16_t port;        /* 0: none */
+    uint16_t port;        /* 0: no port */
     const char *protocol; /* "tcp", "udp", "icmp", "other"; static; NULL for a name */
     char target[DENIAL_TARGET_MAX + 1];
 };
@@ -24,12 +24,12 @@ struct denial {
 struct denials {
     struct denial items[DENIALS_MAX];
     size_t count;
-    uint64_t total; /* of all that were ever added */
+    uint64_t total; /* of all refusals */
 };
 
-/* Add one; past the maximum the oldest is forgotten. Too long a target is cut. */
+/* Add a refusal. A full list drops the oldest entry. A target that is too long is cut. */
 void denials_add(struct denials *denials, enum denial_kind kind, const char *target, uint16_t port,
                  const char *protocol, int64_t now_ms);
 
-/* Newest first, as the control plane reads it; the caller owns the array. */
+/* Return the list, newest first, in the form of the control plane; the caller owns the array. */
 json_t *denials_json(const struct denials *denials);

@@ -15,14 +15,14 @@ struct entry {
     int64_t expires_at_ms;
     struct dns_result result;
     struct entry *next;          /* in the bucket */
-    struct entry *newer, *older; /* by use */
+    struct entry *newer, *older; /* in the order of use */
 };
 
 struct dns_cache {
     struct entry *buckets[BUCKETS];
     struct entry *newest, *oldest;
     size_t count;
-    uint32_t seed; /* names are chosen by sandboxes: they must not choose buckets */
+    uint32_t seed; /* sandboxes choose names, and must not be able to choose buckets */
 };
 
 struct dns_cache *dns_cache_new(void)
@@ -33,7 +33,7 @@ struct dns_cache *dns_cache_new(void)
     return cache;
 }
 
-/* FNV-1a with a seed. */
+/* Hash by FNV-1a with a seed. */
 static struct entry **bucket_of(struct dns_cache *cache, const char *name, uint16_t type)
 {
     uint32_t hash = 2166136261u ^ cache->seed ^ type;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* RFC 9460; ldns before 1.8.2 has no names for them. */
+/* RFC 9460; ldns before 1.8.2 does not name them. */
 #define TYPE_SVCB  64
 #define TYPE_HTTPS 65
 

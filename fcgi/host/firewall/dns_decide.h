@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What to do with a sandbox's question, and with the answer to it; without any input or output. */
+/* Decide about a sandbox's question and its answer. Without input and output. */
 #pragma once
 
 #include "dns/message.h"
@@ -14,15 +14,16 @@ enum dns_action {
 enum dns_action dns_decide_question(const struct policy *policy,
                                     const struct dns_question *question);
 
-/* Whether the name is allowed by nothing but a wildcard: a way to carry bytes out to the owner of
- * the zone, and therefore the slowest. */
+/* Return whether only a wildcard allows the name. Questions for such names can carry bytes to the
+ * owner of the zone, so they get the lowest rate. */
 bool dns_by_wildcard(const struct policy *policy, const char *name);
 
-/* Which addresses of a result the sandbox may see; the others are protected. */
+/* Select the addresses of a result that the sandbox may see; the others are protected. */
 size_t dns_decide_addresses(const struct protected_networks *networks,
                             const struct dns_result *result, uint32_t *addresses, size_t max,
                             bool *some_removed);
 
-/* The first alias that the policy denies by name, in alias; false when there is none. */
+/* Find the first alias that the policy denies by name. Returns false when the policy denies no
+ * alias. */
 bool dns_denied_alias(const struct policy *policy, const struct dns_result *result,
                       char alias[POLICY_HOST_MAX + 1]);

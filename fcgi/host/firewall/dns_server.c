@@ -16,14 +16,15 @@
 #include "dns/listen.h"
 #include "firewall/dns_decide.h"
 
-#define QUESTION_MAX   1024 /* bytes; a name, a type and EDNS options fit many times */
+#define QUESTION_MAX   1024 /* bytes; several times the size of a name, a type and EDNS options */
 #define WAITING_MAX    64   /* questions of one sandbox that wait for an upstream */
-#define TTL_MIN_MS     2000 /* an answer is used at once, but not in no time */
+#define TTL_MIN_MS     2000 /* the client uses the answer at once, but needs some time */
 #define CLOCK_SLACK_MS 1000
 #define FLOOD_LOG_MS   60000
-#define UDP_BATCH      16 /* datagrams taken at once */
+#define UDP_BATCH      16 /* datagrams in one go */
 
-/* New names a second, and how many at once, by what lets the sandbox ask. */
+/* Questions for new names: the burst, and the rate for each second, by the rule that allows
+ * them. */
 static const struct {
     double burst, per_s;
 } open_rate = {2000, 200}, named_rate = {200, 20}, wildcard_rate = {100, 4};
@@ -36,10 +37,10 @@ struct dns_server {
     struct dns_clients *clients;
 };
 
-/* Where an answer goes. */
+/* The destination of an answer. */
 struct dns_reply_to {
     struct sockaddr_in udp;
-    uint64_t tcp_serial; /* 0: over UDP */
+    uint64_t tcp_serial; /* 0: UDP */
 };
 
 /* A question that waits for an upstream. */
@@ -56,7 +57,7 @@ struct asked {
 static void send_udp(struct dns_server *server, const struct dns_reply_to *to, const uint8_t *wire,
                      size_t size)
 {
-    /* A full buffer loses it; the client asks again. */
+    /* A full buffer drops the answer; the client asks again. */
     if (sendto(server->udp.fd, wire, size, MSG_NOSIGNAL, (const struct sockaddr *)&to->udp,
                sizeof to->udp) < 0)
         log_debug("answer not sent", LOG_STR("reason", strerror(errno)));
@@ -108,7 +109,7 @@ static bool name_opens(const struct policy *policy, const char *name)
     return opens;
 }
 
-/* The addresses are in the kernel before the answer leaves. */
+/* Answer a question. The kernel has the addresses before the client gets the answer. */
 static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
                           const struct dns_result *result, int64_t left_ms)
 {
@@ -155,7 +156,7 @@ static void on_result(void *context, const struct dns_result *result, int64_t le
     struct asked *asked = context;
     struct dns_server *server = asked->server;
     struct filter_sandbox *sandbox = filter_find(server->filter, asked->address);
-    /* Another sandbox has the address by now, or another policy. */
+    /* In the meantime, another sandbox may have the address, or the policy may have changed. */
     if (sandbox && !strcmp(sandbox->wire.sandbox_id, asked->sandbox_id)) {
         if (sandbox->waiting)
             sandbox->waiting--;
@@ -196,7 +197,7 @@ static void log_flood(struct filter_sandbox *sandbox, const char *name)
                 LOG_STR("name", name));
 }
 
-/* Takes the contents of question. */
+/* Forward a question to the upstreams. Takes the contents of question. */
 static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
                     const struct dns_reply_to *to, struct dns_question *question)
 {
@@ -247,7 +248,7 @@ static void take_question(struct dns_server *server, uint32_t address,
     dns_question_deinit(&question);
 }
 
-/* The sandboxes have no IPv6, and the socket neither. */
+/* Sandboxes have no IPv6, and the socket has none either. */
 static uint32_t sandbox_address(const struct sockaddr_storage *from)
 {
     return ntohl(((const struct sockaddr_in *)from)->sin_addr.s_addr);
@@ -286,7 +287,8 @@ static void on_udp(struct loop_source *source, uint32_t events)
 
 /* --- open and close --- */
 
-/* The address is on the links of the sandboxes: there is none before the first of them. */
+/* Listen at the resolver's address. The links of sandboxes have this address, so it does not exist
+ * before the first sandbox. */
 static int listen_on(int type, uint16_t port, struct error **err)
 {
     struct sockaddr_storage address = {0};

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The resolver of the sandboxes: UDP and TCP at 169.254.0.1, where the packet filter sends their
- * questions. The source address tells the sandbox; the packet filter has dropped those that are
- * not the link's own. Called with the firewall's lock held.
+ * Resolve names for sandboxes.
  *
- * What the policy does not let a sandbox reach is refused and asked of nobody, so that no question
- * carries anything out. Only addresses are answered (A): AAAA is empty, since sandboxes have no
- * IPv6; SVCB and HTTPS are empty, since they carry addresses; the rest is answered only where the
- * policy's default allows.
+ * The server listens on UDP and TCP at 169.254.0.1, to which the packet filter redirects questions.
+ * The source address identifies the sandbox: the packet filter drops all others on the sandbox's
+ * link. The firewall's lock must be held for all calls.
+ *
+ * A question for a name that the policy denies is refused and not forwarded, so that it carries no
+ * data out. Only IPv4 addresses are answered (A). AAAA is empty, because sandboxes have no IPv6.
+ * SVCB and HTTPS are empty, because they carry addresses. Other types are answered only if the
+ * policy allows by default.
  */
 #pragma once
 
@@ -16,10 +18,10 @@
 
 struct dns_server;
 
-/* Errors: ERR_CONFIG. */
+/* Start to listen. Errors: ERR_CONFIG. */
 int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *resolver,
                     struct dns_server **server, struct error **err);
 void dns_server_close(struct dns_server *server); /* before the resolver; NULL is allowed */
 
-/* Close idle connections; to be called every now and then. */
+/* Close idle connections. Call this now and then. */
 void dns_server_tick(struct dns_server *server, int64_t now_ms);

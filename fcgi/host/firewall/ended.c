@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "firewall/state.h"
 
-#define CUT_REST_MS 500 /* from one look at the connection table to the next */
+#define CUT_REST_MS 500 /* between two reads of the connection table */
 
-/* The place of the address in the list, which is in rising order, or where it would be. */
+/* Return the position of an address in the rising list, or the position to insert it at. */
 static size_t place_of(const struct filter_ended *ended, uint32_t address)
 {
     size_t low = 0;
@@ -53,7 +53,7 @@ static void drop(struct filter *filter, uint32_t address)
     ended->count--;
     memmove(ended->addresses + at, ended->addresses + at + 1,
             (ended->count - at) * sizeof *ended->addresses);
-    /* One that stays is cut once more after the next start. */
+    /* If the file stays, the address is cut again after the next start. */
     if (state_forget_ended(filter->settings->firewall_state_dir, address, &err) < 0)
         log_warning("file of a sandbox that is gone stays", LOG_ERROR(err));
 }
@@ -88,7 +88,7 @@ int ended_restore(struct filter *filter, struct error **err)
     return state_load_ended(filter->settings->firewall_state_dir, on_ended, filter, err);
 }
 
-/* A copy of what is due; NULL: nothing is. */
+/* Return a copy of the list if it is due, else NULL. */
 static uint32_t *take_due(struct filter *filter, size_t *count)
 {
     struct filter_ended *ended = &filter->ended;
@@ -104,7 +104,8 @@ static uint32_t *take_due(struct filter *filter, size_t *count)
     return addresses;
 }
 
-/* What is not in the list any more has another sandbox by now. */
+/* Cut the flows that were found. An address that is no longer in the list belongs to another
+ * sandbox. */
 static size_t cut_found(struct filter *filter, const struct flows_found *found,
                         const uint32_t *addresses, size_t count)
 {

@@ -16,12 +16,12 @@
 #define DNS_PORT     53
 #define DNS_TLS_PORT 853
 #define QUIC_PORT    443
-/* Denied names that nobody else denies, how many at once for a sandbox and how many a second: each
- * is a question to the upstream at once. */
+/* Denied names of a sandbox that no other policy denies: the burst, and the rate for each second.
+ * Each causes a question to the upstream at once. */
 #define NEW_WATCHES_BURST 1024
 #define NEW_WATCHES_PER_S 4
-/* Least time between two changes of a sandbox's sets because denied names have other addresses: an
- * owner of such names decides how often they change. */
+/* The least time between two changes of a sandbox's sets because of new addresses. The owners of
+ * denied names decide how often these change. */
 #define NAMES_APPLY_MS 2000
 
 /* --- open and close --- */
@@ -138,7 +138,7 @@ static void remove_sandbox(struct filter *filter, struct filter_sandbox *sandbox
     sandbox_free(filter, sandbox);
 }
 
-/* --- names that are denied --- */
+/* --- denied names --- */
 
 static bool uses_lookup(const struct names *names, const struct lookup *lookup)
 {
@@ -148,7 +148,7 @@ static bool uses_lookup(const struct names *names, const struct lookup *lookup)
     return false;
 }
 
-/* fresh: what bounds lookups that there are not yet; NULL: nothing. */
+/* Use a lookup, or create it. fresh: the rate for new lookups; NULL: no limit. */
 static struct lookup *use_lookup(struct filter *filter, const char *name, struct rate *fresh,
                                  struct error **err)
 {
@@ -167,8 +167,8 @@ static struct lookup *use_lookup(struct filter *filter, const char *name, struct
     return lookup;
 }
 
-/* What the policy denies by host name, for some port at least. Errors: ERR_RATE_LIMITED; some
- * lookups are in names then. */
+/* Use a lookup for each name that the policy denies on any port. Errors: ERR_RATE_LIMITED; names
+ * then has some of the lookups. */
 static int lookup_denied(struct filter *filter, const struct policy *policy, struct names *names,
                          struct rate *fresh, struct error **err)
 {
@@ -206,7 +206,7 @@ static bool watches_answered(const struct names *names)
     return true;
 }
 
-/* --- what is allowed --- */
+/* --- allowed flows --- */
 
 struct flow_question {
     const struct filter *filter;
@@ -223,7 +223,7 @@ static bool answer_holds(const struct names *names, uint32_t address, int64_t no
     return false;
 }
 
-/* As the chains by_name and those of the sandbox decide it. */
+/* Decide about a flow, like the chain by_name and the chains of the sandbox. */
 static bool flow_is_allowed(void *context, const struct flow *flow)
 {
     const struct flow_question *question = context;
@@ -245,9 +245,10 @@ static bool flow_is_allowed(void *context, const struct flow *flow)
     return policy_decide_address(question->policy, &remote, port).verdict == POLICY_ALLOW;
 }
 
-/* Cut what a policy forbids, twice: before it is in force and after. A packet that the new rules
- * reset closes the flow for the kernel, and of a closed one the other end cannot be told any more;
- * so what is there is told first. What begins until the rules are there is cut behind them. */
+/* Cut the flows that a policy forbids. This is called before and after the policy is applied. A
+ * packet that the new rules reset closes the flow in the kernel, and then its other end cannot be
+ * notified. Therefore present flows are cut first. Flows that start before the rules apply are cut
+ * afterwards. */
 static void cut_forbidden(struct filter *filter, uint32_t address, const struct policy_wire *wire,
                           const struct names *names)
 {
@@ -269,7 +270,7 @@ static bool same_element(const struct name_element *a, const struct name_element
            a->expires_at_ms == b->expires_at_ms;
 }
 
-/* The list is by address. */
+/* Return whether a list, in order of address, has an element. */
 static bool holds_element(const struct name_element *list, size_t count,
                           const struct name_element *element)
 {
@@ -287,7 +288,7 @@ static bool holds_element(const struct name_element *list, size_t count,
     return false;
 }
 
-/* What the first list has and the second has not. */
+/* Collect the elements of the first list that the second does not have. */
 static size_t only_in(const struct name_element *list, size_t count,
                       const struct name_element *other, size_t other_count,
                       struct name_element **out)
@@ -300,9 +301,8 @@ static size_t only_in(const struct name_element *list, size_t count,
     return found;
 }
 
-/* The commands that bring the kernel's sets from what they hold to what they should hold; that is
- * returned in *fresh, which the caller stores when the kernel has it. Errors: ERR_RATE_LIMITED when
- * what is denied does not fit. */
+/* Add the commands that update the kernel's sets. *fresh: the new contents, which the caller stores
+ * when the kernel has them. Errors: ERR_RATE_LIMITED: the denied elements do not fit. */
 static int change_elements(struct rules *rules, const struct filter_sandbox *sandbox,
                            const struct names *names, struct name_element **fresh,
                            size_t *fresh_count, struct error **err)
@@ -327,7 +327,8 @@ static void store_elements(struct filter_sandbox *sandbox, struct name_element *
     sandbox->element_count = count;
 }
 
-/* Errors: of change_elements() and kernel_run(); nothing has changed then. */
+/* Apply the names of a sandbox. Errors: those of change_elements() and kernel_run(); then nothing
+ * has changed. */
 static int apply_names(struct filter *filter, struct filter_sandbox *sandbox, struct error **err)
 {
     rules_auto rules = {0};
@@ -347,7 +348,7 @@ static bool same_sandbox(const struct filter_sandbox *sandbox, const char *sandb
     return sandbox->wire.sandbox_id && !strcmp(sandbox->wire.sandbox_id, sandbox_id);
 }
 
-/* Put wire into the kernel with the names that stay; on success they are the sandbox's. */
+/* Apply a policy with the remaining names. On success they belong to the sandbox. */
 static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
                         struct policy_wire *wire, struct names *names, struct error **err)
 {
@@ -364,8 +365,8 @@ static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
     return 0;
 }
 
-/* What the policy denies cannot be kept closed one by one: everything is, until the control plane,
- * which does not find the policy in the list any more, has put one that can be. */
+/* Close a sandbox, because its denied names do not fit. The list of policies then lacks it, so the
+ * control plane sends the policy again, until one fits. */
 static void close_sandbox(struct filter *filter, struct filter_sandbox *sandbox)
 {
     rules_auto rules = {0};
@@ -380,8 +381,8 @@ static void close_sandbox(struct filter *filter, struct filter_sandbox *sandbox)
                   LOG_ERROR(err));
 }
 
-/* A copy of the answers, as the new policy sees them. Errors: of lookup_denied(); the names must be
- * released all the same. */
+/* Copy the answers that the new policy allows. Errors: those of lookup_denied(). The names must be
+ * released in any case. */
 static int names_under(struct filter *filter, struct filter_sandbox *sandbox,
                        const struct policy_wire *wire, struct names *names, struct error **err)
 {
@@ -410,7 +411,7 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
     *names = (struct names){0};
 }
 
-/* Denied names have other addresses. */
+/* Apply the new addresses of denied names. */
 static void apply_changed(struct filter *filter, struct filter_sandbox *sandbox)
 {
     error_auto err = NULL;
@@ -440,10 +441,11 @@ static int check_wire(const struct filter *filter, const struct policy_wire *wir
     return 0;
 }
 
-/* Which flows of the address the policy that is put in force may have to cut. */
+/* The flows of the address that a new policy may have to cut. */
 enum to_cut { CUT_NONE, CUT_FORBIDDEN, CUT_ALL };
 
-/* What has been looked at under the same revision need not be looked at again. */
+/* Decide which flows to cut. Flows that were checked under the same revision are not checked
+ * again. */
 static enum to_cut what_to_cut(const struct filter_sandbox *sandbox, const struct policy_wire *wire,
                                bool is_new)
 {
@@ -501,8 +503,8 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     return 0;
 }
 
-/* Many requests are in this state at the same time, of all teams, and none may keep another one
- * waiting. The sandbox may be another one by now, or none. */
+/* Many requests of all teams wait here at the same time, so none may delay the others. In the
+ * meantime, the sandbox may have been replaced or deleted. */
 int filter_put_end(struct filter *filter, const struct filter_put *put, bool *ended,
                    struct error **err)
 {
@@ -549,14 +551,14 @@ int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id
     rules_auto rules = {0};
     if (filter_delete(filter, address, sandbox_id, err) < 0)
         return -1;
-    if (filter_find(filter, address)) /* another one's by now */
+    if (filter_find(filter, address)) /* another sandbox has the address */
         return 0;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox_ended(&rules, address);
     return kernel_run(filter->kernel, rules.commands, err);
 }
 
-/* --- all of them --- */
+/* --- all sandboxes --- */
 
 static int close_all(struct filter *filter, struct rules *rules, struct error **err)
 {

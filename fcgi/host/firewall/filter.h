@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sandboxes of this host as the packet filter has them. One lock guards all of it: the thread
- * that serves FastCGI requests and the one that answers names take it for each thing they do.
+ * Hold the sandboxes of this host as the packet filter has them.
  *
- * What is in force is kept in a state directory, on a tmpfs: it outlives this program, as the
- * kernel's rules do, and goes with them at a reboot.
+ * One lock guards everything. The thread for FastCGI requests and the thread for names take it for
+ * each piece of work. The policies in force are also in a state directory on a tmpfs. The directory
+ * outlives this program, as the kernel's rules do, and both are lost at a reboot.
  */
 #pragma once
 
@@ -23,29 +23,29 @@
 #define FILTER_PENDING_MAX      256 /* requests that wait at the same time */
 #define FILTER_PENDING_TEAM_MAX 64  /* of one team */
 
-#define FILTER_RESOLVER         0xa9fe0001u /* 169.254.0.1, where sandboxes ask for names */
+#define FILTER_RESOLVER         0xa9fe0001u /* 169.254.0.1, the resolver of sandboxes */
 
 struct filter_sandbox {
     uint32_t address; /* host byte order */
     struct policy_wire wire;
     struct names names;
-    struct name_element *elements; /* what the kernel's sets hold, as far as not run out */
+    struct name_element *elements; /* in the kernel's sets, unless expired */
     size_t element_count;
     struct denials denials;
-    struct rate lookups, wildcard_lookups; /* that go to the upstream */
-    unsigned waiting;                      /* questions without an answer yet */
+    struct rate lookups, wildcard_lookups; /* lookups that go to the upstream */
+    unsigned waiting;                      /* questions without an answer */
     int64_t flood_logged_at_ms;            /* monotonic */
-    struct rate new_lookups;               /* denied names that nobody else had denied */
-    bool names_changed;                    /* a denied name has other addresses; to be applied */
+    struct rate new_lookups;               /* denied names that no other policy denies */
+    bool names_changed;                    /* a denied name has other addresses */
     int64_t names_applied_at_ms;           /* monotonic */
-    bool closed;                           /* what it denies cannot be denied: reaches nothing */
-    bool dirty;                            /* names that the state directory does not have yet */
+    bool closed; /* the denied names do not fit: all packets are refused */
+    bool dirty;  /* the state directory lacks some names */
     struct filter_sandbox *next;
 };
 
-/* Addresses of sandboxes that are gone: see ended.h. */
+/* Addresses of ended sandboxes: see ended.h. */
 struct filter_ended {
-    uint32_t *addresses; /* rising */
+    uint32_t *addresses; /* in rising order */
     size_t count;
     int64_t due_at_ms; /* monotonic */
 };
@@ -59,7 +59,7 @@ struct filter {
     struct flows *flows;
     struct protected_networks protected_networks;
     struct lookup_list lookups;
-    struct places pending; /* requests that wait, by the numbers of routes.c */
+    struct places pending; /* waiting requests, by the numbers of routes.c */
     uint64_t last_pending;
     struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
@@ -73,26 +73,26 @@ struct filter {
 int filter_open(const struct settings *settings, struct filter **filter, struct error **err);
 void filter_close(struct filter *filter); /* the kernel's rules stay */
 
-/* All below are called with the lock held. */
+/* The calls below need the lock. */
 void filter_lock(struct filter *filter);
 void filter_unlock(struct filter *filter);
 
-/* The thread that answers names looks at the lookups now; with or without the lock. */
+/* Let the thread for names check the lookups now. The lock may be held or not. */
 void filter_wake(const struct filter *filter);
 
-/* Read the state directory and put all of it in force, in one transaction. */
+/* Read the state directory and apply all policies in one transaction. */
 int filter_restore(struct filter *filter, struct error **err);
-/* The same from memory: the table was loaded anew. */
+/* Apply all policies again, in one transaction, after the table was loaded again. */
 int filter_apply_all(struct filter *filter, struct error **err);
 
-/* Put a policy in force, take the contents of wire, cut what it forbids. is_new: the sandbox has
- * not begun any flow yet, so that there is nothing to cut. Names that it denies may have no answer
- * yet: see filter_put_end(). Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST, ERR_RUNTIME_REFUSED,
- * ERR_RATE_LIMITED (a name that it denies cannot be watched); the former policy stays in force, or
- * the address closed. */
+/* Apply a policy, take the contents of wire, and cut the flows that it forbids. is_new: the sandbox
+ * has no flows yet, so none are cut. Denied names may have no answer yet: see filter_put_end().
+ * Errors: ERR_STALE_REVISION, ERR_INVALID_REQUEST, ERR_RUNTIME_REFUSED, ERR_RATE_LIMITED (a denied
+ * name cannot be looked up). After an error, the previous policy stays in force, or the address
+ * stays closed. */
 int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err);
 
-/* A policy that was put, and how long its denied names may still be waited for. */
+/* A policy after filter_put(), and the deadline for the answers of its denied names. */
 struct filter_put {
     uint32_t address;
     char sandbox_id[65];
@@ -100,40 +100,41 @@ struct filter_put {
     struct deadline until;
 };
 
-/* How long filter_put_end() is to be called again for names without an answer. */
+/* The time for repeated calls of filter_put_end() while denied names have no answer. */
 #define FILTER_LOOKUP_WAIT_MS 1000
 
-/* The second half of a put, without waiting: cut what is reached by names that it denies. *ended
- * false: some of them have no answer yet and the time for them is not over; call it again. Names
- * that are answered later are denied later. Errors: ERR_RATE_LIMITED: they have too many addresses,
- * so the sandbox is closed. */
+/* Finish filter_put(), without waiting: cut the flows to addresses of denied names. *ended is false
+ * while some names have no answer and there is time left; then call this again. Names that are
+ * answered later are denied later. Errors: ERR_RATE_LIMITED: the names have too many addresses, so
+ * the sandbox is closed. */
 int filter_put_end(struct filter *filter, const struct filter_put *put, bool *ended,
                    struct error **err);
 
-/* Close the address, unless it has another sandbox's policy by now. No packet passes when this
- * returns; what is left in the connection table is cut within a second. */
+/* Close an address, unless another sandbox has it. On return, no packets pass. The flows in the
+ * connection table are cut within a second. */
 int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_id,
                   struct error **err);
 
-/* The instance at a closed address has ended: until then this host did not reach it either. */
+/* Handle the end of the instance at a closed address. Before, this host could not reach the address
+ * either. */
 int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id,
                  struct error **err);
 
 struct filter_sandbox *filter_find(struct filter *filter, uint32_t address); /* or NULL */
 
-/* Let the sandbox reach these addresses by that name until then (wall clock). Returns when the
- * kernel has it. */
+/* Let a sandbox reach these addresses by name until expires_at_ms (wall clock). On return, the
+ * kernel has the addresses. */
 int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const char *name,
                     const uint32_t *addresses, size_t count, int64_t expires_at_ms,
                     struct error **err);
 
-/* A watched name has an answer: deny what is new in it. */
+/* Handle the answer for a denied name: deny its new addresses. */
 void filter_watch_answered(struct filter *filter, struct lookup *lookup, const uint32_t *addresses,
                            size_t count, int64_t again_ms);
 
-/* Bring the kernel what filter_watch_answered() left, of sandboxes whose turn it is: each has one
- * only every now and then, however often its denied names change. */
+/* Apply the changes of filter_watch_answered(). Each sandbox has a turn only now and then, however
+ * often its denied names change. */
 void filter_apply_changed(struct filter *filter);
 
-/* Write names to the state directory that are not there yet. */
+/* Write the missing names to the state directory. */
 void filter_save_dirty(struct filter *filter);

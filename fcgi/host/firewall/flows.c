@@ -15,7 +15,7 @@
 #include "firewall/rules.h"
 
 #define REAP_AFTER_MS 2000
-#define CUT_MAX       65536 /* that wait to be taken out; past it the oldest go at once */
+#define CUT_MAX       65536 /* entries that wait for deletion; more: the oldest is deleted at once */
 
 struct cut_flow {
     struct nf_conntrack *tuple;
@@ -25,15 +25,15 @@ struct cut_flow {
 
 struct flows {
     struct nfct_handle *handle;
-    struct nfct_handle *finder; /* flows_find()'s own */
-    int tun;                    /* -1: none */
+    struct nfct_handle *finder; /* only for flows_find() */
+    int tun;                    /* -1: no device */
     struct cut_flow *first, **last;
     size_t waiting;
 };
 
-/* What a walk collects: the table must not be changed from its callback. */
+/* The results of a walk: its callback must not change the table. */
 struct walk {
-    const uint32_t *addresses; /* rising */
+    const uint32_t *addresses; /* in rising order */
     size_t address_count;
     bool (*allowed)(void *context, const struct flow *flow);
     void *context;
@@ -88,7 +88,8 @@ static int on_entry(enum nf_conntrack_msg_type type, struct nf_conntrack *entry,
     return NFCT_CB_CONTINUE;
 }
 
-/* The entry's tuple alone: what a change or a removal needs, and nothing that it would set. */
+/* Return the tuple of an entry alone: an update or deletion needs no more, and must not set
+ * more. */
 static struct nf_conntrack *tuple_of(const struct nf_conntrack *entry)
 {
     struct nf_conntrack *tuple = nfct_new();
@@ -136,7 +137,8 @@ static void cut_tcp(struct flows *flows, uint32_t address, const struct nf_connt
 
 static void cut_one(struct flows *flows, uint32_t address, struct nf_conntrack *entry)
 {
-    /* Of a connection that was reset meanwhile nobody need be told; a SYN would open it anew. */
+    /* The ends of a connection that was reset in the meantime need no notice, and a SYN would open
+     * it again. */
     if (nfct_get_attr_u8(entry, ATTR_ORIG_L4PROTO) == IPPROTO_TCP &&
         nfct_get_attr_u8(entry, ATTR_TCP_STATE) != TCP_CONNTRACK_CLOSE) {
         cut_tcp(flows, address, entry);
@@ -149,7 +151,8 @@ static void cut_one(struct flows *flows, uint32_t address, struct nf_conntrack *
 
 /* --- walks --- */
 
-/* Only entries whose mark has what those of all the addresses have in common are handed out. */
+/* Set the filter of a walk: the kernel returns entries whose mark has the bits that are equal in
+ * all the addresses. */
 static void mark_of(const struct walk *walk, struct nfct_filter_dump_mark *mark)
 {
     uint32_t differs = 0;
@@ -159,7 +162,7 @@ static void mark_of(const struct walk *walk, struct nfct_filter_dump_mark *mark)
     mark->val = walk->addresses[0] & mark->mask;
 }
 
-/* What was found before an error is in walk, too. */
+/* Walk the table. After an error, walk has the entries that were found before. */
 static int walk_table(struct nfct_handle *handle, struct walk *walk, struct error **err)
 {
     struct nfct_filter_dump_mark mark;

@@ -9,7 +9,7 @@
 #include "firewall/netfilter.h"
 #include "firewall/nft_batch.h"
 
-#define MESSAGE_MAX 300 /* bytes of an explanation of nftables that an error repeats */
+#define MESSAGE_MAX 300 /* bytes of a message of nftables in an error */
 
 struct kernel {
     struct nft_ctx *nft;
@@ -44,7 +44,7 @@ void kernel_close(struct kernel *kernel)
     free(kernel);
 }
 
-/* The first line says what is wrong; what follows repeats the command. */
+/* Set an error from the first line of the message; the others repeat the command. */
 static int refused(struct kernel *kernel, struct error **err)
 {
     const char *message = nft_ctx_get_error_buffer(kernel->nft);
@@ -62,7 +62,7 @@ static int run_by_library(struct kernel *kernel, json_t *commands, struct error 
     return 0;
 }
 
-/* The command that was refused, cut to a line of a log. */
+/* Add the refused command to an error, cut to the length of a log line. */
 static int refused_command(json_t *commands, uint32_t number, struct error **err)
 {
     autofree char *text =

@@ -8,7 +8,7 @@
 
 /* --- the list --- */
 
-/* FNV-1a. */
+/* Hash by FNV-1a. */
 static struct lookup *const *bucket_of(const struct lookup_list *list, const char *name)
 {
     uint32_t hash = 2166136261u;
@@ -25,7 +25,7 @@ struct lookup *lookup_find(const struct lookup_list *list, const char *name)
     return lookup;
 }
 
-/* Where the next look begins. */
+/* Add a lookup at the place where the next check starts. */
 static void ring_add(struct lookup_list *list, struct lookup *lookup)
 {
     struct lookup *next = list->at ? list->at : lookup;
@@ -132,7 +132,7 @@ static bool see(struct lookup *lookup, uint32_t address, int64_t now_ms)
 bool lookup_answered(struct lookup *lookup, const uint32_t *addresses, size_t count, int64_t now_ms,
                      int64_t again_ms)
 {
-    /* An upstream that fails must not open what is denied. */
+    /* A failing upstream must not open a denied name. */
     bool changed = count && forget_old(lookup, now_ms);
     for (size_t i = 0; i < count; i++)
         changed |= see(lookup, addresses[i], now_ms);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sandlot-firewall: network policies of this host's sandboxes, and their names. */
+/* sandlot-firewall: apply the network policies of this host's sandboxes, and resolve their
+ * names. */
 #include <linux/capability.h>
 #include <stdlib.h>
 

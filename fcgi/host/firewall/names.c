@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* --- what a policy says about a name --- */
+/* --- verdicts about a name --- */
 
 static bool rights_has_port(const struct name_rights *rights, uint16_t port)
 {
@@ -74,7 +74,8 @@ void names_deinit(struct names *names)
     *names = (struct names){0};
 }
 
-/* Where a new answer goes: behind the others, or in the place of the one that ends first. */
+/* Return the place for a new answer: after the others, or in place of the one that expires
+ * first. */
 static struct name_answer *place_for_answer(struct names *names)
 {
     if (!names->answers)
@@ -124,10 +125,10 @@ void names_apply(struct names *names, const struct policy *policy)
 
 /* --- elements --- */
 
-/* One statement about an address. */
+/* The rights that one name gives to an address. */
 struct claim {
     uint32_t address;
-    int64_t expires_at_ms; /* 0: stays */
+    int64_t expires_at_ms; /* 0: no end */
     const struct name_rights *rights;
 };
 
@@ -162,8 +163,8 @@ static bool is_later(int64_t a_ms, int64_t b_ms)
     return b_ms && (!a_ms || a_ms > b_ms);
 }
 
-/* What the claims about one address say together about a port (0: those that none mentions): one
- * that denies is enough. A lookup by itself opens nothing: nobody was answered. */
+/* Combine the claims about an address for a port (0: ports without a claim): one that denies is
+ * enough. A lookup never opens an address: the sandbox was not answered. */
 static enum name_verdict decide_claims(const struct claim *claims, size_t count, uint16_t port,
                                        int64_t *expires_at_ms)
 {
@@ -184,7 +185,7 @@ static enum name_verdict decide_claims(const struct claim *claims, size_t count,
 struct element_list {
     struct name_element *items;
     size_t count;
-    bool leaks; /* there was no room for one that denies */
+    bool leaks; /* there was no room for an element that denies */
 };
 
 static void add_element(struct element_list *list, const struct claim *claims, size_t count,
@@ -198,7 +199,7 @@ static void add_element(struct element_list *list, const struct claim *claims, s
         list->leaks |= verdict == NAME_DENIES;
         return;
     }
-    if (!(list->count & (list->count - 1))) /* a power of two: full */
+    if (!(list->count & (list->count - 1))) /* a power of two: the list is full */
         list->items =
             xreallocarray(list->items, list->count ? list->count * 2 : 1, sizeof *list->items);
     list->items[list->count++] =

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the addresses of one sandbox stand for: names that it was answered, and names that its
- * policy denies, whose addresses the firewall looks up by itself. Pure; times are wall-clock
+ * Map the addresses of one sandbox to names: the names that it was answered, and the names that its
+ * policy denies, which the firewall looks up. Without input and output. Times are wall-clock
  * milliseconds.
  *
- * An answer stays known after its time: it no longer opens anything, but tells whether a
- * connection that was opened while it held is still allowed when the policy changes.
+ * An answer is kept after its time to live. It then opens no connections. But when the policy
+ * changes, it shows whether a connection that was opened before is still allowed.
  */
 #pragma once
 
@@ -14,15 +14,15 @@
 #include "firewall/lookup.h"
 #include "firewall/rules.h"
 
-#define NAMES_MAX    512  /* answered addresses that a sandbox may hold; past it the oldest go */
-#define ELEMENTS_MAX 4096 /* that they may become in the kernel's sets */
+#define NAMES_MAX    512  /* answered addresses of a sandbox; beyond this, the oldest are dropped */
+#define ELEMENTS_MAX 4096 /* elements of the names in the kernel's sets */
 
 enum name_verdict { NAME_SAYS_NOTHING, NAME_ALLOWS, NAME_DENIES };
 
-/* What a policy says about a name, port by port. */
+/* The verdicts of a policy about a name, for each port. */
 struct name_rights {
     enum name_verdict any_port;
-    struct policy_port *ports; /* those that the policy's entries mention */
+    struct policy_port *ports; /* the ports in the policy's entries */
     size_t port_count;
 };
 
@@ -34,7 +34,7 @@ struct name_answer {
 };
 
 struct name_lookup {
-    struct lookup *lookup; /* borrowed from the lookup list, which counts it */
+    struct lookup *lookup; /* borrowed from the lookup list, which counts its users */
     struct name_rights rights;
 };
 
@@ -47,23 +47,23 @@ struct names {
 
 void name_rights_find(const struct policy *policy, const char *name, struct name_rights *rights);
 void name_rights_deinit(struct name_rights *rights);
-bool name_rights_allow(const struct name_rights *rights); /* for some port */
+bool name_rights_allow(const struct name_rights *rights); /* on some port */
 
-/* The names must be given to a lookup list's release first. */
+/* Free the names. Release their lookups before. */
 void names_deinit(struct names *names);
 
-/* Remember an answer; one that is known gets the later time. True when anything is new. */
+/* Store an answer. A known one gets the later time. Returns true when something has changed. */
 bool names_answered(struct names *names, const struct policy *policy, const char *name,
                     uint32_t address, int64_t expires_at_ms);
 
-/* Look all answers up again in another policy; those that it does not allow are forgotten. */
+/* Check all answers against another policy, and drop those that it does not allow. */
 void names_apply(struct names *names, const struct policy *policy);
 
-/* The elements that should be in the kernel's sets now, by address and port; the caller frees
- * them. False when there are more than ELEMENTS_MAX and one that denies is left out: the policy
- * cannot be in force. Of those that allow the rest stays closed. */
+/* List the elements that the kernel's sets should have now, by address and port; the caller frees
+ * them. Elements beyond ELEMENTS_MAX are left out. A missing one that allows stays closed. Returns
+ * false when one that denies is missing: then the policy cannot be applied. */
 bool names_elements(const struct names *names, int64_t now_ms, struct name_element **elements,
                     size_t *count);
 
-/* What all names of an address say about a connection, answers that have run out included. */
+/* Combine the verdicts of all names of an address about a connection, including expired answers. */
 enum name_verdict names_decide(const struct names *names, uint32_t address, uint16_t port);

@@ -19,11 +19,11 @@
 
 #define MESSAGE_MAX     8192
 #define LOGGED_BYTES    64
-#define LOG_WAIT_CS     10 /* hundredths of a second until a packet is handed up */
+#define LOG_WAIT_CS     10 /* the longest delay of a packet, in hundredths of a second */
 #define LOG_BATCH       16
 #define LOG_READS       64
 #define IPV4_SIZE_MIN   20
-#define TOO_MANY_PREFIX "too many" /* of chain too_many in conf/nftables/sandlot.nft.in */
+#define TOO_MANY_PREFIX "too many" /* prefix of chain too_many in conf/nftables/sandlot.nft.in */
 
 /* --- building and reading messages --- */
 
@@ -55,7 +55,7 @@ static void request_add(struct request *request, uint16_t type, const void *data
         NLMSG_ALIGN(request->header.nlmsg_len) + (uint32_t)NLA_ALIGN(NLA_HDRLEN + size);
 }
 
-/* The contents of the first attribute of that type among size bytes, or NULL. */
+/* Return the contents of the first attribute of a type in size bytes, or NULL. */
 static const uint8_t *find_attribute(const uint8_t *data, size_t size, uint16_t type,
                                      size_t *found_size)
 {
@@ -77,8 +77,8 @@ static const uint8_t *find_attribute(const uint8_t *data, size_t size, uint16_t 
     return NULL;
 }
 
-/* Calls back with each message: its type and what stands behind the netfilter header. An
- * acknowledgement or error has type NLMSG_ERROR. */
+/* Call visit() for each message, with its type and the bytes after the netfilter header.
+ * Acknowledgements and errors have type NLMSG_ERROR. */
 static void each_message(const uint8_t *data, size_t size,
                          void (*visit)(void *context, uint16_t type, const uint8_t *body,
                                        size_t body_size),
@@ -140,7 +140,7 @@ static void on_reply(void *context, uint16_t type, const uint8_t *body, size_t s
     }
 }
 
-/* Send and wait for the acknowledgement. Returns 0 or -1 with errno. */
+/* Send a request and wait for the acknowledgement. Returns 0, or -1 with errno. */
 static int ask(int fd, const struct request *request, struct reply *reply)
 {
     uint8_t data[MESSAGE_MAX];
@@ -173,7 +173,7 @@ void netfilter_close(struct netfilter *netfilter)
     netfilter->fd = -1;
 }
 
-/* What is answered late would be taken for an answer to the next call. */
+/* Close the connection: the next call could take a late answer for its own. */
 static int give_up(struct netfilter *netfilter)
 {
     netfilter_close(netfilter);
@@ -202,7 +202,8 @@ int netfilter_table_handle(struct netfilter *netfilter, const char *table, uint6
 
 /* --- changes --- */
 
-/* Replies come in the order of the messages, after the whole is in force or not. */
+/* The kernel replies in the order of the messages, after it has applied or refused the
+ * transaction. */
 struct outcome {
     uint32_t last;
     bool done;
@@ -221,7 +222,7 @@ static void on_outcome(void *context, uint16_t type, const uint8_t *body, size_t
         outcome->errnum = -reply.error;
         outcome->failed = reply.msg.nlmsg_seq;
     }
-    /* Number 0: the transaction as a whole was refused. */
+    /* Number 0: the whole transaction was refused. */
     if (reply.msg.nlmsg_seq == outcome->last || (reply.error && !reply.msg.nlmsg_seq))
         outcome->done = true;
 }
@@ -329,7 +330,7 @@ void netfilter_log_read(int fd, void (*refused)(void *context, const struct refu
     uint8_t data[MESSAGE_MAX];
     for (unsigned i = 0; i < LOG_READS; i++) {
         ssize_t got = recv(fd, data, sizeof data, MSG_DONTWAIT);
-        /* ENOBUFS: some were lost, as a limited log may. */
+        /* ENOBUFS: some packets were lost, which a limited log allows. */
         if (got < 0 && errno != ENOBUFS)
             return;
         if (got > 0)

@@ -18,17 +18,18 @@
 #include "base/str.h"
 
 #define KEY_MAX      64  /* bytes of an element's key */
-#define PART_MAX     8   /* bytes of a part of one */
-#define NAME_SIZE    64  /* of a chain or a set: with the NUL */
-#define ELEMENTS_MAX 256 /* of a message: attributes end at 64 KiB */
-#define PARTS_MAX    8   /* of a rule */
+#define PART_MAX     8   /* bytes of a part of a key */
+#define NAME_SIZE    64  /* of a chain or a set, with the NUL */
+#define ELEMENTS_MAX 256 /* in a message: attributes end at 64 KiB */
+#define PARTS_MAX    8   /* in a rule */
 #define MARK_SIZE    4
 #define IP_DADDR_AT  16 /* in the network header */
 #define TH_DPORT_AT  2  /* in the transport header */
 #define MS_PER_S     1000u
 
-/* libnftnl looks at no bound while it writes: bytes that no message of one object takes, and what
- * each element of a set adds at most (a key, a verdict with its chain, a time, their headers). */
+/* libnftnl checks no bounds while it writes. OBJECT_ROOM is more bytes than a message of one object
+ * takes. ELEMENT_ROOM is the most that an element of a set adds (a key, a verdict with its chain, a
+ * time, their headers). */
 #define OBJECT_ROOM  4096
 #define ELEMENT_ROOM 192
 
@@ -39,7 +40,7 @@ struct command {
     unsigned acknowledge; /* NLM_F_ACK, or 0 */
 };
 
-/* libnftnl has nothing else to report than that memory ran out. */
+/* Stop when memory runs out: libnftnl reports no other errors. */
 static void *must(void *made)
 {
     if (!made)
@@ -47,7 +48,7 @@ static void *must(void *made)
     return made;
 }
 
-/* NULL: it is none, or longer than the names that the rules use. */
+/* Return a name. NULL: not a string, or longer than the names in the rules. */
 static const char *name_of(const json_t *json)
 {
     const char *name = json_string_value(json);
@@ -56,7 +57,7 @@ static const char *name_of(const json_t *json)
 
 /* --- messages --- */
 
-/* NULL: the batch is full. */
+/* Start a message. NULL: the batch is full. */
 static struct nlmsghdr *begin_message(struct buffer *out, const struct command *command,
                                       unsigned type, unsigned flags, size_t elements)
 {
@@ -71,7 +72,7 @@ static void end_message(struct buffer *out, const struct nlmsghdr *message)
     buffer_commit(out, message->nlmsg_len);
 }
 
-/* --- expressions: what they leave is in the first register --- */
+/* --- expressions: each leaves its result in the first register --- */
 
 static struct nftnl_expr *append(struct nftnl_rule *rule, const char *name)
 {
@@ -98,7 +99,7 @@ static void load_payload(struct nftnl_rule *rule, enum nft_payload_bases base, u
     nftnl_expr_set_u32(payload, NFTNL_EXPR_PAYLOAD_LEN, size);
 }
 
-/* reg: NFTNL_EXPR_CT_DREG to read the mark, NFTNL_EXPR_CT_SREG to write it. */
+/* Read or write the mark. reg: NFTNL_EXPR_CT_DREG to read, NFTNL_EXPR_CT_SREG to write. */
 static void ct_mark(struct nftnl_rule *rule, uint16_t reg)
 {
     struct nftnl_expr *ct = append(rule, "ct");
@@ -126,14 +127,14 @@ static void ipv4_alone(struct nftnl_rule *rule)
     compare(rule, NFT_CMP_EQ, &ipv4, sizeof ipv4);
 }
 
-/* --- what rules.c writes --- */
+/* --- the expressions of rules.c --- */
 
 struct verdict {
     uint32_t code;
-    const char *chain; /* NULL: none */
+    const char *chain; /* NULL: no chain */
 };
 
-/* {"accept": null}, {"goto": …} or {"jump": …} */
+/* Read {"accept": null}, {"goto": …} or {"jump": …}. */
 static bool read_verdict(json_t *json, struct verdict *verdict)
 {
     json_t *to = json_object_get(json, "goto"), *jump = json_object_get(json, "jump");
@@ -242,8 +243,8 @@ static bool add_expression(struct nftnl_rule *rule, json_t *json)
 
 /* --- elements --- */
 
-/* Each part of a key begins at a multiple of four bytes. Returns its size, 0 for one that is not
- * known. */
+/* Write a part of a key, which starts at a multiple of four bytes. Returns its size, or 0 when its
+ * form is not known. */
 static size_t write_part(uint8_t *at, const json_t *part)
 {
     const char *text = json_string_value(part);
@@ -290,7 +291,7 @@ static bool set_verdict(struct nftnl_set_elem *element, json_t *json)
     return true;
 }
 
-/* A key alone, with its time, or with a verdict: [key, verdict]. */
+/* Add an element: a key alone, a key with a time, or a key with a verdict: [key, verdict]. */
 static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
 {
     uint8_t key[KEY_MAX];
@@ -313,7 +314,7 @@ static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
 
 /* --- commands --- */
 
-/* The elements from one to another, the latter not included. */
+/* Write the elements from `from` to before `to`. */
 static bool write_some(struct buffer *out, const struct command *command, const char *name,
                        size_t from, size_t to, bool deletes)
 {
@@ -402,7 +403,7 @@ static bool write_object(struct buffer *out, const struct command *command, cons
         return write_chain(out, command, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
     if (deletes)
         return write_chain(out, command, NFT_MSG_DELCHAIN, 0);
-    /* To flush a chain is to delete its rules without naming one. */
+    /* A flush of a chain is a deletion of rules without a handle. */
     return str_equal(verb, "flush") &&
            write_rule(out, command, name_of(json_object_get(command->members, "name")),
                       NFT_MSG_DELRULE, 0);

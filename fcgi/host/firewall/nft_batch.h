@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands of rules.h in the form that the kernel takes them in (linux/netfilter/nf_tables.h);
- * pure.
+ * Encode commands of rules.h in the kernel's form (linux/netfilter/nf_tables.h). Without input and
+ * output.
  *
- * libnftables reads all tables, chains, sets and elements of the machine before each change,
- * whatever it changes: with some hundred chains that takes longer than a whole create. What a
- * sandbox has is written here without it. What is not known here (sets of intervals, lists,
- * flushes) is left to libnftables.
+ * Before each change, libnftables reads all tables, chains, sets and elements of the machine. With
+ * some hundred chains, that takes longer than a whole create. This code writes the objects of a
+ * sandbox directly. Other commands (sets of intervals, lists, flushes) are left to libnftables.
  */
 #pragma once
 
@@ -15,9 +14,9 @@
 
 #include "base/buffer.h"
 
-#define NFT_BATCH_MAX (160u << 10) /* bytes; what a socket takes at once */
+#define NFT_BATCH_MAX (160u << 10) /* bytes; the most that a socket takes at once */
 
-/* Append commands, an array, as one transaction. Message number i + 1 is of the command i, and the
- * last one asks for an acknowledgement. False: one of them is not known here, or they are too long;
- * what is in batch is of no use then. */
+/* Append commands, an array, as one transaction. Message number i + 1 belongs to command i. The
+ * last message asks for an acknowledgement. Returns false when a command is not known here, or the
+ * commands are too long; then the contents of batch are useless. */
 bool nft_batch_write(struct buffer *batch, json_t *commands);

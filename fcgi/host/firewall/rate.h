@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A rate of so many at once, and so many more each second. All zeroes: nothing was taken yet. Pure.
- */
+/* Limit a rate, with a burst. All zeroes: unused. Without input and output. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,5 +10,6 @@ struct rate {
     int64_t at_ms; /* monotonic */
 };
 
-/* Take one from a rate of burst at once and per_s each second; false when there is none left. */
+/* Take one from a rate with this burst and per_s for each second. Returns false when the rate is
+ * used up. */
 bool rate_take(struct rate *rate, double burst, double per_s, int64_t now_ms);

@@ -18,10 +18,10 @@
 #define RESOLV_CONF  "/etc/resolv.conf"
 #define ATTEMPT_MS   1500
 #define ATTEMPTS_MAX 4
-#define TTL_MAX_S    3600 /* records live no longer than that here */
+#define TTL_MAX_S    3600 /* the longest time to live */
 #define FRAME_HEADER 2    /* bytes of the length before a message over TCP */
 #define MS_PER_S     1000
-#define WAITERS_MAX  65536 /* of all lookups; dns_server.c bounds those of each sandbox */
+#define WAITERS_MAX  65536 /* of all lookups; dns_server.c limits those of each sandbox */
 
 struct waiter {
     resolver_done *done;
@@ -34,15 +34,15 @@ struct lookup {
     struct resolver *resolver;
     char name[DNS_NAME_MAX + 1];
     uint16_t type;
-    uint64_t tenant;          /* the first that asked */
-    bool given_up;            /* for another tenant's: ends at the next tick */
-    struct dns_result result; /* as far as the chain of aliases was followed */
+    uint64_t tenant;          /* the first tenant that asked */
+    bool given_up;            /* in favour of another tenant's lookup: it ends at the next tick */
+    struct dns_result result; /* the part of the chain of aliases that is known */
     bool has_result;
-    unsigned steps; /* of that chain */
+    unsigned steps; /* in this chain */
     unsigned attempts;
     uint16_t id;
     bool over_tcp;
-    uint8_t *question; /* with its length in front; owned */
+    uint8_t *question; /* after its length; owned */
     size_t question_size, sent;
     uint8_t *answer; /* over TCP; DNS_MESSAGE_MAX and a length */
     size_t received;
@@ -58,7 +58,7 @@ struct resolver {
     size_t upstream_count;
     bool from_file;
     struct timespec file_changed;
-    struct lookup *lookups; /* the newest first */
+    struct lookup *lookups; /* newest first */
     size_t waiter_count;
     struct room {
         size_t count, max; /* of lookups that are not given up */
@@ -161,7 +161,7 @@ static void finish(struct lookup *lookup, bool answered)
     lookup_free(lookup);
 }
 
-/* What the upstream is asked now: the name, or where its aliases have led. */
+/* Return the name to ask for: the original name, or the end of its aliases. */
 static const char *current_name(const struct lookup *lookup)
 {
     return lookup->has_result ? lookup->result.last_name : lookup->name;
@@ -227,7 +227,7 @@ static void on_udp(struct loop_source *source, uint32_t events)
     ssize_t got = recv(source->fd, message, sizeof message, 0);
     (void)events;
     if (got < 0 && errno != EAGAIN && errno != EINTR)
-        next_attempt(lookup); /* nobody listens there */
+        next_attempt(lookup); /* the port is closed */
     else if (got > 0)
         take_message(lookup, message, (size_t)got);
 }
@@ -247,7 +247,8 @@ static bool send_rest(struct lookup *lookup)
     return true;
 }
 
-/* False when the connection is of no more use. *whole: the message is there. */
+/* Receive more of the answer. Returns false when the connection is of no more use. *whole: the
+ * message is complete. */
 static bool receive_more(struct lookup *lookup, bool *whole)
 {
     size_t want = FRAME_HEADER;
@@ -314,7 +315,8 @@ static int open_socket(struct lookup *lookup, const struct upstream *upstream)
                            lookup->over_tcp ? on_tcp : on_udp) < 0)
         return -1;
     steal_fd(&fd);
-    /* The connected socket takes datagrams from there only; the kernel picks a random port. */
+    /* The connected socket accepts datagrams only from the upstream; the kernel picks a random
+     * port. */
     if (connect(lookup->socket.fd, (const struct sockaddr *)&upstream->address, upstream->size) < 0)
         return errno == EINPROGRESS ? 0 : -1;
     if (lookup->over_tcp)
@@ -324,8 +326,8 @@ static int open_socket(struct lookup *lookup, const struct upstream *upstream)
                                                                                               : -1;
 }
 
-/* What fails at once is given up at the next tick: finish() must not be called from
- * resolver_ask(). */
+/* Start an attempt. One that fails at once ends at the next tick: resolver_ask() must not call
+ * finish(). */
 static void attempt(struct lookup *lookup)
 {
     struct resolver *resolver = lookup->resolver;
@@ -382,7 +384,7 @@ static struct lookup *start_lookup(struct resolver *resolver,
 
 /* --- shares --- */
 
-#define SHARES (2 * RESOLVER_LOOKUPS_MAX) /* places of a table that is never full */
+#define SHARES (2 * RESOLVER_LOOKUPS_MAX) /* entries of a table that is never full */
 
 struct share {
     uint64_t tenant;
@@ -398,8 +400,8 @@ static struct share *share_of(struct share *shares, uint64_t tenant)
     return &shares[at];
 }
 
-/* The oldest lookup of the tenant with most of them; NULL: that is the one who asks. Names that are
- * denied count as one tenant. */
+/* Return the oldest lookup of the tenant with the most lookups. NULL: this is the asking tenant.
+ * All denied names count as one tenant. */
 static struct lookup *to_give_up(const struct resolver *resolver, uint64_t tenant)
 {
     static struct share shares[SHARES];
@@ -423,7 +425,8 @@ static struct lookup *to_give_up(const struct resolver *resolver, uint64_t tenan
     return oldest;
 }
 
-/* What is given up ends in resolver_tick(), and not in the middle of what else goes on here. */
+/* Make room for a lookup. The one that is given up ends in resolver_tick(), not in the middle of
+ * other work. */
 static bool make_room(struct resolver *resolver, uint64_t tenant)
 {
     struct room *room = room_of(resolver, tenant);

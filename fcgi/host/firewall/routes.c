@@ -30,19 +30,19 @@ static int read_address(const struct http_request *request, uint32_t *address, s
     return 0;
 }
 
-/* --- requests that wait --- */
+/* --- waiting requests --- */
 
-/* For sandlot-limits, or for the addresses of denied names. Both may take a second, and a tenant
- * decides how often: so the one thread here serves others meanwhile (http_request.pending). Beyond
- * the places of a team a request waits for neither: Incus gives the size, and the policy waits for
- * its names without its caller. */
+/* A request that waits for sandlot-limits, or for the addresses of denied names. Both may take a
+ * second, and a tenant decides how often. The one thread therefore serves others meanwhile
+ * (http_request.pending). Requests beyond the places of a team do not wait: Incus sets the size,
+ * and the policy gets its names later. */
 struct pending {
     struct filter *filter;
-    uint64_t number; /* of its place; 0: it has none */
-    int sizing;      /* a connection of sizing_begin(); -1: none, or over */
+    uint64_t number; /* of its place; 0: no place */
+    int sizing;      /* a connection of sizing_begin(); -1: no connection, or closed */
     char answer[SIZING_ANSWER_SIZE];
     struct deadline sizing_until;
-    bool is_put; /* else only sandlot-limits is asked */
+    bool is_put; /* false: it waits for sandlot-limits alone */
     struct filter_put put;
 };
 
@@ -91,7 +91,7 @@ static int answer_sizing(const struct filter *filter, struct pending *pending,
     return http_response_json(response, 200, json_pack("{s:s?}", "reason", ready ? NULL : answer));
 }
 
-/* The rest of a request that pends: it is answered, or still pends. */
+/* Continue a waiting request: answer it, or let it wait again. */
 static int pend_end(struct filter *filter, struct http_request *request,
                     struct http_response *response, struct error **err)
 {

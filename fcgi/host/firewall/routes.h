@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the control plane asks of a runtime host's firewall:
+ * Serve the requests of the control plane to the firewall of a host node:
  *
- *   PUT    /v1/policies/<address>               a policy (network/policy.h) -> {"revision",
- *                                               "sized"}; with X-Sandlot-Size (base/sizing.h) an
- *                                               instance is given that size beside, if it can be
+ *   PUT    /v1/policies/<address>               apply a policy (network/policy.h) -> {"revision",
+ *                                               "sized"}; X-Sandlot-Size (base/sizing.h) also
+ *                                               gives the instance this size, if possible
  *   DELETE /v1/policies/<address>?sandbox_id=   204
- *   GET    /v1/policies                         what is in force
- *   GET    /v1/policies/<address>/denials       what that sandbox was refused lately
+ *   DELETE /v1/policies/<address>/calls         end connections to the agent -> {"ended"}
+ *   GET    /v1/policies                         policies in force
+ *   GET    /v1/policies/<address>/denials       latest refusals of this sandbox
  *   GET    /v1/host                             processors and memory of the machine
- *   GET    /v1/sizing                           whether instances can be given another size there:
- *                                               {"reason"}, null: they can
+ *   GET    /v1/sizing                           {"reason"}: why instances cannot be resized; null
+ *                                               if they can
  *   GET    /health
  *
- * Who may ask is nginx's to say (conf/nginx/sandlot-firewall.conf.in).
+ * nginx decides which clients may connect (conf/nginx/sandlot-firewall.conf.in).
  */
 #pragma once
 
 #include "firewall/filter.h"
 #include "http/http.h"
 
-/* For http_server; context is the filter. */
+/* Serve a request for http_server. context: the filter. */
 void filter_serve(void *context, struct http_request *request, struct http_response *response);

@@ -26,9 +26,9 @@ void rules_deinit(struct rules *rules)
     rules->commands = NULL;
 }
 
-/* --- words of the JSON form --- */
+/* --- parts of the JSON form --- */
 
-/* {verb: {kind: {family, table, …members}}}; takes members. */
+/* Add {verb: {kind: {family, table, …members}}}; takes members. */
 static void command(struct rules *rules, const char *verb, const char *kind, json_t *members)
 {
     json_object_set_new(members, "family", json_string("inet"));
@@ -41,7 +41,7 @@ static void command_named(struct rules *rules, const char *verb, const char *kin
     command(rules, verb, kind, json_pack("{s:s}", "name", name));
 }
 
-/* Takes elements, an array; nothing when it is empty. */
+/* Add a command for elements, an array; nothing if it is empty. Takes elements. */
 static void command_elements(struct rules *rules, const char *verb, const char *set,
                              json_t *elements)
 {
@@ -50,7 +50,7 @@ static void command_elements(struct rules *rules, const char *verb, const char *
     json_decref(elements);
 }
 
-/* Takes expressions, an array. */
+/* Add a rule. Takes expressions, an array. */
 static void command_rule(struct rules *rules, const char *chain, json_t *expressions)
 {
     command(rules, "add", "rule", json_pack("{s:s, s:o}", "chain", chain, "expr", expressions));
@@ -96,7 +96,7 @@ static json_t *json_field(const char *protocol, const char *field)
     return json_pack("{s:{s:s, s:s}}", "payload", "protocol", protocol, "field", field);
 }
 
-/* Takes both sides. */
+/* Match left and right; takes both. */
 static json_t *json_match(const char *op, json_t *left, json_t *right)
 {
     return json_pack("{s:{s:s, s:o, s:o}}", "match", "op", op, "left", left, "right", right);
@@ -110,7 +110,7 @@ struct chain {
     const struct policy_range *ranges;
     size_t count;
     enum policy_verdict default_verdict;
-    bool echo; /* no ports: only what holds for any */
+    bool echo; /* no ports: only verdicts for any port */
 };
 
 static void chain_name(char name[NAME_SIZE], const char *prefix, uint32_t address)
@@ -151,7 +151,7 @@ static void add_linear(const struct chain *chain)
     }
 }
 
-/* Takes port, the second part of the key. */
+/* Add an interval. Takes port, the second part of the key. */
 static void add_interval(json_t *elements, const struct policy_range *range, json_t *port,
                          enum policy_verdict verdict)
 {
@@ -159,8 +159,8 @@ static void add_interval(json_t *elements, const struct policy_range *range, jso
                                               json_verdict(verdict)));
 }
 
-/* The ports of one range: those with a verdict of their own, and the gaps between them unless the
- * default says the same. */
+/* Add the ports of a range that have a verdict of their own. Add the gaps between them too, unless
+ * the default verdict is the same. */
 static void add_port_intervals(const struct chain *chain, const struct policy_range *range,
                                json_t *elements)
 {
@@ -240,14 +240,15 @@ static void write_chain(struct chain *chain, uint32_t address, const struct poli
     command_rule(rules, chain->name, json_pack("[o]", json_verdict(policy->default_verdict)));
 }
 
-/* Takes what is not there as removed: nftables has no command for that before 1.0.7. */
+/* Delete elements; missing ones are no error. nftables has no command for this before 1.0.7, so
+ * they are added first. */
 static void remove_elements(struct rules *rules, const char *set, json_t *elements)
 {
     command_elements(rules, "add", set, json_incref(elements));
     command_elements(rules, "delete", set, elements);
 }
 
-/* The address with the Ethernet address that alone may send from it. */
+/* Return the address with the only Ethernet address that may send from it. */
 static json_t *link_element(uint32_t address)
 {
     char link[LINK_ADDRESS_SIZE];
@@ -358,7 +359,7 @@ void rules_names(struct rules *rules, uint32_t sandbox, const struct name_elemen
     }
 }
 
-/* --- all of them --- */
+/* --- all sandboxes --- */
 
 void rules_close_all(struct rules *rules)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Policies as nftables commands (libnftables-json(5)); pure. The table and what these chains stand
- * in is conf/nftables/sandlot.nft.in.
+ * Translate policies to nftables commands (libnftables-json(5)). Without input and output. The
+ * table around these chains is conf/nftables/sandlot.nft.in.
  *
- * A sandbox has two chains, sb_<address> for TCP and UDP and se_<address> for echoes. A few rules
- * stand in them one by one. More of them become one set of intervals of addresses and ports, so
- * that a packet costs the same whatever the policy. Only concatenated sets are used: libnftables
- * reads the elements of all plain interval sets of the machine before it adds one element, and
- * sets at all are what its preparation costs most for (1,000 sandboxes of 5 entries: an update
- * takes 1.7 ms with rules, 10 ms with concatenated sets, 56 ms with plain ones).
+ * A sandbox has two chains: sb_<address> for TCP and UDP, and se_<address> for echoes. A few rules
+ * are written one by one. Longer lists become one set of intervals of addresses and ports, so that
+ * the cost of a packet does not depend on the policy.
+ *
+ * All sets are concatenated. Before libnftables adds an element, it reads the elements of all plain
+ * interval sets of the machine. Preparing sets is also its largest cost. With 1,000 sandboxes of 5
+ * entries, an update takes 1.7 ms with rules, 10 ms with concatenated sets, and 56 ms with plain
+ * ones.
  */
 #pragma once
 
@@ -19,16 +21,16 @@
 
 #define RULES_LINEAR_MAX 16 /* rules of a chain before they become a set */
 
-#define MARK_SANDBOX     0x00ffffffu /* the sandbox: last bits of its address */
+#define MARK_SANDBOX     0x00ffffffu /* the sandbox: the last bits of its address */
 #define MARK_NAMED       0x40000000u /* opened while a name allowed it */
 #define MARK_CUT         0x80000000u
 
-/* What a name's address is to the kernel. */
+/* An address of a name in the kernel's sets. */
 struct name_element {
     uint32_t address; /* host byte order */
-    uint16_t port;    /* 0: all that have no element of their own */
+    uint16_t port;    /* 0: all ports without an element of their own */
     enum policy_verdict verdict;
-    int64_t expires_at_ms; /* 0: stays */
+    int64_t expires_at_ms; /* 0: no end */
 };
 
 struct rules {
@@ -44,32 +46,32 @@ static inline void rules_autodeinit_(struct rules *rules)
 }
 #define rules_auto __attribute__((cleanup(rules_autodeinit_))) struct rules
 
-/* Put the policy in force for that source address (host byte order), whatever was there. */
+/* Apply a policy to a source address (host byte order), in place of any previous one. */
 void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *policy);
 
-/* Close the address and drop its chains, which must exist. */
+/* Close an address and delete its chains, which must exist. */
 void rules_sandbox_remove(struct rules *rules, uint32_t address);
-/* Nothing is at the address any more: whoever gets it next is reached again. */
+/* Let this host reach an address again, after the instance there has ended. */
 void rules_sandbox_ended(struct rules *rules, uint32_t address);
 
-/* Close the address; its chains, which must exist, stay. */
+/* Close an address; its chains, which must exist, stay. */
 void rules_close(struct rules *rules, uint32_t address);
 
-/* Take elements out of the sets of names, whether they have run out or not, and put others in. An
- * element whose time changes stands in both lists. */
+/* Remove elements from the sets of names, expired or not, and add others. An element whose time
+ * changes is in both lists. */
 void rules_names(struct rules *rules, uint32_t sandbox, const struct name_element *old,
                  size_t old_count, const struct name_element *fresh, size_t fresh_count,
                  int64_t now_ms);
 
-/* Close every address; chains are left. */
+/* Close all addresses; chains stay. */
 void rules_close_all(struct rules *rules);
-/* Drop chains that no map leads to any more: of a list of the table's chains those of sandboxes. */
+/* Delete the chains of sandboxes in a list of the table's chains. No map may lead to them. */
 void rules_drop_chains(struct rules *rules, const json_t *listed);
-/* The command that asks for that list. */
+/* Add the command for this list. */
 void rules_list_chains(struct rules *rules);
 
-/* Replace the networks that are never reached. */
+/* Replace the networks that are never reachable. */
 void rules_never(struct rules *rules, const struct policy_range *ranges, size_t count);
 
-/* Whether a sandbox with this policy gets answers for any name. */
+/* Return whether a sandbox with this policy gets answers for any name. */
 bool rules_asks_names(const struct policy *policy);

@@ -18,14 +18,14 @@
 #include "firewall/netfilter.h"
 
 #define TICK_MS          50
-#define IDLE_MS          500 /* between two ticks, with nothing to wait for */
+#define IDLE_MS          500 /* between two ticks without pending work */
 #define TABLE_CHECK_MS   500
 #define SAVE_MS          1000
-#define LOOKUP_AGAIN_S   30 /* least time between two looks at a denied name */
+#define LOOKUP_AGAIN_S   30 /* the least time between two lookups of a denied name */
 #define LOOKUP_MOST_S    300
 #define LOOKUP_FAILED_MS 5000
 #define WATCHES_AT_ONCE  64   /* started in one go */
-#define LOOKUP_LOOKS     4096 /* in one go, so that all are looked at within a second */
+#define LOOKUP_LOOKS     4096 /* in one go, so that all are checked within a second */
 #define MS_PER_S         1000
 
 struct service {
@@ -82,14 +82,14 @@ static void on_log(struct loop_source *source, uint32_t events)
     netfilter_log_read(source->fd, on_refused, log->filter);
 }
 
-/* --- names that are denied --- */
+/* --- denied names --- */
 
 struct lookup_question {
     struct filter *filter;
     char name[POLICY_HOST_MAX + 1];
 };
 
-/* The lookup may be gone by now: it is found again by its name. */
+/* Handle the answer for a denied name. The lookup may be gone, so it is found by its name. */
 static void on_watched(void *context, const struct dns_result *result, int64_t left_ms)
 {
     struct lookup_question *question = context;
@@ -137,10 +137,10 @@ static void on_wake(struct loop_source *source, uint32_t events)
         ask_lookups(container_of(source, struct wake_source, source)->service);
 }
 
-/* --- what is due by time --- */
+/* --- periodic work --- */
 
-/* Someone loaded the table anew (conf/nftables/load-network): its maps are empty, everything is
- * closed. */
+/* Apply all policies again when the table was loaded again (conf/nftables/load-network): then its
+ * maps are empty, and all addresses are closed. */
 static void check_table(struct service *service)
 {
     error_auto err = NULL;
@@ -172,7 +172,7 @@ static bool is_busy(const struct service *service)
     return resolver_is_asking(service->resolver) || filter->lookups.count || filter->ended.count;
 }
 
-/* Returns after how many milliseconds the next is due. */
+/* Do the periodic work that is due. Returns the milliseconds until the next call. */
 static int64_t tick(struct service *service)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -247,7 +247,7 @@ static int open_sources(struct service *service, struct error **err)
                : 0;
 }
 
-/* Signals are the FastCGI thread's. */
+/* Start the thread with all signals blocked: the FastCGI thread handles them. */
 static int start_thread(struct service *service, struct error **err)
 {
     sigset_t all, before;

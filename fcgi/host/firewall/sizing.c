@@ -13,8 +13,8 @@
 #include "base/sizing.h"
 #include "base/str.h"
 
-/* The thread that serves requests for all sandboxes must not wait: a socket whose queue is full
- * counts as one that nobody listens on. */
+/* Connect without waiting, because one thread serves the requests of all sandboxes. A socket with a
+ * full queue counts as closed. */
 static int connect_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -41,7 +41,7 @@ int sizing_begin(const char *socket_path, const char *size)
     return steal_fd(&fd);
 }
 
-/* It closes the connection behind its line. */
+/* sandlot-limits closes the connection after its line. */
 bool sizing_end(int fd, char answer[SIZING_ANSWER_SIZE])
 {
     size_t size = strlen(answer);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Passing on to sandlot-limits which size an instance is to have (base/sizing.h). */
+/* Pass the size of an instance to sandlot-limits (base/sizing.h). */
 #pragma once
 
 #include <stdbool.h>
 
-/* Ask; size NULL: nothing is asked. Never waits. Returns a connection for sizing_end(), or -1. */
+/* Send a request, without waiting. size NULL: do nothing. Returns a connection for sizing_end(), or
+ * -1. */
 int sizing_begin(const char *socket_path, const char *size);
 
 #define SIZING_ANSWER_SIZE 512
-#define SIZING_WAIT_MS     1000 /* a busy pool commits what it has to write, which Incus does too */
+#define SIZING_WAIT_MS     1000 /* a busy pool first writes out its data; Incus waits for this too */
 
-/* Read what has come of the answer, without waiting. False: not all of it; call it again. True:
- * fd is closed, and answer is the line, "" when there was none. answer is "" before the first
- * call. */
+/* Read the next part of the answer, without waiting; answer is "" before the first call. Returns
+ * false while the answer is incomplete; then call again. Returns true when fd is closed; answer is
+ * then the line, or "" when there was none. */
 bool sizing_end(int fd, char answer[SIZING_ANSWER_SIZE]);
 
 bool sizing_is_done(const char *answer);

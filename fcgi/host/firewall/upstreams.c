@@ -31,7 +31,7 @@ static int set_address(const char *host, uint16_t port, struct upstream *upstrea
     return 0;
 }
 
-/* text is cut apart. */
+/* Read an address. text is changed. */
 static int parse_one(char *text, struct upstream *upstream)
 {
     uint64_t port = DNS_PORT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The addresses of upstream resolvers. */
+/* Read the addresses of upstream resolvers. */
 #pragma once
 
 #include <stddef.h>
@@ -13,10 +13,10 @@ struct upstream {
     socklen_t size;
 };
 
-/* Read a list as resolver_open() takes it; *count is at most max. Errors: ERR_CONFIG. */
+/* Read a list in the form of resolver_open(); *count is at most max. Errors: ERR_CONFIG. */
 int upstreams_parse(const char *text, struct upstream *upstreams, size_t max, size_t *count,
                     struct error **err);
 
-/* The nameserver lines of a file such as /etc/resolv.conf; lines that are none are left out.
- * Returns how many, 0 when the file cannot be read. */
+/* Read the nameserver lines of a file such as /etc/resolv.conf; other lines are skipped. Returns
+ * the number of addresses, 0 when the file cannot be read. */
 size_t upstreams_read(const char *path, struct upstream *upstreams, size_t max);
