@@ -17,7 +17,8 @@ static size_t count_of(char *const words[])
     return count;
 }
 
-/* A limit of nothing at all is none to the kernel, and not asked for. */
+/* Read a limit; "none" is UINT64_MAX. The kernel takes a limit of 0 as no limit, and incusd does
+ * not ask for it. */
 static int read_bytes(const char *text, uint64_t *bytes)
 {
     *bytes = UINT64_MAX;
@@ -32,7 +33,7 @@ static int read_group(const char *text, uint64_t *group)
                : -1;
 }
 
-/* What is said in another way than incusd does is left to btrfs. */
+/* Read the limit of a subvolume. Other forms of the call are left to btrfs. */
 static bool read_size(char *const words[], size_t count, struct asked *asked)
 {
     bool exclusive = str_equal(words[0], "-e");
@@ -64,7 +65,7 @@ static void read_property(char *const words[], size_t count, struct asked *asked
         *asked = (struct asked){.kind = ASKED_SEALED, .path = words[2]};
 }
 
-/* Between two servers. */
+/* Read the two ends of a transfer between servers. */
 static bool read_stream(char *const words[], size_t count, struct asked *asked)
 {
     if (count < 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of incusd's calls of btrfs are answered before it. */
+/* Recognise the calls of incusd to btrfs that the wrapper answers. */
 #pragma once
 
 #include <stdint.h>
@@ -17,14 +17,14 @@ enum asked_kind {
     ASKED_RECEIVE,  /* receive -e PATH */
 };
 
-/* What the kind does not have is not set. */
+/* A recognised call. Fields that the kind does not have are not set. */
 struct asked {
     enum asked_kind kind;
     const char *from, *path;
-    uint64_t group; /* of a subvolume: what is behind "0/" */
+    uint64_t group; /* of a subvolume: the number after "0/" */
     uint64_t limit; /* BTRFS_QGROUP_LIMIT_MAX_RFER, or with -e _MAX_EXCL */
-    uint64_t bytes; /* UINT64_MAX: none */
+    uint64_t bytes; /* UINT64_MAX: no limit */
 };
 
-/* words: what follows "btrfs", up to a NULL; they must outlive it. */
+/* Read a call. words: the arguments after "btrfs", up to a NULL; they must outlive asked. */
 void asked_read(char *const words[], struct asked *asked);

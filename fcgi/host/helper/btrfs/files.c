@@ -33,7 +33,7 @@ char *files_read_line(const char *folder, const char *name)
     size_t size = 0;
     autofclose FILE *file = fopen(path, "re");
     ssize_t length = file ? getline(&line, &size, file) : -1;
-    /* One without an end was cut off. */
+    /* A line without a line feed was cut off. */
     if (file && (length <= 0 || line[length - 1] != '\n'))
         errno = ENODATA;
     if (length <= 0 || line[length - 1] != '\n')

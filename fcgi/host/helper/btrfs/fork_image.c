@@ -19,20 +19,20 @@
 #define IMAGES    "sandlot-images"
 #define FORK      "fork-"
 #define STATE     "/state"
-/* In a memory image (fcgi/host/helper/criu/image.c), and in place of one. */
+/* Files in a memory image (fcgi/host/helper/criu/image.c), or in the folder with its name. */
 #define OWNER   "sandlot-owner"
 #define RUNNING "sandlot-running"
 #define IMAGE   "sandlot-image"
 
 enum {
     ATTEMPTS = 5,
-    /* What is being made of an image holds a lock on it, for as long as a start takes. */
+    /* A start from an image locks the image until the start has ended. */
     LOCK_MS = 60000,
 };
 
-/* --- where it is --- */
+/* --- places --- */
 
-/* Where the part of a path begins that ends here: at the slash before it. */
+/* Return the slash before the part of a path that ends here. */
 static const char *part_before(const char *path, const char *end)
 {
     return end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
@@ -56,7 +56,7 @@ static char *parent_of(const char *path)
     return xstrndup(path, (size_t)(slash - path));
 }
 
-/* --- its name in the snapshot --- */
+/* --- the name in the snapshot --- */
 
 int fork_image_name(const char *snapshot, const char *image)
 {
@@ -72,8 +72,8 @@ int fork_image_name(const char *snapshot, const char *image)
     return 0;
 }
 
-/* put: how it gets to its place, from where it is. A fork without it would start its sandboxes from
- * the disk. Returns the exit status. */
+/* Put the image at its place with put(from, image), and write its name. A failure fails the
+ * snapshot: sandboxes of the fork would otherwise start from the disk. Returns the exit status. */
 static int share(int (*put)(const char *, const char *), const char *from, const char *snapshot,
                  const char *image)
 {
@@ -89,8 +89,9 @@ static int share(int (*put)(const char *, const char *), const char *from, const
 
 /* --- the snapshot --- */
 
-/* incusd removes the folder of an instance's snapshots with the last of them, also while the next
- * is on its way there, but only where it is empty. */
+/* Create a placeholder in the folder of an instance's snapshots. incusd deletes this folder with
+ * the last snapshot, but only when it is empty. The next snapshot may already be on its way
+ * there. */
 static void hold_folder(const char *folder, const char *placeholder)
 {
     for (unsigned attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -114,7 +115,7 @@ static int copy(const char *from, const char *to)
     return result;
 }
 
-/* The wrapper of CRIU waits until the image of one that runs is no longer where it was made. */
+/* Copy a running sandbox and move its image away. The wrapper of CRIU waits for the move. */
 static int snapshot_of_all(const char *from, const char *to, const char *image)
 {
     autofree char *state = xasprintf("%s" STATE, from);
@@ -132,13 +133,14 @@ int fork_image_snapshot(const char *from, const char *to)
         return -1;
     if (!rest)
         return snapshot_of_all(from, to, image);
-    /* The image of a paused one stays where it is, and incusd asks for a snapshot of it. */
+    /* The image of a paused sandbox stays at its place; incusd makes a separate snapshot of the
+     * image. */
     return files_exist(from, OWNER) ? share(btrfs_subvolume_copy, from, snapshot, image) : -1;
 }
 
-/* --- the end --- */
+/* --- deletion --- */
 
-/* What cannot be removed now fcgi/host/helper/guard removes later. */
+/* Leftovers that cannot be deleted now are deleted later by fcgi/host/helper/guard. */
 int fork_image_delete(const char *snapshot)
 {
     autofree char *image = fork_image_of(snapshot);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "helper/common/self.h"
 
-/* In the environment of all that this program calls. */
+/* Set in the environment of all programs that this one calls. */
 #define CALLED "SANDLOT_BTRFS_WRAPPER"
 
 int next_prepare(void)

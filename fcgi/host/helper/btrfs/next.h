@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The btrfs behind this one. */
+/* Find the real btrfs. */
 #pragma once
 
-/* Take the folders in which btrfs is this program out of PATH. Returns 0, or -1, with a message,
- * when that was done before: there is no other btrfs. */
+/* Remove from PATH the folders in which btrfs is this program. Returns 0, or -1, with a message,
+ * when a wrapper has done so already: then PATH has no other btrfs. */
 int next_prepare(void);

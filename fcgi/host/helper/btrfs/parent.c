@@ -22,15 +22,15 @@
 
 #define PARENTS "sandlot-parents"
 #define ROOT    "rootfs"
-/* incusd's record of an instance, and the key in it. */
+/* incusd's record of an instance, and a key inside. */
 #define RECORD      "backup.yaml"
 #define RECORD_MOST (1 << 20)
 #define KEY         "user.sandlot.parent: "
 
-/* Another one makes it; the largest templates take as long. */
+/* Wait for another process that makes the parent; the largest templates take this long. */
 #define LOCK_MS (10 * 60 * 1000)
 
-/* --- the order --- */
+/* --- the source's name --- */
 
 static bool is_name(const char *text)
 {
@@ -45,7 +45,7 @@ bool parent_source_of(const char *snapshot, char source[PARENT_SOURCE_SIZE])
     autofree char *line = NULL;
     size_t room = 0, read = 0;
     ssize_t length;
-    /* What is called so in a volume is a guest's. */
+    /* In a volume, a file with this name belongs to the guest. */
     autofclose FILE *record = strstr(snapshot, POOL_INSTANCES) ? fopen(path, "re") : NULL;
     while (record && read < RECORD_MOST && (length = getline(&line, &room, record)) > 0) {
         const char *key = line + strspn(line, " ");
@@ -63,8 +63,8 @@ bool parent_source_of(const char *snapshot, char source[PARENT_SOURCE_SIZE])
 
 /* --- places --- */
 
-/* What an instance's folder is called: incusd puts its project before its name. NULL: it is not
- * here; the caller frees it. */
+/* Find the folder of an instance: incusd puts its project before its name. NULL: it does not exist;
+ * the caller frees it. */
 static char *folder_of(const char *instances, const char *name)
 {
     autofree char *ending = xasprintf("_%s", name);
@@ -93,8 +93,8 @@ static bool is_made(const struct making *making)
            memcmp(found.parent_uuid, making->made_of.uuid, sizeof found.parent_uuid) == 0;
 }
 
-/* What the disk of the source may hold: its template reads no more of this machine's time. A sparse
- * or compressed file may have more, and is sent without a parent then. */
+/* Return the most data to read: the size of the source's disk, so that a template cannot take more
+ * of this machine's time. Sparse or compressed files may hold more; then no parent is used. */
 static uint64_t size_limit(const struct making *making)
 {
     char group[BTRFS_GROUP_NAME_SIZE];
@@ -118,7 +118,7 @@ static int fill(const struct making *making)
     return btrfs_subvolume_seal(making->parent);
 }
 
-/* What another one has left half made is not sealed. */
+/* Make the parent. A parent that is not sealed is unfinished, and is made from the start. */
 static int make(struct making *making)
 {
     autoclose int source = open(making->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -157,7 +157,8 @@ char *parent_make(const char *path, const char *source)
 
 /* --- use --- */
 
-/* An inode's number may be given again, its generation is not. */
+/* Read the identity of the root folder: an inode number can be reused, but not with its
+ * generation. */
 static int look_at_root(const char *subvolume, struct stat *found, int *generation)
 {
     autofree char *path = files_path(subvolume, ROOT);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A move sends only what a sandbox has changed in its template, where sender and receiver have
- * unpacked the same image: what btrfs calls an incremental stream, with a parent that both have.
+ * Let a move send only the changes of a sandbox to its template, when both hosts have unpacked the
+ * same image. In the terms of btrfs, this is an incremental stream with a parent that both hosts
+ * have.
  *
- * The parent is a sealed copy of the template's source without what incusd writes beside it, at
- * sandlot-parents in the pool. It counts as received (`btrfs receive` looks for it by that) from a
- * subvolume whose id is the digest of all that is in it, so that the parents of two hosts are the
- * same one to btrfs exactly if they have the same content. It is made when a move first wants it,
- * and removed with its source.
+ * The parent is in sandlot-parents of the pool. It is a sealed copy of the template's source,
+ * without the files that incusd writes next to it. `btrfs receive` finds a parent by the id of the
+ * subvolume that it was received from. This id is set to the digest of the parent's contents. To
+ * btrfs, two hosts therefore have the same parent exactly if the contents are equal. The first move
+ * creates the parent. It is deleted with its source.
  *
- * What fails is said on standard error. Nothing is lost by it: without a parent all is sent.
+ * Failures are printed to standard error, and cost only time: without a parent, everything is sent.
  */
 #pragma once
 
@@ -17,17 +18,19 @@
 
 #define PARENT_SOURCE_SIZE 64
 
-/* The source that incusd was told of for what is to be sent: the key user.sandlot.parent of the
- * instance, by incusd's own record of that, which is in the snapshot. false: none. */
+/* Read the name of the source of a snapshot that is to be sent. It is the key user.sandlot.parent
+ * in incusd's record of the instance, which is in the snapshot. Returns false when there is no
+ * name. */
 bool parent_source_of(const char *snapshot, char source[PARENT_SOURCE_SIZE]);
 
-/* Where the parent is; path: any in the folder of the instances. The caller frees it. NULL: there
- * is none. */
+/* Create the parent, or find it, and return its path; the caller frees it. path: any path in the
+ * pool's folder of instances. NULL: there is no parent. */
 char *parent_make(const char *path, const char *source);
 
-/* Whether a snapshot goes back to the same unpacked image as its parent on this host. One that came
- * from elsewhere as a whole has nothing in common with it but the content. */
+/* Return whether a snapshot descends from the same unpacked image as its parent on this host. A
+ * snapshot that was received as a whole shares no data with the parent, even if the contents are
+ * equal. */
 bool parent_is_shared(const char *parent, const char *snapshot);
 
-/* An instance is removed. */
+/* Delete the parent of an instance that is being deleted. */
 void parent_remove(const char *instance);

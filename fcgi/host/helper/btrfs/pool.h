@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where things of a pool lie. */
+/* Find the places of a storage pool. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Of incusd's: a folder for each instance, with the name of its project before that of itself. */
+/* incusd's folder of instances. Each has a folder: PROJECT_NAME. */
 #define POOL_INSTANCES "/containers/"
 
-/* The pool that an instance is in, from a path in it; the caller frees it. NULL: it is in none. */
+/* Return the pool that a path is in; the caller frees it. NULL: the path is in no pool. */
 char *pool_of(const char *path);
 
-/* Whether a path is the folder of an instance itself. */
+/* Return whether a path is the folder of an instance itself. */
 bool pool_is_instance(const char *path);

@@ -37,7 +37,7 @@ void size_put_aside(const char *instance)
                 strerror(errno));
 }
 
-/* --- among the guests --- */
+/* --- joining the guests --- */
 
 enum size_joiner size_joiner_of(const char *groups, uint64_t group)
 {
@@ -50,7 +50,7 @@ enum size_joiner size_joiner_of(const char *groups, uint64_t group)
     return btrfs_group_read(groups, name, "max_referenced") ? SIZE_JOINED : SIZE_HERE;
 }
 
-/* The pool guard takes the same lock, under which one at a time changes what belongs where. */
+/* Join the guests under the lock of the pool guard: one process at a time changes the groups. */
 static void join_here(int top, uint64_t group)
 {
     if (flock(top, LOCK_EX) < 0 || btrfs_group_join(top, group, BTRFS_GUESTS) < 0)

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * incusd gives `btrfs qgroup limit` the path of the sandbox's own subvolume, and the kernel books
- * the change of the limit to that: one that is filled to the last block refuses to get more room
- * ("Disk quota exceeded"), and could not be started again. The top of the file system does as well,
- * and it is never full in this sense. What has a size is a guest's, and joins those who share the
- * guests' part of the pool.
+ * Set the size of a sandbox's disk, even when it is full.
+ *
+ * incusd passes the path of the sandbox's own subvolume to `btrfs qgroup limit`. The kernel charges
+ * the change to that subvolume. A completely full one then refuses to grow ("Disk quota exceeded"),
+ * and the sandbox could not start again. This call uses the top of the file system instead, which
+ * is never full in this sense. A subvolume with a size belongs to a guest, so it joins the guests'
+ * group of the pool.
  */
 #pragma once
 
 #include "helper/btrfs/asked.h"
 
-/* Who puts a quota group among the guests'. */
+/* How a quota group joins the guests. */
 enum size_joiner {
-    SIZE_JOINED, /* it has a size, and is where it belongs */
-    SIZE_HERE,   /* with room for all there is nothing else to do */
-    SIZE_GUARD,  /* the guests' part of the pool is all but full: guard/join.h */
+    SIZE_JOINED, /* it has a size, and so is already a member */
+    SIZE_HERE,   /* there is enough room: this call puts it into the group */
+    SIZE_GUARD,  /* the guests' part of the pool is almost full: guard/join.h */
 };
 
-/* groups: the folder of the pool's quota groups (common/btrfs.h). */
+/* Choose the way. groups: the folder of the pool's quota groups (common/btrfs.h). */
 enum size_joiner size_joiner_of(const char *groups, uint64_t group);
 
-/* Of a copy of a sandbox with its memory, the image. It is of another one, and incusd would remove
- * it before the first start, in which helper/launcher finds it. Failures are said on
+/* Rename the memory image in a copy of a sandbox. The image has another owner, so incusd would
+ * delete it before the first start, which needs it (helper/launcher). Failures are printed to
  * standard error. */
 void size_put_aside(const char *instance);
 
-/* `qgroup limit`. Returns the exit status, or -1 where there is no such file system; incusd reads
- * the result of the limit alone. */
+/* Handle `qgroup limit`. Returns the exit status, or -1 when the path is not on btrfs. incusd reads
+ * only the result of the limit itself. */
 int size_set(const struct asked *asked);

@@ -23,14 +23,14 @@
 #define SOURCE      "tpl-" /* runtime_source_name() */
 
 #define SPARE_COUNT 2
-/* In a pool. Each subvolume is looked at in the lists that incusd asks for. */
+/* The most in a pool. Each subvolume adds to the lists that incusd asks for. */
 #define SPARES_MOST 64
 
 enum {
-    /* The start that has taken one comes first. */
+    /* Wait for the start that has taken a spare. */
     LOOK_MS = 500,
-    /* Into a new source incusd still writes, on a busy machine for seconds: it is looked at again
-     * after twice the time, and so on. */
+    /* incusd still writes into a new source, on a busy machine for seconds. Check again after twice
+     * the time, and so on, up to this time. */
     NEW_MS = 16000,
 };
 
@@ -48,8 +48,8 @@ static char *path_of(const char *instance, unsigned number)
     return xasprintf("%s/" SPARES "%s.%u", pool, strrchr(instance, '/'), number);
 }
 
-/* The kernel notes in which of its transactions a subvolume was made and last changed; a change in
- * the one that makes a copy comes before it. */
+/* Return whether a spare is up to date. The kernel notes the transactions of a subvolume's creation
+ * and last change. A change in the same transaction as a copy precedes the copy. */
 static bool is_current(const char *spare, const struct btrfs_subvolume *source)
 {
     struct btrfs_subvolume found;
@@ -74,7 +74,7 @@ int spare_take(const char *source, const char *to)
 
 /* --- making --- */
 
-/* The longest unused is the one that was made first. */
+/* Delete the oldest spare when there are too many: it was unused for the longest time. */
 static void make_room(const char *spares)
 {
     autofree char *oldest = NULL;
@@ -116,7 +116,7 @@ static int make_missing(const char *source, const char *spares,
     return 0;
 }
 
-/* One at a time: what comes meanwhile finds none, or has it made again. */
+/* Make missing spares. Only one process at a time does so; another gives up for this turn. */
 static int look(const char *source, const char *spares)
 {
     struct btrfs_subvolume looked;
@@ -127,8 +127,8 @@ static int look(const char *source, const char *spares)
     return make_missing(source, spares, &looked);
 }
 
-/* In between nothing in the pool is open, and it ends with incusd, so that the pool can be
- * unmounted. */
+/* Make the spares after a pause, and check again up to most_ms. The process holds nothing in the
+ * pool open during a pause, and ends with incusd, so that the pool can be unmounted. */
 static void make(const char *source, unsigned most_ms, pid_t incusd)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
@@ -143,11 +143,12 @@ static void make(const char *source, unsigned most_ms, pid_t incusd)
             continue;
         next_ms *= 2;
         if (look(source, spares) < 0 && errno == ENOENT)
-            return; /* the source is gone */
+            return; /* the source was deleted */
     }
 }
 
-/* incusd waits until nothing writes to its pipes any more, so that nobody hears of a failure. */
+/* Close incusd's pipes: incusd waits until all writers have closed them. Failures can therefore not
+ * be reported. */
 static void leave_caller(void)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);

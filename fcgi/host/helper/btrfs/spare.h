@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies of a template's source that are made before somebody wants one, at sandlot-spares in the
- * pool: the kernel makes a snapshot by writing out all that the file system has not written yet,
- * which takes a start tens of milliseconds; one that is there is only given its name. A spare that
- * was made before the source changed is not used. They go with the source, and the oldest when
- * there are many. What fails is lost without a word: without a spare a copy is made when it is
- * wanted.
+ * Make copies of a template's source ahead of time, in sandlot-spares of the pool.
+ *
+ * Before a snapshot, the kernel writes out all dirty data of the file system, which delays a start
+ * by tens of milliseconds. A spare copy only has to be renamed. A spare that is older than the last
+ * change of its source is not used. Spares are deleted with their source; when there are many, the
+ * oldest is deleted. Failures are not reported: without a spare, the copy is made on demand.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Whether it is the folder of a template's source. */
+/* Return whether a path is the folder of a template's source. */
 bool spare_is_for(const char *instance);
 
-/* `subvolume snapshot` of a source: EXIT_SUCCESS, or -1 when there is no spare, of which nothing
- * has been done. */
+/* Handle `subvolume snapshot` of a source. Returns EXIT_SUCCESS, or -1, with nothing done, when
+ * there is no spare. */
 int spare_take(const char *source, const char *to);
 
-/* A process that nobody waits for makes those that are missing, a moment later. is_new: incusd is
- * not done with the source yet, and it looks again. */
+/* Start a background process that makes the missing spares a moment later. is_new: incusd still
+ * writes into the source, so the process checks several times. */
 void spare_make_later(const char *source, bool is_new);
 
-/* An instance is removed. */
+/* Delete the spares of an instance that is being deleted. */
 void spare_remove(const char *instance);

@@ -31,7 +31,7 @@ int subvolume_tell_sealed(const char *path)
     return EXIT_SUCCESS;
 }
 
-/* Widths as btrfs has them; who reads it goes by the spaces. */
+/* Print a group in btrfs' columns. incusd splits the line at spaces. */
 static void print_group(const char *groups, const char *name, uint64_t id, const char *path)
 {
     uint64_t flags = btrfs_group_read(groups, name, "limit_flags");
@@ -56,7 +56,7 @@ int subvolume_tell_group(const char *path)
         return -1;
     btrfs_group_name(found.id, name);
     if (!files_exist(groups, name))
-        return -1; /* without quotas */
+        return -1; /* quotas are off */
     print_group(groups, name, found.id, path);
     return EXIT_SUCCESS;
 }

@@ -20,7 +20,7 @@
 #include "helper/btrfs/files.h"
 #include "helper/btrfs/parent.h"
 
-/* Where incusd makes what it sends, and what it receives: .migration-send, and below. */
+/* incusd's temporary folders for a move: .migration-send, and below. */
 #define FOLDER     "/migration."
 
 #define FEATURES   "/sys/fs/btrfs/features"
@@ -45,8 +45,8 @@ int transfer_snapshot(const char *from, const char *to)
     return btrfs_subvolume_copy_sealed(from, to) < 0 ? -1 : EXIT_SUCCESS;
 }
 
-/* Before a copy is made the kernel writes out what is copied, and that alone. incusd removes the
- * folder around it. */
+/* Write a subvolume to the disk: the kernel does so before it makes a copy, and only for this
+ * subvolume. incusd deletes the folder that contains the copy. */
 static int write_out(const char *path)
 {
     autofree char *copy = xasprintf("%s.written", path);
@@ -76,7 +76,7 @@ static uint32_t version(void)
                                                                                          : 1;
 }
 
-/* One that cannot be widened, or is no pipe, does as well. */
+/* Enlarge a pipe. A failure, or another kind of file, does no harm. */
 static void widen(int fd)
 {
     fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
@@ -96,7 +96,7 @@ static int write_all(int to, const char *data, size_t size)
     return 0;
 }
 
-/* Less than the size only at the end; -1 with errno. */
+/* Read `size` bytes; less only at the end of the file. Returns -1 with errno. */
 static ssize_t read_full(int from, char *data, size_t size)
 {
     size_t filled = 0;
@@ -108,7 +108,7 @@ static ssize_t read_full(int from, char *data, size_t size)
             return -1;
         if (count > 0)
             filled += (size_t)count;
-        /* Whoever is woken by each command writes no more at once than that. */
+        /* Wait for more: a reader that wakes for each command would pass on single commands. */
         if (filled < size)
             usleep(GATHER_US);
     }
@@ -127,15 +127,15 @@ int transfer_gather(int from, int to)
     return 0;
 }
 
-/* --- what the receiver has already --- */
+/* --- the parent that the receiver has --- */
 
 #define NOTE       "sandlot-parent "
 #define NOTE_START (sizeof NOTE - 1)
-/* Until the stream begins, and until incusd has written as much as a note of it. */
+/* The most time until the stream starts, and then until incusd has written a whole note. */
 #define BEGIN_MS     (10 * 60 * 1000)
 #define NOTE_WAIT_MS 10000
 
-/* In front of a stream: what its parent is made of. */
+/* Sent before a stream: the name of the parent's source. */
 struct note {
     char text[NOTE_START + PARENT_SOURCE_SIZE];
 };
@@ -147,7 +147,8 @@ static int send_note(const char *source)
     return write_all(STDOUT_FILENO, note.text, sizeof note.text);
 }
 
-/* Of what comes next from a pipe, without taking it; -1: it ends before, or is none. */
+/* Copy the next bytes of a pipe without consuming them. Returns -1 when the data ends before, or
+ * the file is not a pipe. */
 static int look_ahead(int from, char *data, size_t size)
 {
     struct pollfd waits = {.fd = from, .events = POLLIN};
@@ -179,11 +180,11 @@ void transfer_prepare_receive(const char *path)
         read_full(STDIN_FILENO, note.text, sizeof note.text) != sizeof note.text)
         return;
     note.text[sizeof note.text - 1] = '\0';
-    /* Without it btrfs says which one it does not find. */
+    /* Without the parent, btrfs receive reports which one is missing. */
     free(parent_make(path, note.text + NOTE_START));
 }
 
-/* What the receiver does not have goes as a whole. */
+/* Return the parent of a snapshot. NULL: send the whole snapshot. */
 static char *parent_of(const char *path, const char *source)
 {
     autofree char *parent = parent_make(path, source);
@@ -235,7 +236,7 @@ int transfer_send(const char *path)
     /* A copy for the archive must be whole. */
     if (!is_moving(path) || !parent_source_of(path, source))
         return send_stream(path, NULL);
-    /* The receiver makes its own meanwhile. */
+    /* The receiver makes its own parent at the same time. */
     if (send_note(source) < 0)
         return EXIT_FAILURE;
     autofree char *parent = parent_of(path, source);

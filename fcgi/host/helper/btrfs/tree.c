@@ -19,23 +19,24 @@
 
 #define ENTRIES_MOST (UINT64_C(4) << 20)
 #define TIME_MAX_MS  120000
-/* What btrfs says to be a folder's size: two bytes for each letter of the names in it. A folder is
- * sorted in memory, which takes some 300 bytes for each name. */
+/* The size of a folder in btrfs: two bytes for each letter of its names. A folder is sorted in
+ * memory, which takes about 300 bytes for each name. */
 #define FOLDER_MOST (2 << 20)
 
 #define PIECE_SIZE  (1 << 17)
-#define XATTR_MOST  (1 << 16) /* of all names together, and of a value: Linux has no more */
+#define XATTR_MOST  (1 << 16) /* of all names together, and of one value: the limits of Linux */
 
 struct tree {
     crypto_generichash_state hash;
-    size_t root_length; /* of the paths, what is not told */
+    size_t root_length; /* length of the root's path, which is not hashed */
     uint64_t entries, bytes, bytes_max;
     int64_t end_ms;
     void *linked; /* struct link, by number */
     char *piece;
 };
 
-/* A file with several names; it is told once, and then as the entry that had it first. */
+/* A file with several names. It is hashed once; further names are hashed as the entry of the
+ * first. */
 struct link {
     ino_t number;
     uint64_t first;
@@ -70,7 +71,7 @@ static int compare_links(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* The entry that had the file first: this one, or an earlier one. */
+/* Find the first entry of a file: this one, or an earlier one. */
 static int find_first(struct tree *tree, ino_t number, uint64_t own, uint64_t *first)
 {
     struct link *link = xmalloc(sizeof *link);
@@ -119,7 +120,7 @@ static int tell_extent(struct tree *tree, int fd, off_t from, off_t end)
     return 0;
 }
 
-/* A hole takes no time, however large. */
+/* Hash the data of a file. Holes are skipped, so their size does not matter. */
 static int tell_data(struct tree *tree, const char *path)
 {
     autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -144,7 +145,7 @@ static int tell_target(struct tree *tree, const char *path)
     return size < 0 ? -1 : 0;
 }
 
-/* When a folder was changed last is a matter of who has unpacked or copied the tree. */
+/* Hash the time of a file. The time of a folder depends on the copy, so it is set to the epoch. */
 static int tell_time(struct tree *tree, const char *path, const struct stat *found)
 {
     const struct timespec epoch[] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
@@ -187,7 +188,7 @@ static int tell_entry(struct tree *tree, const FTSENT *entry)
     return first != own ? 0 : tell_inode(tree, entry->fts_accpath, found);
 }
 
-/* --- all of it --- */
+/* --- all entries --- */
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {

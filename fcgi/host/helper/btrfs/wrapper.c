@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * btrfs ARGUMENT…: stands before btrfs in incusd's PATH, so that a sandbox which has filled its
- * disk to the last block can be started again (size.h), and so that what is made of a fork shares
- * one image of its memory (fork_image.h).
+ * btrfs ARGUMENT…: wrapper of btrfs in incusd's PATH.
  *
- * Each start of a sandbox calls btrfs eight times, and a fork twenty times, while somebody waits:
- * what is a question of one ioctl is asked of the kernel here, too (subvolume.h), and what a create
- * copies has been copied before (spare.h). What goes to another server waits for the disk less
- * often (transfer.h), and only what the other does not have goes there (parent.h). All else is left
- * to the btrfs behind this one.
+ * - A sandbox with a completely full disk can start again (size.h).
+ * - All sandboxes of a fork share one memory image (fork_image.h).
+ * - Simple questions are answered by one ioctl (subvolume.h): each start calls btrfs eight times,
+ *   and a fork twenty times, while the user waits.
+ * - A create takes a copy that was made ahead of time (spare.h).
+ * - A move waits less often for the disk (transfer.h), and sends only data that the other server
+ *   does not have (parent.h).
+ *
+ * All other calls are passed to the real btrfs.
  */
 #include <stdlib.h>
 
@@ -26,15 +28,15 @@
 #include "helper/common/run.h"
 #include "helper/helper.h"
 
-/* Nobody writes to a snapshot that lives as long as a fork, and to make it read-only commits all
- * that the file system has not written yet while the fork waits. */
+/* Skip `property set … ro true` for the snapshot of a fork. Nothing writes to it. Sealing would
+ * write out all dirty data of the file system while the fork waits. */
 static int seal(const char *snapshot)
 {
     autofree char *image = fork_image_of(snapshot);
     return image ? EXIT_SUCCESS : -1;
 }
 
-/* For a create, or for the pool of waiting instances. */
+/* Copy a source for a create, or for the warm pool. */
 static int copy_source(const char *source, const char *to)
 {
     int status = spare_take(source, to);
@@ -73,7 +75,7 @@ static int remove_subvolume(const char *path)
     return status < 0 ? subvolume_delete(path) : status;
 }
 
-/* The exit status; -1: it is not answered here. */
+/* Handle a call. Returns the exit status, or -1 to pass the call to the real btrfs. */
 static int act(const struct asked *asked)
 {
     switch (asked->kind) {
