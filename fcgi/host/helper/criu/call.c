@@ -45,7 +45,7 @@ static bool takes_value(const char *word)
            is_one_of(word, "-t", "--tree") || str_equal(word, "--cgroup-root");
 }
 
-/* A mount from a link, which CRIU does not follow. */
+/* Add a mount whose source is a link, with its target: CRIU does not follow links. */
 static void add_disk_view(struct call *call, const char *word)
 {
     char target[PATH_MAX];
@@ -55,8 +55,8 @@ static void add_disk_view(struct call *call, const char *word)
               xasprintf("%.*s%s", place, word, realpath(path, target) ? target : path));
 }
 
-/* liblxc asks for all that CRIU does: thousands of lines for each dump, and each is a write. CRIU
- * by itself writes warnings and errors. */
+/* Return whether an option asks for a verbose log. liblxc asks for thousands of lines at each dump,
+ * and each is a write. Without the option, CRIU logs warnings and errors. */
 static bool asks_for_more(const char *word)
 {
     return str_starts_with(word, "-v") && !getenv(CALL_LOG_ALL);
@@ -64,7 +64,7 @@ static bool asks_for_more(const char *word)
 
 static void add_word(struct call *call, const char *word)
 {
-    /* A control group of the unified hierarchy, without the option. */
+    /* liblxc names a control group of the unified hierarchy without its option. */
     if (str_starts_with(word, PAYLOAD))
         words_add_copy(&call->command, "--cgroup-root");
     call->leave_running = call->leave_running || is_one_of(word, "-R", "--leave-running");
@@ -114,7 +114,7 @@ void call_deinit(struct call *call)
 
 /* --- mounts --- */
 
-/* A line of /proc/PID/mountinfo: number, parent, device, root, mount point, … */
+/* Map a mount from a line of /proc/PID/mountinfo: number, parent, device, root, mount point, … */
 static void map_mount(struct call *call, char *line)
 {
     char *rest = NULL, *root = NULL, *point = NULL;
@@ -140,7 +140,7 @@ void call_map_mounts(struct call *call)
         map_mount(call, line);
 }
 
-/* lxc.mount.auto = shmounts:PATH:/dev/.incus-mounts */
+/* Read lxc.mount.auto = shmounts:PATH:/dev/.incus-mounts. */
 static char *folder_of(const char *line)
 {
     static const char key[] = "lxc.mount.auto", kind[] = "shmounts:";
@@ -155,7 +155,7 @@ static char *folder_of(const char *line)
     return xstrndup(value, strlen(value) - strlen(end));
 }
 
-/* Images of before have the path itself, and do not ask. */
+/* Images of earlier versions contain the path itself, and do not use this option. */
 void call_map_folder(struct call *call, const char *config)
 {
     autofree char *line = NULL;

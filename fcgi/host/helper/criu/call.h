@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How liblxc calls CRIU, and what is mended in that. */
+/* Read and correct liblxc's calls of CRIU. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,29 +7,31 @@
 
 #include "helper/criu/words.h"
 
-/* In the environment: all that liblxc wants is logged. */
+/* In the environment: keep liblxc's options for a verbose log. */
 #define CALL_LOG_ALL "SANDLOT_CRIU_LOG"
 
 struct call {
-    struct words command; /* CRIU, and the arguments for it */
-    const char *verb;     /* "" when there is none */
-    const char *images;   /* the folder; NULL: none is named */
-    const char *log;      /* likewise */
-    pid_t pid;            /* of the container's first process; 0: likewise */
+    struct words command; /* CRIU and its arguments */
+    const char *verb;     /* "": none */
+    const char *images;   /* the folder; NULL: not set */
+    const char *log;      /* NULL: not set */
+    pid_t pid;            /* of the container's first process; 0: not set */
     bool leave_running;
 };
 
-/* Whether this kernel enforces AppArmor, so that processes have a profile to be restored. */
+/* Return whether this kernel enforces AppArmor. Only then do processes have a profile to
+ * restore. */
 bool call_host_has_apparmor(void);
 
-/* Read the call. criu: the words of the command itself, up to a NULL. The arguments must outlive
- * it. apparmor: liblxc's --lsm-profile is passed on; without it CRIU would refuse the word. */
+/* Read a call. criu: the words of the command itself, up to a NULL. The arguments must outlive the
+ * call. apparmor: pass on liblxc's --lsm-profile; without AppArmor, CRIU would refuse this
+ * option. */
 void call_read(struct call *call, bool apparmor, char *const criu[], char *const arguments[]);
-/* More arguments, each given once. */
+/* Add an option. value may be NULL. */
 void call_add(struct call *call, const char *option, const char *value);
 void call_deinit(struct call *call);
 
-/* Volumes and the folder for mounts, which CRIU is to be told of at a dump. */
+/* Add the options for volumes and for the folder for mounts, which a dump needs. */
 void call_map_mounts(struct call *call);
-/* Where that folder is on the host now, at a restore. */
+/* Add the option for the folder's present place on the host, which a restore needs. */
 void call_map_folder(struct call *call, const char *config);

@@ -20,8 +20,8 @@
 
 /* --- groups --- */
 
-/* Whether one of the controllers of a line of /proc/PID/cgroup is this one. The unified hierarchy
- * names none, and has all. */
+/* Return whether a controller is in the list of a line of /proc/PID/cgroup. The unified hierarchy
+ * has an empty list, and has all controllers. */
 static bool controls(const char *controllers, const char *wanted)
 {
     autofree char *list = xasprintf(",%s,", controllers);
@@ -29,8 +29,8 @@ static bool controls(const char *controllers, const char *wanted)
     return !*controllers || strstr(list, word);
 }
 
-/* The folder of the container's group, whose name is the first of its kind in the path: what is
- * below is the guest's. NULL: it has none here. */
+/* Return the folder of the container's group. Its name is the first of its kind in the path; groups
+ * below belong to the guest. NULL: this hierarchy does not have it. */
 static char *group_of(char *line, const char *controller)
 {
     struct stat found;
@@ -52,7 +52,7 @@ static char *group_of(char *line, const char *controller)
     return NULL;
 }
 
-/* The unified hierarchy is the last line. */
+/* Find the folder of a controller's group. The unified hierarchy is the last line. */
 static char *control_group(pid_t pid, const char *controller)
 {
     autofree char *path = xasprintf("/proc/%d/cgroup", (int)pid);
@@ -116,7 +116,7 @@ void freezer_deinit(struct freezer *freezer)
     *freezer = (struct freezer){.folder = NULL};
 }
 
-/* Of the older kind of control groups, or of the unified hierarchy. */
+/* Freeze or thaw, with control groups v1 or the unified hierarchy. */
 static bool order(const struct freezer *freezer, bool freeze)
 {
     return write_file(freezer->folder, "freezer.state", freeze ? "FROZEN" : "THAWED") ||

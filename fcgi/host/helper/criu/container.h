@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The control groups of a container that runs, found by one of its processes. */
+/* Find the control groups of a running container, by one of its processes. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What the container uses; as much as the largest has, where it cannot be told. */
+/* Return the memory that the container uses, in MiB. If this is not known, return that of the
+ * largest container. */
 unsigned container_memory_mib(pid_t pid);
 
-/* What stops and continues all processes of a container. */
+/* The control group that freezes all processes of a container. */
 struct freezer {
-    char *folder; /* NULL: there is none that we may use */
-    bool frozen;  /* by us */
+    char *folder; /* NULL: this program cannot use any */
+    bool frozen;  /* by this program */
 };
 
 void freezer_init(struct freezer *freezer, pid_t pid);
 void freezer_deinit(struct freezer *freezer);
-/* Wait until all of them stand still, for a moment. One that stands still already is not ours, and
- * one that does not come to rest in time is let go on. */
+/* Freeze all processes, and wait for a moment until they are frozen. A container that is already
+ * frozen is left alone. One that does not freeze in time is thawed again. */
 void freezer_freeze(struct freezer *freezer);
-/* Whoever has frozen it. */
+/* Thaw the container, also when another program has frozen it. */
 void freezer_thaw(const struct freezer *freezer);
 
 static inline void freezer_autodeinit_(struct freezer *freezer)

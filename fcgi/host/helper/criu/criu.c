@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * criu ARGUMENT…: stands before CRIU in incusd's PATH, so that pausing and resuming a container
- * works. It finds CRIU (found.h) and corrects what workarounds.def lists in its arguments before a
- * dump or a restore, in its images after a dump, and in what it restores.
+ * criu ARGUMENT…: wrapper of CRIU in incusd's PATH, so that containers can be paused and resumed.
+ *
+ * It finds CRIU (found.h). The workarounds in workarounds.def correct the arguments of a dump or
+ * restore, the images after a dump, and the restored container.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,12 @@
 #include "helper/criu/sockets.h"
 #include "helper/helper.h"
 
-/* Next to this program: the folder of the tar that CRIU is to find. */
+/* Folder next to this program, with the tar for CRIU. */
 #define TOOLS "criu-path"
-/* CRIU needs none of what stands in incusd's way to ip and nft. */
+/* CRIU calls the real ip and nft, not the wrappers in incusd's PATH. */
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* plain: with the tar that packs nothing. Returns whether there is one. */
+/* Set PATH. plain: with the tar that does not compress. Returns whether this tar exists. */
 static bool set_path(bool plain)
 {
     autofree char *tools = self_beside(TOOLS);
@@ -53,7 +54,8 @@ static int refuse(const struct call *call)
     return EXIT_FAILURE;
 }
 
-/* Several may be restored from one image, whose folder liblxc names for the log. */
+/* Use the log that the launcher names: several sandboxes may be restored from one image, whose
+ * folder is liblxc's place for the log. */
 static void take_log(struct call *call)
 {
     const char *log = getenv("SANDLOT_LOG");

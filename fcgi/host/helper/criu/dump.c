@@ -21,19 +21,19 @@
 #include "helper/criu/container.h"
 #include "helper/criu/image.h"
 
-/* The longest that a dump takes, and more for each so many MiB. */
+/* The longest time of a dump, and one more second for each MIB_PER_S. */
 #define DUMP_S    60
 #define MIB_PER_S 16
 
-/* How long the copy of the disk is waited for, and how often it is looked at. */
+/* The longest wait for the copy of the disk, and the intervals of the checks. */
 #define COPY_MOST_MS 60000
 #define LOOK_MS      2
 #define LOOK_SLOW_MS 20
 #define SOON_MS      500
 
-/* --- what a dump that was killed leaves --- */
+/* --- after a dump that was killed --- */
 
-/* The tables that CRIU keeps packets away with. */
+/* Delete the tables with which CRIU blocks packets. */
 static void unlock_network(pid_t pid)
 {
     autofree char *path = xasprintf("/proc/%d/ns/net", (int)pid);
@@ -51,8 +51,8 @@ static void unlock_network(pid_t pid)
         waitpid(child, NULL, 0);
 }
 
-/* incusd tells the errors of the log, of which only the first are read on: before this one there
- * would be what CRIU tried in vain and can do without. */
+/* Start a new log. incusd reports the errors of the log, and only the first ones are passed on. The
+ * old log starts with errors that do not matter to CRIU. */
 static FILE *begin_log(const struct call *call)
 {
     autofree char *before = call->log ? xasprintf("%s.killed", call->log) : NULL;
@@ -74,7 +74,7 @@ static void say(const struct call *call, unsigned limit_s)
                     limit_s);
 }
 
-/* --- what the image and the disk have in common --- */
+/* --- image and disk of the same moment --- */
 
 static bool is_there(const char *folder, const struct stat *known)
 {
@@ -82,15 +82,15 @@ static bool is_there(const char *folder, const struct stat *known)
     return stat(folder, &now) == 0 && now.st_ino == known->st_ino && now.st_dev == known->st_dev;
 }
 
-/* Until incusd has copied the disk: then it removes the image from where it was made, or
- * fcgi/host/helper/btrfs has before. */
+/* Wait until incusd has copied the disk. It then deletes the image from its first place, unless
+ * fcgi/host/helper/btrfs has moved it before. */
 static void wait_for_copy(const char *folder, const struct stat *known, int incusd)
 {
     int64_t begun_ms = clock_monotonic_ms(), passed_ms = 0;
     struct pollfd end = {.fd = incusd, .events = POLLIN};
     while (passed_ms < COPY_MOST_MS && is_there(folder, known)) {
         if (poll(&end, 1, passed_ms < SOON_MS ? LOOK_MS : LOOK_SLOW_MS) != 0)
-            return; /* it is gone, and copies nothing any more */
+            return; /* incusd has ended, and copies nothing */
         passed_ms = clock_monotonic_ms() - begun_ms;
     }
 }
@@ -104,8 +104,9 @@ static void close_all(int but)
     syscall(SYS_close_range, but + 1, ~0U, 0);
 }
 
-/* Files must not be newer than the memory that has them open: a container that lives on goes on
- * once its disk is copied too. liblxc waits for the end of this program, and of its output. */
+/* Thaw the container after its disk is copied too: files must not be newer than the memory that has
+ * them open. A separate process waits, because liblxc waits for the end of this program and its
+ * output. */
 static void thaw_later(const struct call *call, const struct freezer *freezer, pid_t incusd)
 {
     struct stat known;

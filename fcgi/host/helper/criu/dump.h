@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A dump, with an end to it. */
+/* Run a dump with a time limit. */
 #pragma once
 
 #include "helper/criu/call.h"
 
-/* Returns what the program exits with. */
+/* Run the dump. Returns the exit status of the program. */
 int dump_run(struct call *call);

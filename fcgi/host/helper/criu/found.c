@@ -35,8 +35,8 @@ bool found_tell_version(const char *root, char *const words[])
     return told;
 }
 
-/* The first entry of a folder, by its name, that begins and ends so: its path, which the caller
- * frees. NULL: there is none. */
+/* Return the path of the first entry of a folder, by name, with this prefix and this part in its
+ * name; the caller frees it. NULL: no such entry. */
 static char *first_in(const char *folder, const char *prefix, const char *contained)
 {
     autofree char *first = NULL;
@@ -54,7 +54,7 @@ static char *first_in(const char *folder, const char *prefix, const char *contai
     return first ? xasprintf("%s/%s", folder, first) : NULL;
 }
 
-/* The loader of an architecture is in lib or in lib64. */
+/* Find the loader, which is in lib, lib32 or lib64, depending on the architecture. */
 static char *loader_in(const char *root)
 {
     static const char *const folders[] = {"lib", "lib32", "lib64"};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CRIU itself: the one that SANDLOT_CRIU names, or one unpacked into a folder, with its own loader
- * and libraries (sandlot-install-criu). */
+/* Find CRIU: SANDLOT_CRIU names it, or sandlot-install-criu has unpacked it into a folder with its
+ * own loader and libraries. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "helper/criu/words.h"
 
-/* Print what `criu --version` says, which is asked before each dump and each restore, from the file
- * "version" of the folder. words: CRIU's arguments, up to a NULL. Returns false when they ask for
- * something else, or when there is no such file. */
+/* Print the answer of `criu --version` from the file "version" of the folder; it is asked before
+ * each dump and restore. words: CRIU's arguments, up to a NULL. Returns false for other arguments,
+ * or when the file does not exist. */
 bool found_tell_version(const char *root, char *const words[]);
 
-/* The words to run it with. Returns 0, or -1, with a message, when there is none. */
+/* Get the words of the command to run. Returns 0, or -1, with a message, when there is no CRIU. */
 int found_criu(const char *root, struct words *criu);

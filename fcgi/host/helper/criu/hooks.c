@@ -18,7 +18,7 @@
 
 #define LINK "eth0"
 
-/* What the container's configuration says of its link. */
+/* The settings of the container's link in its configuration. */
 struct link {
     char *hwaddr, *address, *gateway;
 };
@@ -65,8 +65,7 @@ static int fail(const char *what)
     return EXIT_FAILURE;
 }
 
-/* What identified the original on the network is replaced; ip does that, in the container's
- * network. */
+/* Replace the original's addresses on the network. ip does this in the container's network. */
 static int renumber(pid_t pid)
 {
     struct link link = {.hwaddr = NULL};
@@ -88,7 +87,7 @@ static int renumber(pid_t pid)
     return fail("ip cannot be run");
 }
 
-/* The image of a sandbox that was frozen may be one of before. */
+/* Thaw the container: an image of an earlier version may have the frozen state. */
 static int let_go_on(pid_t pid)
 {
     freezer_auto freezer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What CRIU calls this program for while it restores an image that may be of another container. */
+/* Handle CRIU's hooks during a restore from an image that may belong to another container. */
 #pragma once
 
-/* action: what CRIU says in CRTOOLS_SCRIPT_ACTION. Returns what the program exits with. */
+/* Handle a hook. action: from CRTOOLS_SCRIPT_ACTION. Returns the exit status of the program. */
 int hooks_act(const char *action);

@@ -40,9 +40,9 @@ static bool exists_in(const char *folder, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* --- room --- */
+/* --- the subvolume --- */
 
-/* Whether the pool counts images apart: its quota group for them is there. */
+/* Return whether the pool has a quota group for images. */
 static bool has_group(int fd)
 {
     autofree char *groups = btrfs_groups_of(fd);
@@ -83,9 +83,9 @@ void image_make_room(const char *folder)
         fprintf(stderr, "sandlot-criu: %s cannot be made again: %s\n", folder, strerror(errno));
 }
 
-/* --- whose it is --- */
+/* --- the owner --- */
 
-/* The instance that a folder of images is of. */
+/* Return the instance that a folder of images belongs to. */
 static char *owner_of(const char *folder)
 {
     size_t length = strlen(folder);
@@ -133,7 +133,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* A line for each file of CRIU's. NULL: they cannot be looked at. */
+/* Return a line for each file of CRIU. NULL: they cannot be read. */
 static char *sizes_of(const char *folder)
 {
     struct dirent **entries = NULL;
@@ -158,7 +158,7 @@ static char *sizes_of(const char *folder)
     return NULL;
 }
 
-/* Whether each line of one is in the other, which is as long: they may be in another order. */
+/* Return whether both texts have the same lines, in any order. */
 static bool same_lines(const char *known, const char *found)
 {
     autofree char *lines = xasprintf("\n%s", found);
@@ -196,9 +196,10 @@ static void write_sizes(const char *folder)
         unlink(path);
 }
 
-/* --- what it says of the freezer --- */
+/* --- the state of the freezer --- */
 
-/* The entry is the name, the mark and length of a text of six, and the text. */
+/* Replace FROZEN with THAWED. An entry has the name, the mark and length of a text of six bytes,
+ * and the text. */
 static void say_thawed(char *data, size_t size)
 {
     static const char before[] = "freezer.state\x12\x06"
@@ -227,9 +228,9 @@ static void thaw_image(const char *folder)
         fprintf(stderr, "sandlot-criu: %s cannot be written: %s\n", path, strerror(errno));
 }
 
-/* Profiles that a container has loaded into its AppArmor namespace. A sandbox cannot load any, and
- * a restore elsewhere would make an empty namespace with the name of the original, which Incus
- * never removes. */
+/* Delete the profiles in the container's AppArmor namespace from the image. A sandbox cannot load
+ * any. A restore elsewhere would create an empty namespace with the original's name, which Incus
+ * never deletes. */
 static void forget_profiles(const char *folder)
 {
     autofree char *path = path_in(folder, PROFILES_IMAGE);
@@ -245,9 +246,9 @@ void image_seal(const char *folder)
     write_sizes(folder);
 }
 
-/* --- who may read it --- */
+/* --- rights to read --- */
 
-/* lxc.idmap = u 0 1000000 65536: what is 0 inside. */
+/* Read lxc.idmap = u 0 1000000 65536: the host's id of root in the container. */
 static void take_root(const char *line, char kind, unsigned *id)
 {
     char found;

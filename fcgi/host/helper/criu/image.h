@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The folder of a memory image, and what this program keeps in it beside CRIU's own files. */
+/* Handle the folder of a memory image, and the files in it that CRIU does not write. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Before a dump: a subvolume of its own, which neither the sandbox's size nor the guests' part of
- * the pool holds (fcgi/host/helper/guard). A folder stays a folder where that cannot be. */
+/* Before a dump: replace the folder with a subvolume that counts neither as the sandbox's disk nor
+ * as the guests' part of the pool (fcgi/host/helper/guard). If this fails, the folder stays. */
 void image_make_room(const char *folder);
 
-/* After a dump: whose it is, how large its files are, and that its processes run: those of one that
- * was frozen for the dump do as well. */
+/* After a dump: note the owner and the sizes of the files, and correct the image. Processes that
+ * were frozen for the dump are marked as running. */
 void image_seal(const char *folder);
 
-/* After that, of a container that is to live on: an image that is a subvolume may be taken away
- * (fcgi/host/helper/btrfs), as nothing will be started from where it lies. */
+/* After image_seal(), for a container that continues to run: mark an image in a subvolume as free
+ * to move (fcgi/host/helper/btrfs). Nothing will start from its present place. */
 void image_mark_running(const char *folder);
 
-/* Whether its files are as the dump left them. Images of before do not say. */
+/* Return whether the files are as the dump left them. Images of earlier versions have no such
+ * data. */
 bool image_is_whole(const char *folder);
 
-/* Whether it was made of the container that it lies with. */
+/* Return whether the image was made from the container that it belongs to now. */
 bool image_is_of_owner(const char *folder);
 
-/* Before a restore: CRIU's children open its files as the container's root, whose place in the
- * range of user ids the configuration names. incusd hands over what it restores itself. */
+/* Before a restore: give the files to the container's root, because CRIU's children open them as
+ * this user. config has the user id on the host. For its own restores, incusd changes the owner
+ * itself. */
 void image_hand_over(const char *folder, const char *config);
 
-/* What lies in tmpfs is in it as it is, not packed. Images of before do not say so. */
+/* Mark or check an image whose tmpfs contents are not compressed. Images of earlier versions have
+ * no mark. */
 void image_mark_plain(const char *folder);
 bool image_is_plain(const char *folder);

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-/* CRIU's list of open files: two words of magic, then messages of protobuf, each behind its size.
+/* CRIU's list of open files: two words of magic, then messages of protobuf, each after its size.
  * Numbers are little-endian. */
 #define FILES_IMAGE "files.img"
 #define FILES_MOST  (1 << 30)
@@ -36,7 +36,7 @@ enum timer_field {
 
 enum wire { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-/* What is left of a message. */
+/* The unread rest of a message. */
 struct message {
     uint8_t *at, *end;
 };
@@ -53,8 +53,7 @@ static bool take_varint(struct message *message, uint64_t *value)
     return false;
 }
 
-/* One field: a number, at *start, or bytes, which *inner is then. Other kinds CRIU does not write
- * here. */
+/* Read a field. A number starts at *start; bytes are in *inner. CRIU writes no other kinds here. */
 static bool take_field(struct message *message, unsigned *field, uint64_t *number, uint8_t **start,
                        struct message *inner)
 {
@@ -91,7 +90,7 @@ static void mend_timer(struct message timer)
     bool is_periodic = values[TIMER_INTERVAL_S] || values[TIMER_INTERVAL_NS];
     bool is_due = !values[TIMER_VALUE_S] && !values[TIMER_VALUE_NS];
     if (places[TIMER_VALUE_NS] && values[TIMER_TICKS] && is_periodic && is_due)
-        *places[TIMER_VALUE_NS] = 1; /* one byte, as before */
+        *places[TIMER_VALUE_NS] = 1; /* one byte, as 0 was */
 }
 
 static void mend_file(struct message file)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * files.img is a magic number of eight bytes, then one message a file: its size in four bytes, and
- * a file_entry of CRIU's images/fdinfo.proto. Its field 4 is an inet_sk_entry (sk-inet.proto). To
- * CRIU a TCP socket is a connection when dst_port is not 0; a socket without ports in state CLOSE
- * is only made. Numbers are overwritten within the bytes that they have, as longer forms of a
- * smaller number, since the sizes of image files are checked (image.c).
+ * a file_entry of CRIU's images/fdinfo.proto. Its field 4 is an inet_sk_entry (sk-inet.proto).
+ *
+ * To CRIU, a TCP socket is a connection when dst_port is not 0. CRIU creates a socket in state
+ * CLOSE without ports, but does not connect it. Numbers keep their length in bytes, as longer forms
+ * of a smaller number, because the sizes of image files are checked (image.c).
  */
 #include "helper/criu/sockets.h"
 
@@ -41,7 +42,7 @@ struct reader {
     unsigned char *at, *end;
 };
 
-/* A number and where its bytes are. */
+/* A number and the place of its bytes. */
 struct number {
     uint64_t value;
     unsigned char *at;
@@ -81,8 +82,8 @@ static int skip(struct reader *reader, uint64_t size)
     return 0;
 }
 
-/* The next field: its number, its kind, and its value, or the bytes that it has. Returns 1, 0 at
- * the end, or -1. */
+/* Read the next field: its number, its kind, and its value or bytes. Returns 1, 0 at the end, or
+ * -1. */
 static int read_field(struct reader *reader, unsigned *field, struct number *value,
                       struct reader *inside)
 {
@@ -120,7 +121,7 @@ static void add_word(struct words *words, uint64_t value)
     words->count++;
 }
 
-/* Repeated numbers are written one by one, or packed. */
+/* Add repeated numbers, which are written one by one, or packed. */
 static int add_words(struct words *words, const struct number *value, struct reader inside)
 {
     struct number packed;
@@ -161,7 +162,7 @@ static int read_socket(struct reader reader, struct socket *socket)
     return more;
 }
 
-/* --- which --- */
+/* --- choosing --- */
 
 static bool is_loopback_v4(uint32_t word)
 {
@@ -190,7 +191,7 @@ static bool is_outside(const struct socket *socket)
 
 /* --- changing --- */
 
-/* Write a value of at most seven bits into the bytes that a number has. */
+/* Write a value of at most seven bits into the present bytes of a number. */
 static void put(const struct number *number, unsigned char value)
 {
     for (size_t i = 0; i < number->size; i++)

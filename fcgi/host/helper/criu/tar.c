@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stands before tar in CRIU's PATH. CRIU keeps what lies in tmpfs by it: packed by gzip, which
- * takes 15 s for 200 MiB, and with several processes for each mount. Here it is kept as it is; most
- * mounts of a sandbox are empty or as good as that, and no other process is made for them. tar
- * itself does the rest, and reads what this writes.
+ * Wrapper of tar in CRIU's PATH, for the contents of tmpfs.
+ *
+ * CRIU would compress them with gzip, which takes 15 s for 200 MiB, and with several processes for
+ * each mount. This program does not compress. Most mounts of a sandbox are almost empty, and need
+ * no other process. The real tar handles the rest, and can read these archives.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static int fail(const char *what, const char *folder)
     return EXIT_FAILURE;
 }
 
-/* tar, which is found without the folder that this is in. */
+/* Run the real tar, found without the first folder of PATH, which has this program. */
 static int leave_to_tar(char **argv)
 {
     const char *path = getenv("PATH");
@@ -66,7 +67,7 @@ static int create(const char *folder, char **argv)
                                         : EXIT_SUCCESS;
 }
 
-/* What is left of the input, which is a file; NULL where that is much, or not so. */
+/* Read the rest of the input. NULL: it is not a regular file, or too large. */
 static char *read_rest(size_t *size)
 {
     struct stat found;

@@ -18,14 +18,14 @@
 
 #define FILE_MOST  (64 << 10)
 #define DEPTH_MOST 16
-#define ID_MOST    07777777u /* that its field can hold */
+#define ID_MOST    07777777u /* the most that a header's field can hold */
 
 struct packing {
     struct buffer out;
     dev_t device;
 };
 
-/* Up to a whole block, or record. */
+/* Fill the last block, or record, with zeros. */
 static void fill_up(struct packing *packing, size_t block)
 {
     static const char zeros[TAR_RECORD];
@@ -55,7 +55,7 @@ static char type_of(mode_t mode)
     }
 }
 
-/* Whether it can be said in a header of these few fields. */
+/* Return whether a file can be described by this short header. */
 static bool is_plain(const struct packing *packing, const char *name, const struct stat *found)
 {
     bool folder = S_ISDIR(found->st_mode);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Small archives in the format of tar: folders, links and small files, of which little is there. */
+/* Read and write small tar archives: few folders, links and small files. */
 #pragma once
 
 #include <stddef.h>
@@ -10,10 +10,9 @@
 #define TAR_RECORD (20 * TAR_BLOCK)
 #define TAR_MOST   (1 << 20) /* of an archive, in bytes */
 
-/* What is in a folder, as an archive that the caller frees. Returns 1, and nothing, when this is
- * work for tar itself: other kinds of files, much of them, several names of one, long names. Else
- * -1, with errno. */
+/* Pack a folder into an archive, which the caller frees. Returns 0, 1 for work that only the real
+ * tar can do (other kinds of files, much data, hard links, long names), or -1 with errno. */
 int tar_pack(const char *folder, char **archive, size_t *size);
 
-/* The other way. Nothing was done when it returns 1. */
+/* Unpack an archive. Returns like tar_pack(); nothing was done when it returns 1. */
 int tar_unpack(const char *folder, const char *archive, size_t size);

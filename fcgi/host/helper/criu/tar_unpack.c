@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "helper/criu/tar_pack.h"
 
-/* One entry of an archive that was read. */
+/* An entry that was read from an archive. */
 struct entry {
     const struct tar_header *header;
     const char *data;
@@ -24,7 +24,7 @@ struct entry {
 
 /* --- reading --- */
 
-/* What tar_pack() names things, and the first parts of what tar does. */
+/* Return whether a name has the form of tar_pack(), which tar writes too. */
 static bool name_is_plain(const char *name)
 {
     return str_starts_with(name, "./") && !strstr(name, "/../") && !str_ends_with(name, "/..") &&
@@ -42,7 +42,8 @@ static bool numbers_are_plain(const struct tar_header *header)
            value == tar_checksum(header);
 }
 
-/* The next one; offset goes behind it. Returns whether it is of the kind that is made here. */
+/* Read the next entry, and move offset behind it. Returns false when this code cannot create its
+ * kind. */
 static bool take_entry(const char *archive, size_t size, size_t *offset, struct entry *entry)
 {
     const struct tar_header *header = (const void *)(archive + *offset);
@@ -66,7 +67,7 @@ static bool is_end(const char *archive, size_t size, size_t offset)
     return offset + TAR_BLOCK <= size && !memcmp(archive + offset, zeros, TAR_BLOCK);
 }
 
-/* Call for each entry, if there is something to call. Returns 1 where one is of another kind. */
+/* Call act() for each entry; act may be NULL. Returns 1 when an entry has another kind. */
 static int for_each(const char *archive, size_t size, int (*act)(int root, const struct entry *),
                     int root)
 {
@@ -83,7 +84,7 @@ static int for_each(const char *archive, size_t size, int (*act)(int root, const
 
 /* --- making --- */
 
-/* The folder of an entry, never through a link, and its name there. */
+/* Open the folder of an entry, without following links. *last: the entry's name there. */
 static int open_parent(int root, const char *name, const char **last)
 {
     const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -133,7 +134,7 @@ static int own_at(int parent, const char *name, const struct tar_header *header)
     return header->type == '2' ? 0 : fchmodat(parent, name, mode, 0);
 }
 
-/* "./" itself is there; its name for these calls is ".". */
+/* Return the name of an entry in its folder; the name of "./" itself is ".". */
 static const char *name_in(const char *last, char out[TAR_NAME_SIZE + 1])
 {
     size_t length = strcspn(last, "/");
@@ -155,7 +156,8 @@ static int make(int root, const struct entry *entry)
     return own_at(parent, name, entry->header);
 }
 
-/* After all was made, as that changes the times of folders. */
+/* Set the time of an entry. This comes last, because creating files changes the times of
+ * folders. */
 static int set_time(int root, const struct entry *entry)
 {
     char name[TAR_NAME_SIZE + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A command that is put together word by word. */
+/* Build a command word by word. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@ struct words {
     size_t count;
 };
 
-/* Takes the text. */
+/* Add a word. The list takes ownership of text. */
 void words_add(struct words *words, char *text);
 void words_add_copy(struct words *words, const char *text);
 void words_deinit(struct words *words);
