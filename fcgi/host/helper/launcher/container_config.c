@@ -11,10 +11,11 @@
 #include "base/str.h"
 
 #define BLANKS " \t\n"
-/* What the runtime driver writes into the configuration of an instance that is to go on. */
+/* The value of lxc.group that the runtime driver writes for an instance that starts from a memory
+ * image. */
 #define GROUP_GOES_ON "sandlot-memory"
 
-/* fstab's way of writing what would separate fields: a backslash and three octal digits. */
+/* Decode fstab's escapes of separators: a backslash and three octal digits. */
 static char *unescape(const char *text)
 {
     char *out = xstrdup(text), *to = out;
@@ -32,7 +33,7 @@ static char *unescape(const char *text)
     return out;
 }
 
-/* source target type options …, all of them optional but the first two */
+/* Read: source target type options …; type and options are optional. */
 static int take_mount(struct container_config *config, char *value, struct error **err)
 {
     char *rest = NULL;
@@ -59,7 +60,7 @@ static void replace(char **place, const char *value)
     *place = xstrdup(value);
 }
 
-/* lxc.net.<number>.link */
+/* Read lxc.net.<number>.link. */
 static int take_link(struct container_config *config, const char *value, struct error **err)
 {
     if (config->link_count == CONTAINER_LINKS_MAX)

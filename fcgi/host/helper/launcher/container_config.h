@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a start, and the end of one, needs to know of the configuration that incusd writes for
- * liblxc (lxc.conf). */
+/* Read the configuration that incusd writes for liblxc (lxc.conf), as far as the start and end of a
+ * container need it. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,23 +13,24 @@
 /* One `lxc.mount.entry`. */
 struct container_mount {
     char *source;
-    char *target; /* relative to the root file system, without a leading slash */
+    char *target; /* relative to the root file system, without leading slash */
     bool is_file; /* mounted on a file */
 };
 
 struct container_config {
     char *rootfs;     /* directory on the host */
-    char *log_file;   /* NULL when it names none */
-    char *run_folder; /* of the container: where the configuration itself is */
+    char *log_file;   /* NULL: not set */
+    char *run_folder; /* of the container: the folder of the configuration itself */
     struct container_mount mounts[CONTAINER_MOUNTS_MAX];
     unsigned mount_count;
-    char *
-        links[CONTAINER_LINKS_MAX]; /* that become its network interfaces, as the host names them */
+    char *links[CONTAINER_LINKS_MAX]; /* names on the host of the links that become its network
+                                         interfaces */
     unsigned link_count;
-    bool goes_on; /* its first start is a restore of another one's memory */
+    bool goes_on; /* its first start restores the memory of another container */
 };
 
-/* Zero-initialised by this. Errors: ERR_CONFIG when the file cannot be read or has too much. */
+/* Read a configuration. config is overwritten, and must be freed after an error too. Errors:
+ * ERR_CONFIG: the file cannot be read, or has too many entries. */
 int container_config_read(const char *path, struct container_config *config, struct error **err);
 void container_config_deinit(struct container_config *config);
 

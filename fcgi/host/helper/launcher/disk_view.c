@@ -21,7 +21,7 @@
 
 #define NOTHING DISK_VIEW_LINKS "/.none"
 
-/* The quota group of the subvolume that holds a directory. NULL: it has none. */
+/* Return the quota group of the subvolume that holds a folder. NULL: it has none. */
 static char *quota_group_of(const char *path)
 {
     struct btrfs_ioctl_ino_lookup_args lookup = {.objectid = BTRFS_FIRST_FREE_OBJECTID};

@@ -16,15 +16,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* As long as incusd's own program waits. */
+/* The program of incusd waits as long. */
 #define ANSWER_MOST_S 30
 #define WORDS         6
 
 #define LETTERS       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 
-/* --- the question --- */
+/* --- the request --- */
 
-/* Whether the text is the same in an address. */
+/* Return whether a text needs no escapes in an address. */
 static bool is_plain(const char *text, const char *more)
 {
     char allowed[sizeof LETTERS + 8];
@@ -32,7 +32,7 @@ static bool is_plain(const char *text, const char *more)
     return text && *text && !text[strspn(text, allowed)];
 }
 
-/* What the hook says beside its name. NULL: nothing that is known here. */
+/* Return the query of the request. NULL: this hook is not known here. */
 static char *query_of(const char *project, const char *hook)
 {
     const char *target = getenv("LXC_TARGET");
@@ -78,7 +78,7 @@ static int connect_to(const char *folder)
     return -1;
 }
 
-/* The status of the answer. -1 with errno: there was none. */
+/* Send the request and return the status of the answer. -1 with errno: no answer. */
 static int ask(int fd, const char *question)
 {
     char text[64];
@@ -101,7 +101,7 @@ static int ask(int fd, const char *question)
     return sscanf(text, "HTTP/1.%*1u %3d", &status) == 1 ? status : -1;
 }
 
-/* Starting again is incusd's, and liblxc lets it where the hook fails. */
+/* Fail the hook of a reboot: liblxc then lets incusd start the container again. */
 static int settle(const char *hook, struct error **err)
 {
     if (str_equal(hook, "stop") && str_equal(getenv("LXC_TARGET"), "reboot"))
@@ -131,7 +131,7 @@ int hook_call(char *const command[], struct error **err)
 
 /* --- the configuration --- */
 
-/* /proc/PID/exe callhook … */
+/* Recognise /proc/PID/exe callhook …, and put the program in its place. */
 static char *taken_over(const char *line, const char *program)
 {
     static const char key[] = "lxc.hook.pre-start = ", folder[] = "/proc/";

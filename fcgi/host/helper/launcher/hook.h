@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hooks of a container (INCUSD callhook FOLDER PROJECT NAME HOOK). incusd is a large program,
- * which for each of them is started to put one question to the incusd that runs; this puts it.
+ * Answer the hooks of a container (INCUSD callhook FOLDER PROJECT NAME HOOK).
+ *
+ * incusd is a large program, and starts for each hook only to send one request to the running
+ * incusd. This code sends the request.
  */
 #pragma once
 
 #include "base/error.h"
 
-/* Ask what `incusd callhook` with these words would. Returns 0 when incusd did what is to be done,
- * 1 when incusd's own program is to ask it, which knows more. Errors: ERR_RUNTIME_UNAVAILABLE,
- * ERR_RUNTIME_REFUSED, which liblxc is to take for a failure. */
+/* Send the request of `incusd callhook` with these words. Returns 0 when incusd has handled it, 1
+ * when incusd's own program must handle the hook. Errors, which liblxc must treat as a failure:
+ * ERR_RUNTIME_UNAVAILABLE, ERR_RUNTIME_REFUSED. */
 int hook_call(char *const command[], struct error **err);
 
-/* Have the start of the container whose configuration this is call the program (incusd-exec) for
- * its hook, for which incusd names its own. A file that cannot be changed stays as it is. */
+/* Replace incusd with a program (incusd-exec) in the hook of a container's configuration. A file
+ * that cannot be changed stays as it is. */
 void hook_take_over(const char *config, const char *program);

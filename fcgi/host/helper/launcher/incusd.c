@@ -34,7 +34,7 @@ static FILE *open_of_daemon(const char *name)
     return fopen(path, "re");
 }
 
-/* A line of /proc/PID/maps ends with the path, and with " (deleted)" when the file has gone. */
+/* A line of /proc/PID/maps ends with the path, and with " (deleted)" when the file is deleted. */
 char *incusd_library(void)
 {
     autofclose FILE *maps = open_of_daemon("maps");
@@ -59,5 +59,5 @@ void incusd_lend_environment(void)
     while (words && getdelim(&word, &size, '\0', words) >= 0)
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
             if (str_starts_with(word, names[i]))
-                putenv(xstrdup(word)); /* which keeps it */
+                putenv(xstrdup(word)); /* keeps the pointer */
 }

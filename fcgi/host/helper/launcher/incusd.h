@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon whose helper commands come by here, and its program. */
+/* Find the program, liblxc and environment of the incusd that has called this helper. */
 #pragma once
 
-/* Its program: what SANDLOT_INCUSD names, or where packages have it. */
+/* Return the path in SANDLOT_INCUSD, or of the packages. */
 const char *incusd_program(void);
 
-/* The liblxc that the running daemon has loaded: the monitor of a container must be of the same, as
- * they speak with each other by it. NULL: it has none, or one that was replaced since. The caller
- * frees it. */
+/* Return the liblxc that the running incusd has loaded. Both ends of a monitor's protocol must use
+ * the same version. NULL: not found, or replaced since. The caller frees it. */
 char *incusd_library(void);
 
-/* Have CRIU found as the daemon finds it, which keeps its environment from a start. */
+/* Copy the settings for CRIU from incusd's environment, which incusd does not pass to a start. */
 void incusd_lend_environment(void);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * incusd-exec COMMAND…: what incusd calls instead of itself for its helper commands, where
- * INCUS_EXEC_PATH names it. It works around what workarounds.def lists, and passes all other
- * commands on. On failure its last line on standard error is what the control plane reads in the
- * words of incusd (fcgi/drivers/incus/incus_answer.c).
+ * incusd-exec COMMAND…: run incusd's helper commands with the workarounds in workarounds.def.
  *
- *  - forkstart NAME LXCPATH CONFIG: a start. It is killed after START_S seconds with all its
- *    descendants, as incusd would wait for ever.
- *  - forkmigrate NAME LXCPATH CONFIG IMAGES …: a restore, with a second more for each 16 MiB.
- *  - forkmount, forkumount: volumes of a container that runs.
- *  - callhook: the hooks of a container.
+ * INCUS_EXEC_PATH names this program, and incusd calls it in place of itself. Other commands are
+ * passed to incusd. After a failure, the control plane reads the last line on standard error, in
+ * the words of incusd (fcgi/drivers/incus/incus_answer.c).
+ *
+ * - forkstart NAME LXCPATH CONFIG: start. It is killed with all descendants after START_S seconds,
+ *   because incusd would wait forever.
+ * - forkmigrate NAME LXCPATH CONFIG IMAGES …: restore, with one more second for each 16 MiB.
+ * - forkmount, forkumount: volumes of a running container.
+ * - callhook: the hooks of a container.
  */
 #include <errno.h>
 #include <linux/magic.h>
@@ -41,10 +42,10 @@
 #include "helper/launcher/reboots.h"
 
 #define START_S     60
-#define STUCK       124 /* the status of what was killed after its time */
+#define STUCK       124 /* exit status after a timeout */
 #define ERRORS_TOLD 3
 
-/* A program next to this one. NULL: there is none. The caller frees it. */
+/* Return the path of a program in the same folder; the caller frees it. NULL: it does not exist. */
 static char *beside(const char *name)
 {
     autofree char *path = self_beside(name);
@@ -60,11 +61,11 @@ static int fail(const struct error *err)
 
 static int pass_on(char **words)
 {
-    words[0] = (char *)incusd_program(); /* which no program writes to */
+    words[0] = (char *)incusd_program(); /* execvp() does not write to arguments */
     return run_become(words[0], words);
 }
 
-/* before: NULL, or as bounded_run_after() has it. */
+/* Run a command with a time limit. before: see bounded_run_after(); may be NULL. */
 static int run_bounded(int (*before)(void), char *const command[], unsigned limit_s)
 {
     error_auto err = NULL;
@@ -78,7 +79,8 @@ static int run_bounded(int (*before)(void), char *const command[], unsigned limi
 
 struct start {
     char *name, *lxc_path, *config_path;
-    char *image, *inodes; /* of a restore: where from, and whether the disk has the same ones */
+    char *image, *inodes; /* for a restore: the image's folder, and whether the disk keeps its inode
+                             numbers */
     unsigned limit_s;
     struct container_config config;
 };
@@ -91,7 +93,7 @@ static void start_deinit(struct start *start)
 }
 #define start_auto __attribute__((cleanup(start_deinit))) struct start
 
-/* Where the machine lets root do so; its own limits hold otherwise. */
+/* Remove limits, if the machine allows it to root. Otherwise its own limits apply. */
 static void lift_limits(void)
 {
     static const int kinds[] = {RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_MEMLOCK};
@@ -100,7 +102,7 @@ static void lift_limits(void)
         setrlimit((__rlimit_resource_t)kinds[i], &none);
 }
 
-/* Its last words are those of incusd's own command. */
+/* Run liblxc. The last lines of its output are those of incusd's own command. */
 static int run_liblxc(const struct start *start)
 {
     autofree char *starter = beside("sandlot-start");
@@ -158,13 +160,13 @@ static void restore_from(struct start *start, const char *folder)
     autofree char *log = xasprintf("%s/restore.log", folder);
     start->image = memory_image(folder);
     start->limit_s = START_S + memory_read_s(start->image);
-    /* What a copy of another container is to be called and where it is to be found, for
-     * the wrapper of CRIU, and its log. */
+    /* For the wrapper of CRIU: the configuration has the name and address of a copy, and the log
+     * must be outside a shared image. */
     setenv("SANDLOT_CONFIG", start->config_path, 1);
     setenv("SANDLOT_LOG", log, 1);
 }
 
-/* The start of one that goes on. */
+/* Start a container from the memory image of another one. */
 static int go_on(struct start *start, const char *folder)
 {
     static char yes[] = "true", no[] = "false";
@@ -197,7 +199,7 @@ static int start_from_disk(const struct start *start, const char *memory)
     return launch(start);
 }
 
-/* After a start or a restore. */
+/* Delete the leftovers of a failed start or restore. */
 static int clean_up(const struct start *start, int result)
 {
     if (result != 0)
@@ -207,7 +209,7 @@ static int clean_up(const struct start *start, int result)
     return result;
 }
 
-/* forkstart NAME LXCPATH CONFIG */
+/* Handle forkstart NAME LXCPATH CONFIG. */
 static int forkstart(char **words)
 {
     start_auto start = {xstrdup(words[2]), words[3], words[4], .limit_s = START_S};
@@ -223,7 +225,7 @@ static int forkstart(char **words)
     return clean_up(&start, result);
 }
 
-/* The name of the folder that a file is in. */
+/* Return the name of the folder that a file is in. */
 static char *folder_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *end = slash ? slash : path, *begin = end;
@@ -232,7 +234,7 @@ static char *folder_name(const char *path)
     return xstrndup(begin, (size_t)(end - begin));
 }
 
-/* forkmigrate NAME LXCPATH CONFIG IMAGES INODES */
+/* Handle forkmigrate NAME LXCPATH CONFIG IMAGES INODES. */
 static int forkmigrate(char **words)
 {
     start_auto start = {folder_name(words[4]), words[3], words[4], .inodes = words[6]};
@@ -248,7 +250,7 @@ static int forkmigrate(char **words)
 
 /* --- mounts and hooks --- */
 
-/* forkmount lxc-mount -- NAME LXCPATH CONFIG SOURCE TARGET … */
+/* Handle forkmount lxc-mount -- NAME LXCPATH CONFIG SOURCE TARGET …. */
 static int forkmount(char **words)
 {
     container_config_auto config = {0};
@@ -262,7 +264,8 @@ static int forkmount(char **words)
     return run_bounded(NULL, words, START_S);
 }
 
-/* forkumount lxc-umount -- NAME LXCPATH CONFIG TARGET: of one that it was given, perhaps. */
+/* Handle forkumount lxc-umount -- NAME LXCPATH CONFIG TARGET. The note is deleted: the volume may
+ * be one of sandlot-limits. */
 static int forkumount(char **words)
 {
     mount_note_remove(MOUNT_NOTES, words[4]);
@@ -284,7 +287,7 @@ static void mend_end(const char *hook)
         links_remove(&config);
 }
 
-/* callhook FOLDER PROJECT NAME HOOK */
+/* Handle callhook FOLDER PROJECT NAME HOOK. */
 static int callhook(char **words, const char *hook)
 {
     error_auto err = NULL;

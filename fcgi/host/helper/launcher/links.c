@@ -11,7 +11,8 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-/* The number of the other end of a pair, which may be in another namespace. 0: there is no link. */
+/* Return the number of the other end of a pair, which may be in another namespace. 0: the link does
+ * not exist. */
 static unsigned peer_of(const char *link)
 {
     autofree char *path = xasprintf("/sys/class/net/%s/iflink", link);

@@ -17,7 +17,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Written by helper/criu: whose it is; by helper/btrfs: where the rest of it is. */
+/* OWNER is written by helper/criu: the instance that the image belongs to. SHARED is written by
+ * helper/btrfs: the place of the image. */
 #define OWNER       "sandlot-owner"
 #define SHARED      "sandlot-image"
 #define USED        "sandlot-continued"
@@ -25,10 +26,10 @@
 #define IMAGES      "sandlot-images"
 
 #define BYTES_PER_S (INT64_C(16) << 20)
-#define BLOCK       512 /* what stat() counts in */
+#define BLOCK       512 /* the unit of stat() */
 #define OPEN_MOST   16
 
-/* The first line of a file. NULL: there is none. */
+/* Return the first line of a file. NULL: the file is empty or missing. */
 static char *read_line(const char *folder, const char *name)
 {
     autofree char *path = xasprintf("%s/%s", folder, name);
@@ -62,7 +63,8 @@ bool memory_mark_used(const char *folder)
     return fd >= 0;
 }
 
-/* The pool: <pool>/containers/<instance>/<folder>, with the instance behind a link. */
+/* Return the pool of <pool>/containers/<instance>/<folder>; the path to the instance may be a
+ * link. */
 static char *pool_of(const char *folder)
 {
     autofree char *up = xasprintf("%s/../../..", folder);

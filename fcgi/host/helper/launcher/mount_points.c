@@ -32,11 +32,11 @@ static const char *kind_of(mode_t mode)
 /* A walk from the root file system to one place. */
 struct walk {
     const struct container_config *config;
-    unsigned mount; /* mounts before this one are in place when it is made */
-    int folder;     /* where we are */
+    unsigned mount; /* mounts before this one exist when it is made */
+    int folder;     /* the present folder */
 };
 
-/* Where an earlier mount covers what we have come to, the rest of the way is in that. */
+/* Open the next part. If an earlier mount covers it, continue in that mount's source. */
 static int enter(struct walk *walk, const char *path, size_t length, const char *name)
 {
     for (unsigned i = 0; i < walk->mount; i++) {
@@ -47,7 +47,7 @@ static int enter(struct walk *walk, const char *path, size_t length, const char 
     return openat(walk->folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Go into one part of path, of which `length` bytes include it. Returns 1 when there is nothing. */
+/* Enter one part of path; its end is at `length`. Returns 1 when the part does not exist. */
 static int step(struct walk *walk, const char *path, size_t length, const char *name, bool file,
                 struct error **err)
 {
@@ -95,7 +95,8 @@ static int look(const struct container_config *config, unsigned mount, const cha
     return result < 0 ? -1 : 0;
 }
 
-/* These three are covered by file systems of the kernel and a tmpfs before anything below them. */
+/* Return whether a target is below one of three folders that the start mounts first: file systems
+ * of the kernel, or a tmpfs. */
 static bool is_covered(const char *target)
 {
     return str_starts_with(target, "proc/") || str_starts_with(target, "sys/") ||

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The places in a root file system that a start mounts something on. liblxc opens them, and root of
- * the sandbox that wrote the disk chose what they are: the open of a named pipe waits for ever.
+ * Check the places of a root file system that a start mounts on.
+ *
+ * liblxc opens them. Root in the sandbox wrote the disk, and can put anything there: the open of a
+ * named pipe would block forever.
  */
 #pragma once
 
 #include "base/error.h"
 #include "helper/launcher/container_config.h"
 
-/* Look at each of them without following a link. What is not there yet is liblxc's to make. Errors:
- * ERR_INVALID_REQUEST: one is no directory, or is behind a link or a file; the message names it.
- * ERR_CONFIG: the root file system cannot be looked at. */
+/* Check each place without following links. liblxc creates missing places. Errors:
+ * ERR_INVALID_REQUEST: a place is not a directory, or is behind a link or a file; the message names
+ * it. ERR_CONFIG: the root file system cannot be read. */
 int mount_points_check(const struct container_config *config, struct error **err);
 
-/* The same for a directory that something is about to be mounted on while the container runs. */
+/* Check a directory before a mount in a running container, with the same errors. */
 int mount_point_check(const struct container_config *config, const char *path, struct error **err);

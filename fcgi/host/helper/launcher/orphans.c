@@ -17,10 +17,10 @@
 #include "helper/launcher/disk_view.h"
 
 enum {
-    /* A younger folder may be of an instance that is being made. */
+    /* A younger folder may belong to an instance that is being created. */
     AGE_S = 60,
     INTERVAL_S = 60,
-    /* Folders in one go. */
+    /* Folders in one run. */
     FOLDERS_MOST = 4096,
 };
 
@@ -41,7 +41,8 @@ static bool exists(const char *folder, const char *name)
     return lstat(path, &found) == 0;
 }
 
-/* Files and an empty folder are all that Incus makes there; anything else stays. */
+/* Delete the files in a folder, and then the folder itself, if it is empty. Incus creates only
+ * files there. */
 static bool remove_folder(int parent, const char *name)
 {
     int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -74,7 +75,7 @@ unsigned orphans_remove_in(const char *parent, const char *containers)
     DIR *entries = opendir(parent);
     unsigned seen = 0, removed = 0;
     for (struct dirent *entry; entries && (entry = readdir(entries)) && seen < FOLDERS_MOST;) {
-        /* Those of instances are <project>_<name>, or <name> in the project "default". */
+        /* Folders of instances are named <project>_<name>, or <name> in the project "default". */
         if (entry->d_name[0] == '.' || exists(containers, entry->d_name) ||
             exists(machines, entry->d_name) || !is_old_folder(dirfd(entries), entry->d_name))
             continue;
@@ -86,7 +87,7 @@ unsigned orphans_remove_in(const char *parent, const char *containers)
     return removed;
 }
 
-/* Whether it is our turn; the first to see that it is due takes it. */
+/* Return whether the cleanup is due. The first process that finds it due does it. */
 static bool take_turn(const char *run)
 {
     autofree char *path = xasprintf("%s/" STAMP, run);
@@ -104,7 +105,7 @@ static void remove_all(const char *run, const char *logs, const char *containers
         orphans_remove_in(logs, containers);
 }
 
-/* nftw() hands no context on. */
+/* nftw() has no context argument. */
 static const char *groups_of;
 
 static bool is_group_of(const char *path, const char *kind)
@@ -141,7 +142,7 @@ void orphans_remove(const struct container_config *config, const char *container
     pid_t pid = fork();
     if (pid)
         return;
-    /* incusd waits until nobody holds the ends of its pipes. */
+    /* incusd waits until all writers of its pipes have closed them. */
     close_range(0, ~0U, 0);
     setsid();
     remove_all(run, logs, containers);

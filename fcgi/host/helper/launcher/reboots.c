@@ -12,7 +12,7 @@
 #include "base/str.h"
 
 enum {
-    QUICK = 2, /* that wait for nothing */
+    QUICK = 2, /* without a delay */
     MOST = 6,
     STOPPED = MOST + 1,
     APART_S = 60,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reboots of a guest. incusd starts one again each time, outside all limits of the sandbox: from
- * the third reboot with less than a minute between them each waits longer than the last one, and
- * instead of the seventh it is stopped. How many there were, and when the last one was, is in its
- * run folder.
+ * Limit the reboots of a guest.
+ *
+ * incusd starts a container again at each reboot, outside all limits of the sandbox. When reboots
+ * follow each other within a minute, the third and later ones wait, each longer than the last. The
+ * seventh stops the container. A file in the run folder has the number of reboots and the time of
+ * the last one.
  */
 #pragma once
 
-/* Before the hook that a container ends with is told to incusd. folder: the container's run folder.
- * hook: "stopns", at which the reboot is counted, or "stop", at which it is waited. LXC_TARGET
- * becomes "stop" where it is to be stopped. */
+/* Count or delay a reboot, before incusd gets the hook. folder: the container's run folder. hook:
+ * "stopns" counts the reboot, "stop" waits. Sets LXC_TARGET to "stop" when the container must
+ * stop. */
 void reboots_limit(const char *folder, const char *hook);
