@@ -12,7 +12,7 @@ struct guard_room guard_room_of(uint64_t total, uint64_t free, unsigned percent)
 {
     struct guard_room room = {.total = total, .free = free};
     room.reserve = at_least(total / 100 * percent + total % 100 * percent / 100, RESERVE_LEAST);
-    /* A very small pool is no less its guests' than the host's. */
+    /* In a very small pool, the guests must have the larger part. */
     if (room.reserve > total / 4)
         room.reserve = total / 4;
     room.room = free > room.reserve ? free - room.reserve : 0;
@@ -32,7 +32,7 @@ bool guard_has_room_again(const struct guard_room *room)
 bool guard_limit_changes(const struct guard_room *room, uint64_t used, uint64_t now,
                          uint64_t *wanted)
 {
-    *wanted = at_least(used + room->room, GUARD_MIB); /* 0 would be no limit */
+    *wanted = at_least(used + room->room, GUARD_MIB); /* 0 would mean no limit */
     uint64_t change = *wanted > now ? *wanted - now : now - *wanted;
     return now == 0 || change > room->room / 16 + 16 * GUARD_MIB ||
            (room->room == 0 && *wanted < now);

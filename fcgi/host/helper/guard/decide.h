@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the pool guard decides from numbers alone; all of them are bytes. */
+/* Calculate the decisions of the pool guard from numbers alone. All numbers but percent are
+ * bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,28 +9,31 @@
 #define GUARD_MIB (UINT64_C(1) << 20)
 
 struct guard_room {
-    uint64_t total, free; /* of the pool */
+    uint64_t total, free; /* size of the pool, and its free space */
     uint64_t reserve;     /* kept for the host */
-    uint64_t room;        /* what guests may still take */
+    uint64_t room;        /* that guests may still take */
 };
 
-/* percent: the host's part of the pool, at least 1 GiB and at most a quarter of it. */
+/* Calculate the room. percent: the host's part of the pool. The part is at least 1 GiB, and at most
+ * a quarter of the pool. */
 struct guard_room guard_room_of(uint64_t total, uint64_t free, unsigned percent);
 
-/* Whether the guests' part is full: what one of them writes within a second passes it by at most
- * what the last limit left them. */
+/* Return whether the guests' part is full. Within a second, a guest can pass this mark by at most
+ * the room that the last limit left. */
 bool guard_is_full(const struct guard_room *room);
-/* Whether one that was full has room again: later than the moment when it was not full any more. */
+/* Return whether a full pool has room again. This mark is higher than that of guard_is_full(), so
+ * the state does not flap. */
 bool guard_has_room_again(const struct guard_room *room);
 
-/* The limit of all guests, who hold `used` bytes and have the limit `now` (0: none). Returns
- * whether to set it: each change is written to the disk, so small ones wait until the room is small
- * too. */
+/* Calculate the limit of all guests. used: the bytes that they hold; now: the present limit, 0: no
+ * limit. Returns whether to set *wanted. Each change is a write to the disk, so small changes wait
+ * until the room is small too. */
 bool guard_limit_changes(const struct guard_room *room, uint64_t used, uint64_t now,
                          uint64_t *wanted);
 
-/* The limit of a small subvolume outside the guests' part: `own` more than it holds, at least the
- * guarantee. */
+/* Return the limit of a small subvolume outside the guests' part: `own` bytes more than it holds,
+ * and at least the guarantee. */
 uint64_t guard_lean_limit(uint64_t used, uint64_t own, uint64_t guarantee);
-/* The limit of the other guests when it leaves: they must not write again what it holds. */
+/* Return the limit of the other guests after a subvolume that holds `used` bytes has left the
+ * group. They must not fill the space that it holds a second time. */
 uint64_t guard_others_limit(uint64_t others, uint64_t used);

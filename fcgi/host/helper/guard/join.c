@@ -12,7 +12,7 @@ static void join(struct guard_pool *pool, uint64_t id)
     if (guard_is_full(&pool->room))
         guard_lean(pool, id, OWN_ROOM);
     else
-        guard_set_limit(pool); /* there may be room again since the guard's last look */
+        guard_set_limit(pool); /* there may be room since the guard's last check */
     if (!guard_group_exists(pool, 2, id))
         btrfs_group_join(pool->fd, id, BTRFS_GUESTS);
 }

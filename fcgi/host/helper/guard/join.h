@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A subvolume that incusd has given its size. */
+/* Register a subvolume after incusd has set its size. */
 #pragma once
 
 #include <stdint.h>
 
-/* Put the subvolume, by its id, among the guests of the pool that holds the path; where their part
- * is full it gets some room of its own, also when it is large, as incusd is about to write into it.
- * Nothing is done where no guard watches the pool. */
+/* Put a subvolume, by its id, among the guests of the pool that holds the path. In a full pool it
+ * gets some room outside the guests' part, even when it is large: incusd is about to write into it.
+ * Without a guard on the pool, this does nothing. */
 void guard_join(const char *path, uint64_t id);

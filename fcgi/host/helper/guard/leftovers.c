@@ -60,7 +60,8 @@ char **leftovers_in(const char *top, const char *folder, leftover_source *source
     return names;
 }
 
-/* An image may be in use by a process that has locked it. */
+/* Delete a subvolume. locked: skip it while a process has it locked, as one that uses an image
+ * does. */
 static void delete_one(const char *path, bool locked)
 {
     autoclose int fd = locked ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -83,7 +84,7 @@ static void delete_in(const char *top, const char *folder, leftover_source *sour
 
 /* --- groups --- */
 
-/* Returns what groups of subvolumes that are gone are charged with. */
+/* Return the usage of all groups of deleted subvolumes, and destroy the empty groups. */
 static uint64_t sum_orphans(const struct guard_pool *pool)
 {
     uint64_t total = 0;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What killed processes and deleted sandboxes leave in a pool. */
+/* Delete the remains of killed processes and deleted sandboxes from a pool. */
 #pragma once
 
 #include "helper/guard/pool.h"
 
-/* A leftover is a subvolume in a folder of the pool; name is what it is called there. */
+/* Return the path of the source of a subvolume `name`. The subvolume is a leftover when this path
+ * does not exist. */
 typedef char *leftover_source(const char *top, const char *name);
 
-/* The snapshot that an image in sandlot-images is of, INSTANCE.SNAPSHOT, or the instance that a
- * copy in sandlot-parents or sandlot-spares is of, INSTANCE.NUMBER. The caller frees it. */
+/* Return the source of an image in sandlot-images (INSTANCE.SNAPSHOT: a snapshot), or of a copy in
+ * sandlot-parents or sandlot-spares (INSTANCE.NUMBER: an instance). The caller frees the path. */
 char *leftovers_snapshot_of(const char *top, const char *name);
 char *leftovers_instance_of(const char *top, const char *name);
 
-/* Names in a folder whose sources are gone, up to a NULL; the caller frees each, and the list. */
+/* Return the names in a folder that have no source, up to a NULL. The caller frees each name and
+ * the list. */
 char **leftovers_in(const char *top, const char *folder, leftover_source *source);
 
-/* Delete them, destroy empty groups of subvolumes that are gone, and write down what others of them
- * are charged with, which `sandlotctl doctor` reads. */
+/* Delete the leftovers, and destroy empty groups of deleted subvolumes. Write the usage of all
+ * groups of deleted subvolumes to a file for `sandlotctl doctor`. */
 void leftovers_remove(struct guard_pool *pool);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The quota groups of a btrfs pool with simple quotas, which keep a part of it from the guests, so
- * that the host can go on when they have filled theirs. Over those of the subvolumes (0/ID) are:
+ * Keep a part of a btrfs pool from the guests, by simple quotas. The host can then continue to work
+ * when the guests have filled their part. These groups are above those of the subvolumes (0/ID):
  *
- *   1/0   what guests write: all subvolumes that have a size. Its limit is what it holds plus the
- *         room that is free beyond the reserve.
- *   1/1   memory images (criu/image.h): no limit, they may take the reserve. What one may hold is
- *         bounded by the memory of its sandbox.
- *   2/ID  a small subvolume in a pool whose guests' part is full: it is outside of 1/0 and may grow
- *         to a guarantee out of the reserve, so that a neighbour who has filled the pool stops none
- *         who uses little. When there is room again it goes back.
+ *   1/0   guests: all subvolumes that have a size. The limit is the usage plus the free space
+ *         beyond the reserve.
+ *   1/1   memory images (criu/image.h). It has no limit: images may use the reserve. The memory
+ *         of a sandbox bounds its image.
+ *   2/ID  a small subvolume in a full pool. It is outside of 1/0, and may grow to a guarantee
+ *         from the reserve. A neighbour who fills the pool therefore does not stop small users.
+ *         When there is room again, the subvolume returns to 1/0.
  *
- * The top of the file system is in none of them: making and deleting subvolumes is never refused.
+ * The top of the file system is in no group, so that subvolumes can always be created and deleted.
  */
 #pragma once
 
@@ -22,44 +22,45 @@
 #include "helper/guard/decide.h"
 
 struct guard_pool {
-    char *top;                       /* where it is mounted */
+    char *top;                       /* the mount point */
     char *groups;                    /* the folder of its quota groups in sysfs */
-    char uuid[BTRFS_UUID_TEXT_SIZE]; /* of the file system */
-    int fd;                          /* the top, held with the lock; -1: not held */
+    char uuid[BTRFS_UUID_TEXT_SIZE]; /* id of the file system */
+    int fd;                          /* the top, open and locked; -1: not held */
     uint64_t guarantee;
     unsigned percent;
     struct guard_room room;
 };
 
-/* The pool that holds a path. Returns 0; -1: it is on no btrfs with simple quotas. Either way the
- * caller calls guard_pool_deinit(). */
+/* Find the pool that holds a path. Returns 0, or -1 when the path is not on btrfs with simple
+ * quotas. In both cases the caller calls guard_pool_deinit(). */
 int guard_pool_find(struct guard_pool *pool, const char *path);
 void guard_pool_deinit(struct guard_pool *pool);
 
-/* Open the top and take its lock, under which one process at a time changes what belongs where, and
- * measure. Returns 0, or -1 when the pool is not mounted any more. A pool that is held cannot be
- * unmounted: let it go soon. */
+/* Lock the pool and measure its free space. Under the lock, one process at a time changes the
+ * groups. Returns -1 when the pool is no longer mounted. A held pool cannot be unmounted, so
+ * release it soon. */
 int guard_pool_hold(struct guard_pool *pool);
 void guard_pool_let_go(struct guard_pool *pool);
 
-/* --- of one that is held --- */
+/* --- calls that need the lock --- */
 
 bool guard_group_exists(const struct guard_pool *pool, unsigned level, uint64_t id);
 
-/* Ids of a level, in no order; the caller frees them. */
+/* Return the ids of the groups of a level, in no order; the caller frees them. */
 uint64_t *guard_group_list(const char *groups, unsigned level, unsigned *count);
 
-/* Make the groups of guests and of images, and put all subvolumes that have a size among the
- * guests. Returns -1 with errno when that of the guests cannot be made. */
+/* Create the groups of guests and images, and put all subvolumes that have a size among the guests.
+ * Returns -1 with errno when the group of guests cannot be created. */
 int guard_groups_prepare(const struct guard_pool *pool);
 
 void guard_set_limit(const struct guard_pool *pool);
 
-/* own: what the subvolume may write now, whatever it holds. */
+/* Take a subvolume out of the guests' part. own: the bytes that it may write now, beyond its
+ * usage. */
 void guard_lean(const struct guard_pool *pool, uint64_t id, uint64_t own);
-/* Of one that is gone, too: what is left of it goes. */
+/* Return a subvolume to the guests' part, or delete the group of a deleted subvolume. */
 void guard_unlean(const struct guard_pool *pool, uint64_t id);
-/* All subvolumes that hold less than the guarantee. */
+/* Call guard_lean() for all subvolumes that hold less than the guarantee. */
 void guard_lean_all(const struct guard_pool *pool);
-/* but_there: only those whose subvolumes are gone. */
+/* Call guard_unlean() for all subvolumes. but_there: only for deleted ones. */
 void guard_unlean_all(const struct guard_pool *pool, bool but_there);

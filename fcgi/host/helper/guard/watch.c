@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pool-guard watch POOL: keeps a part of a btrfs pool from the guests as long as it is mounted
- * (pool.h). The unit sandlot-pool starts it with incusd.
+ * pool-guard watch POOL: keep a part of a btrfs pool from the guests while it is mounted (pool.h).
+ * The unit sandlot-pool starts it with incusd.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "helper/guard/pool.h"
 #include "helper/helper.h"
 
-#define LEFTOVERS_EVERY 60 /* turns, which take a second */
+#define LEFTOVERS_EVERY 60 /* turns of a second */
 
 static int fail(const char *path, const char *what)
 {
@@ -49,7 +49,7 @@ static void have_room(const struct guard_pool *pool, bool *full)
     guard_unlean_all(pool, false);
 }
 
-/* Returns -1 when the pool is not mounted any more. */
+/* Check the pool once. Returns -1 when it is no longer mounted. */
 static int look(struct guard_pool *pool, bool *full)
 {
     if (guard_pool_hold(pool) < 0)
@@ -71,7 +71,7 @@ static int watch(struct guard_pool *pool)
     if (guard_groups_prepare(pool) < 0)
         return fail(pool->top, strerror(errno));
     guard_pool_let_go(pool);
-    /* What an earlier run has left. */
+    /* An earlier run may have left groups of level 2. */
     bool full = has_lean(pool);
     for (unsigned turns = 0; look(pool, &full) == 0; turns++) {
         if (turns % LEFTOVERS_EVERY == 0)
