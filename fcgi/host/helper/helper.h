@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The programs that sandlot-incus is (main.c): each is given its own arguments, its name first, and
- * returns what the process exits with. */
+/* The programs inside sandlot-incus (main.c). Each takes its own arguments, its name first, and
+ * returns the exit status of the process. */
 #pragma once
 
 int helper_incusd_exec(int argc, char **argv);

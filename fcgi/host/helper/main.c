@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlot-incus: all that stands between incusd and the kernel, in one static program. incusd,
- * liblxc, CRIU and systemd call it by the links beside it; `sandlot-incus NAME [ARGUMENT]...` does
- * the same. workarounds.def lists the reasons.
+ * sandlot-incus: the wrappers and hooks between incusd and the kernel, in one static program.
+ *
+ * incusd, liblxc, CRIU and systemd call it by the links in its folder. `sandlot-incus NAME
+ * [ARGUMENT]...` does the same. workarounds.def lists the reasons.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Returns -1 where no program has the name. */
+/* Run a program by name. Returns -1 when no program has the name. */
 static int run(const char *name, int argc, char **argv)
 {
     for (size_t i = 0; i < ARRAY_SIZE(programs); i++)

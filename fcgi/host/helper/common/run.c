@@ -23,7 +23,7 @@ static int status_of(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* output: where its standard output goes; -1: as this process has it. */
+/* Start a command. output: its standard output; -1: inherited. */
 static int start(char *const command[], int output, bool quiet, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
@@ -64,7 +64,7 @@ char *run_read(char *const command[], size_t most)
            ((got = read(from, text + size, most - size)) > 0 || (got < 0 && errno == EINTR)))
         size += got > 0 ? (size_t)got : 0;
     text[size] = '\0';
-    close(steal_fd(&from)); /* one that writes more ends by that */
+    close(steal_fd(&from)); /* a command that still writes ends by SIGPIPE */
     return status_of(pid) == 0 ? steal_pointer(&text) : NULL;
 }
 

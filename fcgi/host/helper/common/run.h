@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Other programs, by their whole path or found in PATH. */
+/* Run other programs, by path or found in PATH. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,16 +7,17 @@
 
 #define RUN_CANNOT 127
 
-/* Run a command and wait for it. quiet: its standard error is dropped. Returns its exit status, 128
- * and more for a signal, RUN_CANNOT when it could not be started. */
+/* Run a command and wait for its end. quiet: discard its standard error. Returns its exit status,
+ * 128 plus the number of a signal, or RUN_CANNOT when it cannot be started. */
 int run_wait(char *const command[], bool quiet);
 
-/* The first bytes of its standard output, without its standard error; the caller frees it. NULL:
- * it failed, or could not be started. */
+/* Return the first bytes of a command's standard output; its standard error is discarded. The
+ * caller frees the text. NULL: the command failed, or cannot be started. */
 char *run_read(char *const command[], size_t most);
 
-/* Become a command, found in PATH where it has no slash. Returns RUN_CANNOT, with a message. */
+/* Replace this process with a command, found in PATH if its name has no slash. Returns RUN_CANNOT,
+ * after a message, only on failure. */
 int run_become(const char *program, char *const command[]);
 
-/* The first of these paths that can be run, or the last one. */
+/* Return the first of these paths that is executable, or the last one. */
 const char *run_first_of(const char *const paths[], size_t count);

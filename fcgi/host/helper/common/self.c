@@ -30,7 +30,8 @@ char *self_beside(const char *name)
     return xasprintf("%.*s/%s", (int)(slash ? slash - own : 0), own, name);
 }
 
-/* The file may have been replaced since this process began: then its name says what it is. */
+/* Return whether a path is this program. The file may have been replaced since this process
+ * started, so its name counts too. */
 static bool is_own(const char *path)
 {
     struct stat found, known;

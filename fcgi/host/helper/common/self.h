@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where this program lies, whatever link it was called by. */
+/* Find this program's own file, also when a link was called. */
 #pragma once
 
 /* The name of its file. */
 #define SELF_NAME "sandlot-incus"
 
-/* Its whole path; "" where /proc does not say. */
+/* Return its whole path, or "" when /proc has no answer. */
 const char *self_path(void);
 
-/* The path of another file in its folder, which need not be there. The caller frees it. */
+/* Return the path of another file in its folder; the file need not exist. The caller frees it. */
 char *self_beside(const char *name);
 
-/* A search path without the folders in which the name is a link to this program, or to another
- * copy of it; empty parts go as well. The caller frees it. */
+/* Remove from a search path each folder in which the name is a link to this program, or another
+ * copy of this program. Empty parts are removed too. The caller frees the result. */
 char *self_path_without(const char *path, const char *name);

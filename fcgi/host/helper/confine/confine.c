@@ -18,7 +18,7 @@
 #error "name the kind of system calls of this architecture (linux/audit.h)"
 #endif
 
-/* Set in the number of an x32 call, which has the same architecture as the others. */
+/* Set in the number of an x32 call, which has the same architecture as native calls. */
 #define X32_BIT 0x40000000U
 
 static struct sock_filter program[] = {

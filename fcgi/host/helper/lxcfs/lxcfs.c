@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlot-mount-lxcfs: liblxc's hook for the mounts of a container that starts
- * (lxc.container.conf(5), lxc.hook.mount). It lays the files of lxcfs over those of /proc and /sys,
- * as lxcfs' own hook does in a shell with two processes for each of them, which is a tenth of what
- * a start takes.
+ * sandlot-mount-lxcfs: mount the files of lxcfs over those of /proc and /sys in a starting
+ * container. liblxc calls it as a hook (lxc.container.conf(5), lxc.hook.mount).
  *
- * It runs in the container's namespaces while the root is still the host's. What it mounts on is
- * looked up inside the container's root, and never through a link. A container without a namespace
- * for its control groups is left to lxcfs' hook. Where lxcfs does not run there is nothing to lay
- * over, as with its hook: the container starts, and shows the memory and processors of the machine.
+ * The hook of lxcfs itself does the same in a shell, with two processes for each file. That takes a
+ * tenth of the time of a start.
+ *
+ * The program runs in the container's namespaces, while the root is still the host's. It looks up
+ * the places to mount on inside the container's root, and follows no links. For a container without
+ * a namespace of control groups, it runs the hook of lxcfs. When lxcfs does not run, both hooks
+ * mount nothing: the container starts, and shows the memory and processors of the machine.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,13 +37,13 @@ static int fail(const char *what, const char *path)
     return -1;
 }
 
-/* lxcfs was never there, or has died. */
+/* Return whether errno says that lxcfs never ran, or has died. */
 static bool is_away(void)
 {
     return errno == ENOENT || errno == ENOTCONN;
 }
 
-/* What is at a path of the container, or -1 with errno. */
+/* Open a path of the container. Returns -1 with errno. */
 static int find(int root, const char *path)
 {
     const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
@@ -50,7 +51,7 @@ static int find(int root, const char *path)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Lay a file or folder of lxcfs over what the container has at a path, if it has that. */
+/* Mount a file or folder of lxcfs over a path of the container, if the container has that path. */
 static int lay_over_other(int lxcfs, const char *source, int root, const char *path)
 {
     autoclose int target = find(root, path);
@@ -75,7 +76,7 @@ static bool is_left_to_the_kernel(const char *name)
     return strcmp(name, "uptime") == 0;
 }
 
-/* Each entry of a folder of lxcfs. */
+/* Mount each entry of a folder of lxcfs. */
 static int lay_each_over(int lxcfs, int root, const char *folder)
 {
     char path[PATH_MAX];
@@ -98,9 +99,9 @@ static int lay_each_over(int lxcfs, int root, const char *folder)
     return result;
 }
 
-/* lxcfs shows the whole folder, or single files of it in older versions. The processors that are
- * online are all that a container has, but "possible", which _SC_NPROCESSORS_CONF counts, and
- * "present" are the host's in any version. */
+/* Mount the processors of lxcfs: the whole folder, or single files in older versions. A container
+ * has only the processors in "online". But any version of lxcfs shows the host's "present" and
+ * "possible", which _SC_NPROCESSORS_CONF counts. */
 static int lay_processors_over(int lxcfs, int root)
 {
     int result = faccessat(lxcfs, CPU "/uevent", F_OK, 0) == 0 ? lay_over(lxcfs, root, CPU)

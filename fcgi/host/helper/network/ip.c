@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ip ARGUMENT…: stands before ip in incusd's PATH, so that a start can follow a restore that incusd
- * gave up half-way. Such a restore leaves its pair of interfaces with the route to the sandbox's
- * address, and the next start that adds the route would fail ("File exists").
+ * ip ARGUMENT…: wrapper of ip in incusd's PATH. It lets a start succeed after a failed restore.
+ *
+ * A restore that incusd gives up leaves a pair of interfaces with the route to the sandbox's
+ * address. The next start would then fail to add the route ("File exists"). The wrapper deletes
+ * that pair.
  */
 #include "helper/network/ip.h"
 
@@ -16,7 +18,7 @@
 #include "helper/helper.h"
 
 #define ANSWER_MAX 65536
-#define WORD(text) ((char *)(text)) /* which no program writes to */
+#define WORD(text) ((char *)(text)) /* execvp() and posix_spawn() do not write to arguments */
 
 const char *ip_added_address(int argc, char *const argv[])
 {
@@ -39,7 +41,7 @@ char *ip_link_of_route(const char *routes)
     return found && *found ? xstrndup(found, strcspn(found, " ")) : NULL;
 }
 
-/* ip names the other end behind an "@", or its number (@if7) when it is not on the host. */
+/* ip names the other end after an "@", or shows its number (@if7) when it is not on this host. */
 bool ip_is_stale(const char *answer, const char *link)
 {
     autofree char *name = xasprintf(": %s@", link);

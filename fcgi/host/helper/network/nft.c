@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nft ARGUMENT…: stands before nft in incusd's PATH, so that a start or an end of a sandbox does
- * not cost more with each other one there is. incusd asks for all rules and elements of the machine
- * to find the names of a few chains, several times for each sandbox. It gets the chains alone. At
- * its own start it makes a table to try and then looks for any rule, to see whether nftables is in
- * use: then it gets all.
+ * nft ARGUMENT…: wrapper of nft in incusd's PATH. It keeps the cost of a start or stop independent
+ * of the number of sandboxes.
+ *
+ * incusd lists all rules and elements of the machine several times for each sandbox, to find the
+ * names of a few chains. The wrapper lists the chains alone. When incusd starts, it creates a test
+ * table and then searches for any rule, to check whether nftables is in use. That call gets the
+ * whole list.
  */
 #include "helper/network/nft.h"
 
@@ -20,7 +22,7 @@
 #include "helper/common/run.h"
 #include "helper/helper.h"
 
-/* Made once incusd has seen all rules. Where it cannot be made, all are listed each time. */
+/* Created after incusd has seen all rules. If it cannot be created, each call lists all rules. */
 #define LISTED "sandlot-rules-listed"
 
 enum nft_call nft_read(char *const words[])
@@ -61,7 +63,7 @@ int helper_nft(int argc, char **argv)
     const char *folder = getenv("INCUS_LXC_TEMPLATE_CONFIG");
     autofree char *listed = xasprintf("%s/" LISTED, folder && *folder ? folder : "/nonexistent");
     enum nft_call call = argc > 0 ? nft_read(argv + 1) : NFT_OTHER;
-    argv[0] = (char *)nft; /* which no program writes to */
+    argv[0] = (char *)nft; /* execvp() does not write to arguments */
     if (call == NFT_LIST)
         return list(nft, argv, listed);
     if (call == NFT_TRY)

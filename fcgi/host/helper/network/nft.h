@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of incusd's calls of nft are answered otherwise. */
+/* Recognise the calls of incusd to nft that get another answer. */
 #pragma once
 
 enum nft_call {
     NFT_OTHER,
-    NFT_TRY,  /* create table … *_test_*: incusd begins, and looks whether nftables is in use */
+    NFT_TRY,  /* create table … *_test_*: incusd starts, and checks whether nftables is in use */
     NFT_LIST, /* --json -nn list ruleset */
 };
 
-/* words: what follows "nft", up to a NULL. */
+/* Classify a call. words: the arguments after "nft", up to a NULL. */
 enum nft_call nft_read(char *const words[]);

@@ -19,7 +19,7 @@
 #define NAME       "criu.kdat"
 #define PLACE      RUN_FOLDER "/" NAME
 
-/* CRIU writes the file in a mount namespace in which /run is that folder. */
+/* Let CRIU write the file, in a mount namespace in which this folder is /run. */
 static void write_data(const char *folder)
 {
     pid_t pid = fork();
@@ -55,7 +55,7 @@ void kernel_data_keep(void)
     struct statfs found;
     if (statfs(RUN_FOLDER, &found) < 0 || found.f_type == TMPFS_MAGIC)
         return;
-    umount(PLACE); /* of an earlier run, and perhaps of another CRIU */
+    umount(PLACE); /* from an earlier run, perhaps of another version of CRIU */
     if (!mkdtemp(folder))
         return;
     if (mount("sandlot-criu", folder, "tmpfs", 0, "size=64k,mode=700") == 0) {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CRIU keeps what it has found out of the kernel in /run/criu.kdat where that is a tmpfs, which
- * ends with the kernel. On another file system it asks again at each dump and restore, for up to
- * some tenths of a second on a busy machine: there a file in a tmpfs of its own takes that place.
+ * Keep CRIU's data about the kernel in a tmpfs.
+ *
+ * CRIU stores the data in /run/criu.kdat if /run is a tmpfs, because it must not outlive the
+ * kernel. On another file system, CRIU collects the data again at each dump and restore. This takes
+ * up to some tenths of a second on a busy machine. A file in a small tmpfs is therefore mounted at
+ * that place.
  */
 #pragma once
 
-/* Does nothing where /run is a tmpfs. Failures are no more than the time. */
+/* Mount the file. Does nothing if /run is a tmpfs. A failure costs only time. */
 void kernel_data_keep(void);

@@ -17,8 +17,8 @@
 #define COMMON   "common.conf.d"
 #define END_HOOK "/lxc.reboot.hook"
 
-/* The value of a line `KEY = VALUE`, without the blanks around it; the caller frees it. NULL: it
- * has another key. */
+/* Return the value of a line `KEY = VALUE`, without the blanks around it; the caller frees it.
+ * NULL: the line has another key. */
 static char *value_of(const char *line, const char *key)
 {
     if (!str_starts_with(line, key))
@@ -67,7 +67,7 @@ static bool is_file(const char *path)
     return stat(path, &found) == 0 && S_ISREG(found.st_mode);
 }
 
-/* suffix: of the names that are copied; "" for all with a dot in them. */
+/* Copy the files whose names have a dot and end in suffix; "": any end. */
 static int copy_folder(const char *from, const char *to, const char *suffix, const char *mount_hook)
 {
     int result = 0;
@@ -85,7 +85,7 @@ static int copy_folder(const char *from, const char *to, const char *suffix, con
     return result;
 }
 
-/* Files of a configuration before. */
+/* Delete the files of an earlier copy. */
 static void clear_folder(const char *folder)
 {
     DIR *all = opendir(folder);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * incusd-prepare: runs before incusd starts, in its environment, and never while it runs. It makes
- * the copy of liblxc's configuration that INCUS_LXC_TEMPLATE_CONFIG names, and removes what an
- * incusd that was killed has left.
+ * incusd-prepare: prepare the start of incusd. It runs in incusd's environment, and never while
+ * incusd runs.
+ *
+ * It copies liblxc's configuration to the folder in INCUS_LXC_TEMPLATE_CONFIG, and deletes the
+ * leftovers of a killed incusd.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +34,8 @@ static const char *lxc_folder(void)
     return access(other, F_OK) == 0 ? other : "/usr/share/lxc/config";
 }
 
-/* The program in the folder of incusd's helper, or lxcfs' own hook. The caller frees it. */
+/* Return the path of the hook in the folder of incusd's helper, or of lxcfs' own hook. The caller
+ * frees it. */
 static char *mount_hook(void)
 {
     const char *helper = getenv("INCUS_EXEC_PATH");

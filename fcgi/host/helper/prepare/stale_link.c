@@ -25,7 +25,7 @@ char *stale_link_in(const char *line, const char *prefix)
         strspn(name + length, "abcdefghijklmnopqrstuvwxyz0123456789") != SUFFIX_SIZE)
         return NULL;
     length += SUFFIX_SIZE;
-    /* ip names the other end, or its number (@if7) when it is not on the host. */
+    /* ip names the other end, or shows its number (@if7) when it is not on this host. */
     return str_starts_with(name + length, "@veth") ? xstrndup(name, length) : NULL;
 }
 

@@ -3,17 +3,18 @@
  * sandlot-start LIBRARY forkstart NAME LXCPATH CONFIG
  * sandlot-start LIBRARY forkmigrate NAME LXCPATH CONFIG IMAGES PRESERVES_INODES
  *
- * Starts a container, or restores it, by liblxc, as incusd's own helper commands of these names do
- * (cmd/incusd/main_forkstart.go and main_forkmigrate.go of Incus 6.0). incusd is a large program:
- * it takes 40 ms of a processor before it comes to that, and what it becomes, the container's
- * monitor, holds ten times as much memory as this. LIBRARY is the path of the liblxc that incusd
- * has, since incusd speaks with the monitor by it.
+ * Start or restore a container with liblxc, like incusd's helper commands of these names
+ * (cmd/incusd/main_forkstart.go and main_forkmigrate.go of Incus 6.0).
+ *
+ * incusd is a large program, and needs 40 ms of processor time before it calls liblxc. Its process
+ * becomes the container's monitor, and holds ten times as much memory as this program. LIBRARY is
+ * the path of incusd's own liblxc, because incusd talks to the monitor through it.
  *
  * With cgroup v2 alone, the monitor of a restored container does not know that its group can be
- * frozen: liblxc (5.0 to 6.0) notes that at the end of a start and not at the end of a restore. It
- * then refuses to name the group for the "freezer", and the next dump of the container fails. All
- * controllers of cgroup v2 share one group, so this program reads another one's name in place of
- * the freezer's (recv() below, which liblxc calls in place of the C library's).
+ * frozen. In liblxc (5.0 to 6.0), a start notes that at its end, but a restore does not. The
+ * monitor then refuses to name the group of the "freezer", and the next dump of the container
+ * fails. All controllers of cgroup v2 share one group. Therefore recv() below, which liblxc calls
+ * in place of the C library's, replaces the name "freezer" with that of another controller.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,20 +35,20 @@
 
 struct order {
     char *library, *name, *path, *config;
-    char *images; /* NULL: from the disk */
+    char *images; /* NULL: start from the disk */
     bool preserves_inodes;
 };
 
 typedef struct lxc_container *container_new(const char *name, const char *path);
 
-/* --- what liblxc's monitor is asked --- */
+/* --- questions to liblxc's monitor --- */
 
-/* Of the same length, and a controller of Debian's kernels. */
+/* A controller of Debian's kernels with a name of the same length. */
 #define FREEZER             "freezer"
 #define CONTROLLER          "hugetlb"
 #define UNIFIED_CONTROLLERS "/sys/fs/cgroup/cgroup.controllers"
 
-/* Whether this container is restored on a machine that has cgroup v2 alone. */
+/* This container is restored on a machine with cgroup v2 alone. */
 static bool replaces_freezer;
 
 static bool unified_has(const char *controller)
@@ -70,7 +71,7 @@ __attribute__((visibility("default"))) ssize_t recv(int fd, void *buffer, size_t
     return got;
 }
 
-/* --- */
+/* --- running --- */
 
 static int fail(const char *what, const char *on)
 {
@@ -93,7 +94,7 @@ static bool take_order(int count, char **words, struct order *order)
     return true;
 }
 
-/* "" where it has none. */
+/* Read a configuration item. It is "" if the container does not have it. */
 static void read_item(struct lxc_container *container, const char *key, char value[VALUE_SIZE])
 {
     int length = container->get_config_item(container, key, value, VALUE_SIZE);
@@ -101,7 +102,8 @@ static void read_item(struct lxc_container *container, const char *key, char val
         value[0] = '\0';
 }
 
-/* Of a start, beside the log of liblxc, where incusd has it. */
+/* Open the file for the output of a start, in the folder of liblxc's log, as incusd does. Returns
+ * -1 for a restore. */
 static int open_output(struct lxc_container *container, const struct order *order)
 {
     char log[VALUE_SIZE];
@@ -114,7 +116,8 @@ static int open_output(struct lxc_container *container, const struct order *orde
     return open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
 }
 
-/* incusd waits until nobody holds the ends of its pipes, and the monitor outlives this. */
+/* Close incusd's pipes: incusd waits until all writers have closed them, and the monitor outlives
+ * this process. */
 static void leave_output(struct lxc_container *container, const struct order *order)
 {
     autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -127,8 +130,8 @@ static void leave_output(struct lxc_container *container, const struct order *or
     dup2(output, STDERR_FILENO);
 }
 
-/* As Go has it for incusd's program: a container has as many open files as it may, and a monitor
- * lives on when who asks it something has gone. */
+/* Set the limits and signals that Go sets in incusd: a container has as many open files as the hard
+ * limit allows. SIGPIPE is ignored, so the monitor survives clients that disconnect. */
 static void be_like_incusd(void)
 {
     struct rlimit limit;
@@ -183,5 +186,5 @@ int main(int argc, char **argv)
     struct lxc_container *container = make(order.name, order.path);
     if (!container)
         return fail("liblxc has no room for container", order.name);
-    _exit(run(container, &order)); /* and what liblxc holds goes with the process */
+    _exit(run(container, &order)); /* the end of the process frees liblxc's memory */
 }
