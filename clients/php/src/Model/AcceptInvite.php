@@ -9,7 +9,7 @@ namespace Sandlot\Model;
 
 final class AcceptInvite implements \JsonSerializable
 {
-    /** @param string $token What stands behind the # of the link. */
+    /** @param string $token The part of the link after the #. */
     public function __construct(
         public readonly string $token,
         public readonly string $password,

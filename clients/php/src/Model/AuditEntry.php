@@ -11,15 +11,16 @@ namespace Sandlot\Model;
 final class AuditEntry
 {
     /**
-     * @param string $action What was done.
-     * @param string $resource To what: an id, a slug, or the name of a member; empty when the act has none.
-     * @param AuditEntryActor $actor Who did it.
-     * @param string|null $address Of the client; null when there was none, and for who is no owner.
+     * @param string $action The act.
+     * @param string $resource The object of the act: an id, a slug, or the name of a member; empty when the act has
+     *   none.
+     * @param AuditEntryActor $actor The actor.
+     * @param string|null $address Address of the client; null without a client, and for readers that are not owners.
      * @param string|null $requestId X-Request-Id of the request.
      * @param AuditEntryResult $result `begun`: an act that takes long; another entry with its id in begun_id says
      *   how it ended. `refused`: for want of rights.
      * @param string|null $error Code of the error of one that failed or was refused.
-     * @param string|null $begunId The entry of the beginning of what this one ends.
+     * @param string|null $begunId The entry of the beginning of this act.
      */
     public function __construct(
         public readonly string $id,

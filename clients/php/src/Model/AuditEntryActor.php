@@ -7,13 +7,13 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** Who did it. */
+/** The actor. */
 final class AuditEntryActor
 {
     /**
-     * @param AuditEntryActorKind $kind A key of the API, a key of the SSH entry point, somebody who has signed in to
-     *   the console, the operator of the deployment, or the service itself.
-     * @param string $id Of the key or the session; the operator's login; or what of the service it was, such as
+     * @param AuditEntryActorKind $kind An API key, a key of the SSH entry point, a user at the console, the operator
+     *   of the deployment, or the service itself.
+     * @param string $id The id of the key or the session; the operator's login; or a part of the service, such as
      *   deadline.
      * @param string|null $userId The user behind it.
      * @param string|null $user Its name, unless the user is gone.

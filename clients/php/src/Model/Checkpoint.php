@@ -18,8 +18,8 @@ final class Checkpoint
      * @param string $name Given again in the team, it makes the next version.
      * @param int $version Which of the team's checkpoints of this name, in the order in which they were begun; no
      *   number is given twice.
-     * @param bool $memory Whether sandboxes that are made from it go on with the processes that it holds.
-     * @param int $sizeMb What its disk keeps in storage beside its template.
+     * @param bool $memory Whether sandboxes that are made from it continue its processes.
+     * @param int $sizeMb The storage that its disk takes in addition to its template.
      * @param \DateTimeImmutable|null $cleanupAt The time at which clean-up will delete the checkpoint, because it is
      *   older than the plan's `checkpoint_days`. The member is missing without such a warning.
      */

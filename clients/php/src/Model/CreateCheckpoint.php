@@ -11,8 +11,8 @@ final class CreateCheckpoint implements \JsonSerializable
 {
     /**
      * @param bool|null $memory Keep the memory and the processes too, also of a sandbox that is stopped with its
-     *   memory. Refused with `memory_not_kept` for one that has volumes, is a virtual machine, or runs what cannot be
-     *   kept.
+     *   memory. Refused with `memory_not_kept` for a sandbox that has volumes, is a virtual machine, or runs programs
+     *   that cannot be kept.
      */
     public function __construct(
         public readonly ?string $name = null,

@@ -26,17 +26,17 @@ final class CreateSandbox implements \JsonSerializable
      * @param array<string, string>|null $envs Environment variables, 64 KiB in all; encrypted at rest and never
      *   returned.
      * @param array<string, string>|null $volumeMounts Absolute guest path to volume name.
-     * @param bool|null $allowInternetAccess What holds where no entry decides. Default: by the deployment's network
-     *   class.
+     * @param bool|null $allowInternetAccess The decision where no entry matches. Default: by the deployment's
+     *   network class.
      * @param bool|null $allowPackageRegistryAccess Include the egress profile package-registries. Default: by the
      *   deployment's network class.
      * @param bool|null $allowPublicTraffic Whether previews of public ports are open to everyone. Default: true.
-     * @param list<string>|null $allowOut What the sandbox can reach. A host name (api.example.com), names below one
-     *   (*.example.com), an IPv4 or IPv6 address or network; with :port behind it for one port only ([v6]:port for
-     *   IPv6).
-     * @param list<string>|null $denyOut What it cannot reach. The most specific entry decides: a name before a
-     *   wildcard before an address before a network, longer before shorter, with a port before without; on a tie, the
-     *   deny.
+     * @param list<string>|null $allowOut Destinations that the sandbox can reach. A host name (api.example.com),
+     *   names below one (*.example.com), or an IPv4 or IPv6 address or network. For one port only, append :port
+     *   ([v6]:port for IPv6).
+     * @param list<string>|null $denyOut Destinations that the sandbox cannot reach. The most specific entry decides:
+     *   a name before a wildcard before an address before a network, longer before shorter, with a port before
+     *   without. On a tie, the deny decides.
      * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
      * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
      * @param bool|null $exposeAllPorts Expose every port but 22, 49983 and 49984 to everybody, besides those of

@@ -17,9 +17,9 @@ final class CreateTemplate implements \JsonSerializable
      *   and `template`.
      * @param string|null $template A template, as a create names it, that `steps` begin with. Give one of this,
      *   `checkpoint_id` and `image`.
-     * @param list<TemplateStep>|null $steps With `template`: what is done in a sandbox of it, one after the other,
-     *   before its disk becomes the version. The sandbox counts in the team's quota; all steps together have an hour,
-     *   or the plan's longest timeout where that is less.
+     * @param list<TemplateStep>|null $steps With `template`: the steps that run in a sandbox of this template, one
+     *   after another, before its disk becomes the version. The sandbox counts in the team's quota. All steps together
+     *   have an hour, or the plan's longest timeout if that is less.
      * @param string|null $startCommand With `template`: a line for the shell that runs in each sandbox that is made
      *   from the version, from its beginning. A create does not wait for it. It also runs in the build, which fails
      *   when it ends with a status other than 0 before the ready command succeeds, or, without one, within two

@@ -12,9 +12,9 @@ final class CreatedTemplate
     /**
      * @param string $team Slug of the owning team, `deployment` for the deployment's own.
      * @param string $name `<team>/<slug>`: how any team names it that may use it.
-     * @param bool $public Whether other teams may make sandboxes of it, by its `name`.
+     * @param bool $public Whether other teams may create sandboxes from this template, by its `name`.
      * @param int|null $latestVersion Newest runnable version.
-     * @param int|null $sizeMb What a host's disk keeps for its newest runnable version; null: that was not measured.
+     * @param int|null $sizeMb The storage of its newest runnable version on a host's disk; null: not measured.
      */
     public function __construct(
         public readonly string $id,

@@ -11,8 +11,8 @@ final class Denial
 {
     /**
      * @param \DateTimeImmutable $at The last time.
-     * @param DenialKind $kind What was refused: a connection, an answer for a name, or (limit) a connection that the
-     *   policy allows but that is one too many at the same time or in a second; of these the last target stands here.
+     * @param DenialKind $kind The kind of the refusal: a connection, an answer for a name, or (limit) an allowed
+     *   connection too many at the same time or in a second. An entry of kind limit has the last target.
      * @param string $target The address, or the name that was asked for.
      */
     public function __construct(

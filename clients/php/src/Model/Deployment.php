@@ -14,9 +14,10 @@ final class Deployment
      * @param int $pastDeadline Running sandboxes past their deadline.
      * @param list<DeploymentHosts> $hosts
      * @param list<DeploymentOperations> $operations Work in flight, by kind.
-     * @param list<DeploymentMoves> $moves What goes to another host, or could not, beside stopped sandboxes.
-     * @param list<DeploymentWarmPool> $warmPool What was asked for in the last 15 minutes.
-     * @param list<string> $problems What is wrong, in sentences.
+     * @param list<DeploymentMoves> $moves Other things than stopped sandboxes that move to another host, or could
+     *   not be moved.
+     * @param list<DeploymentWarmPool> $warmPool The sizes that creates asked for in the last 15 minutes.
+     * @param list<string> $problems The problems, in sentences.
      * @param list<DeploymentPools> $pools Workers' pools of the machine that answers.
      * @param DeploymentEvents $events Events without a number. No reader gets them yet.
      * @param DeploymentArchive|null $archive Copies of paused sandboxes and of checkpoints off the hosts; missing

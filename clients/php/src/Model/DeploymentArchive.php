@@ -11,10 +11,10 @@ namespace Sandlot\Model;
 final class DeploymentArchive
 {
     /**
-     * @param int $copies What is in it.
+     * @param int $copies Number of copies.
      * @param int $sandboxes Of these, paused sandboxes.
      * @param int $checkpoints Of these, checkpoints.
-     * @param int $bytes What they take there.
+     * @param int $bytes Their size in the archive.
      * @param \DateTimeImmutable|null $newest When the newest copy was whole.
      * @param int $storing Copies in hand, or waiting for their turn.
      * @param int $failing Of these, that have failed before.

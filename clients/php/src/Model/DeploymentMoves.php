@@ -11,8 +11,8 @@ final class DeploymentMoves
 {
     /**
      * @param string $kind checkpoint, volume, template, or sandbox: one that runs.
-     * @param string $state copying, copied (it waits for others that go with it), clearing (what is left behind is
-     *   removed), or failed.
+     * @param string $state copying, copied (waits for others of the same move), clearing (deletes the old copy), or
+     *   failed.
      */
     public function __construct(
         public readonly string $kind,

@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What `sandlotctl doctor` or `sandlotctl check` found when it ran last. */
+/** The result of the last `sandlotctl doctor` or `sandlotctl check`. */
 final class Doctor
 {
     /** @param DoctorReport|null $report Null: no examination has run yet. */

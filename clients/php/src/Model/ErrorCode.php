@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What went wrong, from a closed table. */
+/** The error, from a closed table. */
 enum ErrorCode: string
 {
     case AccessDenied = 'access_denied';

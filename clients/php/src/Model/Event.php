@@ -13,7 +13,7 @@ final class Event
     /**
      * @param string $id Grows from event to event.
      * @param string|null $sandboxId Of which sandbox; null: of none.
-     * @param array<string, mixed> $data What belongs to the kind.
+     * @param array<string, mixed> $data The members depend on the kind.
      */
     public function __construct(
         public readonly string $id,

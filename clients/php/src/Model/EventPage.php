@@ -11,7 +11,7 @@ final class EventPage
 {
     /**
      * @param list<Event> $events
-     * @param string $lastId From where to go on: the next `after`.
+     * @param string $lastId The `after` of the next call.
      */
     public function __construct(
         public readonly array $events,

@@ -10,8 +10,8 @@ namespace Sandlot\Model;
 final class ExposePort implements \JsonSerializable
 {
     /**
-     * @param Protocol|null $protocol `https`: the server in the sandbox speaks TLS, under whatever certificate; it
-     *   must listen on more than the loopback interface.
+     * @param Protocol|null $protocol `https`: the server in the sandbox speaks TLS, with any certificate; it must
+     *   listen on more than the loopback interface.
      * @param bool|null $public Default true.
      */
     public function __construct(

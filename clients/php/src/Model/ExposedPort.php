@@ -10,8 +10,8 @@ namespace Sandlot\Model;
 final class ExposedPort
 {
     /**
-     * @param Protocol $protocol `https`: the server in the sandbox speaks TLS, under whatever certificate; it must
-     *   listen on more than the loopback interface.
+     * @param Protocol $protocol `https`: the server in the sandbox speaks TLS, with any certificate; it must listen
+     *   on more than the loopback interface.
      * @param bool $public Whether the preview needs no access token.
      */
     public function __construct(

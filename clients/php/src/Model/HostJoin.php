@@ -11,7 +11,7 @@ final class HostJoin
 {
     /**
      * @param string $name Of the host.
-     * @param HostJoinOptions $options What the operator said; 0 where the machine says it.
+     * @param HostJoinOptions $options Settings from the operator; 0: the machine decides.
      * @param array<string, string>|null $files By name; null when the host is active.
      */
     public function __construct(

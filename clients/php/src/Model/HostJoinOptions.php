@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What the operator said; 0 where the machine says it. */
+/** Settings from the operator; 0: the machine decides. */
 final class HostJoinOptions
 {
     public function __construct(

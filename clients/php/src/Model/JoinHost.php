@@ -11,7 +11,8 @@ final class JoinHost implements \JsonSerializable
 {
     /**
      * @param string $machine A secret of the machine's own, by which it is known again.
-     * @param JoinHostOffer|null $offer It is set up: where the fronts reach it, and what it has.
+     * @param JoinHostOffer|null $offer The machine is set up. The offer has its addresses for the front nodes, and
+     *   its size.
      */
     public function __construct(
         public readonly string $token,

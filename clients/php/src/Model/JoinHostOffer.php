@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** It is set up: where the fronts reach it, and what it has. */
+/** The machine is set up. The offer has its addresses for the front nodes, and its size. */
 final class JoinHostOffer implements \JsonSerializable
 {
     /**

@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What an output of a process said at a time. */
+/** A piece of output of a process. */
 final class LogEntry
 {
     /**

@@ -17,7 +17,7 @@ final class MetricsPoint
      * @param int $memoryUsedBytes Memory in use without the page cache, mean.
      * @param int $memoryUsedBytesMax The same, highest.
      * @param int $memoryCacheBytes Page cache, mean.
-     * @param int|null $diskUsedBytes What the sandbox's own disk holds beyond its template, highest; looked at less
+     * @param int|null $diskUsedBytes The highest size of the sandbox's own disk beyond its template; measured less
      *   often than the rest. null: not yet.
      */
     public function __construct(

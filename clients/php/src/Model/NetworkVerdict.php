@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What the stored policy says; nothing is asked on the network. */
+/** Decides by the stored policy; nothing is sent to the network. */
 final class NetworkVerdict
 {
     /**

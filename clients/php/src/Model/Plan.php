@@ -22,8 +22,8 @@ final class Plan
      * @param int $stoppedDays Days that a stopped sandbox is kept; 0: for ever.
      * @param int $checkpointDays Days that a checkpoint is kept; 0: for ever.
      * @param int $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
-     * @param int $auditDays Days that the log of what was done goes back.
-     * @param int $processLogKib KiB of what its processes wrote that a sandbox keeps in its memory.
+     * @param int $auditDays Days that entries of the audit log are kept.
+     * @param int $processLogKib KiB of output of its processes that a sandbox keeps in its memory.
      */
     public function __construct(
         public readonly string $name,

@@ -10,12 +10,12 @@ namespace Sandlot\Model;
 final class Port
 {
     /**
-     * @param Protocol $protocol `https`: the server in the sandbox speaks TLS, under whatever certificate; it must
-     *   listen on more than the loopback interface.
+     * @param Protocol $protocol `https`: the server in the sandbox speaks TLS, with any certificate; it must listen
+     *   on more than the loopback interface.
      * @param string $host Public host, with the port when it is not 443.
-     * @param GatewayStatus $gatewayStatus `ready`: a server listens; `no_listener`: none does yet; `loopback_only`:
-     *   one with protocol https does on the loopback interface only, where it is not reached; `blocked`: public
-     *   traffic is not allowed.
+     * @param GatewayStatus $gatewayStatus `ready`: a server listens. `no_listener`: no server listens yet.
+     *   `loopback_only`: a server with protocol https listens on the loopback interface only, and cannot be reached
+     *   there. `blocked`: public traffic is not allowed.
      */
     public function __construct(
         public readonly int $port,

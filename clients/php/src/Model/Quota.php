@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What the plan allows, what is used, and what one create reserves. */
+/** The limits of the plan, the usage, and the amounts that one create reserves. */
 final class Quota
 {
     public function __construct(

@@ -13,8 +13,8 @@ final class ResumeSandbox implements \JsonSerializable
      * @param int|null $timeout Seconds from now; default: the sandbox's own timeout.
      * @param bool|null $extendOnly Of a sandbox that runs already the deadline is moved only to a later time, never
      *   to an earlier one. Default: false.
-     * @param bool|null $memory false: a sandbox that is stopped starts from its disk, and what its memory held is
-     *   lost. Default: true.
+     * @param bool|null $memory false: a sandbox that is stopped starts from its disk, and loses its memory. Default:
+     *   true.
      */
     public function __construct(
         public readonly ?int $timeout = null,

@@ -25,7 +25,7 @@ final class Sandbox
      * @param array<string, string> $metadata
      * @param list<ExposedPort> $exposedPorts
      * @param string $dataPlaneUrl Address of files and processes.
-     * @param ResumedFrom|null $resumedFrom What the last resume really continued from.
+     * @param ResumedFrom|null $resumedFrom The state from which the last resume really continued.
      * @param \DateTimeImmutable|null $silentSince Since when the agent of the sandbox has not answered: it is
      *   stopped or frozen, or has no processor time or memory. Known 60 s after its last answer at most. Calls of the
      *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not
@@ -34,9 +34,9 @@ final class Sandbox
      *   listed.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
      *   host name, with or without a port, in which `${PORT}` stands for the port that is asked.
-     * @param \DateTimeImmutable|null $cleanupAt The time at which clean-up will delete the stopped sandbox, because
-     *   it has been stopped for longer than the plan's `stopped_days`, or is the oldest of more than
-     *   `stopped_sandboxes`. The member is missing without such a warning. A resume cancels the deletion.
+     * @param \DateTimeImmutable|null $cleanupAt The time at which clean-up will delete the stopped sandbox. It has
+     *   been stopped for longer than the plan's `stopped_days`, or is the oldest of more than `stopped_sandboxes`. The
+     *   member is missing without such a warning. A resume cancels the deletion.
      */
     public function __construct(
         public readonly string $id,

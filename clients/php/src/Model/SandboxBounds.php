@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What one sandbox may have of what no plan changes. */
+/** The limits of one sandbox that do not depend on the plan. */
 final class SandboxBounds
 {
     /**

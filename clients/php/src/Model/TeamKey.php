@@ -10,7 +10,7 @@ namespace Sandlot\Model;
 final class TeamKey
 {
     /**
-     * @param string $user Who made it.
+     * @param string $user The user that created it.
      * @param list<Scope> $scopes
      * @param bool $allTeams Whether it is for every team of its user.
      */

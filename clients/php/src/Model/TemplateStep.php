@@ -9,21 +9,20 @@ namespace Sandlot\Model;
 
 /**
  * `run` needs `command`; `copy` needs `files`, `source` and `destination`; `env` needs `envs`, `workdir` `path`,
- * `user` `user`. What `env`, `workdir` and `user` say holds for the steps after them, and for the sandboxes that
- * are made from the version.
+ * `user` `user`. `env`, `workdir` and `user` apply to the steps after them, and to the sandboxes of the version.
  */
 final class TemplateStep implements \JsonSerializable
 {
     /**
      * @param string|null $command A line for the shell, a login shell.
-     * @param string|null $user Who runs it, or whom what is copied belongs to (also `user:group`). Default: the user
-     *   of the steps, at first `user`.
+     * @param string|null $user The user that runs it, or the owner of the copied files (also `user:group`). Default:
+     *   the user of the steps, at first `user`.
      * @param string|null $files The hash of an archive that was uploaded by `PUT /v1/template_files/{hash}`.
      * @param string|null $source A path in the archive: a file, a folder (of which the contents are copied) or a
      *   pattern.
      * @param string|null $destination Where to; a relative path begins in the folder of the steps. A folder ends
      *   with a slash.
-     * @param string|null $mode Octal mode of what is copied; default: as in the archive.
+     * @param string|null $mode Octal mode of the copied files; default: as in the archive.
      * @param string|null $path The folder that the next steps begin in; it is made.
      * @param array<string, string>|null $envs
      * @param bool|null $expand Of an `env` step: `$NAME`, `${NAME}`, `${NAME:-word}` and `${NAME:+word}` in values

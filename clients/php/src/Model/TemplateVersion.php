@@ -14,8 +14,8 @@ final class TemplateVersion
      * @param bool $netAdmin Whether root in its sandboxes may change their interfaces, addresses and routes.
      *   Operators decide it; versions that teams build never may.
      * @param list<string> $tags The tags that point to it.
-     * @param int|null $sizeMb What a host's disk keeps for it: of an image the image as it is stored, of a
-     *   checkpoint what that kept beside its template; null: it was not measured.
+     * @param int|null $sizeMb The storage on a host's disk: the stored image, or the storage that a checkpoint took
+     *   in addition to its template. null: not measured.
      */
     public function __construct(
         public readonly string $id,

@@ -14,11 +14,11 @@ final class TemplateVersionBuild
      * @param bool $netAdmin Whether root in its sandboxes may change their interfaces, addresses and routes.
      *   Operators decide it; versions that teams build never may.
      * @param list<string> $tags The tags that point to it.
-     * @param int|null $sizeMb What a host's disk keeps for it: of an image the image as it is stored, of a
-     *   checkpoint what that kept beside its template; null: it was not measured.
-     * @param string|null $checkpointId What it was built from; the checkpoint may be gone.
-     * @param string|null $image What it was built from. Null for versions of other teams and of the deployment.
-     * @param string $log What the build said, a line a step; an error is the last but one. Empty for versions of
+     * @param int|null $sizeMb The storage on a host's disk: the stored image, or the storage that a checkpoint took
+     *   in addition to its template. null: not measured.
+     * @param string|null $checkpointId The source of the build; the checkpoint may be deleted.
+     * @param string|null $image The source of the build. Null for versions of other teams and of the deployment.
+     * @param string $log The log of the build, a line a step; an error is the last but one. Empty for versions of
      *   other teams.
      * @param string|null $baseVersion The version that its steps began with. Null where there were none, and for
      *   versions of other teams.

@@ -9,7 +9,7 @@ namespace Sandlot\Model;
 
 final class UpdateHost implements \JsonSerializable
 {
-    /** @param DeploymentHostsState $state A draining host takes nothing new; what it has stays. */
+    /** @param DeploymentHostsState $state A draining host takes nothing new; its present sandboxes stay. */
     public function __construct(
         public readonly DeploymentHostsState $state,
     ) {

@@ -18,8 +18,8 @@ final class UpdatePlan implements \JsonSerializable
      * @param int|null $stoppedDays Days that a stopped sandbox is kept; 0: for ever.
      * @param int|null $checkpointDays Days that a checkpoint is kept; 0: for ever.
      * @param int|null $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
-     * @param int|null $auditDays Days that the log of what was done goes back.
-     * @param int|null $processLogKib KiB of what its processes wrote that a sandbox keeps in its memory.
+     * @param int|null $auditDays Days that entries of the audit log are kept.
+     * @param int|null $processLogKib KiB of output of its processes that a sandbox keeps in its memory.
      * @param UpdatePlanPrices|null $prices Decimal numbers as text.
      * @param bool|null $public Whether teams with other plans see this plan in their limits.
      */

@@ -9,7 +9,7 @@ namespace Sandlot\Model;
 
 final class UploadTemplateFile implements \JsonSerializable
 {
-    /** @param string $contentB64 The archive, up to 8 MiB of it; larger ones are sent as application/octet-stream. */
+    /** @param string $contentB64 The archive, up to 8 MiB; larger ones are sent as application/octet-stream. */
     public function __construct(
         public readonly string $contentB64,
     ) {

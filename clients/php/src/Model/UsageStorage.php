@@ -10,8 +10,8 @@ namespace Sandlot\Model;
 final class UsageStorage
 {
     /**
-     * @param float $gbSeconds Of stopped sandboxes by the size of their disks, of checkpoints by what they keep, and
-     *   of volumes by their size.
+     * @param float $gbSeconds Stopped sandboxes count by the size of their disks, checkpoints by the storage that
+     *   they take, and volumes by their size.
      * @param list<UsageStorageSize> $sizes
      */
     public function __construct(

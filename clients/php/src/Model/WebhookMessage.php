@@ -7,7 +7,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Model;
 
-/** What could not be delivered at once, or a test. */
+/** A message that could not be delivered at once, or a test. */
 final class WebhookMessage
 {
     /** @param string $messageId The header webhook-id. */
