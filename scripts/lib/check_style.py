@@ -454,7 +454,7 @@ def check_read_by_setup(sources):
 
 
 def check_prose(sources):
-    """pages, manual pages, settings, messages and comments say who does what, in short sentences"""
+    """pages, manual pages, settings, messages, descriptions and comments say who does what, in short sentences"""
     texts = {source.path: source.text for source in sources if check_words.has_prose(source.path)}
     yield from check_words.findings(texts)
 

@@ -47,6 +47,7 @@ KINDS = (
     Kind("setting", r"fcgi/drivers/config/settings\.def", prose_sources.settings, PROSE),
     Kind("message", r"fcgi/(?!drivers/config/settings\.def).*\.(?:c|h|def)", prose_sources.messages, PROSE),
     Kind("text of the console", r"console/src/.*\.tsx?", prose_sources.console, PROSE),
+    Kind("description", r"conf/openapi/.*\.json", prose_sources.descriptions, PROSE),
     Kind("comment", rf"fcgi/(?:{COMMENTED})/.*\.(?:c|h|def)", prose_sources.comments, COMMENTS),
 )
 

@@ -14,6 +14,7 @@ TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|JOIN|ORDER BY|GROUP BY|VALUES|COALESCE|GREATEST|CREATE TABLE)\b")
 FORMAT = re.compile(r"%[-+ #0]*(?:\d+\$)?[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|z|j|t)?[a-zA-Z]")
+DESCRIPTION = re.compile(r'"(?:description|summary)":\s*("(?:\\.|[^"\\\n])*")')
 # A message has words, and not only names and formats.
 MESSAGE_WORDS = 3
 
@@ -129,11 +130,10 @@ def console(text):
 
 
 def descriptions(text):
-    """The prose of an OpenAPI document."""
+    """The descriptions and summaries of an OpenAPI document, or of a part of one; each text once."""
     lines = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        found = re.fullmatch(r'\s*"(?:description|summary)": (".*?"),?', line)
-        if found:
-            lines.setdefault(json.loads(found[1]), number)
+    for found in DESCRIPTION.finditer(text):
+        lines.setdefault(json.loads(found[1]), text.count("\n", 0, found.start()) + 1)
     for words, number in lines.items():
-        yield number, words, True
+        for paragraph in words.split("\n\n"):
+            yield number, paragraph, True

@@ -84,6 +84,16 @@ EXAMPLES = [
     ("console/src/x.tsx", "say('The stream goes on in the background.')\n", '"goes on"'),
     ("console/src/x.tsx", "<h2>Refused connections of it</h2>\n", '"of it" (of it'),
     ("console/src/x.tsx", "const what = nobody\n<h2>Refused connections</h2>\n", None),
+    # Descriptions of the OpenAPI documents. Each text counts once; an empty line ends a paragraph.
+    ("conf/openapi/api/x.json", '{"description": "What the sandbox uses."}\n', '"What" (a clause'),
+    ("conf/openapi/api/x.json", '{\n  "type": "string", "summary": "Get what is there"\n}\n', '"what" (a clause'),
+    ("conf/openapi/api/x.json", '{"description": "The size of it, in MiB."}\n', '"of it" (of it'),
+    ("conf/openapi/e2b/x.json", '{"description": "Nobody else may read it."}\n', '"Nobody" (nobody'),
+    ("conf/openapi/common.json", '{"description": "The \\"trial\\" goes on."}\n', '"goes on"'),
+    ("conf/openapi/api/x.json", f'{{"description": "{LONG}"}}\n', "paragraph of 108 words"),
+    ("conf/openapi/api/x.json", f'{{"description": "{LONG[:288]}\\n\\n{LONG[288:]}"}}\n', None),
+    ("conf/openapi/api/x.json", '{"description": {"type": "string", "examples": ["what is left over"]}}\n', None),
+    ("conf/openapi/api/x.json", '{"what": {"$use": "nobody"}, "description": "The usage of the sandbox."}\n', None),
     # Comments.
     ("fcgi/base/x.c", "/* Delete what is left over. */\n", '"what" (a clause'),
     ("fcgi/base/x.h", "/*\n * Delete the rows. Who holds the lease\n * may write.\n */\n", '"Who" (a clause'),
