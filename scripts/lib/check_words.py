@@ -40,7 +40,6 @@ ADDRESS = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 # A kind of text: the files that have it, how it is read, and the limits of its habits.
 Kind = collections.namedtuple("Kind", "name files read limits")
 # The parts of the programs whose comments keep to the limits.
-COMMENTED = "base|tools|guest|drivers|front|concepts"
 KINDS = (
     Kind("page", r".*\.md|NEWS", prose_sources.markdown, PROSE),
     Kind("manual page", r"conf/man/.*", prose_sources.manual, PROSE),
@@ -48,7 +47,7 @@ KINDS = (
     Kind("message", r"fcgi/(?!drivers/config/settings\.def).*\.(?:c|h|def)", prose_sources.messages, PROSE),
     Kind("text of the console", r"console/src/.*\.tsx?", prose_sources.console, PROSE),
     Kind("description", r"conf/openapi/.*\.json", prose_sources.descriptions, PROSE),
-    Kind("comment", rf"fcgi/(?:{COMMENTED})/.*\.(?:c|h|def)", prose_sources.comments, COMMENTS),
+    Kind("comment", r"fcgi/.*\.(?:c|h|def)", prose_sources.comments, COMMENTS),
 )
 
 # A number, a name or an option counts as one word.
