@@ -269,7 +269,7 @@ static void settings_are_shown_with_unit_and_name(void **state)
     (void)state;
     bound_append("up to $pool_wait_ms, of $sandbox_ports_max", settings, "`", &text);
     assert_string_equal(buffer_string(&text),
-                        "up to 5000 ms (`pool_wait_ms`), of 100 (`sandbox_ports_max`)");
+                        "up to 20000 ms (`pool_wait_ms`), of 100 (`sandbox_ports_max`)");
 }
 
 static void the_page_is_the_one_in_the_tree(void **state)
