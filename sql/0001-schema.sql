@@ -425,7 +425,8 @@ CREATE TABLE templates (
 -- deleted row stays for the records that name it. A ready version never changes. A version is built from a checkpoint,
 -- from an image by name, or by steps from base_version_id. A dispatcher builds a version and holds it until
 -- lease_until_ms; NULL: sandlotctl builds it. copied_instance on copied_host_id: what is copied when the steps are done.
--- net_admin 1: instances may change their interfaces and routes. size_mb NULL: not measured.
+-- net_admin 1: instances may change their interfaces and routes. size_mb NULL: not measured. from_image: the OCI image
+-- whose files took the place of the base's. image_config: JSON, what that image or the base's image says of itself.
 CREATE TABLE template_versions (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     template_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -448,6 +449,8 @@ CREATE TABLE template_versions (
     base_version_id CHAR(30) COLLATE ascii_bin NULL,
     copied_host_id INT UNSIGNED NULL,
     copied_instance VARCHAR(63) COLLATE ascii_bin NULL,
+    from_image VARCHAR(512) COLLATE ascii_bin NULL,
+    image_config MEDIUMTEXT NULL,
     PRIMARY KEY (id),
     UNIQUE KEY template_versions_number (template_id, version),
     KEY template_versions_work (state, lease_until_ms),

@@ -20,7 +20,7 @@ SETTING = re.compile(
 
 # The checks of strings, in a reader's words.
 CHECKED = {"any": "text", "url": "address", "origin": "https address", "host_name": "host name",
-           "host_names": "host names", "slug": "name"}
+           "host_names": "host names", "mirrors": "pairs of registries", "slug": "name"}
 
 
 def read(path):

@@ -160,6 +160,10 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
 {
     size_t at;
     json_t *step;
+    if (json_object_get(recipe, "start_command") &&
+        json_is_true(json_object_get(recipe, "start_image_command")))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/start_image_command",
+                               "Give one of start_command and start_image_command.");
     json_array_foreach (json_object_get(recipe, "steps"), at, step) {
         if (check_members(step, at, err) < 0 || check_texts(step, at, err) < 0 ||
             check_files(db, team_id, step, at, err) < 0)

@@ -13,7 +13,9 @@
  *              {"type": "env", "envs": {"NAME": "value"}, "expand": true},
  *              {"type": "workdir", "path": "/app"},
  *              {"type": "user", "user": "user"}],
- *    "start_command": "…", "ready_command": "…"}
+ *    "start_command": "…", "ready_command": "…", "start_image_command": true}
+ *
+ * A recipe for an OCI image has the step that fetches it in front (recipe_image.h).
  *
  * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
  * hold for the steps after them, and for the sandboxes that are made from the version. The start
@@ -41,8 +43,9 @@ enum recipe_state { RECIPE_WAITING, RECIPE_RUNNING, RECIPE_COPYING, RECIPE_DONE 
 #define RECIPE_MEMBERS                                                                           \
     {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &recipe_step_item}, \
         {.name = "start_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
+        {.name = "ready_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
     {                                                                                            \
-        .name = "ready_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX                \
+        .name = "start_image_command", .type = SCHEMA_BOOLEAN                                    \
     }
 extern const struct schema_member recipe_step_item;
 
@@ -68,10 +71,12 @@ int recipe_open(struct db *db, const char *version_id, const struct recipe_owner
 /* Fail the version for this reason, because its steps will never come. */
 int recipe_give_up(struct db *db, const char *version_id, const char *failure, struct error **err);
 
-/* A checked recipe. base: a version that the team may use. network: the policy of the sandbox. */
+/* A checked recipe. base: a version that the team may use. image: of the first step; NULL: none.
+ * network: the policy of the sandbox. */
 struct recipe_order {
     const char *version_id;
     const struct template_version *base;
+    const char *image;
     const json_t *recipe;
     const char *network;
 };

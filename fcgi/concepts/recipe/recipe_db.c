@@ -45,6 +45,8 @@ DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
 DB_STATEMENT(progress_statement) = {
     "recipe.progress", "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?" OURS,
     false};
+DB_STATEMENT(seal_statement) = {"recipe.seal", "UPDATE template_recipes SET sealed = ?" OURS,
+                                false};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
                                    "UPDATE template_recipes SET state = 'copying'" OURS, false};
 DB_STATEMENT(done_statement) = {
@@ -92,21 +94,21 @@ int recipe_give_up(struct db *db, const char *version_id, const char *failure, s
                    DB_ARGS(db_text(text), db_i64(clock_now_ms()), db_text(version_id)), NULL, err);
 }
 
-static int seal(const struct keyring *ring, const struct recipe_order *order, struct buffer *sealed,
-                struct error **err)
+static int seal(const struct keyring *ring, const json_t *whole, const char *version_id,
+                struct buffer *sealed, struct error **err)
 {
-    json_auto_t *whole = json_pack("{s:O, s:s, s:s}", "recipe", order->recipe, "network",
-                                   order->network, "base", order->base->id);
     autowipe char *text = json_dumps(whole, JSON_COMPACT);
-    return aead_seal(ring, text, strlen(text), order->version_id, sealed, err);
+    return aead_seal(ring, text, strlen(text), version_id, sealed, err);
 }
 
 int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
                  struct error **err)
 {
+    json_auto_t *whole = json_pack("{s:O, s:s, s:s}", "recipe", order->recipe, "network",
+                                   order->network, "base", order->base->id);
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
     uint64_t matched;
-    if (seal(ring, order, &sealed, err) < 0 ||
+    if (seal(ring, whole, order->version_id, &sealed, err) < 0 ||
         db_exec(db, &begin_statement,
                 DB_ARGS(db_blob(sealed.data, sealed.size), db_i64(clock_now_ms()),
                         db_text(order->version_id)),
@@ -114,7 +116,7 @@ int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_
         return -1;
     if (!matched)
         return error_set(err, ERR_NOT_FOUND, "There is no such build that waits for its steps.");
-    return template_version_set_base(db, order->version_id, order->base, err);
+    return template_version_set_base(db, order->version_id, order->base, order->image, err);
 }
 
 int recipe_status_get(struct db *db, const char *version_id, struct recipe_status *status,
@@ -223,6 +225,20 @@ int recipe_row_progress(struct db *db, const struct recipe_row *row, const char 
     if (db_exec(db, &progress_statement,
                 DB_ARGS(db_u64(row->step), db_bool(row->begun), db_u64(row->output_at),
                         db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
+}
+
+int recipe_row_seal(struct db *db, const struct keyring *ring, const struct recipe_row *row,
+                    const char *lease_owner, const json_t *whole, struct error **err)
+{
+    buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
+    uint64_t matched;
+    if (seal(ring, whole, row->version_id, &sealed, err) < 0 ||
+        db_exec(db, &seal_statement,
+                DB_ARGS(db_blob(sealed.data, sealed.size), db_text(row->version_id),
+                        db_text(lease_owner)),
                 &matched, err) < 0)
         return -1;
     return ours(matched, row->version_id, err);

@@ -38,6 +38,9 @@ int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *le
 /* Write step, begun and output_at. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);
+/* Replace the sealed recipe of recipe_begin(). Errors: ERR_LEASE_LOST. */
+int recipe_row_seal(struct db *db, const struct keyring *ring, const struct recipe_row *row,
+                    const char *lease_owner, const json_t *whole, struct error **err);
 /* End the steps: the version is then copied from that instance. Errors: ERR_LEASE_LOST,
  * ERR_NOT_FOUND. */
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,

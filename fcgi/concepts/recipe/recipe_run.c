@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "crypto/aead.h"
 #include "db/named_lease.h"
+#include "recipe/recipe_image.h"
 #include "recipe/recipe_row.h"
 #include "recipe/recipe_step.h"
 #include "sandbox/lifecycle.h"
@@ -193,6 +194,21 @@ static int progress(struct running *running, struct error **err)
     return recipe_row_progress(running->worker->db, &running->row, owner(running), err);
 }
 
+/* Change the sandbox to the image, and delete the password. The image has other defaults than the
+ * template of builders, so the next turn opens the place again. */
+static int image_over(struct running *running, struct recipe_place *place, bool *later,
+                      struct error **err)
+{
+    json_t *step = json_array_get(json_object_get(place->recipe, "steps"), 0);
+    json_object_del(step, "user");
+    json_object_del(step, "password");
+    *later = true;
+    if (recipe_image_enter(place, err) < 0)
+        return -1;
+    return recipe_row_seal(running->worker->db, running->worker->ring, &running->row,
+                           owner(running), running->whole, err);
+}
+
 static int step_over(struct running *running, struct error **err)
 {
     running->row.step++;
@@ -206,6 +222,10 @@ static int hand_over(struct running *running, struct recipe_place *place, struct
     if (recipe_place_clean(place, err) < 0)
         return -1;
     say(running, "the steps are over");
+    json_auto_t *config = recipe_image_config(place->defaults);
+    if (config &&
+        template_version_set_image(running->worker->db, running->row.version_id, config, err) < 0)
+        return -1;
     return recipe_row_hand_over(running->worker->db, &running->row, owner(running),
                                 running->sandbox.host_id, running->sandbox.instance_name, err);
 }
@@ -227,6 +247,23 @@ static int begin_step(struct running *running, struct recipe_place *place, bool 
     return start == RECIPE_NOTHING_TO_RUN || goes_on ? step_over(running, err) : 0;
 }
 
+/* Fail the recipe. The last line of the program that fetches images is the reason. */
+static int image_failed(struct running *running, struct recipe_place *place, int status,
+                        const char *output, struct error **err)
+{
+    size_t length = strlen(output);
+    while (length && output[length - 1] == '\n')
+        length--;
+    size_t begin = length;
+    while (begin && output[begin - 1] != '\n')
+        begin--;
+    autofree char *said = status < 0 || begin == length
+                              ? xstrdup("The program that fetches images was killed: the sandbox "
+                                        "may have had too little memory.")
+                              : xstrndup(output + begin, length - begin);
+    return fail(running, place, (int)running->row.step, said, err);
+}
+
 /* Fail the recipe. The reason ends with the last output, also with output that an earlier look has
  * read. */
 static int step_failed(struct running *running, struct recipe_place *place, int status,
@@ -245,6 +282,8 @@ static int step_failed(struct running *running, struct recipe_place *place, int 
         tail += length - RECIPE_TAIL_SIZE;
     while ((*tail & 0xc0) == 0x80)
         tail++;
+    if (recipe_step_is_image(place, running->row.step))
+        return image_failed(running, place, status, tail, err);
     autofree char *title = recipe_step_title(place, running->row.step);
     autofree char *failure =
         status < 0 ? xasprintf("%.250s: it was killed. %s", title, tail)
@@ -273,7 +312,11 @@ static int look(struct running *running, struct recipe_place *place, bool *idle,
         return progress(running, err);
     if (!poll.is_over)
         return 0;
-    return poll.status ? step_failed(running, place, poll.status, err) : step_over(running, err);
+    if (poll.status)
+        return step_failed(running, place, poll.status, err);
+    if (recipe_step_is_image(place, row->step) && image_over(running, place, later, err) < 0)
+        return -1;
+    return step_over(running, err);
 }
 
 static bool is_over(const struct running *running, const struct recipe_place *place)

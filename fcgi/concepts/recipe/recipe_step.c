@@ -14,8 +14,14 @@
 #include "recipe/recipe.h"
 #include "recipe/recipe_expand.h"
 #include "recipe/recipe_file.h"
+#include "recipe/recipe_image.h"
 
 #define WORK_DIR "/var/tmp/.sandlot-build"
+/* The folder of the programs in a template of builders, and the folder in which they unpack. */
+#define IMAGE_PROGRAMS "/usr/lib/sandlot/image"
+#define IMAGE_DIR      "/.sandlot-image"
+/* An image may lack the tools of these scripts. The build adds them in this folder. */
+#define TOOLS "PATH=$PATH:/usr/lib/sandlot/tools; "
 /* Time limits of a call: a look, and an act that begins a step. */
 #define LOOK_S      3
 #define ACT_S       20
@@ -33,30 +39,34 @@ _Static_assert(RECIPE_FILE_PART == 524288, "parts_script counts in parts");
  * program and its own arguments. */
 static const char run_script[] =
     "n=" WORK_DIR "/$1; shift; printf r >$n.status;"
-    " ( sh -c 'echo $PPID' >$n.pid; \"$@\" </dev/null; echo $? >>$n.status ) >$n.out 2>&1 &";
+    " ( /bin/sh -c 'echo $PPID' >$n.pid; \"$@\" </dev/null; echo $? >>$n.status ) >$n.out 2>&1 &";
 /* The user of the step writes all three files. */
 static const char prepare_script[] =
-    "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
-    " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
+    TOOLS "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"
+          " : >$1.out && : >$1.pid && : >$1.status && chmod 0666 $1.out $1.pid $1.status";
 static const char poll_script[] =
-    "cd " WORK_DIR " 2>/dev/null && [ -f $1.status ] || { echo absent; exit; };"
-    " s=$(head -c 16 $1.status); p=$(head -c 16 $1.pid);"
-    " if [ \"$s\" = r ] && [ -n \"$p\" ] && ! kill -0 $p 2>/dev/null;"
-    " then s=$(head -c 16 $1.status); [ \"$s\" != r ] || s=gone; fi;"
-    " echo \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
+    TOOLS "cd " WORK_DIR " 2>/dev/null && [ -f $1.status ] || { echo absent; exit; };"
+          " s=$(head -c 16 $1.status); p=$(head -c 16 $1.pid);"
+          " if [ \"$s\" = r ] && [ -n \"$p\" ] && ! kill -0 $p 2>/dev/null;"
+          " then s=$(head -c 16 $1.status); [ \"$s\" != r ] || s=gone; fi;"
+          " echo \"$s\"; tail -c +$(($2 + 1)) $1.out | head -c " OUTPUT_READ;
 /* Print how many whole parts of the archive $1 exist. */
 static const char parts_script[] =
-    "mkdir -p " WORK_DIR " && touch \"$1\" && n=$(($(stat -c %s \"$1\") / " RECIPE_PART_BYTES
-    ")) && truncate -s $((n * " RECIPE_PART_BYTES ")) \"$1\" && echo $n";
+    TOOLS "mkdir -p " WORK_DIR " && touch \"$1\" && n=$(($(stat -c %s \"$1\") / " RECIPE_PART_BYTES
+          ")) && truncate -s $((n * " RECIPE_PART_BYTES ")) \"$1\" && echo $n";
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
 /* Arguments: archive, source, destination, owner, mode, the start of a relative destination. The
- * contents of folders are copied, as in Dockerfiles. Existing files keep their owner. */
-static const char copy_script[] =
+ * contents of folders are copied, as in Dockerfiles. Existing files keep their owner. The tar of
+ * some images does not see by itself that an archive is compressed. */
+static const char copy_script[] = TOOLS
     "set -e; archive=$1 source=$2 to=$3 owner=$4 mode=$5 base=$6\n"
     "case $to in '~') to=$base;; '~/'*) to=$base/${to#??};; /*) ;; *) to=$base/$to;; esac\n"
     "from=$(mktemp -d " WORK_DIR "/from.XXXXXX); chmod 0755 \"$from\"\n"
-    "tar -xf \"$archive\" -C \"$from\" --no-same-owner; rm -f \"$archive\"\n"
+    "tar -xf \"$archive\" -C \"$from\" --no-same-owner 2>\"$archive.err\" ||\n"
+    "  tar -xzf \"$archive\" -C \"$from\" --no-same-owner 2>/dev/null ||\n"
+    "  { cat \"$archive.err\"; exit 1; }\n"
+    "rm -f \"$archive\" \"$archive.err\"\n"
     "cd \"$from\"\n"
     "[ -z \"$owner\" ] || find . -mindepth 1 -exec chown -h \"$owner\" {} +\n"
     "[ -z \"$mode\" ] || find . -mindepth 1 ! -type l -exec chmod \"$mode\" {} +\n"
@@ -74,12 +84,13 @@ static const char copy_script[] =
     "fi; done\n"
     "fi\n"
     "rm -rf \"$from\"\n";
-static const char workdir_script[] = "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
+static const char workdir_script[] =
+    TOOLS "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
 static const char user_script[] =
-    "id -u \"$1\" >/dev/null 2>&1 || { echo \"There is no user $1.\"; exit 1; }";
+    TOOLS "id -u \"$1\" >/dev/null 2>&1 || { echo \"There is no user $1.\"; exit 1; }";
 /* Arguments: the ready command, the number of the start command; either may be empty. A start
  * command without a ready command has two seconds to fail. */
-static const char ready_script[] =
+static const char ready_script[] = TOOLS
     "cd " WORK_DIR "\n"
     "check() { s=$([ -z \"$1\" ] || head -c 16 $1.status); case $s in ''|r|r0) return;; esac\n"
     "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out)\"; exit 1; }\n"
@@ -89,13 +100,24 @@ static const char ready_script[] =
     "  sleep 0.5\n"
     "done\n"
     "check \"$2\"\n";
-/* Arguments: the defaults for sandboxes, the number of the start command. */
+/* Arguments: the defaults for sandboxes, the number of the start command. A package of a step may
+ * have installed an init of its own. */
 static const char clean_script[] =
-    "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
-    "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
-    " [ -z \"$g\" ] || kill -TERM -- -$g 2>/dev/null || true; }\n"
-    "umask 022; mkdir -p " TEMPLATE_DEFAULTS_DIR "; printf %s \"$1\" >" TEMPLATE_DEFAULTS_FILE
-    "\nsync";
+    TOOLS "set -e; p=$(head -c 16 " WORK_DIR "/$2.pid 2>/dev/null || true)\n"
+          "[ -z \"$p\" ] || { g=$(cut -d' ' -f5 /proc/$p/stat 2>/dev/null || true);"
+          " [ -z \"$g\" ] || kill -TERM -- -$g 2>/dev/null || true; }\n"
+          "umask 022; mkdir -p " TEMPLATE_DEFAULTS_DIR "; printf %s \"$1\" >" TEMPLATE_DEFAULTS_FILE
+          "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
+          " [ \"$(readlink /sbin/init)\" = $agent ] ||"
+          " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
+          "rm -rf " IMAGE_DIR "; sync";
+/* Arguments: a file for the order, a folder for the tree. */
+static const char fetch_script[] =
+    "[ -x " IMAGE_PROGRAMS "/fetch-image ] || { echo 'The template of builders cannot fetch images:"
+    " build it again with sandlot-build-template.'; exit 1; }; exec " IMAGE_PROGRAMS
+    "/fetch-image \"$1\" \"$2\"";
+static const char enter_script[] =
+    "[ ! -d " IMAGE_DIR "/root ] || exec " IMAGE_PROGRAMS "/change-root " IMAGE_DIR " " WORK_DIR;
 
 /* --- the settings at a step --- */
 
@@ -118,6 +140,17 @@ static const char *text_of(const json_t *object, const char *name)
 unsigned recipe_step_count(const struct recipe_place *place)
 {
     return (unsigned)json_array_size(json_object_get(place->recipe, "steps"));
+}
+
+bool recipe_step_is_image(const struct recipe_place *place, unsigned step)
+{
+    return str_equal(text_of(step_at(place, step), "type"), RECIPE_IMAGE_STEP);
+}
+
+/* The step that fetches an image has no number. */
+static unsigned unnumbered(const struct recipe_place *place)
+{
+    return recipe_step_is_image(place, 0) ? 1 : 0;
 }
 
 /* Change the working directory. A relative path is below the previous directory. */
@@ -175,10 +208,10 @@ static struct setting setting_at(const struct recipe_place *place, unsigned step
 
 void recipe_step_name(const struct recipe_place *place, int step, char name[16])
 {
-    if (step < 0)
+    if (step < 0 || recipe_step_is_image(place, (unsigned)step))
         snprintf(name, 16, "base");
     else if ((unsigned)step < recipe_step_count(place))
-        snprintf(name, 16, "%d", step + 1);
+        snprintf(name, 16, "%u", (unsigned)step + 1 - unnumbered(place));
     else
         snprintf(name, 16, "finalize");
 }
@@ -187,18 +220,20 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
 {
     static const char *const ends[] = {"starting the start command",
                                        "waiting for the ready command", "finishing"};
-    unsigned count = recipe_step_count(place);
+    unsigned count = recipe_step_count(place), offset = unnumbered(place);
     if (step >= count)
         return xstrdup(ends[step - count]);
     const json_t *one = step_at(place, step);
+    if (recipe_step_is_image(place, step))
+        return xasprintf("fetching image %s", text_of(one, "image"));
     const char *type = text_of(one, "type");
     const char *what = str_equal(type, "run")    ? text_of(one, "command")
                        : str_equal(type, "copy") ? text_of(one, "destination")
                        : str_equal(type, "user") ? text_of(one, "user")
                                                  : text_of(one, "path");
     int length = (int)strcspn(what, "\n");
-    return xasprintf("step %u of %u: %s %.*s", step + 1, count, type, length < 200 ? length : 200,
-                     what);
+    return xasprintf("step %u of %u: %s %.*s", step + 1 - offset, count - offset, type,
+                     length < 200 ? length : 200, what);
 }
 
 /* --- calls of the agent --- */
@@ -373,6 +408,31 @@ static int copy(struct recipe_place *place, unsigned step, const struct setting 
                  err);
 }
 
+/* The order may hold a password: it goes through the standard input into a file that root alone may
+ * read, and the program removes it at once. */
+static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
+                       struct error **err)
+{
+    static const char path[] = WORK_DIR "/image.json";
+    autowipe char *order = json_dumps(one, JSON_COMPACT);
+    size_t size = strlen(order);
+    autowipe char *text = xmalloc(BASE64_PADDED_SIZE(size));
+    base64_encode(order, size, text);
+    if (call_quick(place,
+                   json_pack("[s, s, s, s]", "-c",
+                             "mkdir -p " WORK_DIR " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
+                             "sh", path),
+                   text, err) < 0)
+        return -1;
+    return start(place, step, NULL, json_pack("[s, s, s, s]", fetch_script, "sh", path, IMAGE_DIR),
+                 err);
+}
+
+int recipe_image_enter(struct recipe_place *place, struct error **err)
+{
+    return call_quick(place, json_pack("[s, s]", "-c", enter_script), NULL, err);
+}
+
 static int begin_step(struct recipe_place *place, unsigned step, const struct setting *as,
                       enum recipe_start *begun, struct error **err)
 {
@@ -382,6 +442,8 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct se
         return run(place, step, as, text_of(one, "user"), text_of(one, "command"), err);
     if (str_equal(type, "copy"))
         return copy(place, step, as, one, begun, err);
+    if (recipe_step_is_image(place, step))
+        return fetch_image(place, step, one, err);
     if (str_equal(type, "user"))
         return start(place, step, NULL,
                      json_pack("[s, s, s]", user_script, "sh", text_of(one, "user")), err);
@@ -398,11 +460,19 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct se
     return result;
 }
 
+/* Return the start command of sandboxes; "": none. */
+static const char *start_command_of(const struct recipe_place *place)
+{
+    return json_is_true(json_object_get(place->recipe, "start_image_command"))
+               ? text_of(place->defaults, "image_command")
+               : text_of(place->recipe, "start_command");
+}
+
 /* Return the defaults for sandboxes of this version, as JSON text; the caller frees it. */
 static char *defaults_text(const struct recipe_place *place, const struct setting *as)
 {
     json_auto_t *told = json_deep_copy(place->defaults);
-    const char *command = text_of(place->recipe, "start_command");
+    const char *command = start_command_of(place);
     json_object_set_new(told, "user", json_string(as->user));
     if (*as->cwd)
         json_object_set_new(told, "workdir", json_string(as->cwd));
@@ -415,13 +485,17 @@ static char *defaults_text(const struct recipe_place *place, const struct settin
 static int begin_end(struct recipe_place *place, unsigned step, const struct setting *as,
                      enum recipe_start *begun, struct error **err)
 {
-    const char *start_command = text_of(place->recipe, "start_command");
+    const char *start_command = start_command_of(place);
     const char *ready = text_of(place->recipe, "ready_command");
     unsigned count = recipe_step_count(place);
     char number[16];
     snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
+        if (!*start_command && json_is_true(json_object_get(place->recipe, "start_image_command")))
+            return error_set(err, ERR_INVALID_REQUEST,
+                             "The template is of no image with an entry point or a command, which "
+                             "start_image_command asks for.");
         if (*start_command)
             return run(place, step, as, "", start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;

@@ -31,6 +31,9 @@ enum recipe_end { RECIPE_END_START, RECIPE_END_READY, RECIPE_END_CLEAN, RECIPE_E
 
 unsigned recipe_step_count(const struct recipe_place *place);
 
+/* Return whether a step fetches an image. After it, the defaults of the place are outdated. */
+bool recipe_step_is_image(const struct recipe_place *place, unsigned step);
+
 /* Write the name of a step for a failure: "base" (-1), its number from 1, or "finalize". */
 void recipe_step_name(const struct recipe_place *place, int step, char name[16]);
 /* Return the title of a step for the build log; the caller frees it. */
@@ -51,6 +54,10 @@ enum recipe_start {
  * is gone, or the sandbox cannot be prepared). */
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *start,
                       struct error **err);
+
+/* After a step that fetches an image: exchange the sandbox's root for the image's files. A second
+ * call does nothing. Errors: those of agent_exec(). */
+int recipe_image_enter(struct recipe_place *place, struct error **err);
 
 /* Delete the files of the steps, after all steps. */
 int recipe_place_clean(struct recipe_place *place, struct error **err);

@@ -3,6 +3,7 @@
  * it. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ struct template_version {
     bool is_public;        /* other teams may use its template */
     uint32_t size_mb;      /* its size on a host's disk; 0: not measured */
     char base_id[ID_SIZE]; /* the version from which its steps started, or "" */
+    char from_image[513];  /* OCI image that was unpacked in a sandbox of the base, or "" */
     /* During its build: the instance whose disk it becomes, and its host; "": none. */
     char copied_instance[64];
     uint32_t copied_host_id;
@@ -94,15 +96,22 @@ struct template_request {
 int template_request_build(struct db *db, const struct template_request *request,
                            struct template_version *version, struct error **err);
 
-/* For a version that is built by steps: record its base; then record the instance from which the
- * first dispatcher copies it. Errors: ERR_NOT_FOUND (it is not being built). */
+/* For a version that is built by steps: record its base, and the OCI image whose files take the
+ * place of the base's (NULL: none); then record the instance from which the first dispatcher copies
+ * it. Errors: ERR_NOT_FOUND (it is not being built). */
 int template_version_set_base(struct db *db, const char *id, const struct template_version *base,
-                              struct error **err);
+                              const char *from_image, struct error **err);
 int template_version_copy_from(struct db *db, const char *id, uint32_t host_id,
                                const char *instance_name, struct error **err);
 /* Inside a transaction: change a version from building to failed. Errors: ERR_NOT_FOUND. */
 int template_version_fail(struct db *db, const struct template_version *version,
                           struct error **err);
+
+/* Record the configuration of the OCI image from which a version, or its base, is built. */
+int template_version_set_image(struct db *db, const char *id, const json_t *config,
+                               struct error **err);
+/* Return it. *config: owned by the caller; NULL: there is no image. */
+int template_version_image(struct db *db, const char *id, json_t **config, struct error **err);
 
 /* Return the build log of a version, "" if it is empty; owned by the caller. */
 int template_version_log(struct db *db, const char *id, char **log, struct error **err);

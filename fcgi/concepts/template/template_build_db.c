@@ -41,6 +41,11 @@ DB_STATEMENT(log_statement) = {
     "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
     " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
     false};
+DB_STATEMENT(image_of_statement) = {
+    "template.image_of", "SELECT image_config FROM template_versions WHERE id = ?", true};
+DB_STATEMENT(image_statement) = {
+    "template.set_image",
+    "UPDATE template_versions SET image_config = ? WHERE id = ? AND state = 'building'", false};
 #define OWNER "(SELECT t.owner FROM templates t WHERE t.id = template_versions.template_id)"
 static const struct lease_table builds = LEASE_TEAMS_OWNED(
     "template.building", "template_versions", "id", "lease_until_ms", "state = 'building'", OWNER);
@@ -54,7 +59,7 @@ DB_STATEMENT(built_statement) = {
 
 DB_STATEMENT(base_statement) = {
     "template.set_base",
-    "UPDATE template_versions SET base_version_id = ?, virtual_machine = ?"
+    "UPDATE template_versions SET base_version_id = ?, virtual_machine = ?, from_image = ?"
     " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
     false};
 DB_STATEMENT(copy_statement) = {
@@ -292,6 +297,24 @@ int template_version_log(struct db *db, const char *id, char **log, struct error
     return 0;
 }
 
+int template_version_set_image(struct db *db, const char *id, const json_t *config,
+                               struct error **err)
+{
+    autofree char *text = json_dumps(config, JSON_COMPACT);
+    return db_exec(db, &image_statement, DB_ARGS(db_text(text), db_text(id)), NULL, err);
+}
+
+int template_version_image(struct db *db, const char *id, json_t **config, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *config = NULL;
+    if (db_query(db, &image_of_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        *config = json_loads(db_get_text(rows, 0), 0, NULL);
+    return 0;
+}
+
 static int tell(struct db *db, const struct template_version *version, bool ready,
                 struct error **err)
 {
@@ -325,12 +348,13 @@ static int matched_or_gone(uint64_t matched, struct error **err)
 }
 
 int template_version_set_base(struct db *db, const char *id, const struct template_version *base,
-                              struct error **err)
+                              const char *from_image, struct error **err)
 {
     uint64_t matched;
     if (db_exec(db, &base_statement,
-                DB_ARGS(db_text(base->id), db_bool(base->virtual_machine), db_text(id)), &matched,
-                err) < 0)
+                DB_ARGS(db_text(base->id), db_bool(base->virtual_machine), db_text(from_image),
+                        db_text(id)),
+                &matched, err) < 0)
         return -1;
     return matched_or_gone(matched, err);
 }

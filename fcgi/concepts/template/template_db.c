@@ -157,6 +157,7 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     db_copy_text(version->base_id, rows, c++);
     version->copied_host_id = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(version->copied_instance, rows, c++);
+    db_copy_text(version->from_image, rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)

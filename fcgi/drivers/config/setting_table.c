@@ -102,6 +102,25 @@ static const char *check_origin(const char *value)
     return fits ? NULL : "https://host or https://host:port in lower case, without a path";
 }
 
+/* One FROM=TO, between blanks. */
+static bool is_mirror(const char *entry, size_t length)
+{
+    const char *equals = memchr(entry, '=', length);
+    return equals && equals != entry && equals + 1 != entry + length &&
+           !memchr(equals + 1, '=', (size_t)(entry + length - equals - 1));
+}
+
+static const char *check_mirrors(const char *value)
+{
+    for (const char *at = value + strspn(value, ", \t"); *at; at += strspn(at, ", \t")) {
+        size_t length = strcspn(at, ", \t");
+        if (!is_mirror(at, length))
+            return "REGISTRY[/PATH]=REGISTRY[/PATH], separated by commas";
+        at += length;
+    }
+    return NULL;
+}
+
 const struct setting setting_table[] = {
 #define SETTING_STRING(id, default_, rule, text) \
     {.name = #id,                                \

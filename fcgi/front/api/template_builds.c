@@ -33,10 +33,22 @@ static const struct schema_member baseline_members[] = {
 static const struct schema_member tag_item = {
     .type = SCHEMA_STRING, .min = 1, .max = TEMPLATE_TAG_PLAIN_MAX};
 
+static const struct schema_member registry_members[] = {
+    {.name = "user", .type = SCHEMA_STRING, .required = true, .min = 1, .max = REGISTRY_USER_MAX},
+    {.name = "password",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = REGISTRY_PASSWORD_MAX},
+    {.name = NULL},
+};
+
 #define VERSION_MEMBERS                                                                      \
     {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX},                      \
         {.name = "checkpoint_id", .type = SCHEMA_STRING, .min = 1, .max = 128},              \
         {.name = "image", .type = SCHEMA_STRING, .min = 1, .max = 255},                      \
+        {.name = "from_image", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},      \
+        {.name = "registry_login", .type = SCHEMA_OBJECT, .members = registry_members},      \
         {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 191}, RECIPE_MEMBERS,   \
         {.name = "tags", .type = SCHEMA_ARRAY, .max = TEMPLATE_TAGS_MAX, .item = &tag_item}, \
     {                                                                                        \
@@ -120,7 +132,8 @@ int template_builds_baseline(struct api *api, const json_t *body,
 /* Return the members of a body with steps, without its base. */
 static json_t *read_recipe(const json_t *body)
 {
-    static const char *const members[] = {"steps", "start_command", "ready_command"};
+    static const char *const members[] = {"steps", "start_command", "ready_command",
+                                          "start_image_command"};
     json_t *recipe = json_object();
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
         if (json_object_get(body, members[i]))
@@ -130,19 +143,21 @@ static json_t *read_recipe(const json_t *body)
 
 static int refuse_steps(const json_t *body, struct error **err)
 {
-    static const char *const members[] = {"steps", "start_command", "ready_command", "tags"};
+    static const char *const members[] = {"steps", "start_command", "ready_command",
+                                          "start_image_command", "tags"};
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
         autofree char *field = xasprintf("/%s", members[i]);
         if (json_object_get(body, members[i]))
             return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "Only a build from a template has this member.");
+                                   "Only a build from a template or with from_image has this "
+                                   "member.");
     }
     return 0;
 }
 
 static int check_origins(const json_t *body, struct error **err)
 {
-    static const char *const members[] = {"/checkpoint_id", "/image", "/template"};
+    static const char *const members[] = {"/checkpoint_id", "/image", "/template", "/from_image"};
     const char *given = NULL;
     unsigned count = 0;
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -150,20 +165,72 @@ static int check_origins(const json_t *body, struct error **err)
             given = members[i];
             count++;
         }
-    if (count == 1)
-        return str_equal(given, "/template") ? 0 : refuse_steps(body, err);
-    return error_set_field(
-        err, ERR_INVALID_REQUEST, given ? given : members[0],
-        "Give one of checkpoint_id, image and template: the source of the template.");
+    if (count != 1)
+        return error_set_field(err, ERR_INVALID_REQUEST, given ? given : members[0],
+                               "Give one of checkpoint_id, image, template and from_image: the "
+                               "source of the template.");
+    if (str_equal(given, "/from_image"))
+        return 0;
+    if (json_object_get(body, "registry_login"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/registry_login",
+                               "Only a build with from_image has this member.");
+    return str_equal(given, "/template") ? 0 : refuse_steps(body, err);
 }
 
-int template_builds_order(struct api *api, const char *template, const char *field,
+/* --- builds by steps --- */
+
+/* The template of builders is the deployment's, and not one of the team with the same slug. */
+static int find_builder(struct api *api, struct template_version *base, struct error **err)
+{
+    const char *named = api->settings->image_builder_template;
+    const char *name = *named ? named : api->settings->default_template;
+    if (template_resolve(api->worker.db, TEAM_DEPLOYMENT_ID, name, "", base, err) < 0) {
+        if ((*err)->code != ERR_TEMPLATE_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return error_set(err, ERR_NOT_SERVED,
+                         "Images are unpacked in sandboxes of the deployment's template %s, which "
+                         "does not exist: tell the operator.",
+                         name);
+    }
+    if (!base->virtual_machine)
+        return 0;
+    return error_set(err, ERR_NOT_SERVED,
+                     "Images are unpacked in containers, and the deployment's template %s is one "
+                     "of virtual machines.",
+                     name);
+}
+
+static int order_image(struct api *api, const struct template_origin *origin, const json_t *recipe,
+                       struct template_order *order, struct error **err)
+{
+    if (recipe_image_add(api->settings, &origin->image, recipe, &order->recipe, err) == 0 &&
+        find_builder(api, &order->base, err) == 0) {
+        order->image = origin->image.name;
+        return 0;
+    }
+    if ((*err)->code == ERR_INVALID_REQUEST || (*err)->code == ERR_NOT_SERVED) {
+        free((*err)->field);
+        (*err)->field = xstrdup(origin->field);
+    }
+    return -1;
+}
+
+static int order_template(struct api *api, const struct template_origin *origin,
                           const json_t *recipe, struct template_order *order, struct error **err)
 {
-    const struct team *team = api->access.team;
-    *order = (struct template_order){.api = api, .recipe = recipe};
-    if (recipe_check(api->worker.db, team->id, recipe, err) < 0 ||
-        template_resolve(api->worker.db, team->id, template, field, &order->base, err) < 0)
+    order->recipe = json_incref((json_t *)(uintptr_t)recipe);
+    return template_resolve(api->worker.db, api->access.team->id, origin->template, origin->field,
+                            &order->base, err);
+}
+
+int template_builds_order(struct api *api, const struct template_origin *origin,
+                          const json_t *recipe, struct template_order *order, struct error **err)
+{
+    *order = (struct template_order){.api = api};
+    if (recipe_check(api->worker.db, api->access.team->id, recipe, err) < 0 ||
+        (origin->template ? order_template(api, origin, recipe, order, err)
+                          : order_image(api, origin, recipe, order, err)) < 0)
         return -1;
     return network_input_read(api, NULL, &order->network, err);
 }
@@ -171,7 +238,11 @@ int template_builds_order(struct api *api, const char *template, const char *fie
 int template_builds_begin(struct db *db, const char *version_id, void *context, struct error **err)
 {
     const struct template_order *order = context;
-    const struct recipe_order said = {version_id, &order->base, order->recipe, order->network};
+    const struct recipe_order said = {.version_id = version_id,
+                                      .base = &order->base,
+                                      .image = order->image,
+                                      .recipe = order->recipe,
+                                      .network = order->network};
     return recipe_begin(db, order->api->worker.ring, &said, err);
 }
 
@@ -186,13 +257,26 @@ static int claim_steps(struct db *db, const char *version_id, void *context, str
     return api_claim(db, version_id, api, err);
 }
 
+static struct template_origin origin_of(const json_t *body)
+{
+    const json_t *login = json_object_get(body, "registry_login");
+    struct template_origin origin = {
+        .template = json_string_value(json_object_get(body, "template")),
+        .image = {.name = json_string_value(json_object_get(body, "from_image")),
+                  .user = json_string_value(json_object_get(login, "user")),
+                  .password = json_string_value(json_object_get(login, "password"))},
+    };
+    origin.field = origin.template ? "/template" : "/from_image";
+    return origin;
+}
+
 static int read_steps(struct api *api, const json_t *body, struct template_order *order,
                       struct template_request *wanted, struct error **err)
 {
-    const char *base = json_string_value(json_object_get(body, "template"));
     const json_t *tags = json_object_get(body, "tags");
-    const json_t *recipe = order->recipe;
-    if (template_builds_order(api, base, "/template", recipe, order, err) < 0 ||
+    const struct template_origin origin = origin_of(body);
+    json_auto_t *recipe = read_recipe(body);
+    if (template_builds_order(api, &origin, recipe, order, err) < 0 ||
         recipe_check_tags(tags, "/tags", err) < 0)
         return -1;
     order->tags = tags;
@@ -229,8 +313,7 @@ static int ask(struct api *api, const struct http_request *request, struct templ
     struct template_version *version = &api->access.version;
     if (api->access.made)
         return 0;
-    json_auto_t *recipe = read_recipe(request->json);
-    struct template_order order = {.recipe = recipe};
+    struct template_order order = {.api = api};
     int result = read_request(api, request->json, &order, wanted, err);
     if (result == 0)
         result = template_request_build(api->worker.db, wanted, version, err);
@@ -293,12 +376,17 @@ static int find_version(struct api *api, const struct http_request *request,
 
 /* Add the origin of a version. Users of other teams do not see it. */
 static void add_origin(const struct api *api, const struct template_version *version,
-                       const char *log, json_t *body)
+                       const char *log, json_t *image_config, json_t *body)
 {
+    /* The template of builders is no base: nothing of it is in the version. */
+    const char *base = *version->from_image ? "" : version->base_id;
     bool own = principal_reaches(&api->principal, version->owner);
     json_object_set_new(body, "checkpoint_id", text_to_json(own ? version->checkpoint_id : ""));
     json_object_set_new(body, "image", text_to_json(own ? version->image : ""));
-    json_object_set_new(body, "base_version", text_to_json(own ? version->base_id : ""));
+    json_object_set_new(body, "from_image", text_to_json(own ? version->from_image : ""));
+    json_object_set_new(body, "image_config",
+                        own && image_config ? json_incref(image_config) : json_null());
+    json_object_set_new(body, "base_version", text_to_json(own ? base : ""));
     json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
     json_object_set_new(body, "log", json_string(own ? log : ""));
 }
@@ -310,12 +398,14 @@ int template_versions_show(void *context, struct http_request *request,
     template_view_auto view = {0};
     const struct template_version *version;
     autofree char *log = NULL;
+    json_auto_t *image_config = NULL;
     if (find_version(api, request, &view, &version, err) < 0 ||
         template_view_read_tags(api, &view, (unsigned)(version - view.versions), err) < 0 ||
-        template_version_log(api->worker.db, version->id, &log, err) < 0)
+        template_version_log(api->worker.db, version->id, &log, err) < 0 ||
+        template_version_image(api->worker.db, version->id, &image_config, err) < 0)
         return -1;
     json_t *body = template_version_to_json(version, view.tags, view.tag_count);
-    add_origin(api, version, log, body);
+    add_origin(api, version, log, image_config, body);
     return http_response_json(response, 200, body);
 }
 

@@ -5,23 +5,34 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "recipe/recipe_image.h"
+
+/* What steps begin with: a template, or an OCI image. Borrowed. */
+struct template_origin {
+    const char *template;      /* NULL: the image */
+    struct recipe_image image; /* name NULL: the template */
+    const char *field;         /* that names it */
+};
 
 /* A build: its recipe, and the version that it is based on. */
 struct template_order {
     struct api *api;
     struct template_version base;
-    const json_t *recipe, *tags; /* borrowed */
+    const char *image;  /* borrowed; NULL: none */
+    json_t *recipe;     /* owned */
+    const json_t *tags; /* borrowed */
     char *network;
 };
 static inline void template_order_deinit(struct template_order *order)
 {
     free(order->network);
+    json_decref(order->recipe);
 }
 
-/* Check the recipe for the team of the request and find its base. field: the field of the base in
- * errors. The caller calls template_order_deinit(), also after an error. Errors: those of
- * recipe_check() and template_resolve(). */
-int template_builds_order(struct api *api, const char *template, const char *field,
+/* Check the recipe for the team of the request and find its base; for an image this is the template
+ * of builders. The caller calls template_order_deinit(), also after an error. Errors: those of
+ * recipe_check(), recipe_image_add() and template_resolve(). */
+int template_builds_order(struct api *api, const struct template_origin *origin,
                           const json_t *recipe, struct template_order *order, struct error **err);
 
 /* Start the build, in a transaction; context: struct template_order. Errors: those of

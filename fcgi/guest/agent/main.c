@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/first_process.h"
 #include "agent/framework/server.h"
 #include "agent/guard.h"
 #include "agent/process/process.h"
@@ -51,7 +52,8 @@ static void print_help(void)
          "       sandlot-agent tcp PORT\n"
          "       sandlot-agent listen PORT\n"
          "       sandlot-agent accepted NAME\n"
-         "Serves the data plane of the sandbox that it runs in. tcp connects the standard "
+         "Serves the data plane of the sandbox that it runs in; without an option, the first\n"
+         "process of a sandbox is its init too. tcp connects the standard "
          "streams\nto a server of the sandbox. listen listens for a client outside, and accepted "
          "connects\none of its connections to the standard streams.\n\n"
          "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
@@ -187,6 +189,10 @@ int main(int argc, char **argv)
     parse_options(argc, argv, &options);
     log_init("sandlot-agent");
     log_configure(options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+    if (argc == 1 && first_process_is()) {
+        first_process_begin();
+        options.guard = true;
+    }
     error_auto err = NULL;
     if (options.guard && guard_begin(&err) < 0) {
         log_error("cannot start", LOG_ERROR(err));

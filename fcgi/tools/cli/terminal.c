@@ -60,7 +60,9 @@ char *terminal_read_secret(const char *prompt)
     }
     char *secret = NULL;
     if (read) {
-        line[strcspn(line, "\r\n \t")] = '\0';
+        size_t length = strlen(line);
+        while (length && strchr("\r\n \t", line[length - 1]))
+            line[--length] = '\0';
         secret = xstrdup(line);
     }
     mem_wipe(line, sizeof line);

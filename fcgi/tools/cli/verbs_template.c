@@ -11,6 +11,7 @@
 #include "cli/api.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 
 #define FOLLOW_S 1
@@ -77,7 +78,10 @@ const struct cli_option template_log_options[] = {
 
 const struct cli_option template_build_options[] = {
     {"checkpoint", 0, "CHECKPOINT", "make it of this checkpoint"},
-    {"image", 0, "IMAGE", "make it of this image of the operator"},
+    {"image", 0, "IMAGE", "make it of this OCI image"},
+    {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
+    {"registry-user", 0, "USER", "sign in at the image's registry; the password is read"},
+    {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
     {"team", 0, "TEAM", "whose it is"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
     {"memory", 'm', "MIB", "memory of its sandboxes"},
@@ -131,13 +135,37 @@ int verb_template_log(struct cli_call *call, struct error **err)
     return print_log(call, version, cli_flag(call, "follow"), err);
 }
 
+/* The password is in no argument, where other users of the machine would see it. */
+static int add_login(const struct cli_call *call, json_t *body, struct error **err)
+{
+    const char *user = cli_value(call, "registry-user");
+    if (!user)
+        return 0;
+    if (!cli_value(call, "image"))
+        return cli_misuse(err, "--registry-user goes with --image");
+    autowipe char *password = terminal_read_secret("Password at the registry: ");
+    if (!password || !*password)
+        return cli_misuse(err, "--registry-user needs a password on the standard input");
+    json_object_set_new(body, "registry_login",
+                        json_pack("{s:s, s:s}", "user", user, "password", password));
+    return 0;
+}
+
 static int build_body(const struct cli_call *call, json_t *body, struct error **err)
 {
     json_auto_t *baseline = json_object();
-    if (!cli_value(call, "checkpoint") == !cli_value(call, "image"))
-        return cli_misuse(err, "a template is made of either --checkpoint or --image");
+    unsigned origins = !!cli_value(call, "checkpoint") + !!cli_value(call, "image") +
+                       !!cli_value(call, "host-image");
+    if (origins != 1)
+        return cli_misuse(err, "a template is made of one of --image, --checkpoint and "
+                               "--host-image");
     input_text(body, "checkpoint_id", cli_value(call, "checkpoint"));
-    input_text(body, "image", cli_value(call, "image"));
+    input_text(body, "from_image", cli_value(call, "image"));
+    input_text(body, "image", cli_value(call, "host-image"));
+    if (cli_flag(call, "start-image-command"))
+        json_object_set_new(body, "start_image_command", json_true());
+    if (add_login(call, body, err) < 0)
+        return -1;
     input_text(body, "team", cli_value(call, "team"));
     if (input_number(baseline, "cpu", cli_value(call, "cpu"), "--cpu", err) < 0 ||
         input_number(baseline, "memory_mb", cli_value(call, "memory"), "--memory", err) < 0)

@@ -213,11 +213,14 @@ def test_a_start_command_that_fails_fails_the_build(call):
     assert ended(call, requested(call), startCmd="true")["status"] == "ready"
 
 
-def test_an_image_ends_the_build_with_its_reason(call, account):
+def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
     build = requested(call)
-    assert_refused(start(call, build, fromImage="node:22"), 501, "fromImage")
+    assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "registry", "username": "a"}), 400,
+                   "fromImageRegistry")
+    assert_refused(start(call, build, fromImage="no image"), 400, "fromImage")
+    assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "aws"}), 501, "fromImageRegistry")
     wait_until(lambda: status(call, build)["status"] == "error", 60, "the end of the build")
-    assert "node:22" in status(call, build)["reason"]["message"] and status(call, build)["reason"]["step"] == "base"
+    assert "type registry" in status(call, build)["reason"]["message"] and status(call, build)["reason"]["step"] == "base"
 
 
 def test_unfinished_builds_have_a_bound(call, account, stack):

@@ -12,31 +12,41 @@ final class CreateTemplateVersion implements \JsonSerializable
     /**
      * @param string|null $team Slug; default: the personal team of the key's user, or else the only one that the key
      *   reaches.
-     * @param string|null $checkpointId A checkpoint of the team. Give one of this, `image` and `template`.
-     * @param string|null $image An image that the operator has opened to teams. Give one of this, `checkpoint_id`
-     *   and `template`.
+     * @param string|null $checkpointId A checkpoint of the team. Give one of this, `image`, `template` and
+     *   `from_image`.
+     * @param string|null $image An image of the hosts that the operator has opened to teams. Give one of this,
+     *   `checkpoint_id`, `template` and `from_image`.
+     * @param string|null $fromImage An OCI image, as `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`. A sandbox of the team
+     *   fetches and unpacks it, with the team's network and disk; then `steps` run. Give one of this, `checkpoint_id`,
+     *   `image` and `template`.
      * @param string|null $template A template, as a create names it, that `steps` begin with. Give one of this,
-     *   `checkpoint_id` and `image`.
-     * @param list<TemplateStep>|null $steps With `template`: the steps that run in a sandbox of this template, one
-     *   after another, before its disk becomes the version. The sandbox counts in the team's quota. All steps together
-     *   have an hour, or the plan's longest timeout if that is less.
-     * @param string|null $startCommand With `template`: a line for the shell that runs in each sandbox that is made
-     *   from the version, from its beginning. A create does not wait for it. It also runs in the build, which fails
-     *   when it ends with a status other than 0 before the ready command succeeds, or, without one, within two
-     *   seconds.
-     * @param string|null $readyCommand With `template`: the build starts the start command, and fails when this line
-     *   does not succeed within five minutes.
-     * @param list<string>|null $tags With `template`: tags that point to the version soon after it is ready.
+     *   `checkpoint_id`, `image` and `from_image`.
+     * @param list<TemplateStep>|null $steps With `template` or `from_image`: the steps that run in a sandbox of this
+     *   template or image, one after another, before its disk becomes the version. The sandbox counts in the team's
+     *   quota. All steps together have an hour, or the plan's longest timeout if that is less.
+     * @param string|null $startCommand With `template` or `from_image`: a line for the shell that runs in each
+     *   sandbox that is made from the version, from its beginning. A create does not wait for it. It also runs in the
+     *   build, which fails when it ends with a status other than 0 before the ready command succeeds, or, without one,
+     *   within two seconds.
+     * @param string|null $readyCommand With `template` or `from_image`: the build starts the start command, and
+     *   fails when this line does not succeed within five minutes.
+     * @param bool|null $startImageCommand With `template` or `from_image`: the start command is the image's entry
+     *   point, followed by the image's command.
+     * @param list<string>|null $tags With `template` or `from_image`: tags that point to the version soon after it
+     *   is ready.
      * @param RuntimeBaselineRequest|null $runtimeBaseline Default: that of the checkpoint, or of the plan.
      */
     public function __construct(
         public readonly ?string $team = null,
         public readonly ?string $checkpointId = null,
         public readonly ?string $image = null,
+        public readonly ?string $fromImage = null,
+        public readonly ?RegistryLogin $registryLogin = null,
         public readonly ?string $template = null,
         public readonly ?array $steps = null,
         public readonly ?string $startCommand = null,
         public readonly ?string $readyCommand = null,
+        public readonly ?bool $startImageCommand = null,
         public readonly ?array $tags = null,
         public readonly ?RuntimeBaselineRequest $runtimeBaseline = null,
     ) {
@@ -48,10 +58,13 @@ final class CreateTemplateVersion implements \JsonSerializable
             'team' => $this->team,
             'checkpoint_id' => $this->checkpointId,
             'image' => $this->image,
+            'from_image' => $this->fromImage,
+            'registry_login' => $this->registryLogin,
             'template' => $this->template,
             'steps' => $this->steps,
             'start_command' => $this->startCommand,
             'ready_command' => $this->readyCommand,
+            'start_image_command' => $this->startImageCommand,
             'tags' => $this->tags,
             'runtime_baseline' => $this->runtimeBaseline,
         ]);

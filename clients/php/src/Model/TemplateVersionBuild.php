@@ -18,10 +18,13 @@ final class TemplateVersionBuild
      *   in addition to its template. null: not measured.
      * @param string|null $checkpointId The source of the build; the checkpoint may be deleted.
      * @param string|null $image The source of the build. Null for versions of other teams and of the deployment.
+     * @param string|null $fromImage The OCI image that it was built from. Null for versions of other teams.
+     * @param mixed $imageConfig The configuration of the OCI image from which the version, or the template before
+     *   its steps, was built. Null without such an image, and for versions of other teams.
      * @param string $log The log of the build, a line a step; an error is the last but one. Empty for versions of
      *   other teams.
-     * @param string|null $baseVersion The version that its steps began with. Null where there were none, and for
-     *   versions of other teams.
+     * @param string|null $baseVersion The version that its steps began with. Null where there were none, with
+     *   `from_image`, and for versions of other teams.
      */
     public function __construct(
         public readonly string $id,
@@ -36,6 +39,8 @@ final class TemplateVersionBuild
         public readonly \DateTimeImmutable $createdAt,
         public readonly ?string $checkpointId,
         public readonly ?string $image,
+        public readonly ?string $fromImage,
+        public readonly mixed $imageConfig,
         public readonly ?\DateTimeImmutable $finishedAt,
         public readonly string $log,
         public readonly ?string $baseVersion,
@@ -58,6 +63,8 @@ final class TemplateVersionBuild
             createdAt: $fields->time('created_at'),
             checkpointId: $fields->stringOrNull('checkpoint_id'),
             image: $fields->stringOrNull('image'),
+            fromImage: $fields->stringOrNull('from_image'),
+            imageConfig: $fields->mixed('image_config'),
             finishedAt: $fields->timeOrNull('finished_at'),
             log: $fields->string('log'),
             baseVersion: $fields->stringOrNull('base_version'),

@@ -37,7 +37,7 @@ static const struct schema_member step_members[] = {
     {.name = NULL}};
 static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
 const struct schema_member e2b_build_start_schema[] = {
-    {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = 1024},
+    {.name = "fromImage", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},
     {.name = "fromTemplate", .type = SCHEMA_STRING, .min = 1, .max = 191},
     {.name = "fromImageRegistry", .type = SCHEMA_MAP, .item = &any_item},
     {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &step_item},
@@ -178,28 +178,47 @@ static bool is_their_base(const char *image)
     return !strncmp(image, BASE_IMAGE, length) && (!image[length] || image[length] == ':');
 }
 
-int e2b_build_base(struct api *api, const json_t *body, char **base, const char **field,
-                   struct error **err)
+/* Only a user and a password; the others are keys of clouds, to get those. */
+static int read_login(const json_t *body, struct template_origin *origin, struct error **err)
+{
+    const json_t *login = json_object_get(body, "fromImageRegistry");
+    const char *type = json_string_value(json_object_get(login, "type"));
+    if (!login)
+        return 0;
+    if (!type || !str_equal(type, "registry"))
+        return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
+                               "This deployment signs in at registries with a user and a password "
+                               "(type registry) only.");
+    origin->image.user = json_string_value(json_object_get(login, "username"));
+    origin->image.password = json_string_value(json_object_get(login, "password"));
+    if (origin->image.user && origin->image.password &&
+        strlen(origin->image.user) <= REGISTRY_USER_MAX &&
+        strlen(origin->image.password) <= REGISTRY_PASSWORD_MAX)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
+                           "A sign-in needs username and password, of at most %d and %d bytes.",
+                           REGISTRY_USER_MAX, REGISTRY_PASSWORD_MAX);
+}
+
+int e2b_build_origin(struct api *api, const json_t *body, char **base,
+                     struct template_origin *origin, struct error **err)
 {
     const char *image = json_string_value(json_object_get(body, "fromImage"));
     const char *template = json_string_value(json_object_get(body, "fromTemplate"));
-    *field = template ? "fromTemplate" : "fromImage";
+    *origin = (struct template_origin){.field = template ? "fromTemplate" : "fromImage"};
+    *base = NULL;
     if (!image == !template)
         return error_set_field(
-            err, ERR_INVALID_REQUEST, *field,
+            err, ERR_INVALID_REQUEST, origin->field,
             "Give one of fromTemplate and fromImage: the source of the template.");
-    if (json_object_get(body, "fromImageRegistry"))
-        return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
-                               "This deployment takes no images from registries; build from a "
-                               "template (fromTemplate).");
-    if (image && !is_their_base(image))
-        return error_set_field(
-            err, ERR_NOT_SERVED, "fromImage",
-            "This deployment takes no images from registries, and so not \"%s\"; "
-            "build from a template (fromTemplate), such as \"base\".",
-            image);
-    if (template)
-        return e2b_template_of(api, template, base, err);
-    *base = xstrdup(api->settings->default_template);
+    if (image && !is_their_base(image)) {
+        origin->image.name = image;
+        return read_login(body, origin, err);
+    }
+    if (template && e2b_template_of(api, template, base, err) < 0)
+        return -1;
+    if (image)
+        *base = xstrdup(api->settings->default_template);
+    origin->template = *base;
     return 0;
 }

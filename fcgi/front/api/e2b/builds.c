@@ -299,17 +299,14 @@ static int order_build(struct api *api, const json_t *body, const struct templat
                        struct template_order *order, json_t **recipe, struct error **err)
 {
     autofree char *base = NULL;
-    const char *field;
-    if (e2b_build_base(api, body, &base, &field, err) < 0) {
-        error_auto ignored = NULL;
-        if ((*err)->code == ERR_NOT_SERVED)
-            recipe_give_up(api->worker.db, version->id, (*err)->message, &ignored);
-        return -1;
-    }
-    if (e2b_build_recipe(body, recipe, err) < 0)
-        return -1;
-    if (template_builds_order(api, base, field, *recipe, order, err) == 0)
+    struct template_origin origin;
+    if (e2b_build_origin(api, body, &base, &origin, err) == 0 &&
+        e2b_build_recipe(body, recipe, err) == 0 &&
+        template_builds_order(api, &origin, *recipe, order, err) == 0)
         return 0;
+    error_auto ignored = NULL;
+    if ((*err)->code == ERR_NOT_SERVED)
+        recipe_give_up(api->worker.db, version->id, (*err)->message, &ignored);
     e2b_build_rename(*err);
     return -1;
 }

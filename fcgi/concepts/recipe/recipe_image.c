@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recipe/recipe_image.h"
+
+#include "base/mem.h"
+
+/* The program in the sandbox keeps these bounds. The sandbox's own disk and deadline hold too. */
+static json_t *step_of(const struct settings *settings, const struct recipe_image *image,
+                       const struct image_reference *place, bool plain_http)
+{
+    json_t *step = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I}", "type", RECIPE_IMAGE_STEP, "image",
+        image->name, "registry", place->registry, "repository", place->repository, "reference",
+        *place->digest ? place->digest : place->tag, "plain_http", (int)plain_http, "bytes_max",
+        (json_int_t)(settings->image_max_mb << 20), "files_max", (json_int_t)IMAGE_FILES_MAX,
+        "seconds", (json_int_t)IMAGE_TIME_MAX_S);
+    if (image->user) {
+        json_object_set_new(step, "user", json_string(image->user));
+        json_object_set_new(step, "password", json_string(image->password));
+    }
+    return step;
+}
+
+int recipe_image_add(const struct settings *settings, const struct recipe_image *image,
+                     const json_t *recipe, json_t **whole, struct error **err)
+{
+    struct image_reference place;
+    bool plain_http;
+    if (image_reference_parse(image->name, settings->image_registry_default, &place, err) < 0 ||
+        image_reference_place(settings, &place, &plain_http, err) < 0)
+        return -1;
+    json_t *steps = json_pack("[o]", step_of(settings, image, &place, plain_http));
+    json_array_extend(steps, json_object_get(recipe, "steps"));
+    *whole = json_copy((json_t *)(uintptr_t)recipe);
+    json_object_set_new(*whole, "steps", steps);
+    return 0;
+}
+
+/* --- the image's configuration --- */
+
+static json_t *strings_of(const json_t *value)
+{
+    json_t *strings = json_array();
+    size_t at;
+    json_t *one;
+    json_array_foreach ((json_t *)(uintptr_t)value, at, one) {
+        if (json_is_string(one))
+            json_array_append(strings, one);
+    }
+    return strings;
+}
+
+static json_t *variables_of(const json_t *value)
+{
+    json_t *variables = json_object();
+    const char *name;
+    json_t *one;
+    json_object_foreach ((json_t *)(uintptr_t)value, name, one) {
+        if (json_is_string(one))
+            json_object_set(variables, name, one);
+    }
+    return variables;
+}
+
+json_t *recipe_image_config(const json_t *defaults)
+{
+    static const char *const texts[] = {"name", "digest",  "platform",
+                                        "user", "workdir", "stop_signal"};
+    static const char *const lists[] = {"entrypoint", "command", "exposed_ports", "health_check"};
+    const json_t *said = json_object_get(defaults, "image");
+    if (!json_is_object(said))
+        return NULL;
+    json_t *config = json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        const char *text = json_string_value(json_object_get(said, texts[i]));
+        json_object_set_new(config, texts[i], json_string(text ? text : ""));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+        json_object_set_new(config, lists[i], strings_of(json_object_get(said, lists[i])));
+    json_object_set_new(config, "envs", variables_of(json_object_get(said, "envs")));
+    return config;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Recipes whose first step fetches an OCI image. The step runs in the sandbox of the build
+ * (scripts/template/files/usr/lib/sandlot/image), and the image's tree takes the place of the
+ * sandbox's root before the next step.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "config/settings.h"
+#include "recipe/image_reference.h"
+
+#define IMAGE_FILES_MAX       1000000
+#define IMAGE_TIME_MAX_S      2400 /* to fetch and unpack */
+#define REGISTRY_USER_MAX     256
+#define REGISTRY_PASSWORD_MAX 4096
+#define RECIPE_IMAGE_STEP     "image" /* type of the step */
+
+/* The name of an image, and the login at its registry; NULL: no login. Borrowed. */
+struct recipe_image {
+    const char *name, *user, *password;
+};
+
+/* Copy a checked recipe, and put the step that fetches the image in front. *whole: a new reference.
+ * Errors: those of image_reference_parse() and image_reference_place(). */
+int recipe_image_add(const struct settings *settings, const struct recipe_image *image,
+                     const json_t *recipe, json_t **whole, struct error **err);
+
+/* Return the image's configuration from the defaults of a template (TEMPLATE_DEFAULTS_FILE). It has
+ * known members of the right types only, because the owner of a sandbox may write this file. A new
+ * reference; NULL: the template has no image. */
+json_t *recipe_image_config(const json_t *defaults);

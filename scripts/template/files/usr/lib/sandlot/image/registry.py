@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A client of OCI registries: manifests, and blobs that are checked against their digests.
+
+A registry may answer anything, at any speed. Each answer has a largest size and each silence a longest time;
+the caller ends everything together after some time.
+"""
+
+import base64
+import errno
+import hashlib
+import http.client
+import io
+import json
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from failure import Failure
+
+SILENCE_S = 30
+ATTEMPTS = 4
+DOCUMENT_MAX = 4 << 20
+TOKEN_MAX = 1 << 20
+CHUNK = 1 << 18
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+BACKOFF_MAX_S = 20
+MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+
+
+class Redirects(urllib.request.HTTPRedirectHandler):
+    """Authorization is not sent to another address: urllib copies no unredirected header."""
+
+    max_redirections = 5
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        if req.type == "https" and not newurl.startswith("https:"):
+            raise Failure("the registry sends the client from HTTPS to an address without it")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class Registry:
+    def __init__(self, order):
+        self.host, self.repository = order["registry"], order["repository"]
+        self.scheme = "http" if order.get("plain_http") else "https"
+        self.user, self.password = order.get("user"), order.get("password")
+        self.authorization = None
+        self.opener = urllib.request.build_opener(Redirects)
+
+    # --- requests ---
+
+    def _open(self, url, headers, authorization):
+        request = urllib.request.Request(url, headers=headers)
+        if authorization:
+            request.add_unredirected_header("Authorization", authorization)
+        return self.opener.open(request, timeout=SILENCE_S)
+
+    def _ask(self, url, headers, what):
+        """An answer of the registry, with a token where it wants one."""
+        try:
+            return self._open(url, headers, self.authorization)
+        except urllib.error.HTTPError as error:
+            if error.code != 401 or self.authorization:
+                raise
+            self._authenticate(error.headers.get("WWW-Authenticate", ""), what)
+        return self._open(url, headers, self.authorization)
+
+    def request(self, path, headers, what):
+        """An answer of the registry; busy and broken ones are asked again. what: for the error."""
+        url = f"{self.scheme}://{self.host}/v2/{self.repository}/{path}"
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._ask(url, headers, what)
+            except urllib.error.HTTPError as error:
+                if error.code not in (429, 500, 502, 503, 504) or attempt == ATTEMPTS:
+                    raise self._refusal(error, what) from None
+                wait = error.headers.get("Retry-After", "")
+            except (OSError, http.client.HTTPException) as error:
+                if attempt == ATTEMPTS or self._is_certificate(error):
+                    raise Failure(f"{what}: cannot ask the registry {self.host}: {reason(error)}") from None
+                wait = ""
+            time.sleep(min(int(wait) if wait.isdecimal() else attempt, BACKOFF_MAX_S))
+        raise AssertionError
+
+    @staticmethod
+    def _is_certificate(error):
+        return "CERTIFICATE" in str(error) or "SSL" in str(error)
+
+    def _refusal(self, error, what):
+        if error.code in (401, 403):
+            given = f"the user {self.user}" if self.user else "a client without a user and a password"
+            return Failure(f"{what}: the registry {self.host} refuses {given} (HTTP {error.code})")
+        if error.code == 404:
+            return Failure(f"{what}: the registry {self.host} does not have it")
+        return Failure(f"{what}: the registry {self.host} answers with HTTP {error.code}")
+
+    def document(self, path, accept, what):
+        """The bytes of a small answer."""
+        with self.request(path, {"Accept": accept}, what) as answer:
+            return read_all(answer, DOCUMENT_MAX, what)
+
+    # --- tokens ---
+
+    def _basic(self):
+        pair = f"{self.user}:{self.password or ''}".encode()
+        return "Basic " + base64.b64encode(pair).decode()
+
+    def _authenticate(self, challenge, what):
+        scheme, _, rest = challenge.partition(" ")
+        words = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        if scheme.lower() == "bearer" and "realm" in words:
+            self.authorization = "Bearer " + self._token(words, what)
+        elif scheme.lower() == "basic" and self.user:
+            self.authorization = self._basic()
+        elif scheme.lower() == "basic":
+            raise Failure(f"{what}: the registry {self.host} wants a user and a password")
+        else:
+            raise Failure(f"{what}: the registry {self.host} wants a sign-in of an unknown kind")
+
+    def _token(self, words, what):
+        realm = words["realm"]
+        if not realm.startswith("https:") and self.scheme == "https":
+            raise Failure(f"{what}: the registry {self.host} wants the sign-in sent without encryption")
+        query = {"scope": words.get("scope") or f"repository:{self.repository}:pull"}
+        if "service" in words:
+            query["service"] = words["service"]
+        url = realm + ("&" if "?" in realm else "?") + urllib.parse.urlencode(query)
+        try:
+            with self._open(url, {}, self._basic() if self.user else None) as answer:
+                said = json.loads(read_all(answer, TOKEN_MAX, what))
+        except urllib.error.HTTPError as error:
+            raise self._refusal(error, what) from None
+        except ValueError:
+            said = None
+        token = (said.get("token") or said.get("access_token")) if isinstance(said, dict) else None
+        if not isinstance(token, str) or not token.isprintable():
+            raise Failure(f"{what}: the registry {self.host} gives no token")
+        return token
+
+    # --- manifests and blobs ---
+
+    def manifest(self, reference, what):
+        """A manifest or an index, with its digest. One that is named by a digest must have it."""
+        text = self.document(f"manifests/{reference}", ", ".join(MANIFESTS), what)
+        digest = "sha256:" + hashlib.sha256(text).hexdigest()
+        if reference.startswith("sha256:") and reference != digest:
+            raise Failure(f"{what}: the registry's answer has the digest {digest}")
+        return parse(text, what), digest
+
+    def config(self, digest, size, what):
+        file = io.BytesIO()
+        if size > DOCUMENT_MAX:
+            raise Failure(f"{what}: it is larger than {DOCUMENT_MAX >> 20} MiB")
+        self.blob(digest, size, file, what)
+        return parse(file.getvalue(), what)
+
+    def blob(self, digest, size, file, what):
+        """Write a blob into the empty file. After a broken transfer, ask for the rest."""
+        seen, hasher, broken = 0, hashlib.sha256(), ""
+        for attempt in range(1, ATTEMPTS + 1):
+            headers = {"Range": f"bytes={seen}-"} if seen else {}
+            with self.request(f"blobs/{digest}", headers, what) as answer:
+                if seen and answer.status != 206:
+                    seen, hasher = 0, hashlib.sha256()
+                    file.seek(0)
+                    file.truncate()
+                try:
+                    while chunk := answer.read1(CHUNK):
+                        seen += len(chunk)
+                        if seen > size:
+                            raise Failure(f"{what}: it is larger than the {size} bytes of the manifest")
+                        hasher.update(chunk)
+                        file.write(chunk)
+                    broken = f"it ends after {seen} of {size} bytes"
+                except (OSError, http.client.HTTPException) as error:
+                    if getattr(error, "errno", None) in DISK_FULL:
+                        raise
+                    broken = reason(error)
+            if seen == size:
+                break
+            if attempt < ATTEMPTS:
+                time.sleep(attempt)
+        if seen < size:
+            raise Failure(f"{what}: the registry {self.host} broke off {ATTEMPTS} times: {broken}")
+        if "sha256:" + hasher.hexdigest() != digest:
+            raise Failure(f"{what}: its contents have another digest than the manifest's")
+
+
+def read_all(answer, most, what):
+    try:
+        text = answer.read(most + 1)
+    except (OSError, http.client.HTTPException) as error:
+        raise Failure(f"{what}: the answer broke off: {reason(error)}") from None
+    if len(text) > most:
+        raise Failure(f"{what}: the answer is larger than {most >> 20} MiB")
+    return text
+
+
+def parse(text, what):
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise Failure(f"{what}: the registry's answer is not an object of JSON")
+    return parsed
+
+
+def reason(error):
+    inner = getattr(error, "reason", None)
+    return str(inner or error or type(error).__name__)[:200]

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Template versions that are built from OCI images."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from cli import Cli
+from client import assert_error
+from image_registry import MACHINE, ODD, PLAIN, Image, ImageRegistry, entry, folder, layer, link, shell
+from stack import wait_until
+from tenant import Sandbox
+from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
+from test_template_steps import HASH, archive, no_recipe_file_is_left, upload  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.parallel
+
+USER, PASSWORD = "robin", "open sesame"
+FETCH = pathlib.Path(__file__).parents[3] / "scripts/template/files/usr/lib/sandlot/image/fetch-image"
+OTHER_MACHINE = "arm64" if MACHINE == "amd64" else "amd64"
+
+
+@pytest.fixture(scope="module")
+def registry(stack, tmp_path_factory):
+    registry = ImageRegistry(stack, tmp_path_factory.mktemp("registry"))
+    try:
+        registry.start()
+        registry.push("small", Image([layer(*shell(), entry("etc/kept", b"kept\n"))]))
+        yield registry
+    finally:
+        registry.stop()
+
+
+def build(api, image, **fields):
+    name = slug()
+    create(api, name, from_image=image, **fields)
+    return name
+
+
+def sh(sandbox, script, **options):
+    """What a script says that succeeds. Few images have bash."""
+    result = sandbox.data.run("/bin/sh", "-c", script, **options)
+    assert result.exit_code == 0, result
+    return result.stdout.decode()
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-cq"], input=data, capture_output=True, check=True).stdout
+
+
+def agent_answers(sandbox):
+    with contextlib.suppress(AssertionError, OSError):
+        return sh(sandbox, "/app/busybox pidof sandlot-agent", user="root")
+
+
+def failed(api, image, **fields):
+    """The reason of a build that fails."""
+    log = built(api, build(api, image, **fields), 1, "failed", timeout_s=120)["log"]
+    return log.splitlines()[-2].split(" ", 1)[1].removeprefix("error: ")
+
+
+def test_an_image_becomes_a_template(account, stack, registry):
+    api = account.api
+    registry.push("library/whole", Image([
+        layer(*shell(), folder("etc"), entry("etc/passwd", b"root:x:0:0::/root:/bin/sh\napp:x:700:700::/srv:/bin/sh\n"),
+              folder("srv"), folder("srv/work", uid=700, gid=700), folder("data"), entry("data/gone", b"x"), entry("data/twice", b"one", mode=0o4755, uid=700, gid=5),
+              folder("full"), entry("full/old", b"x"), folder("full/deep"), entry("full/deep/old", b"x")),
+        layer(entry("data/.wh.gone"), link("data/linked", "data/twice", tarfile.LNKTYPE), folder("full"), entry("full/new", b"new"),
+              entry("full/.wh..wh..opq"), link("absolute", "/data/linked")),
+        layer(folder("absolute-folder"), link("way", "/absolute-folder"), entry("way/through", b"a link of the image"),
+              entry("null", type=tarfile.CHRTYPE, devmajor=1, devminor=3)),
+    ], {"Env": ["GREETING=hello you", "PATH=/opt/bin:/bin:/usr/bin"], "WorkingDir": "/srv/work", "User": "app:app",
+        "Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo \"it's $GREETING\" >/tmp/started; sleep 1000"],
+        "ExposedPorts": {"8080/tcp": {}}, "StopSignal": "SIGINT", "Healthcheck": {"Test": ["CMD", "true"]}}))
+    upload(api, archive(folder__two=b"copied\n"))
+    name = build(api, "whole", start_image_command=True, ready_command="test -s /tmp/started", tags=["v1"],
+                 steps=[{"type": "copy", "files": HASH, "source": "folder", "destination": "copied/", "user": "root"},
+                        {"type": "run", "command": "id -u >from-step; echo $GREETING >>from-step"},
+                        {"type": "env", "envs": {"MORE": "${GREETING}!"}, "expand": True}])
+    shown = built(api, name, 1, timeout_s=120)
+    assert shown["from_image"] == "whole" and shown["image"] is None and shown["base_version"] is None
+    config = shown["image_config"]
+    assert config["digest"].startswith("sha256:") and config["platform"] == f"linux/{MACHINE}"
+    assert (config["user"], config["workdir"], config["stop_signal"]) == ("app:app", "/srv/work", "SIGINT")
+    assert config["entrypoint"] == ["/bin/sh", "-c"] and config["exposed_ports"] == ["8080/tcp"]
+    assert config["health_check"] == ["CMD", "true"] and config["envs"]["GREETING"] == "hello you"
+    assert "fetching image whole" in shown["log"] and "step 2 of 3: run" in shown["log"] and "left out 1 device" in shown["log"]
+    wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")
+
+    sandbox = Sandbox.create(api, template=f"{name}:v1")
+    said = sh(sandbox, "id -un; pwd; cat copied/two from-step; echo $MORE; echo $PATH; ls /data /full; cat /way/through")
+    assert said.splitlines() == ["app", "/srv/work", "copied", "700", "hello you", "hello you!", "/opt/bin:/bin:/usr/bin",
+                                 "/data:", "linked", "twice", "", "/full:", "new", "a link of the image"]
+    assert sh(sandbox, "stat -c '%a %u %g %h' /data/linked; cat /absolute; readlink /sbin/init", user="root").split() == [
+        "4755", "700", "5", "2", "one/usr/lib/sandlot/sandlot-agent"]
+    wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "it's hello you\n", 20, "the image's command")
+    assert sh(sandbox, "ls -d /.sandlot-image /var/tmp/.sandlot-build /null 2>/dev/null || true", user="root") == ""
+    assert sh(sandbox, "id -un; pwd", user="user").split() == ["user", "/srv/work"]
+
+
+def test_an_image_without_a_shell(account, registry):
+    """Nothing is there but a program: neither /etc nor a shell, and the user is a number."""
+    api = account.api
+    busybox = shell()[1][1]
+    registry.push("bare", Image([layer(folder("app"), entry("app/busybox", busybox, mode=0o755))],
+                                {"User": "4321:99", "Entrypoint": ["/app/busybox", "httpd", "-f", "-p", "8000"]}))
+    name = build(api, f"{PLAIN}/bare", start_image_command=True)
+    built(api, name, 1, timeout_s=120)
+    sandbox = Sandbox.create(api, template=name)
+    assert sh(sandbox, "id -u; id -g; /app/busybox echo it runs").splitlines() == ["4321", "99", "it runs"]
+    asked = "/app/busybox wget -qO- http://127.0.0.1:8000/etc/hosts | /app/busybox grep -c localhost || true"
+    wait_until(lambda: sh(sandbox, asked) == "2\n", 20, "the image's server")
+    # The agent is the first process: it is there again when it was killed, and it stops in order.
+    assert sh(sandbox, "/app/busybox cat /proc/1/comm", user="root") == "sandlot-init\n"
+    before = sh(sandbox, "/app/busybox pidof sandlot-agent", user="root")
+    sandbox.data.background("/bin/sh", "-c", "/app/busybox sleep 0.3; /app/busybox pkill -KILL sandlot-agent", user="root")
+    wait_until(lambda: agent_answers(sandbox) not in (None, before), 20, "another agent")
+    sh(sandbox, "/app/busybox touch /app/kept; /app/busybox sync", user="root")
+    assert api.post(f"{sandbox.path}/pause", {"memory": False}).status == 200
+    sandbox.resume()
+    assert sh(sandbox, "cat /etc/hostname; ls /app").split() == ["sandbox", "busybox", "kept"]
+
+
+def test_a_private_registry(account, other_account, stack, registry):
+    api = account.api
+    refused = failed(api, f"{ODD}/private/small", registry_login={"user": USER, "password": "not this one"})
+    assert f"refuses the user {USER}" in refused and "not this one" not in refused
+    assert "a client without a user" in failed(api, f"{ODD}/private/small")
+    assert "wants a user and a password" in failed(api, f"{ODD}/basic/small")
+    for way in ("private", "basic"):
+        name = build(api, f"{ODD}/{way}/small", registry_login={"user": USER, "password": PASSWORD})
+        shown = built(api, name, 1, timeout_s=120)
+        assert PASSWORD not in json.dumps(shown)
+    wait_until(lambda: not stack.query(
+        "SELECT 1 FROM template_recipes r JOIN teams t ON t.id = r.team_id WHERE r.sealed IS NOT NULL AND t.slug = %s",
+        account.team), 60, "the end of the password")
+    assert other_account.api.get(f"/v1/templates/{name}/versions/1").status == 404
+
+
+def test_the_password_is_sealed_and_goes_with_the_fetch(account, stack, registry):
+    name = build(account.api, f"{ODD}/private/small", registry_login={"user": USER, "password": PASSWORD},
+                 steps=[{"type": "run", "command": "sleep 3; cat /proc/*/cmdline /proc/*/environ >seen 2>/dev/null; true", "user": "root"}])
+
+    def sealed():
+        (row,) = stack.query("SELECT r.sealed FROM template_recipes r JOIN template_versions v ON v.id = r.template_version_id"
+                             " JOIN templates t ON t.id = v.template_id WHERE t.slug = %s", name)
+        return row["sealed"]
+
+    first = sealed()
+    assert first and PASSWORD.encode() not in first
+    wait_until(lambda: "step 1" in account.api.get(f"/v1/templates/{name}/versions/1").json()["log"], 120, "the step")
+    assert len(sealed()) < len(first) - len(PASSWORD)
+    built(account.api, name, 1, timeout_s=60)
+    assert sh(Sandbox.create(account.api, template=name), f"grep -c '{PASSWORD}' ~/seen || true", user="user") in ("0\n", "")
+
+
+@pytest.mark.parametrize("image", ["UPPER/case", "a b", "example.com/", "a@sha256:12", "a:b:c", "example.com/a//b",
+                                   f"user:word@{PLAIN}/small", "a:" + "t" * 129, "-a", "a/../b", "https://example.com/a"])
+def test_names_that_cannot_be(account, image):
+    assert_error(account.api.post("/v1/templates", {"slug": slug(), "from_image": image}), 422, "invalid_request", "/from_image")
+
+
+def test_what_goes_with_what(account, stack):
+    def refused(field, **body):
+        assert_error(account.api.post("/v1/templates", {"slug": slug(), **body}), 422, "invalid_request", field)
+
+    login = {"user": "a", "password": "b"}
+    refused("/from_image", from_image="a", template=stack.template)
+    refused("/registry_login", template=stack.template, registry_login=login)
+    refused("/registry_login/password", from_image="a", registry_login={"user": "a"})
+    refused("/registry_login/user", from_image="a", registry_login={"user": "", "password": "b"})
+    refused("/start_image_command", from_image="a", start_image_command=True, start_command="true")
+    refused("/steps", image="x", start_image_command=True, steps=[])
+    refused("/steps/0/type", from_image="a", steps=[{"type": "image"}])
+
+
+def test_what_an_image_may_not_be(account, registry):
+    """All at once: each is refused with its reason, and leaves nothing."""
+    api = account.api
+    plain = shell()
+    bad = {
+        "outside": ([entry("../../etc/passwd", b"x")], "leads outside"),
+        "linked": ([link("a", "../../etc/passwd", tarfile.LNKTYPE)], "a hard link to"),
+        "unlinked": ([link("a", "no/such/file", tarfile.LNKTYPE)], "which is no file of the image"),
+        "owner": ([entry("a", b"x", uid=1 << 30)], "its owner is"),
+        "sparse": ([entry("a", pax_headers={"GNU.sparse.size": str(1 << 50), "GNU.sparse.major": "0",
+                                            "GNU.sparse.map": f"{1 << 49},1"})], "more than"),
+        "through": ([entry("a", b"x"), entry("a/b", b"x")], "is no folder"),
+    }
+    wanted = {}
+    for name, (entries, said) in bad.items():
+        registry.push(f"bad/{name}", Image([layer(*plain, *entries)]))
+        wanted[f"{PLAIN}/bad/{name}"] = ("layer 1 of 1", said)
+    registry.push("bad/broken", Image([layer(*plain)[:-2000]]))
+    wanted[f"{PLAIN}/bad/broken"] = ("layer 1 of 1", "broken")
+    registry.push("bad/user", Image([layer(*plain)], {"User": "somebody"}))
+    wanted[f"{PLAIN}/bad/user"] = ("somebody", "/etc/passwd")
+    registry.push_index("bad/index", [registry.push("bad/index", Image([layer(*plain)], machine=OTHER_MACHINE), "other")])
+    wanted[f"{PLAIN}/bad/index"] = (f"not there for linux/{MACHINE}", f"linux/{OTHER_MACHINE}")
+    wanted[f"{PLAIN}/bad/index:other"] = (f"it is for linux/{OTHER_MACHINE}",)
+    wanted[f"{PLAIN}/small:none"] = ("does not have it",)
+    wanted[f"{PLAIN}/small@sha256:" + "0" * 64] = ("does not have it",)
+    names = {image: build(api, image) for image in wanted}
+    for image, name in names.items():
+        log = built(api, name, 1, "failed", timeout_s=240)["log"]
+        reason = log.splitlines()[-2]
+        assert image in reason and all(said in reason for said in wanted[image]), log
+    wait_until(lambda: api.list() == [], 60, "the end of the builds' sandboxes")
+
+
+def test_registries_that_misbehave(account, registry):
+    api = account.api
+    registry.push("layered", Image([layer(*shell()), layer(entry("etc/kept", os.urandom(200000)))]))
+    registry.push("packed", Image([layer(*shell(), compress=zstd), layer(entry("etc/kept", b"plain"), compress=bytes)]))
+    packed = build(api, f"{PLAIN}/packed")
+    good = {way: build(api, f"{ODD}/{way}/layered") for way in ("breaks", "busy", "moves")}
+    bad = {
+        "cuts": "broke off 4 times", "alters": "digest", "swaps": "has the digest", "floods": "larger than 4 MiB",
+    }
+    exact = registry.push("layered", Image([layer(*shell())]), "exact")["digest"]
+    names = {way: build(api, f"{ODD}/{way}/layered" + (f"@{exact}" if way == "swaps" else "")) for way in bad}
+    for name in (packed, *good.values()):
+        built(api, name, 1, timeout_s=240)
+    for way, name in names.items():
+        log = built(api, name, 1, "failed", timeout_s=240)["log"]
+        assert bad[way] in log.splitlines()[-2], log
+
+
+def test_http_is_for_registries_of_the_operators_list(account, registry):
+    assert "SSL" in failed(account.api, f"{ODD.replace('5001', '5002')}/small")
+
+
+def test_an_index_and_a_digest(account, registry):
+    api = account.api
+    ours = registry.push("many", Image([layer(*shell(), entry("etc/which", b"ours"))]), "ours")
+    other = registry.push("many", Image([layer(*shell(), entry("etc/which", b"other"))], machine=OTHER_MACHINE), "other")
+    registry.push_index("many", [other, ours], "both")
+    names = {image: build(api, f"{PLAIN}/{image}") for image in ("many:both", f"many@{ours['digest']}", f"many:other@{ours['digest']}")}
+    for name in names.values():
+        shown = built(api, name, 1, timeout_s=240)
+        assert shown["image_config"]["digest"] == ours["digest"]
+        assert sh(Sandbox.create(api, template=name), "cat /etc/which") == "ours"
+
+
+def test_a_registry_that_drips_costs_bounded_time(registry, tmp_path):
+    order = {"image": "slow", "registry": "127.0.0.1:5001", "repository": "drips/small", "reference": "latest",
+             "plain_http": True, "bytes_max": 1 << 30, "files_max": 1000, "seconds": 4}
+    (tmp_path / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
+    ended = subprocess.run(["ip", "netns", "exec", registry.namespace, sys.executable, "-B", str(FETCH),
+                            str(tmp_path / "order"), str(tmp_path / "tree")],
+                           check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1 and ended.stdout.splitlines()[-1].endswith("after 4 seconds"), ended
+    assert not (tmp_path / "order").exists(), "the file with the password goes at once"
+    assert PASSWORD not in ended.stdout + ended.stderr
+
+
+def test_the_command_line(stack, account, registry, tmp_path):
+    cli, name = Cli(stack, tmp_path, account.api.key), slug()
+    said = cli.say("template", "build", name, "--image", f"{ODD}/private/small", "--registry-user", USER, "--follow",
+                   stdin=f"{PASSWORD}\n".encode())
+    assert said.startswith("1\n") and f"fetching image {ODD}/private/small" in said and said.rstrip().endswith("ready")
+    assert cli("template", "build", name, "--image", "small", "--checkpoint", "x").returncode == 2
+    assert cli("template", "build", name, "--registry-user", USER, "--checkpoint", "x").returncode == 2
+    assert cli("template", "build", name, "--image", "small", "--registry-user", USER).returncode == 2

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Builds of E2B's paths from images of a registry."""
+
+import pytest
+
+from image_registry import SECOND, Image, ImageRegistry, entry, layer, shell
+from leavings import deleted_after
+from stack import wait_until
+from tenant import Sandbox
+from test_e2b_builds import call, requested, start, status  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.parallel
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(stack):
+    with deleted_after(stack):
+        yield
+
+
+@pytest.fixture(scope="module")
+def registry(stack, tmp_path_factory):
+    registry = ImageRegistry(stack, tmp_path_factory.mktemp("registry"), 1)
+    try:
+        registry.start()
+        yield registry
+    finally:
+        registry.stop()
+
+
+def test_a_build_from_an_image(call, account, registry):  # noqa: F811
+    registry.push("tools", Image([layer(*shell(), entry("etc/kept", b"kept"))], {"Env": ["A=from the image"]}), "1")
+    build = requested(call)
+    assert start(call, build, fromImage=f"{SECOND}/tools:1", steps=[{"type": "RUN", "args": ["echo $A >said"]}]).status == 202
+    wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the build")
+    assert status(call, build)["status"] == "ready", status(call, build)
+    made = Sandbox.create(account.api, template=build["templateID"])
+    result = made.data.run("/bin/sh", "-c", "pwd; cat said /etc/kept")
+    assert result.stdout == b"/home/user\nfrom the image\nkept", result
+
+
+def test_a_failure_has_its_step(call, registry):  # noqa: F811
+    build = requested(call)
+    assert start(call, build, fromImage=f"{SECOND}/tools:none", fromImageRegistry={
+        "type": "registry", "username": "a", "password": "b"}, steps=[]).status == 202
+    wait_until(lambda: status(call, build)["status"] == "error", 120, "the end of the build")
+    reason = status(call, build)["reason"]
+    assert reason["step"] == "base" and "tools:none" in reason["message"] and "does not have it" in reason["message"]

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "recipe/image_reference.h"
+
+#define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void takes_names_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *registry, *repository, *tag, *digest;
+    } cases[] = {
+        {"small", "default.example", "library/small", "latest", ""},
+        {"small:1.2", "default.example", "library/small", "1.2", ""},
+        {"team/small", "default.example", "team/small", "latest", ""},
+        {"localhost/small", "localhost", "small", "latest", ""},
+        {"host.example/a/b-c/d__e:V_1", "host.example", "a/b-c/d__e", "V_1", ""},
+        {"host:5000/a", "host:5000", "a", "latest", ""},
+        {"10.0.0.1:5000/a:b", "10.0.0.1:5000", "a", "b", ""},
+        {"a@" DIGEST, "default.example", "library/a", "", DIGEST},
+        {"host.example/a:b@" DIGEST, "host.example", "a", "", DIGEST},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct image_reference reference;
+        error_auto err = NULL;
+        assert_int_equal(image_reference_parse(cases[i].name, "default.example", &reference, &err),
+                         0);
+        assert_string_equal(reference.registry, cases[i].registry);
+        assert_string_equal(reference.repository, cases[i].repository);
+        assert_string_equal(reference.tag, cases[i].tag);
+        assert_string_equal(reference.digest, cases[i].digest);
+    }
+}
+
+static void refuses_other_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "",
+        "/",
+        "a/",
+        "/a",
+        "a//b",
+        "A",
+        "a:",
+        "a b",
+        "a:b:c",
+        "a@b",
+        "a@" DIGEST "0",
+        "../a",
+        "a/../b",
+        "a..b",
+        "a___b",
+        "-a",
+        "a-",
+        "a/-b",
+        "u:p@h/a",
+        "h:p/a",
+        "h:123456/a",
+        "h.example/",
+        "https://h/a",
+        "a\nb",
+        "h.example/a:.b",
+        "h.example/A",
+        "a@sha512:00",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct image_reference reference;
+        error_auto err = NULL;
+        if (image_reference_parse(names[i], "default.example", &reference, &err) == 0)
+            fail_msg("taken: %s as %s %s", names[i], reference.registry, reference.repository);
+    }
+}
+
+static void a_short_name_needs_a_default(void **state)
+{
+    (void)state;
+    struct image_reference reference;
+    error_auto err = NULL;
+    assert_int_equal(image_reference_parse("small", "", &reference, &err), -1);
+    assert_int_equal(err->code, ERR_NOT_SERVED);
+    error_clear(&err);
+    assert_int_equal(image_reference_parse("host.example/small", "", &reference, &err), 0);
+}
+
+static void asks_mirrors(void **state)
+{
+    (void)state;
+    const struct settings settings = {
+        .image_registry_mirrors =
+            (char[]){"one.example/deep=two.example/cache, one.example=three:5000"},
+        .image_registries_http = (char[]){"three:5000,four"},
+    };
+    static const struct {
+        const char *name, *registry, *repository;
+        bool plain;
+    } cases[] = {
+        {"one.example/a", "three:5000", "a", true},
+        {"one.example/deep/a", "two.example", "cache/a", false},
+        {"one.example/deeper/a", "three:5000", "deeper/a", true},
+        {"one.example.org/a", "one.example.org", "a", false},
+        {"four.example/a", "four.example", "a", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct image_reference reference;
+        error_auto err = NULL;
+        bool plain;
+        assert_int_equal(image_reference_parse(cases[i].name, "", &reference, &err), 0);
+        assert_int_equal(image_reference_place(&settings, &reference, &plain, &err), 0);
+        assert_string_equal(reference.registry, cases[i].registry);
+        assert_string_equal(reference.repository, cases[i].repository);
+        assert_int_equal(plain, cases[i].plain);
+    }
+}
+
+static void a_wrong_mirror_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"one.example", "=two", "one.example=", "one.example/a=two"};
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        const struct settings settings = {.image_registry_mirrors = (char *)(uintptr_t)wrong[i],
+                                          .image_registries_http = (char[]){""}};
+        struct image_reference reference;
+        error_auto err = NULL;
+        bool plain;
+        assert_int_equal(image_reference_parse("one.example/a", "", &reference, &err), 0);
+        assert_int_equal(image_reference_place(&settings, &reference, &plain, &err), -1);
+        assert_int_equal(err->code, ERR_CONFIG);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_names_apart),
+        cmocka_unit_test(refuses_other_names),
+        cmocka_unit_test(a_short_name_needs_a_default),
+        cmocka_unit_test(asks_mirrors),
+        cmocka_unit_test(a_wrong_mirror_is_an_error),
+    };
+    return run_tests(tests);
+}
