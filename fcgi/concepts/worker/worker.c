@@ -51,7 +51,6 @@ int worker_open(const struct settings *settings, const char *program, struct wor
         return -1;
     if (keyring_load(settings->key_file, &worker->ring, err) < 0 ||
         database_open(settings, &worker->db, err) < 0 || db_schema_require(worker->db, err) < 0 ||
-        db_check_statements(worker->db, err) < 0 ||
         front_ring_check(worker->db, worker->ring, err) < 0) {
         worker_close(worker);
         return -1;
@@ -59,6 +58,14 @@ int worker_open(const struct settings *settings, const char *program, struct wor
     worker->runtimes = runtimes_new(settings);
     open_counters(settings);
     return 0;
+}
+
+int worker_open_in_pool(const struct settings *settings, const char *program,
+                        const struct pool *pool, struct worker *worker, struct error **err)
+{
+    if (worker_open(settings, program, worker, err) < 0)
+        return -1;
+    return pool_is_first(pool) ? db_check_statements(worker->db, err) : 0;
 }
 
 void worker_close(struct worker *worker)

@@ -19,9 +19,15 @@ struct worker {
     char lease_owner[LEASE_OWNER_SIZE]; /* its name in leases: program, host, boot, process */
 };
 
-/* Load the key ring, connect to the database, check its schema and prepare the statements of this
- * program once. program: its name in leases and logs. On an error nothing stays open. Errors:
- * ERR_CONFIG, ERR_DB_UNAVAILABLE and the others of the database. */
+/* Load the key ring, connect to the database and check its schema. program: its name in leases and
+ * logs. On an error nothing stays open. Errors: ERR_CONFIG, ERR_DB_UNAVAILABLE and the others of
+ * the database. */
 int worker_open(const struct settings *settings, const char *program, struct worker *worker,
                 struct error **err);
+/* Do the same as a worker of a pool. The first worker also prepares the statements of its program
+ * once, so that a wrong one shows in the log. If all did so, a slow machine would have no time left
+ * for its first requests after a boot. */
+int worker_open_in_pool(const struct settings *settings, const char *program,
+                        const struct pool *pool, struct worker *worker, struct error **err);
+
 void worker_close(struct worker *worker);

@@ -175,6 +175,11 @@ void pool_close(struct pool *pool)
     free(pool);
 }
 
+bool pool_is_first(const struct pool *pool)
+{
+    return pool->own == pool->table->slots;
+}
+
 const char *pool_name(const struct pool *pool)
 {
     return pool->name;

@@ -37,6 +37,9 @@ int pool_open_as(const char *dir, const char *name, struct pool **pool, struct e
 void pool_close(struct pool *pool);
 
 /* The name of the socket without its folder and ".sock": "api". */
+/* Return whether this worker has the first place of its pool. */
+bool pool_is_first(const struct pool *pool);
+
 const char *pool_name(const struct pool *pool);
 
 /* Work for claim until pool_leave(). A claim without team and user is not bounded. False: the team

@@ -126,11 +126,6 @@ static int run(struct api *api, struct error **err)
     return http_server_run(&server, err);
 }
 
-static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
-{
-    return worker_open(settings, program.name, worker, err);
-}
-
 static int open_sign_in(struct api *api, struct error **err)
 {
     const struct settings *settings = api->settings;
@@ -154,7 +149,8 @@ int main(int argc, char **argv)
     error_auto err = NULL;
     api.keys = principal_cache_new();
     if (pool_open(call.settings->pools_dir, &api.pool, &err) == 0 &&
-        open_worker(call.settings, &api.worker, &err) == 0 && open_sign_in(&api, &err) == 0)
+        worker_open_in_pool(call.settings, program.name, api.pool, &api.worker, &err) == 0 &&
+        open_sign_in(&api, &err) == 0)
         run(&api, &err);
     principal_deinit(&api.principal);
     principal_cache_free(api.keys);

@@ -41,7 +41,8 @@ static int serve(const struct settings *settings, enum dispatcher_process proces
 {
     struct worker worker = {0};
     error_auto err = NULL;
-    if (dispatcher_open(settings, &worker, &err) == 0)
+    if (dispatcher_open(settings, &worker, &err) == 0 &&
+        (process != PROCESS_WORK || db_check_statements(worker.db, &err) == 0))
         dispatcher_serve(&worker, process, &stop);
     worker_close(&worker);
     return program_end(err);

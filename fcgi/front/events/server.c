@@ -286,7 +286,8 @@ int server_open(struct server *server, const struct settings *settings, struct e
     *server = (struct server){.listener.fd = -1, .signals.fd = -1};
     TAILQ_INIT(&server->followers);
     raise_limits();
-    if (worker_open(settings, "sandlot-events", &server->worker, err) < 0)
+    if (worker_open(settings, "sandlot-events", &server->worker, err) < 0 ||
+        db_check_statements(server->worker.db, err) < 0)
         return -1;
     if (loop_init(&server->loop) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "no event loop");

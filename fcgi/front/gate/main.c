@@ -38,11 +38,6 @@ static const struct program program = {
     .summary = "decides data-plane and preview requests, a FastCGI worker on file descriptor 0",
 };
 
-static int open_worker(const struct settings *settings, struct worker *worker, struct error **err)
-{
-    return worker_open(settings, program.name, worker, err);
-}
-
 static int open_gate(const struct settings *settings, struct gate *gate, struct error **err)
 {
     if (pool_open(settings->pools_dir, &gate->pool, err) < 0)
@@ -50,7 +45,7 @@ static int open_gate(const struct settings *settings, struct gate *gate, struct 
     if (agent_notes_open(settings->pools_dir, "agents.notes", settings->agent_silence_s,
                          &gate->notes, err) < 0)
         return -1;
-    return open_worker(settings, &gate->worker, err);
+    return worker_open_in_pool(settings, program.name, gate->pool, &gate->worker, err);
 }
 
 int main(int argc, char **argv)

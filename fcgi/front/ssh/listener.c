@@ -247,7 +247,9 @@ static int watch_socket(struct listener *listener, struct listening *listening, 
 static int open_worker(struct listener *listener, const struct settings *settings,
                        struct error **err)
 {
-    return worker_open(settings, "sandlot-ssh", &listener->worker, err);
+    if (worker_open(settings, "sandlot-ssh", &listener->worker, err) < 0)
+        return -1;
+    return db_check_statements(listener->worker.db, err);
 }
 
 int listener_open(struct listener *listener, const struct settings *settings, struct error **err)
