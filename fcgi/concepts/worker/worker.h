@@ -10,6 +10,7 @@
 #include "db/db.h"
 #include "db/lease.h"
 #include "host/runtimes.h"
+#include "http/pool.h"
 
 struct worker {
     const struct settings *settings; /* borrowed */
