@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#define MIB 1048576
+
 /* The program in the sandbox keeps these bounds. The sandbox's own disk and deadline hold too. */
 static json_t *step_of(const struct settings *settings, const struct recipe_image *image,
                        const struct image_reference *place, bool plain_http)
@@ -11,7 +13,7 @@ static json_t *step_of(const struct settings *settings, const struct recipe_imag
         "{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I}", "type", RECIPE_IMAGE_STEP, "image",
         image->name, "registry", place->registry, "repository", place->repository, "reference",
         *place->digest ? place->digest : place->tag, "plain_http", (int)plain_http, "bytes_max",
-        (json_int_t)(settings->image_max_mb << 20), "files_max", (json_int_t)IMAGE_FILES_MAX,
+        (json_int_t)settings->image_max_mb * MIB, "files_max", (json_int_t)IMAGE_FILES_MAX,
         "seconds", (json_int_t)IMAGE_TIME_MAX_S);
     if (image->user) {
         json_object_set_new(step, "user", json_string(image->user));
