@@ -56,7 +56,8 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
     int64_t expires_at_ms;
     error_auto err = NULL;
     autofree char *what = xasprintf("The certificate of the relay of %s", host->name);
-    autofree char *advice = xasprintf("Run `sandlotctl host certificate %s`, copy the files to "
+    autofree char *advice = xasprintf("Run `sandlotctl host certificate %s` with the options of "
+                                      "doc/howto/renew-host-certificates.md, copy the files to "
                                       "that machine, and reload nginx there.",
                                       host->name);
     if (!host->relay_url)
