@@ -59,8 +59,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _breaks(self, url, kind):
         """The first answers with a blob end in the middle."""
-        seen[url] += 1
-        if kind != "blobs" or seen[url] > 2:
+        seen[self.path] += 1
+        if kind != "blobs" or seen[self.path] > 2:
             self._pass(url)
             return
         status, body, _ = self._fetch(url)
@@ -72,7 +72,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _cuts(self, url, kind):
         """All of them do."""
-        seen[url] = 0
+        seen[self.path] = 0
         self._breaks(url, kind)
 
     def _alters(self, url, kind):
@@ -99,8 +99,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _busy(self, url, kind):
         """The first answers ask for a moment."""
-        seen[url] += 1
-        if seen[url] > 2:
+        seen[self.path] += 1
+        if seen[self.path] > 2:
             self._pass(url)
         else:
             self._answer(429, b"{}", Retry_After="1")
