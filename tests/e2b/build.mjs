@@ -89,8 +89,9 @@ async function failures() {
   })
   say('a step that fails')
   await assert.rejects(Template.build(Template().fromTemplate('base').runCmd('true', { user: 'nobody-here' }), NAME), /nobody-here/)
-  await assert.rejects(Template.build(Template().fromPythonImage('3.12'), NAME), /501.*python:3.12.*fromTemplate/s)
-  await assert.rejects(Template.build(Template().fromImage('private', { username: 'a', password: 'b' }), NAME), /501.*registries/s)
+  await assert.rejects(Template.build(Template().fromImage('No Image'), NAME), /400.*fromImage/s)
+  const keys = { accessKeyId: 'a', secretAccessKey: 'b', region: 'c' }
+  await assert.rejects(Template.build(Template().fromAWSRegistry('registry.example.com/a', keys), NAME), /501.*fromImageRegistry/s)
   await assert.rejects(Template.build(Template().fromTemplate('no-such-template'), NAME), /404.*fromTemplate/s)
   await assert.rejects(Template.build(Template().fromTemplate('base'), 'Not A Name'), /400.*name/s)
   await assert.rejects(Template.build(Template().fromTemplate('base'), NAME, { memoryMB: 7 }), /400.*memoryMB/s)

@@ -110,7 +110,9 @@ static const char clean_script[] =
           "\nagent=/usr/lib/sandlot/sandlot-agent; [ ! -d /usr/lib/sandlot/tools ] ||"
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
-          "rm -rf " IMAGE_DIR "; sync";
+          /* change-root removes the folder at the same time. */
+          "n=0; until rm -rf " IMAGE_DIR
+          " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done; sync";
 /* Arguments: a file for the order, a folder for the tree. */
 static const char fetch_script[] =
     "[ -x " IMAGE_PROGRAMS "/fetch-image ] || { echo 'The template of builders cannot fetch images:"

@@ -144,6 +144,7 @@ void first_process_begin(void)
             watch_over(agent, &signals);
         pause_after(began_ms, &signals);
     }
+    prctl(PR_SET_NAME, "sandlot-agent");
     setsid();
     sigprocmask(SIG_SETMASK, &before, NULL);
 }

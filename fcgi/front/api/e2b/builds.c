@@ -300,10 +300,12 @@ static int order_build(struct api *api, const json_t *body, const struct templat
 {
     autofree char *base = NULL;
     struct template_origin origin;
-    if (e2b_build_origin(api, body, &base, &origin, err) == 0 &&
-        e2b_build_recipe(body, recipe, err) == 0 &&
-        template_builds_order(api, &origin, *recipe, order, err) == 0)
-        return 0;
+    if (e2b_build_origin(api, body, &base, &origin, err) == 0) {
+        if (e2b_build_recipe(body, recipe, err) < 0)
+            return -1;
+        if (template_builds_order(api, &origin, *recipe, order, err) == 0)
+            return 0;
+    }
     error_auto ignored = NULL;
     if ((*err)->code == ERR_NOT_SERVED)
         recipe_give_up(api->worker.db, version->id, (*err)->message, &ignored);
