@@ -16,9 +16,9 @@ build_programs()
         with_lock microhttpd "$SCRIPTS_DIR/build-microhttpd"
     fi
     with_lock autogen build_autogen
-    # Another clone, other options: nothing of the old build holds.
+    # Another clone, other options: nothing of the old build holds, and programs that have gone stay in no prefix.
     if [[ ! -e $BUILD_DIR/.configured || $(<"$BUILD_DIR/.configured") != "$wanted" ]]; then
-        rm -rf "$BUILD_DIR"
+        rm -rf "$BUILD_DIR" "$PREFIX"
         mkdir -p "$BUILD_DIR"
         (cd "$BUILD_DIR" && "$SOURCE_DIR/configure" --quiet --prefix="$PREFIX" "$@") ||
             die "configure failed"
