@@ -120,7 +120,7 @@ def test_an_image_without_a_shell(account, registry):
     # The agent is the first process: it is there again when it was killed, and it stops in order.
     assert sh(sandbox, "/app/busybox cat /proc/1/comm", user="root") == "sandlot-init\n"
     before = sh(sandbox, "/app/busybox pidof sandlot-agent", user="root")
-    sandbox.data.background("/bin/sh", "-c", "/app/busybox sleep 0.3; /app/busybox pkill -KILL sandlot-agent", user="root")
+    sandbox.data.background("/bin/sh", "-c", "/app/busybox sleep 0.3; /app/busybox killall -KILL sandlot-agent", user="root")
     wait_until(lambda: agent_answers(sandbox) not in (None, before), 20, "another agent")
     sh(sandbox, "/app/busybox touch /app/kept; /app/busybox sync", user="root")
     assert api.post(f"{sandbox.path}/pause", {"memory": False}).status == 200
