@@ -43,7 +43,7 @@ struct plan_value {
     char column[32];   /* "sandboxes" */
     const char *value; /* "200"; borrowed */
 };
-/* Change columns of a plan by their names: all of them, or none after an error. Checks each value,
+/* Change columns of a plan by their names: all columns, or none after an error. Checks each value,
  * and that all values fit together. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST with the column as
  * its field. */
 int plan_set(struct db *db, const char *name, const struct plan_value *values, unsigned count,

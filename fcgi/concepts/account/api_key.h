@@ -177,7 +177,7 @@ struct ssh_login {
 int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *login,
                    struct error **err);
 
-/* Make the token with which a session of that key calls the API, as if it were a key. It is valid
+/* Make the token with which a session of the key calls the API, as if it were a key. It is valid
  * for ttl_s, and ends with the key. The caller wipes it. */
 int ssh_token_make(const struct keyring *ring, const struct ssh_login *login, uint64_t ttl_s,
                    char token[SSH_TOKEN_SIZE], struct error **err);

@@ -18,7 +18,7 @@ struct ssh_piece {
 bool ssh_piece_take(const unsigned char **at, const unsigned char *end, struct ssh_piece *piece);
 bool ssh_piece_is(const struct ssh_piece *piece, const char *text);
 
-/* Take the bytes after the name in a key of that type. False: an unknown type, or wrong bytes. */
+/* Take the bytes after the name in a key of the type. False: an unknown type, or wrong bytes. */
 bool ssh_key_bytes_take(const char *type, const unsigned char **at, const unsigned char *end);
 
 void ssh_fingerprint(const unsigned char *bytes, size_t size,

@@ -53,7 +53,7 @@ struct checkpoint {
     bool for_fork; /* hidden from clients and not counted in the plan; not an instance, but a
                     * snapshot of its sandbox's instance */
     char agent_instance[INSTANCE_NAME_SIZE]; /* memory: the instance whose secret its agent knows */
-    uint16_t agent_key_id;                   /* memory: the key of that secret */
+    uint16_t agent_key_id;                   /* memory: the secret's key */
     int64_t created_at_ms;
     int64_t cleanup_at_ms; /* when the cleanup removes it for its age; 0: no date */
 };

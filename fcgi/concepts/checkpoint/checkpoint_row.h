@@ -52,7 +52,7 @@ int checkpoint_row_made_from(struct db *db, const char *id, char (**names)[INSTA
 /* Defer its removal by delay_ms. */
 int checkpoint_row_defer(struct db *db, const char *id, uint64_t delay_ms, struct error **err);
 
-/* Change it from deleting to deleted, after its host has nothing of it any more. */
+/* Change it from deleting to deleted, after its host has deleted its data. */
 int checkpoint_row_deleted(struct db *db, const char *id, struct error **err);
 
 /* Check whether a row that is not deleted has this instance on a host. */

@@ -46,7 +46,7 @@ void event_notify_scope(const char *scope);
 /* Add an event, in the transaction of the change. */
 int event_add(struct db *db, const struct event_note *note, struct error **err);
 
-/* An event that may occur very often, with the least time between two of them. */
+/* An event that may occur very often, with the least time between two events. */
 struct event_seldom {
     struct event_note note;
     const char *subject; /* the id of the object that it is about */

@@ -57,7 +57,7 @@ struct join_caller {
 
 /* Take a token, or return its files again to the same machine. *taken: it was taken by this call.
  * *files: a new reference, or NULL when the host is active. Errors: ERR_UNAUTHORIZED, worded for
- * the user of that machine. */
+ * the user of the machine. */
 int join_take(struct db *db, const struct keyring *ring, const struct join_caller *caller,
               struct join *join, bool *taken, json_t **files, struct error **err);
 

@@ -2,7 +2,7 @@
 /*
  * Sign in a program without the user's password (RFC 8628). The program shows a short code. A user
  * who is signed in to the console confirms the code. The program polls with its own secret, and
- * then receives an API key of that user.
+ * then receives an API key of the user.
  */
 #pragma once
 

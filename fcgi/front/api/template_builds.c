@@ -378,7 +378,7 @@ static int find_version(struct api *api, const struct http_request *request,
 static void add_origin(const struct api *api, const struct template_version *version,
                        const char *log, json_t *image_config, json_t *body)
 {
-    /* The template of builders is no base: nothing of it is in the version. */
+    /* The template of builders is no base: the version has none of its files. */
     const char *base = *version->from_image ? "" : version->base_id;
     bool own = principal_reaches(&api->principal, version->owner);
     json_object_set_new(body, "checkpoint_id", text_to_json(own ? version->checkpoint_id : ""));

@@ -7,7 +7,7 @@
 #include "api/api.h"
 #include "recipe/recipe_image.h"
 
-/* What steps begin with: a template, or an OCI image. Borrowed. */
+/* The start of the steps: a template or an OCI image. Borrowed. */
 struct template_origin {
     const char *template;      /* NULL: the image */
     struct recipe_image image; /* name NULL: the template */

@@ -74,7 +74,7 @@ static int wait_ms(const sigset_t *signals, int64_t ms)
     return ms < 0 ? sigwaitinfo(signals, NULL) : sigtimedwait(signals, NULL, &time);
 }
 
-/* Reap all children that have ended, and return whether the agent is one of them. */
+/* Reap all children that have ended, and return whether the agent has ended. */
 static bool reap(pid_t agent)
 {
     bool found = false;

@@ -19,7 +19,7 @@ const char *component_tested(enum component component);
  * version is not newer. */
 bool component_is_newer(enum component component, const char *version);
 
-/* Of lists as Incus gives them, "lxc | qemu" and "5.0.2 | 7.2.0": the version of that name. Returns
- * false when the name is not there. */
+/* Of lists as Incus gives them, "lxc | qemu" and "5.0.2 | 7.2.0": the version with this name.
+ * Returns false when the name is not there. */
 bool component_version_in(const char *names, const char *versions, const char *name, char *out,
                           size_t size);
