@@ -10,8 +10,8 @@
 #include "base/str.h"
 
 #define COOKIE "__Host-sandlot_session"
-/* No script can read it, no other site's page can send it, and it goes only to the console's
- * host. */
+/* No script can read it, no page of another site can send it, and browsers send it only to the
+ * console's host. */
 #define ATTRIBUTES "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 static bool is_at_console(const struct http_request *request)

@@ -33,10 +33,11 @@ static bool has_lean(const struct guard_pool *pool)
 static void become_full(const struct guard_pool *pool, bool *full)
 {
     if (!*full)
-        printf("pool-guard: the guests' part of %s is full: %ju MiB are free, %ju of them kept for "
-               "the host\n",
-               pool->top, (uintmax_t)(pool->room.free / GUARD_MIB),
-               (uintmax_t)(pool->room.reserve / GUARD_MIB));
+        printf(
+            "pool-guard: the sandboxes' part of %s is full: of %ju free MiB, %ju are reserved for "
+            "the host\n",
+            pool->top, (uintmax_t)(pool->room.free / GUARD_MIB),
+            (uintmax_t)(pool->room.reserve / GUARD_MIB));
     *full = true;
     guard_lean_all(pool);
     guard_unlean_all(pool, true);
