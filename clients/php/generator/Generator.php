@@ -165,7 +165,9 @@ final class Generator
             'boolean' => Type::plain('bool'),
             'array' => Type::list($this->type($schema, $member, $of['items'])),
             'object' => isset($of['properties']) ? $this->inner($schema, $member, $of) : self::map($of),
-            default => Type::plain('mixed'),
+            default => $schema->isRead
+                ? throw new \LogicException("{$schema->name}.{$member} of an answer has no one type.")
+                : Type::plain('mixed'),
         };
     }
 

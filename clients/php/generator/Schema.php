@@ -43,7 +43,7 @@ final class Schema
         $type = $of['type'] ?? null;
         return !$this->isRequired($member)
             || (is_array($type) && in_array('null', $type, true))
-            || in_array(self::NULL, $of['anyOf'] ?? [], true);
+            || in_array(self::NULL, self::choices($of), true);
     }
 
     /**
@@ -55,7 +55,19 @@ final class Schema
      */
     private static function withoutNull(array $of): array
     {
-        $others = array_values(array_filter($of['anyOf'] ?? [], static fn (array $one): bool => $one !== self::NULL));
-        return count($others) === 1 ? $others[0] + array_diff_key($of, ['anyOf' => true]) : $of;
+        $others = array_filter(self::choices($of), static fn (array $one): bool => $one !== self::NULL);
+        return count($others) === 1
+            ? reset($others) + array_diff_key($of, ['anyOf' => true, 'oneOf' => true])
+            : $of;
+    }
+
+    /**
+     * @param array<string, mixed> $of
+     *
+     * @return list<array<string, mixed>>
+     */
+    private static function choices(array $of): array
+    {
+        return $of['anyOf'] ?? $of['oneOf'] ?? [];
     }
 }

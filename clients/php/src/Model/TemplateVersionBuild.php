@@ -19,8 +19,8 @@ final class TemplateVersionBuild
      * @param string|null $checkpointId The source of the build; the checkpoint may be deleted.
      * @param string|null $image The source of the build. Null for versions of other teams and of the deployment.
      * @param string|null $fromImage The OCI image that it was built from. Null for versions of other teams.
-     * @param mixed $imageConfig The configuration of the OCI image from which the version, or the template before
-     *   its steps, was built. Null without such an image, and for versions of other teams.
+     * @param TemplateImageConfig|null $imageConfig The configuration of the OCI image from which the version, or the
+     *   template before its steps, was built. Null without such an image, and for versions of other teams.
      * @param string $log The log of the build, a line a step; an error is the last but one. Empty for versions of
      *   other teams.
      * @param string|null $baseVersion The version that its steps began with. Null where there were none, with
@@ -40,7 +40,7 @@ final class TemplateVersionBuild
         public readonly ?string $checkpointId,
         public readonly ?string $image,
         public readonly ?string $fromImage,
-        public readonly mixed $imageConfig,
+        public readonly ?TemplateImageConfig $imageConfig,
         public readonly ?\DateTimeImmutable $finishedAt,
         public readonly string $log,
         public readonly ?string $baseVersion,
@@ -64,7 +64,7 @@ final class TemplateVersionBuild
             checkpointId: $fields->stringOrNull('checkpoint_id'),
             image: $fields->stringOrNull('image'),
             fromImage: $fields->stringOrNull('from_image'),
-            imageConfig: $fields->mixed('image_config'),
+            imageConfig: $fields->objectOrNull('image_config', TemplateImageConfig::read(...)),
             finishedAt: $fields->timeOrNull('finished_at'),
             log: $fields->string('log'),
             baseVersion: $fields->stringOrNull('base_version'),
