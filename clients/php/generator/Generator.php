@@ -190,7 +190,9 @@ final class Generator
     private static function map(array $of): Type
     {
         $isOfText = ($of['additionalProperties']['type'] ?? null) === 'string';
-        return new Type('array', $isOfText ? 'array<string, string>' : 'array<string, mixed>', 'map', writer: 'map');
+        return $isOfText
+            ? new Type('array', 'array<string, string>', 'map', writer: 'map')
+            : new Type('array', 'array<string, mixed>', 'values', writer: 'map');
     }
 
     /**

@@ -34,7 +34,7 @@ final class Event
             at: $fields->time('at'),
             team: $fields->string('team'),
             sandboxId: $fields->stringOrNull('sandbox_id'),
-            data: $fields->map('data'),
+            data: $fields->values('data'),
         );
     }
 }

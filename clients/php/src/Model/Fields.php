@@ -136,6 +136,13 @@ final class Fields
         return $isMap ? $values : $this->refuse($name, 'object of strings');
     }
 
+    /** @return array<string, mixed> */
+    public function values(string $name): array
+    {
+        $values = $this->values[$name] ?? null;
+        return is_array($values) ? $values : $this->refuse($name, 'object');
+    }
+
     /** The members of a member. */
     public function fields(string $name): ?self
     {
