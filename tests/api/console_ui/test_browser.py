@@ -66,6 +66,7 @@ def browse(stack, folder, chromium):
     return run
 
 
+@pytest.mark.long
 def test_invitation_sign_in_ended_session_and_second_factor(stack, account, browse):
     browse("sign_in", USER_NAME=account.user,
            INVITE=f"{stack.console_url}/invite#{invite(stack, account.user)}")
@@ -76,6 +77,7 @@ def test_life_of_a_sandbox(stack, account, browse):
     browse("life", USER_NAME=person.name, PASSWORD=person.password)
 
 
+@pytest.mark.long
 def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, browse):
     team = account.make_team()
     sandbox = account.api.create(team=team, timeout=600)
@@ -135,6 +137,7 @@ def hours(stack):
     stack.ctl("plan", "set", "enterprise", f"cleanup_warning_hours={before}")
 
 
+@pytest.mark.long
 def test_an_operator_sees_the_deployment_and_nobody_else_does(stack, account, other_account, draining_host, hours,
                                                               browse):
     stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
@@ -145,6 +148,7 @@ def test_an_operator_sees_the_deployment_and_nobody_else_does(stack, account, ot
     browse("operator", USER_NAME=nobody.name, PASSWORD=nobody.password, OPERATOR="no")
 
 
+@pytest.mark.long
 def test_an_owner_revokes_by_keyboard_and_reads_the_bill(stack, account, other_account, browse):
     team = account.make_team("pro")
     stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
@@ -159,6 +163,7 @@ def test_an_owner_revokes_by_keyboard_and_reads_the_bill(stack, account, other_a
         account.api.destroy(sandbox["id"])
 
 
+@pytest.mark.long
 def test_what_a_team_has_besides_sandboxes(stack, account, other_account, browse):
     """And a program asks to be let in, which it is in the browser."""
     team = account.make_team("pro")
@@ -175,6 +180,7 @@ def test_what_a_team_has_besides_sandboxes(stack, account, other_account, browse
     assert (given.status, given.json()["key"]["name"]) == (200, "sandlot on a laptop")
 
 
+@pytest.mark.long
 def test_script_in_every_field_stays_text(stack, account, browse):
     """Of metadata, names of files, processes, refused hosts, volumes, checkpoints, keys, a build's log, a
     browser that signed in."""

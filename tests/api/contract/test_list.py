@@ -155,6 +155,7 @@ def test_a_token_is_bound_to_its_filters(account, other_account, stack, api):
         assert refused.status == 422, (broken, refused)
 
 
+@pytest.mark.long
 def test_pages_are_stable_while_rows_come_and_go(make_account):
     account = make_account("pro")
     api = account.api

@@ -197,6 +197,7 @@ def test_a_baseline_is_one_of_the_plan(sandbox):
         assert_error(answer, 422, "invalid_request", f"/runtime_baseline/{member}")
 
 
+@pytest.mark.long
 def test_a_slug_is_taken_once(sandbox, account):
     made = checkpoint(sandbox)
     name = slug()
@@ -219,6 +220,7 @@ def test_a_slug_is_taken_once(sandbox, account):
     assert sandbox.api.get("/v1/templates/python").json()["team"] == account.team
 
 
+@pytest.mark.long
 def test_deleting_names_who_uses_it(sandbox, stack):
     api = sandbox.api
     made = checkpoint(sandbox)
@@ -253,6 +255,7 @@ def test_deleting_names_who_uses_it(sandbox, stack):
     assert again["version"]["version"] == 1 and again["version"]["id"] not in (one["id"], two["id"])
 
 
+@pytest.mark.long
 def test_numbers_are_not_used_again(sandbox):
     made = checkpoint(sandbox)
     name = slug()

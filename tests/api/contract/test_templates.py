@@ -52,6 +52,7 @@ def test_a_version_can_be_pinned(api, stack, slug):
     assert document["template_version"] == ids[1]
 
 
+@pytest.mark.long
 def test_sandboxes_of_both_versions_run(make_sandbox, slug):
     for reference in (f"{slug}:1", f"{slug}:2"):
         assert make_sandbox(template=reference).data.check("echo runs") == "runs\n"

@@ -218,6 +218,7 @@ def test_only_with_a_token(data):
     assert response.status == 401, response
 
 
+@pytest.mark.long
 def test_many_at_once_are_bounded(data):
     """Sixty-four run, the next is refused, and all is well when they have ended."""
     statuses = []

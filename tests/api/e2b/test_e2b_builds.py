@@ -61,6 +61,7 @@ def test_failures_reach_the_package(installed, stack, account, files):
     wait_until(lambda: account.api.list() == [], 60, "the end of the sandboxes of builds")
 
 
+@pytest.mark.long
 def test_the_code_interpreters_package(installed, stack, account):
     """With a program behind its port that a template carries; what listens there is the template's business."""
     done = run(["node", "code.mjs"], installed, environment(stack, account), timeout=300)
@@ -75,6 +76,7 @@ COPY one.txt sub/
 """
 
 
+@pytest.mark.long
 def test_the_command_line_builds_a_template(installed, stack, account, files):
     (files / "Dockerfile").write_text(DOCKERFILE)
     env = {**environment(stack, account), "HOME": str(files), "NODE_OPTIONS": f"--import {installed / 'local_names.mjs'}"}
@@ -153,6 +155,7 @@ def test_what_no_build_can_be(call, account):
         assert_refused(call("POST", "/v3/templates", body), code, said)
 
 
+@pytest.mark.long
 def test_names_and_tags_as_they_write_them(call, account):
     given, slug = "My_" + secrets.token_hex(5), None
     tags = ["Latest", "1", "V" * 100]

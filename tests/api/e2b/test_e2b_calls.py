@@ -230,6 +230,7 @@ def test_errors_have_their_numbers(stack, call, sandbox):
     assert_refused(call("POST", f"/sandboxes/{name}/timeout", {"timeout": 60}), 404)
 
 
+@pytest.mark.long
 def test_a_pause_that_cannot_keep_the_memory_is_for_later(call, account):
     name = call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"]
     (shown,) = account.api.get("/v1/sandboxes").json()["sandboxes"]
@@ -349,6 +350,7 @@ def test_metrics_between_two_times(call, sandbox):
     assert call("GET", f"{path}?start={at - 1000}&end={at - 1000}").json() == []
 
 
+@pytest.mark.long
 def test_pages_of_snapshots(call, sandbox):
     path = f"/sandboxes/{name_of(sandbox)}/snapshots"
     made = [call("POST", path, {}).json()["snapshotID"] for _ in range(3)]
@@ -488,6 +490,7 @@ def test_pages_of_templates(stack, call, account, sandbox):
     assert_refused(call("GET", "/v2/templates?teamID=of-somebody-else"), 400, "teamID")
 
 
+@pytest.mark.long
 def test_how_often_a_template_was_used(call, account, make_sandbox, sandbox):
     """Its sandboxes count, also those that are gone, and forks and what is made of a checkpoint do not."""
     made = account.api.post(f"{sandbox.path}/checkpoints", {"name": "made"}).json()

@@ -49,6 +49,7 @@ def template(account, sandbox):
     assert account.api.delete("/v1/templates/tagged").status == 204
 
 
+@pytest.mark.long
 def test_templates_of_the_newest_client(installed, stack, account, template):
     run_part(installed, stack, account, "templates", "e2b", TEMPLATE=template, TEAM=account.team)
 
@@ -58,6 +59,7 @@ def test_what_the_newest_client_has(installed, stack, account, part):
     run_part(installed, stack, account, part, "e2b")
 
 
+@pytest.mark.long
 def test_all_sandboxes_at_one_host(installed, stack, account):
     """The client names the sandbox in headers."""
     env = {**environment(stack, account), "CLIENT": "e2b", "E2B_SANDBOX_URL": f"https://sandbox.{stack.data_plane_host}"}
@@ -72,6 +74,7 @@ def test_the_public_client_by_itself(installed, stack, account, part, client):
     run_part(installed, stack, account, part, client)
 
 
+@pytest.mark.long
 def test_the_public_command_line(installed, stack, account, tmp_path):
     hook = installed / "local_names.mjs"
     env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--import {hook}"}
@@ -96,6 +99,7 @@ def test_the_public_command_line(installed, stack, account, tmp_path):
     assert account.api.list() == []
 
 
+@pytest.mark.long
 def test_the_command_line_publishes_a_template(installed, stack, account, template, tmp_path):
     hook = installed / "local_names.mjs"
     env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--import {hook}"}

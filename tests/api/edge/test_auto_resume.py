@@ -120,6 +120,7 @@ def test_a_hundred_requests_wake_it_once(paused):
     assert_woken_once(paused)
 
 
+@pytest.mark.long
 def test_a_sleeper_does_not_delay_others(paused, make_sandbox):
     """While some requests wait for a resume, those of a running sandbox go through."""
     other = make_sandbox()
@@ -135,6 +136,7 @@ def test_a_sleeper_does_not_delay_others(paused, make_sandbox):
     assert served > 2, "they wait for the resume too"
 
 
+@pytest.mark.long
 def test_it_is_paused_and_woken_again_and_again(make_sandbox):
     sandbox = make_sandbox(timeout=600, **WAKING)
     for number in range(3):

@@ -37,6 +37,7 @@ def test_the_page_opens_the_server_by_itself(browser, make_sandbox):
     browser.wait_for('"path": "/deep?link=1"')
 
 
+@pytest.mark.long
 def test_a_waiting_page_lets_a_sandbox_sleep(browser, make_sandbox):
     sandbox = make_sandbox(
         exposed_ports=PORTS, lifecycle={"on_timeout": "pause", "auto_resume": True}

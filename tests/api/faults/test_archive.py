@@ -17,6 +17,8 @@ from faults import fault_points, wrong_counters  # noqa: F401
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
 
+pytestmark = pytest.mark.long
+
 CANARY = "kept where nobody else can read it"
 
 
@@ -107,7 +109,6 @@ def test_what_is_deleted_leaves_nothing_there(archive, sandbox, stack):
     assert archive.keys() == []
 
 
-@pytest.mark.long
 def test_a_damaged_copy_is_refused(archive, sandbox, stack):
     sandbox.pause()
     key = until_archived(stack, sandbox)["object_key"]
@@ -126,7 +127,6 @@ def test_a_damaged_copy_is_refused(archive, sandbox, stack):
     is_as_it_was(sandbox)
 
 
-@pytest.mark.long
 def test_the_storage_is_away(archive, sandbox, api, stack):
     other = Sandbox.create(api)
     sandbox.pause()
@@ -152,7 +152,6 @@ def settled(stack, sandbox):
     return stack.row(sandbox.id)["operation_id"]
 
 
-@pytest.mark.long
 def test_a_resume_goes_before_its_copy(storage, api, stack):
     """Whatever is on its way into the archive: the sandbox goes on at once, and nothing of it stays there."""
     with archive_settings(stack, archive_after_s=1, archive_kib_s=2048, **storage.settings):
@@ -165,7 +164,6 @@ def test_a_resume_goes_before_its_copy(storage, api, stack):
         wait_until(lambda: storage.keys() == [], 60, "nothing of it in the storage")
 
 
-@pytest.mark.long
 def test_a_dispatcher_is_killed_over_a_copy(storage, api, stack):
     with archive_settings(stack, archive_after_s=1, archive_kib_s=8192, **storage.settings):
         sandbox = Sandbox.create(api)
@@ -206,7 +204,6 @@ def test_a_dispatcher_is_killed_at_each_step(archive, sandbox, stack, fault_poin
     assert not (fault_points.directory / point).exists(), "a dispatcher has come by there"
 
 
-@pytest.mark.long
 def test_each_team_has_its_turn(storage, account, other_account, stack):
     many = [Sandbox.create(account.api) for _ in range(6)]
     one = Sandbox.create(other_account.api)
@@ -222,7 +219,6 @@ def test_each_team_has_its_turn(storage, account, other_account, stack):
     assert storage.keys() == []
 
 
-@pytest.mark.long
 def test_the_storage_is_compared_with_the_rows(storage, api, stack):
     """What no row knows goes when it is old, and a copy that is gone is made again."""
     with archive_settings(stack, archive_after_s=1, archive_sweep_s=10, **storage.settings):
@@ -294,7 +290,6 @@ def full(storage, stack):
         yield storage
 
 
-@pytest.mark.long
 def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
     boot_id, room = sandbox.boot_id(), "SELECT promised_gb FROM host_pools"
     sandbox.pause()
@@ -309,7 +304,6 @@ def test_a_pool_that_fills_keeps_nothing_that_is_archived(full, sandbox, stack):
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
 
 
-@pytest.mark.long
 def test_what_is_on_no_host_can_be_copied_and_deleted(full, sandbox, api, stack):
     deleted = Sandbox.create(api)
     for one in (sandbox, deleted):
@@ -336,7 +330,6 @@ def test_a_dispatcher_is_killed_over_a_pool_that_fills(full, sandbox, stack, fau
     is_as_it_was(sandbox)
 
 
-@pytest.mark.long
 def test_who_has_most_gives_first_and_nothing_without_the_storage(storage, account, other_account, stack):
     many, one = [Sandbox.create(account.api) for _ in range(2)], Sandbox.create(other_account.api)
     with archive_settings(stack, archive_after_s=1, **storage.settings):

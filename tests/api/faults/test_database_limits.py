@@ -15,6 +15,8 @@ from faults import InBackground, settle
 from pools import shares
 from stack import wait_until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def quiet(stack):
@@ -60,7 +62,6 @@ def test_no_connection_is_left(account, make_sandbox, stack):
     wait_until(lambda: not wrong(stack), 60, "nothing being wrong", 0.5)
 
 
-@pytest.mark.long
 def test_a_locked_table_is_not_waited_for(make_sandbox, stack):
     """As a backup that locks tables does; requests are refused before their connections break."""
     sandbox = make_sandbox()

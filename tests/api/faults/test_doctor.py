@@ -52,11 +52,13 @@ def check(stack):
     return done
 
 
+@pytest.mark.long
 def test_a_monitor_is_told_in_one_line(stack):
     done = check(stack)
     assert done.returncode == 0 and done.stdout.startswith("SANDLOT OK - "), done
 
 
+@pytest.mark.long
 def test_the_database_is_down(stack):
     daemon = stack.daemon("database")
     daemon.stop()
@@ -70,6 +72,7 @@ def test_the_database_is_down(stack):
         daemon.start(stack.database_answers)
 
 
+@pytest.mark.long
 def test_clocks_that_differ(stack):
     clocks = [one["message"] for one in doctor(stack) if one["check"] == "clock" and one["state"] == "ok"]
     hosts = len(stack.ctl("host", "list")["hosts"])
@@ -79,6 +82,7 @@ def test_clocks_that_differ(stack):
     assert [one["check"] for one in fast] == ["clock"] * (1 + hosts), fast
 
 
+@pytest.mark.long
 def test_incus_is_down(stack):
     daemon = stack.daemon("incusd")
     daemon.stop()
@@ -88,6 +92,7 @@ def test_incus_is_down(stack):
         daemon.start(stack.incus.answers)
 
 
+@pytest.mark.long
 def test_the_schema_is_old(stack):
     connection = stack.database(as_admin=True)
     try:
@@ -166,6 +171,7 @@ def test_no_dispatcher_is_alive(stack):
             os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.long
 def test_nothing_listens_and_no_worker_answers(stack, tmp_path):
     with changed_settings(stack, tmp_path, listen_port=1, redirect_port=2, api_socket=tmp_path / "none.sock") as path:
         found = wrong(stack, path)
@@ -174,6 +180,7 @@ def test_nothing_listens_and_no_worker_answers(stack, tmp_path):
     assert_says(found, "workers", "api_socket", "Start the workers")
 
 
+@pytest.mark.long
 def test_nothing_listens_over_ipv6(stack, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server, \
             changed_settings(stack, tmp_path, redirect_port=server.getsockname()[1]) as path:
@@ -181,6 +188,7 @@ def test_nothing_listens_over_ipv6(stack, tmp_path):
     assert_says(found, "nginx", "over IPv6, so browsers", "nginx-config")
 
 
+@pytest.mark.long
 def test_ports_are_held(stack):
     setting = pathlib.Path("/proc/sys/net/ipv4/tcp_tw_reuse")
     before = setting.read_text(encoding="ascii")
@@ -191,6 +199,7 @@ def test_ports_are_held(stack):
         setting.write_text(before, encoding="ascii")
 
 
+@pytest.mark.long
 def test_the_certificate_has_expired(stack, tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "old.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -216,6 +225,7 @@ def test_the_certificate_has_expired(stack, tmp_path):
         assert_says(wrong(stack, path), "certificate", "expired at", "Renew it")
 
 
+@pytest.mark.long
 def test_the_key_file_can_be_read_by_others(stack, tmp_path):
     copy = tmp_path / "keyring"
     shutil.copy(stack.settings["key_file"], copy)
@@ -224,11 +234,13 @@ def test_the_key_file_can_be_read_by_others(stack, tmp_path):
         assert_says(wrong(stack, path), "key file", "mode 0644", "only the user and the group")
 
 
+@pytest.mark.long
 def test_a_setting_is_mistyped(stack, tmp_path):
     with changed_settings(stack, tmp_path, lease="6") as path:
         assert_says(wrong(stack, path), "settings", "lease", "Correct the file")
 
 
+@pytest.mark.long
 def test_versions_of_a_host_are_compared(stack):
     said = [one["message"] for one in doctor(stack) if one["check"] == "versions"]
     for component in ("Incus", "liblxc", "btrfs-progs", "CRIU"):
@@ -273,6 +285,7 @@ def test_the_warm_pool_is_empty_and_operations_are_stuck(sandbox, stack):
     wait_until(lambda: not wrong(stack), 3 * stack.lease_s + 60, "all being well again", 0.5)
 
 
+@pytest.mark.long
 def test_nobody_gives_instances_their_size(stack):
     path = stack.run_dir / "limits.sock"
     assert any(one["check"] == "sizing" and one["state"] == "ok" for one in doctor(stack))
@@ -286,6 +299,7 @@ def test_nobody_gives_instances_their_size(stack):
     wait_until(lambda: not wrong(stack), 60, "all being well again", 0.5)
 
 
+@pytest.mark.long
 def test_lxcfs_can_be_written(stack):
     """As it is mounted by itself: what is written to the processors' files reaches the host's."""
     if not os.path.ismount("/var/lib/lxcfs"):
@@ -298,6 +312,7 @@ def test_lxcfs_can_be_written(stack):
         subprocess.run(["mount", "-o", "remount,ro", "/var/lib/lxcfs"], check=True)
 
 
+@pytest.mark.long
 def test_what_the_kernel_counts_for_all_is_low(stack):
     path = pathlib.Path("/proc/sys/fs/aio-max-nr")
     before = path.read_text(encoding="ascii")

@@ -13,6 +13,8 @@ import pytest
 from faults import InBackground, quiet, settle  # noqa: F401
 from stack import wait_until
 
+pytestmark = pytest.mark.long
+
 
 def ip(*arguments):
     shown = subprocess.run(["ip", "-o", *arguments], capture_output=True, text=True, check=True)
@@ -47,8 +49,7 @@ def kill(daemon):
     wait_until(daemon.is_gone, 10, "the end of Incus")
 
 
-@pytest.mark.parametrize("after_s", [pytest.param(0, marks=pytest.mark.long), 0.4],
-                         ids=["as it begins", "as it writes"])
+@pytest.mark.parametrize("after_s", [0, 0.4], ids=["as it begins", "as it writes"])
 def test_incus_killed_in_a_pause(sandbox, stack, after_s):
     """The container ends and its hooks find nobody who would take its link away."""
     sandbox.data.upload("/home/user/kept", b"kept")
@@ -73,7 +74,6 @@ def test_incus_killed_in_a_pause(sandbox, stack, after_s):
     assert sandbox.resume()["resumed_from"] == "memory"
 
 
-@pytest.mark.long
 @pytest.mark.one_host
 def test_incus_killed_in_a_start(sandbox, stack):
     """The link is made first, and the container that should have it is not there yet."""

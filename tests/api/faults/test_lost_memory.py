@@ -10,6 +10,8 @@ import pytest
 from stack import wait_until
 from tenant import Sandbox
 
+pytestmark = pytest.mark.long
+
 
 def gone(image):
     shutil.rmtree(image)
@@ -77,8 +79,8 @@ def of_another_machine(image):
 
 
 # One of each kind always, the others with what takes long.
-DAMAGES = [gone, a_file_in_its_place, largest_half, of_another_criu, without("inventory.img")]
-MORE_DAMAGES = [
+DAMAGES = [
+    gone, a_file_in_its_place, largest_half, of_another_criu, without("inventory.img"),
     empty, all_cut, every_file_empty, of_another_machine,
     without("core-1.img"), without("pages-1.img"), without("pstree.img"),
     cut_off("pages-1.img", 0), cut_off("inventory.img", 0), cut_off("core-1.img", 0.5),
@@ -103,9 +105,7 @@ def routes_to(stack, address):
     return listed.stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    "damage", [*DAMAGES, *(pytest.param(damage, marks=pytest.mark.long) for damage in MORE_DAMAGES)],
-    ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_memory_image_that_does_not_restore(api, stack, damage):
     sandbox = Sandbox.create(api)
     address = sandbox.address

@@ -16,6 +16,8 @@ import pytest
 
 from stack import Incus, wait_until
 
+pytestmark = pytest.mark.long
+
 PROJECT = "sandlot-probe"
 
 
@@ -169,7 +171,6 @@ def test_a_whole_life_over_the_unix_socket(unix, instance):
     whole_life(unix, instance)
 
 
-@pytest.mark.long
 @pytest.mark.one_host
 def test_a_whole_life_over_https(https, instance):
     whole_life(https, instance)

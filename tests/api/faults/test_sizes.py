@@ -50,6 +50,7 @@ def seen(sandbox):
     return int(words[0]), int(words[1]), int(words[2]) // GIB
 
 
+@pytest.mark.long
 def test_a_create_in_another_size_is_answered_while_incus_is_stopped(stack, waiting, pro, size):
     with nothing_of(stack, "incusd"):
         sandbox = Sandbox.create(pro, **size)
@@ -61,6 +62,7 @@ def test_a_create_in_another_size_is_answered_while_incus_is_stopped(stack, wait
     settle(stack)
 
 
+@pytest.mark.long
 def test_what_incus_writes_meanwhile_changes_nothing(stack, waiting, pro, size, fault_points):
     """It hands processors out again whenever an instance starts or goes, by what it knows."""
     fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
@@ -107,6 +109,7 @@ def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
     assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
 
 
+@pytest.mark.long
 def test_a_program_that_hangs_keeps_no_create(stack, waiting, pro, size):
     with nothing_of(stack, "sandlot-limits"):
         sandbox = Sandbox.create(pro, **size)
@@ -115,6 +118,7 @@ def test_a_program_that_hangs_keeps_no_create(stack, waiting, pro, size):
     until_host_is_asked(stack, lambda: Sandbox.create(pro, **size))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["size.taken", "size.told"])
 def test_a_dispatcher_killed_while_it_tells_incus(stack, waiting, pro, size, fault_points, point):
     fault_points.arm(point, "kill", "sandlot-dispatcher")
@@ -124,6 +128,7 @@ def test_a_dispatcher_killed_while_it_tells_incus(stack, waiting, pro, size, fau
     settle(stack)
 
 
+@pytest.mark.long
 def test_a_pause_tells_incus_first(stack, waiting, pro, size):
     sandbox = Sandbox.create(pro, **size)
     sandbox.pause()
@@ -133,6 +138,7 @@ def test_a_pause_tells_incus_first(stack, waiting, pro, size):
     assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
 
 
+@pytest.mark.long
 def test_a_pause_waits_for_who_tells_incus(stack, waiting, pro, size, fault_points):
     fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
     sandbox = Sandbox.create(pro, **size)
@@ -145,6 +151,7 @@ def test_a_pause_waits_for_who_tells_incus(stack, waiting, pro, size, fault_poin
     assert is_of(sandbox, size)
 
 
+@pytest.mark.long
 def test_a_checkpoint_is_of_the_size(stack, waiting, pro, size):
     sandbox = Sandbox.create(pro, **size)
     checkpoint = checkpoint_of(sandbox)
@@ -154,6 +161,7 @@ def test_a_checkpoint_is_of_the_size(stack, waiting, pro, size):
     assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
 
 
+@pytest.mark.long
 def test_a_deleted_sandbox_needs_none(stack, waiting, pro, size, fault_points):
     fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
     sandbox = Sandbox.create(pro, **size)
@@ -164,6 +172,7 @@ def test_a_deleted_sandbox_needs_none(stack, waiting, pro, size, fault_points):
     settle(stack)
 
 
+@pytest.mark.long
 def test_a_guest_that_goes_down_before_incus_was_told(stack, waiting, pro, size, fault_points):
     fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
     sandbox = Sandbox.create(pro, **size)

@@ -14,6 +14,8 @@ from tenant import Sandbox
 from faults import instances, quota_in_use, settle
 from stack import wait_until
 
+pytestmark = pytest.mark.long
+
 
 class FailingStarts:
     """What starts containers ends with status 1 instead, as often as it was told to: for instances that

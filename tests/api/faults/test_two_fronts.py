@@ -12,6 +12,8 @@ import pytest
 
 from stack import wait_until
 
+pytestmark = pytest.mark.long
+
 # As in the unit of the dispatcher.
 USER, GROUP = "sandlot-dispatcher", "sandlot"
 

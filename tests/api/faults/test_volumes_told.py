@@ -14,6 +14,8 @@ from killing import stopped
 from stack import wait_until
 from tenant import Sandbox
 
+pytestmark = pytest.mark.long
+
 REBOOT = "echo kept >/data/note; sync; (sleep 0.3; /bin/busybox reboot -f) >/dev/null 2>&1 </dev/null &"
 MOUNTS = "grep -c ' /data ' /proc/self/mountinfo"
 

@@ -128,6 +128,7 @@ def version_of(api, slug):
     return api.get(f"/v1/templates/{slug}/versions").json()["versions"][0]
 
 
+@pytest.mark.long
 def test_interfaces_and_routes_by_template(module_account, routing_template, stack):
     api = module_account.api
     assert version_of(api, routing_template)["net_admin"] is True
@@ -223,6 +224,7 @@ def assert_own_disk_alone(sandbox):
     assert b"Read-only file system" in wrote.stderr
 
 
+@pytest.mark.long
 def test_of_the_pool_it_sees_its_own_group(module_account):
     """One that waited, one made anew from a disk, and both after a pause."""
     api = module_account.api

@@ -140,6 +140,7 @@ def host_row(stack):
     return row
 
 
+@pytest.mark.long
 def test_no_more_is_promised_than_the_host_may(make_account, set_plan, stack):
     account = make_account("enterprise")
     usual = host_row(stack)["disk_overcommit"]

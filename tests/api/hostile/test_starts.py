@@ -164,6 +164,7 @@ def spoilt(attacker, stack):
     return sandbox
 
 
+@pytest.mark.long
 def test_resumes_of_a_disk_with_a_pipe_for_a_mount_point(spoilt, bystander, stack):
     resumes = [InBackground(when_served, spoilt.api.post, f"{spoilt.path}/resume") for _ in range(AT_ONCE)]
     bystander.goes_on(rounds=1)

@@ -135,6 +135,7 @@ def test_bodies(shared_sandbox):
     assert "name" in body["message"]
 
 
+@pytest.mark.long
 def test_a_name_that_is_given_again_has_versions(sandbox, make_sandbox):
     name, api = "a" * 63, sandbox.api
     first = checkpoint(sandbox, name)
@@ -260,6 +261,7 @@ def test_it_outlives_its_sandbox_and_serves_several_at_once(sandbox, stack):
     assert restored[0].resume()["resumed_from"] == "memory"
 
 
+@pytest.mark.long
 def test_volumes_are_no_part_of_it(api):
     for name in ("one", "other"):
         assert api.post("/v1/volumes", {"name": name}).status == 201
@@ -281,6 +283,7 @@ def test_volumes_are_no_part_of_it(api):
             wait_until(lambda v=volume: api.delete(f"/v1/volumes/{v['id']}").status in (204, 404), 20, "the volume's end", 0.2)
 
 
+@pytest.mark.long
 def test_size_of_a_checkpoint_of_a_restored_sandbox(sandbox):
     sandbox.data.check("head -c 30000000 /dev/urandom >first")
     first = checkpoint(sandbox)

@@ -132,6 +132,7 @@ def test_the_last_resume_wins_over_the_removal(sandbox, stack, warning):
     assert sandbox.show()["state"] == "ready"
 
 
+@pytest.mark.long
 def test_a_checkpoint_is_warned_of_and_then_removed(sandbox, stack, set_plan):
     set_plan("basic", checkpoint_days=10, cleanup_warning_hours=48)
     made = sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "old"})

@@ -95,6 +95,7 @@ def test_a_running_one_goes_on_and_so_do_its_forks(sandbox, stack):
     assert_no_copy_is_left(stack, sandbox)
 
 
+@pytest.mark.long
 def test_a_paused_one_stays_paused(sandbox, stack):
     start_counter(sandbox)
     said, _ = counter(sandbox)
@@ -108,6 +109,7 @@ def test_a_paused_one_stays_paused(sandbox, stack):
     assert_no_copy_is_left(stack, sandbox)
 
 
+@pytest.mark.long
 def test_one_behind_the_other(sandbox, stack):
     """Incus removes the folder of an instance's snapshots with the last of them, while the next is on its way."""
     folder = stack.instance_dir(sandbox.instance)

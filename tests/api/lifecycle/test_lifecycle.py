@@ -190,6 +190,7 @@ def test_pause_and_resume_keep_a_counting_process(sandbox):
     assert abs(guest_clock - time.time()) < 2, "the wall clock jumps forward"
 
 
+@pytest.mark.long
 def test_several_pauses_in_a_row(sandbox):
     pid = start_counter(sandbox)
     for _ in range(3):

@@ -65,6 +65,7 @@ def test_it_is_known_in_calls_state_and_events(make_sandbox, silence):
     wait_until(lambda: run(sandbox).status == 200, PATIENCE_S, "the agent that continues", 0.5)
 
 
+@pytest.mark.long
 def test_a_pause_and_resume_end_it(make_sandbox):
     sandbox = make_sandbox()
     stop_agent(sandbox)

@@ -183,6 +183,7 @@ def test_the_worker_takes_jobs_from_a_queue(environment):
         {"id": jobs[2]["id"], "exit_code": 7, "output": ""}]
 
 
+@pytest.mark.long
 def test_the_page(environment, stack, php_account, tmp_path):
     """Its blocks are one program, and what it says is what the lines `// …` behind them promise."""
     page = (PACKAGE / "README.md").read_text(encoding="utf-8")

@@ -116,6 +116,7 @@ def test_an_upload_that_a_sandbox_overtakes(api, volume, make_sandbox):
     assert send(None) == 200 and volume.read("/file") == b"new"
 
 
+@pytest.mark.long
 def test_a_stopped_sandbox_resumes_against_an_upload(volume, make_sandbox):
     sandbox = make_sandbox(volume_mounts=volume.mounts())
     sandbox.pause()
