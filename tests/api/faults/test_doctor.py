@@ -309,7 +309,7 @@ def test_lxcfs_can_be_written(stack):
     try:
         assert_says(wrong(stack), "lxcfs", "is writable", "remount,ro")
     finally:
-        subprocess.run(["mount", "-o", "remount,ro", "/var/lib/lxcfs"], check=True)
+        subprocess.run(["mount", "-i", "-o", "remount,ro", "/var/lib/lxcfs"], check=True)
 
 
 @pytest.mark.long
