@@ -36,7 +36,8 @@ struct http_parameter {
 struct http_request {
     const char *method;                       /* borrowed from parameters, as are the next two */
     const char *path;                         /* see http_request_init(); owned */
-    const char *remote_address;               /* "" when unknown */
+    const char *remote_address;               /* of the client; "" when unknown */
+    const char *peer_address;                 /* of the last proxy; without one, the client's */
     char request_id[HTTP_REQUEST_ID_MAX + 1]; /* [A-Za-z0-9_-]; nginx's or our own */
     char **parameters;                        /* "NAME=value", NULL-terminated; borrowed */
     struct http_parameter query[HTTP_QUERY_MAX];

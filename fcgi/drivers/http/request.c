@@ -35,8 +35,10 @@ void http_request_init(struct http_request *request, char **parameters, size_t b
     const char *method = http_parameter(request, "REQUEST_METHOD");
     const char *uri = http_parameter(request, "REQUEST_URI");
     const char *address = http_parameter(request, "REMOTE_ADDR");
+    const char *peer = http_parameter(request, "SANDLOT_PEER");
     request->method = method ? method : "GET";
     request->remote_address = address ? address : "";
+    request->peer_address = peer ? peer : request->remote_address;
     request->path = uri ? xstrndup(uri, strcspn(uri, "?")) : xstrdup("/");
     take_request_id(request);
 }

@@ -23,7 +23,7 @@ static const char *named_user(const struct api *api, const struct http_request *
 {
     const struct settings *settings = api->settings;
     if (!*settings->login_header ||
-        !address_list_has(settings->login_header_from, request->remote_address))
+        !address_list_has(settings->login_header_from, request->peer_address))
         return NULL;
     return http_header(request, settings->login_header);
 }
