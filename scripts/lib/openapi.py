@@ -131,7 +131,7 @@ def field_rows():
     with open(FIELDS, encoding="utf-8") as file:
         table = re.search(r"^#define SANDBOX_FIELDS\([^)]*\)(.*?[^\\])\n", file.read(), re.DOTALL | re.MULTILINE)[1]
     table = re.sub(r'"\s*"', "", table.replace("\\\n", "\n"))
-    for kind, row in re.findall(r'\b(BOOL|CHOICE|TEXT)\(((?:"[^"]*"|\([^()]*\)|[^()"])*)\)', table):
+    for kind, row in re.findall(r'\b(BOOL|CHOICE|TEXT|NUMBER)\(((?:"[^"]*"|\([^()]*\)|[^()"])*)\)', table):
         yield kind, re.findall(r'"[^"]*"|\([^()]*\)|[^\s,()"]+', row)
 
 
@@ -142,6 +142,9 @@ def field_schema(kind, words, prose):
     if kind == "CHOICE":
         names = re.findall(r'"([^"]*)"', words[0])
         return {"type": "string", "enum": names, "description": prose}, names[0]
+    if kind == "NUMBER":
+        return {"type": ["integer", "null"], "minimum": int(words[0]), "maximum": int(words[1]),
+                "description": prose}, None
     return {"type": ["string", "null"], "maxLength": int(words[0]) - 1, "description": prose,
             "examples": [words[1].strip('"')]}, None
 

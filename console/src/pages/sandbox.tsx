@@ -195,6 +195,14 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
             {sandbox.lifecycle.on_timeout === 'pause' ? 'paused' : 'removed'}
             {sandbox.lifecycle.auto_resume && ', resumed at a request'}
           </Fact>
+          {sandbox.lifecycle.idle_timeout && (
+            <Fact name="Paused when idle for">{formatSpan(sandbox.lifecycle.idle_timeout)}</Fact>
+          )}
+          {sandbox.hold_until && (
+            <Fact name="Held awake until">
+              <Time at={sandbox.hold_until} />
+            </Fact>
+          )}
           <Fact name="A pause keeps">{sandbox.lifecycle.pause_memory ? 'disk and memory' : 'the disk alone'}</Fact>
           <Fact name="Created">
             <Time at={sandbox.created_at} />

@@ -23,6 +23,7 @@ interface Form {
   timeout: string
   onTimeout: 'kill' | 'pause'
   autoResume: boolean
+  idleTimeout: string
   pauseMemory: boolean
   onPauseFailure: 'disk' | 'keep_running'
   metadata: Pair[]
@@ -44,6 +45,7 @@ const FIRST: Form = {
   timeout: '300',
   onTimeout: 'kill',
   autoResume: false,
+  idleTimeout: '',
   pauseMemory: true,
   onPauseFailure: 'disk',
   metadata: [],
@@ -79,10 +81,16 @@ function networkOf(form: Form): Partial<CreateSandbox> {
   }
 }
 
+/** Whether the service may pause the sandbox by itself. */
+function isPaused(form: Form): boolean {
+  return form.onTimeout === 'pause' || form.idleTimeout !== ''
+}
+
 function lifecycleOf(form: Form): Schemas['LifecycleRequest'] {
   return {
     on_timeout: form.onTimeout,
-    ...(form.onTimeout === 'pause' && form.autoResume ? { auto_resume: true } : {}),
+    ...(isPaused(form) && form.autoResume ? { auto_resume: true } : {}),
+    ...(form.idleTimeout ? { idle_timeout: Number(form.idleTimeout) } : {}),
     ...(form.pauseMemory ? {} : { pause_memory: false }),
     ...(form.onPauseFailure === 'disk' ? {} : { on_pause_failure: form.onPauseFailure }),
   }
@@ -299,11 +307,20 @@ export function SandboxCreate() {
                 { value: 'kill', text: 'Remove the sandbox' },
                 { value: 'pause', text: 'Pause it' },
               ]}
-              error={errorOf('lifecycle')}
-              onChange={value => set({ onTimeout: value as Form['onTimeout'], autoResume: false })}
+              onChange={value => set({ onTimeout: value as Form['onTimeout'] })}
             />
           </div>
-          {form.onTimeout === 'pause' && (
+          <TextField
+            label="Pause it when idle for, seconds"
+            name="idle_timeout"
+            type="number"
+            min={30}
+            value={form.idleTimeout}
+            placeholder="Never"
+            error={errorOf('lifecycle')}
+            onInput={idleTimeout => set({ idleTimeout })}
+          />
+          {isPaused(form) && (
             <Check
               label="Resume at a request"
               hint="A request to a paused sandbox resumes it and is held until it runs."

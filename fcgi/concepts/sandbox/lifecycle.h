@@ -100,6 +100,13 @@ struct sandbox_update {
 int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *update,
                    struct sandbox *sandbox, struct error **err);
 
+#define SANDBOX_HOLD_MAX_S (7 * 24 * 3600)
+
+/* Keep idleness from pausing a running sandbox for hold_s seconds from now; 0 ends the hold. Its
+ * deadline stays. Errors: ERR_SANDBOX_NOT_RUNNING for a new hold, ERR_NOT_FOUND. */
+int sandbox_hold(struct worker *worker, const char *id, uint32_t hold_s, struct sandbox *sandbox,
+                 struct error **err);
+
 /* Expose a port of a live sandbox or change its access, or withdraw a port. Errors:
  * ERR_SANDBOX_NOT_RUNNING, ERR_INVALID_REQUEST (too many ports), ERR_NOT_FOUND (the port to
  * withdraw is not exposed). */

@@ -430,7 +430,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
     case SANDBOX_EVENT_DIED:
         sandbox->reserved = RESERVES_NOTHING;
         sandbox->silent_since_ms = 0;
-        sandbox->deadline_at_ms = 0;
+        sandbox->deadline_at_ms = sandbox->hold_until_ms = 0;
         sandbox->stopped_at_ms = now_ms;
         sandbox->resumed_from[0] = '\0';
         break;

@@ -24,11 +24,11 @@ static unsigned index_of(const char *const names[], const char *name)
     {                                                                  \
         return (enum sandbox_##member)index_of(member##_names, name);  \
     }
-SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES, NOTHING_OF_FIELD_, , )
+SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, , )
 
 #define DEFAULT(a, b, member, json, request, answer, change, value, ...) .member = value,
 const struct sandbox_choices sandbox_choices_default = {
-    SANDBOX_FIELDS(DEFAULT, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, , )};
+    SANDBOX_FIELDS(DEFAULT, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, , )};
 
 void sandbox_deinit(struct sandbox *sandbox)
 {

@@ -21,6 +21,9 @@ enum sandbox_on_timeout { ON_TIMEOUT_KILL, ON_TIMEOUT_PAUSE };
 /* The result of a pause that cannot keep the memory. */
 enum sandbox_on_pause_failure { ON_PAUSE_FAILURE_DISK, ON_PAUSE_FAILURE_KEEP_RUNNING };
 
+/* Whether an open connection to the outside keeps an idle sandbox awake. */
+enum sandbox_idle_connections { IDLE_CONNECTIONS_WAIT, IDLE_CONNECTIONS_IGNORE };
+
 /* For each CHOICE of sandbox_fields.def: MEMBER_names, ended by NULL; MEMBER_name(); MEMBER_of(),
  * which returns the first value for any other name and for NULL. */
 #define NOTHING_OF_FIELD_(...)
@@ -28,14 +31,15 @@ enum sandbox_on_pause_failure { ON_PAUSE_FAILURE_DISK, ON_PAUSE_FAILURE_KEEP_RUN
     extern const char *const member##_names[];              \
     const char *member##_name(enum sandbox_##member value); \
     enum sandbox_##member member##_of(const char *name);
-SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES_OF_FIELD_, NOTHING_OF_FIELD_, , )
+SANDBOX_FIELDS(NOTHING_OF_FIELD_, NAMES_OF_FIELD_, NOTHING_OF_FIELD_, NOTHING_OF_FIELD_, , )
 
 /* The choices of a client for a sandbox: the rows of sandbox_fields.def. */
 /* clang-format off */
 #define BOOL_OF_FIELD_(a, b, member, ...)   bool member;
 #define CHOICE_OF_FIELD_(a, b, member, ...) enum sandbox_##member member;
 #define TEXT_OF_FIELD_(a, b, member, json, request, answer, change, size, ...) char member[size];
-#define CHOICES_ SANDBOX_FIELDS(BOOL_OF_FIELD_, CHOICE_OF_FIELD_, TEXT_OF_FIELD_, , )
+#define NUMBER_OF_FIELD_(a, b, member, ...) uint32_t member;
+#define CHOICES_ SANDBOX_FIELDS(BOOL_OF_FIELD_, CHOICE_OF_FIELD_, TEXT_OF_FIELD_, NUMBER_OF_FIELD_, , )
 /* clang-format on */
 struct sandbox_choices {
     CHOICES_
@@ -53,8 +57,14 @@ extern const struct sandbox_choices sandbox_choices_default;
 
 /* Which choices a request has. */
 struct sandbox_chosen {
-    SANDBOX_FIELDS(BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, , )
+    SANDBOX_FIELDS(BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, BOOL_OF_FIELD_, , )
 };
+
+/* Causes of a pause or resume, as stored and as shown in events. */
+#define MOVED_BY_REQUEST  "request"
+#define MOVED_BY_DEADLINE "deadline"
+#define MOVED_BY_IDLENESS "idleness"
+#define MOVED_BY_TRAFFIC  "traffic" /* of the data plane or a preview */
 
 #define SANDBOX_HOST_SIZE sizeof((struct sandbox_choices *)0)->request_host
 
@@ -95,6 +105,8 @@ struct sandbox {
     SANDBOX_CHOICES;
     bool memory_left;        /* the present or last pause or resume is without the memory */
     uint32_t pause_failures; /* in a row */
+    char moved_by[9];        /* the cause of the present or last pause or resume: MOVED_BY_… */
+    int64_t hold_until_ms;   /* idleness does not pause it before; 0: no hold */
     struct runtime_resources resources;
     char *metadata;            /* JSON object of strings */
     char *volume_mounts;       /* JSON object */

@@ -33,6 +33,8 @@
 #define COLUMN_TEXT_(FIXED, CHANGED, member, json, request, answer, change, ...)  \
     COLUMN_##change##_(FIXED, CHANGED)(#member, db_copy_text(s->member, rows, c), \
                                        db_text(s->member))
+#define COLUMN_NUMBER_(FIXED, CHANGED, member, json, request, answer, change, ...) \
+    COLUMN_##change##_(FIXED, CHANGED)(#member, s->member = READ_U32_, db_u64(s->member))
 
 /* clang-format off */
 #define SANDBOX_TABLE(JOINED, OTHER, FIXED, MOVED, LATER, CHANGED)                                 \
@@ -56,8 +58,10 @@
     MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \
     MOVED("deadline_at_ms", s->deadline_at_ms = db_get_i64(rows, c),                               \
           time_or_null(s->deadline_at_ms))                                                         \
-    SANDBOX_FIELDS(COLUMN_BOOL_, COLUMN_CHOICE_, COLUMN_TEXT_, FIXED, CHANGED)                     \
+    SANDBOX_FIELDS(COLUMN_BOOL_, COLUMN_CHOICE_, COLUMN_TEXT_, COLUMN_NUMBER_, FIXED, CHANGED)     \
     LATER("memory_left", s->memory_left = db_get_bool(rows, c), db_bool(s->memory_left))           \
+    LATER("moved_by", db_copy_text(s->moved_by, rows, c), db_text(s->moved_by))                    \
+    LATER("hold_until_ms", s->hold_until_ms = db_get_i64(rows, c), time_or_null(s->hold_until_ms)) \
     LATER("pause_failures", s->pause_failures = READ_U32_, db_u64(s->pause_failures))              \
     FIXED("cpu", s->resources.cpu = READ_U32_, db_u64(s->resources.cpu))                                   \
     FIXED("memory_mb", s->resources.memory_mb = READ_U32_, db_u64(s->resources.memory_mb))                 \

@@ -94,7 +94,8 @@ DB_STATEMENT(rehost_statement) = {"sandbox.rehost", "UPDATE sandboxes SET host_i
 DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",
     "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
-    " silent_since_ms IS NOT NULL FROM sandboxes"
+    " silent_since_ms IS NOT NULL, idle_timeout, idle_connections = 'ignore', hold_until_ms,"
+    " pause_failures FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
@@ -279,6 +280,10 @@ int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_re
         ready->address = (uint32_t)db_get_u64(rows, 5);
         ready->agent_key_id = (uint16_t)db_get_u64(rows, 6);
         ready->is_silent = db_get_bool(rows, 7);
+        ready->idle_timeout_s = (uint32_t)db_get_u64(rows, 8);
+        ready->ignores_connections = db_get_bool(rows, 9);
+        ready->hold_until_ms = db_get_i64(rows, 10);
+        ready->pause_failures = (uint32_t)db_get_u64(rows, 11);
     }
     return 0;
 }

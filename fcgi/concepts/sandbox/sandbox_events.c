@@ -65,6 +65,11 @@ int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char
     return tell(db, sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:s}", "operation", operation), err);
 }
 
+static json_t *moved_by(const struct sandbox *sandbox)
+{
+    return *sandbox->moved_by ? json_pack("{s:s}", "by", sandbox->moved_by) : NULL;
+}
+
 int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox_event move,
                       bool memory, struct error **err)
 {
@@ -72,10 +77,12 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
     case SANDBOX_EVENT_CREATED:
         return tell(db, sandbox, EVENT_SANDBOX_STARTED, running(sandbox), err);
     case SANDBOX_EVENT_PAUSED:
-        return tell(db, sandbox, memory ? EVENT_SANDBOX_PAUSED : EVENT_SANDBOX_STOPPED, NULL, err);
+        return tell(db, sandbox, memory ? EVENT_SANDBOX_PAUSED : EVENT_SANDBOX_STOPPED,
+                    moved_by(sandbox), err);
     case SANDBOX_EVENT_RESUMED: {
         json_t *data = running(sandbox);
         json_object_set_new(data, "from", json_string(sandbox->resumed_from));
+        json_object_set_new(data, "by", json_string(sandbox->moved_by));
         return tell(db, sandbox, EVENT_SANDBOX_RESUMED, data, err);
     }
     case SANDBOX_EVENT_PAUSE_FAILED:

@@ -146,6 +146,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     (void)db;
     (void)err;
     sandbox->memory_left = !*(const bool *)context;
+    snprintf(sandbox->moved_by, sizeof sandbox->moved_by, "%s", MOVED_BY_REQUEST);
     return 0;
 }
 

@@ -179,6 +179,8 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (check_moving(db, sandbox, err) < 0 || check_fetching(db, sandbox, admission, err) < 0)
         return -1;
     sandbox->memory_left = admission->without_memory;
+    snprintf(sandbox->moved_by, sizeof sandbox->moved_by, "%s",
+             admission->deadline == DEADLINE_KEPT ? MOVED_BY_TRAFFIC : MOVED_BY_REQUEST);
     if (sandbox_take_timeout(db, sandbox, admission->timeout_s, err) < 0 ||
         work_lock_volumes(db, sandbox, err) < 0)
         return -1;

@@ -58,7 +58,11 @@ struct sandbox_ready {
     int64_t created_at_ms;
     uint32_t address; /* IPv4, host byte order */
     uint16_t agent_key_id;
-    bool is_silent; /* as sandbox_note_silence() has written it */
+    bool is_silent;          /* as sandbox_note_silence() has written it */
+    uint32_t idle_timeout_s; /* 0: idleness does not pause it */
+    bool ignores_connections;
+    int64_t hold_until_ms;
+    uint32_t pause_failures;
 };
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err);

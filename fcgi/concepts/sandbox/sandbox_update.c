@@ -58,12 +58,12 @@ static void take_choices(const struct sandbox_update *wanted, struct sandbox *sa
 #define TAKE(at, b, member, json, request, answer, change, ...) \
     at##_##change(if (wanted->chosen.member)                    \
                       memcpy(&sandbox->member, &wanted->choices.member, sizeof sandbox->member);)
-    SANDBOX_FIELDS(TAKE, TAKE, TAKE, AT_UPDATE, )
+    SANDBOX_FIELDS(TAKE, TAKE, TAKE, TAKE, AT_UPDATE, )
 }
 
 #define OR_CHOSEN(of, b, member, json, request, answer, change, ...) \
     of##_##change(|| wanted->chosen.member)
-#define IS_ANY_CHOSEN(of) (false SANDBOX_FIELDS(OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, of, ))
+#define IS_ANY_CHOSEN(of) (false SANDBOX_FIELDS(OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, of, ))
 
 /* The event of a stopped sandbox has no timeout: its next start has. */
 static int tell_updated(struct db *db, const struct update *update, struct error **err)
@@ -98,9 +98,9 @@ static int update_body(struct db *db, void *context, struct error **err)
         sandbox->metadata = metadata;
     }
     take_choices(wanted, sandbox);
-    if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE)
+    if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE && !sandbox->idle_timeout)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
-                               "auto_resume needs on_timeout = pause.");
+                               "auto_resume needs on_timeout = pause or an idle_timeout.");
     if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
     return tell_updated(db, update, err);
@@ -111,6 +111,38 @@ int sandbox_update(struct worker *worker, const char *id, const struct sandbox_u
 {
     struct update update = {id, wanted, sandbox};
     return db_transaction(worker->db, update_body, &update, err);
+}
+
+/* --- holds --- */
+
+struct hold {
+    const char *id;
+    uint32_t hold_s;
+    struct sandbox *sandbox;
+};
+
+static int hold_body(struct db *db, void *context, struct error **err)
+{
+    static const struct sandbox_changed changed = {.lifecycle = true};
+    struct hold *hold = context;
+    struct sandbox *sandbox = hold->sandbox;
+    if (lock(db, hold->id, sandbox, err) < 0)
+        return -1;
+    if (hold->hold_s && !has_deadline(sandbox))
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING,
+                         "The sandbox is %s; a hold keeps a running sandbox awake.",
+                         sandbox_state_name(sandbox_state_told(sandbox->state)));
+    sandbox->hold_until_ms = hold->hold_s ? clock_in_s(hold->hold_s) : 0;
+    if (sandbox_row_update(db, sandbox, err) < 0)
+        return -1;
+    return sandbox_tell_updated(db, sandbox, &changed, err);
+}
+
+int sandbox_hold(struct worker *worker, const char *id, uint32_t hold_s, struct sandbox *sandbox,
+                 struct error **err)
+{
+    struct hold hold = {id, hold_s, sandbox};
+    return db_transaction(worker->db, hold_body, &hold, err);
 }
 
 /* --- ports --- */

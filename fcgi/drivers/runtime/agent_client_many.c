@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/instance.h"
 #include "base/ipv4.h"
@@ -12,6 +13,7 @@
 
 #define ANSWER_MAX 4096
 #define PATH       "/internal/ports/1"
+#define PATH_IDLE  "/internal/activity?idle=%u"
 
 struct agent_many {
     CURLM *multi;
@@ -23,6 +25,7 @@ struct agent_question {
     struct http_link *link;
     void *context;
     size_t body_size;
+    char body[AGENT_MANY_BODY_SIZE];
 };
 
 struct agent_many *agent_many_open(void)
@@ -43,16 +46,17 @@ void agent_many_close(struct agent_many *many)
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
     struct agent_question *question = context;
-    (void)data;
+    if (question->body_size + size * count < sizeof question->body)
+        memcpy(question->body + question->body_size, data, size * count);
     question->body_size += size * count;
     return question->body_size > ANSWER_MAX ? 0 : size * count;
 }
 
 struct agent_question *agent_many_ask(struct agent_many *many, struct http_link *link,
-                                      uint32_t address, const char *secret, unsigned wait_ms,
-                                      void *context)
+                                      uint32_t address, const char *secret, uint32_t idle_s,
+                                      unsigned wait_ms, void *context)
 {
-    char text[IPV4_TEXT_SIZE], target[IPV4_TEXT_SIZE + 8], header[128];
+    char text[IPV4_TEXT_SIZE], target[IPV4_TEXT_SIZE + 8], header[128], path[64] = PATH;
     struct agent_question *question = xcalloc(1, sizeof *question);
     *question = (struct agent_question){.link = link, .context = context};
     CURL *curl = http_client_handle(&question->curl);
@@ -60,7 +64,9 @@ struct agent_question *agent_many_ask(struct agent_many *many, struct http_link 
     snprintf(header, sizeof header, AGENT_SECRET_HEADER ": %s", secret);
     question->headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
-    http_link_set(link, curl, target, PATH, &question->headers);
+    if (idle_s)
+        snprintf(path, sizeof path, PATH_IDLE, idle_s);
+    http_link_set(link, curl, target, path, &question->headers);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, question->headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)wait_ms);
@@ -99,6 +105,8 @@ static void read_answer(struct agent_question *question, CURLcode result, struct
         .status = answered ? http_link_status(question->link, question->curl) : 0,
         .asked = !question->link || sent,
     };
+    if (question->body_size < sizeof said->body)
+        memcpy(said->body, question->body, question->body_size);
 }
 
 bool agent_many_take(struct agent_many *many, struct agent_said *said)

@@ -16,11 +16,15 @@ struct agent_many *agent_many_open(void);
 /* Every question is dropped or answered before. */
 void agent_many_close(struct agent_many *many);
 
-/* Ask the agent at an address (IPv4, host byte order) for at most wait_ms. link, which is taken:
- * to its host; NULL: direct. The question belongs to `many` until it is answered or dropped. */
+#define AGENT_MANY_BODY_SIZE 256
+
+/* Ask the agent at an address (IPv4, host byte order) for at most wait_ms: whether it knows its
+ * secret; with idle_s, also for how long its sandbox was idle (agent/activity.h), with connections
+ * counted after idle_s. link, which is taken: to its host; NULL: direct. The question belongs to
+ * `many` until it is answered or dropped. */
 struct agent_question *agent_many_ask(struct agent_many *many, struct http_link *link,
-                                      uint32_t address, const char *secret, unsigned wait_ms,
-                                      void *context);
+                                      uint32_t address, const char *secret, uint32_t idle_s,
+                                      unsigned wait_ms, void *context);
 void agent_many_drop(struct agent_many *many, struct agent_question *question);
 
 struct agent_said {
@@ -28,6 +32,7 @@ struct agent_said {
     /* AGENT_MANY_KNOWS: it knows its secret; 0: no answer; any other: it has restarted and
      * knows none */
     long status;
+    char body[AGENT_MANY_BODY_SIZE]; /* of the answer; "" when it was longer */
     bool asked; /* the question left for the agent's host, or was for an agent of this one */
 };
 

@@ -63,8 +63,13 @@ static int request_host_check(const json_t *value, const char *pointer, struct e
                                     .nullable = true,                         \
                                     .max = (size)-1,                          \
                                     .check = member##_check}))
+#define NUMBER_MEMBER(in, at, member, json, request, answer, change, least, most, ...) \
+    in##_##request(at##_##change(                                                      \
+        ,                                                                              \
+        {.name = json, .type = SCHEMA_INTEGER, .nullable = true, .min = (least), .max = (most)}))
 /* These rows follow another row, so a comma comes first. */
-#define FIELD_MEMBERS(in, at) SANDBOX_FIELDS(BOOL_MEMBER, CHOICE_MEMBER, TEXT_MEMBER, in, at)
+#define FIELD_MEMBERS(in, at) \
+    SANDBOX_FIELDS(BOOL_MEMBER, CHOICE_MEMBER, TEXT_MEMBER, NUMBER_MEMBER, in, at)
 
 static const struct schema_member lifecycle_members[] = {
     {.name = "auto_pause", .hint = "it stands beside lifecycle, and means on_timeout = pause"},
@@ -127,6 +132,15 @@ const struct schema_member sandbox_resume_schema[] = {
 
 const struct schema_member sandbox_pause_schema[] = {
     {.name = "memory", .type = SCHEMA_BOOLEAN},
+    {.name = NULL},
+};
+
+const struct schema_member sandbox_hold_schema[] = {
+    {.name = "seconds",
+     .type = SCHEMA_INTEGER,
+     .required = true,
+     .min = 1,
+     .max = SANDBOX_HOLD_MAX_S},
     {.name = NULL},
 };
 
@@ -200,7 +214,9 @@ static void read_choices(const json_t *body, struct sandbox_choices *choices,
     READ(member, json, request,                                  \
          snprintf(choices->member, sizeof choices->member, "%s", \
                   json_is_null(value) ? "" : json_string_value(value)))
-    SANDBOX_FIELDS(READ_BOOL, READ_CHOICE, READ_TEXT, , )
+#define READ_NUMBER(a, b, member, json, request, ...) \
+    READ(member, json, request, choices->member = (uint32_t)json_integer_value(value))
+    SANDBOX_FIELDS(READ_BOOL, READ_CHOICE, READ_TEXT, READ_NUMBER, , )
 }
 
 static int read_lifecycle(const json_t *body, const struct sandbox_chosen *chosen,
@@ -216,9 +232,9 @@ static int read_lifecycle(const json_t *body, const struct sandbox_chosen *chose
                                "auto_pause = false contradicts lifecycle.on_timeout = pause.");
     if (json_is_true(auto_pause))
         create->on_timeout = ON_TIMEOUT_PAUSE;
-    if (create->auto_resume && create->on_timeout != ON_TIMEOUT_PAUSE)
+    if (create->auto_resume && create->on_timeout != ON_TIMEOUT_PAUSE && !create->idle_timeout)
         return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
-                               "auto_resume needs on_timeout = pause.");
+                               "auto_resume needs on_timeout = pause or an idle_timeout.");
     const json_t *timeout = json_object_get(body, "timeout");
     create->timeout_s =
         timeout ? (uint64_t)json_integer_value(timeout) : (uint64_t)TIMEOUT_DEFAULT_S;

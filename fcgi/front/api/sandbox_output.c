@@ -34,7 +34,17 @@ static const char *protocol_of(const struct exposed_port *port)
     in##_##answer(json_text_string(out, json, member##_name(s->member));)
 #define WRITE_TEXT(in, b, member, json, request, answer, ...) \
     in##_##answer(json_text_string_or_null(out, json, s->member);)
-#define WRITE_FIELDS(in) SANDBOX_FIELDS(WRITE_BOOL, WRITE_CHOICE, WRITE_TEXT, in, )
+#define WRITE_NUMBER(in, b, member, json, request, answer, ...) \
+    in##_##answer(write_number_or_null(out, json, s->member);)
+#define WRITE_FIELDS(in) SANDBOX_FIELDS(WRITE_BOOL, WRITE_CHOICE, WRITE_TEXT, WRITE_NUMBER, in, )
+
+static void write_number_or_null(struct buffer *out, const char *name, uint32_t number)
+{
+    if (number)
+        json_text_number(out, name, number);
+    else
+        json_text_string_or_null(out, name, "");
+}
 
 /* Write the stored policy with its status. The stored text is an object that sandlot wrote, without
  * these members. */
@@ -108,6 +118,7 @@ void sandbox_write(const struct settings *settings, const struct sandbox *s, str
     json_text_string_or_null(out, "forked_from", s->forked_from);
     json_text_number(out, "timeout", s->timeout_s);
     json_text_time(out, "deadline", s->deadline_at_ms);
+    json_text_time(out, "hold_until", s->hold_until_ms);
     write_lifecycle(out, s);
     json_text_object(out, "volume_mounts", s->volume_mounts);
     json_text_number(out, "cpu", s->resources.cpu);

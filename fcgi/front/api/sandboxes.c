@@ -126,6 +126,29 @@ int sandboxes_pause(void *context, struct http_request *request, struct http_res
     return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
 }
 
+static int hold(struct api *api, uint32_t hold_s, struct http_response *response,
+                struct error **err)
+{
+    sandbox_auto held = {0};
+    if (sandbox_hold(&api->worker, api->access.sandbox.id, hold_s, &held, err) < 0)
+        return -1;
+    return http_response_json(response, 200, sandbox_to_json(api->settings, &held));
+}
+
+int sandboxes_hold(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
+{
+    uint32_t hold_s = (uint32_t)json_integer_value(json_object_get(request->json, "seconds"));
+    return hold(context, hold_s, response, err);
+}
+
+int sandboxes_release(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    (void)request;
+    return hold(context, 0, response, err);
+}
+
 int sandboxes_resume(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {

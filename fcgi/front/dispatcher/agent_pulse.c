@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/named_lease.h"
+#include "dispatcher/idle.h"
 #include "host/host.h"
 #include "http/pool.h"
 #include "network/firewall_client.h"
@@ -33,6 +34,7 @@ struct beat {
     uint32_t host_id;
     uint64_t team;                   /* pool_tenant() of its team's id */
     bool is_listed;                  /* the latest list contains it */
+    int64_t since_ms;                /* monotonic: the first list with it */
     int64_t asked_ms;                /* monotonic */
     unsigned misses;                 /* questions in a row without an answer */
     int64_t missed_ms;               /* the time (clock) of the first missed question */
@@ -113,6 +115,7 @@ static void append_beat(struct agent_pulse *pulse, const struct sandbox_ready *r
         .host_id = host_id,
         .team = pool_tenant(ready->team_id),
         .is_listed = true,
+        .since_ms = clock_monotonic_ms(),
         .asked_ms = clock_monotonic_ms(), /* the start has just waited for the agent */
     };
     pulse->beats = xreallocarray(pulse->beats, pulse->count + 1, sizeof(struct beat *));
@@ -215,7 +218,8 @@ static void ask(struct agent_pulse *pulse, struct beat *beat)
         http_link_free(link);
         return;
     }
-    beat->question = agent_many_ask(pulse->many, link, beat->of.address, secret, ANSWER_MS, beat);
+    beat->question = agent_many_ask(pulse->many, link, beat->of.address, secret,
+                                    beat->of.idle_timeout_s, ANSWER_MS, beat);
     mem_wipe(secret, sizeof secret);
 }
 
@@ -308,6 +312,15 @@ static void take_answer(struct agent_pulse *pulse, struct beat *beat, long statu
     }
 }
 
+static void pause_if_idle(struct agent_pulse *pulse, const struct beat *beat, const char *answer)
+{
+    error_auto err = NULL;
+    if (idle_is_over(&beat->of, answer, clock_monotonic_ms() - beat->since_ms) &&
+        sandbox_pause_idle(pulse->worker, &beat->of, &err) < 0)
+        log_warning("cannot pause an idle sandbox", LOG_STR("sandbox", beat->of.id),
+                    LOG_ERROR(err));
+}
+
 static void take_answers(struct agent_pulse *pulse)
 {
     struct agent_said said;
@@ -319,6 +332,8 @@ static void take_answers(struct agent_pulse *pulse)
         beat->question = NULL;
         if (said.status || (said.asked && !stalled))
             take_answer(pulse, beat, said.status);
+        if (said.status == AGENT_MANY_KNOWS)
+            pause_if_idle(pulse, beat, said.body);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Deadlines of sandboxes, and operations whose lease owner has died. */
 #include "base/panic.h"
+#include "dispatcher/idle.h"
 #include "dispatcher/jobs.h"
 
 #include <stdio.h>
@@ -47,18 +48,21 @@ static int run(struct work *work, struct error **err)
     panic("an operation is of no known kind");
 }
 
-/* --- deadlines --- */
+/* --- deadlines and idle sandboxes --- */
 
 struct expire {
     struct work work;
     struct audit audit;
 };
 
-static int begin_recorded(struct expire *expire, struct db *db, bool kill, struct error **err)
+static int begin_recorded(struct expire *expire, struct db *db, bool kill, const char *cause,
+                          struct error **err)
 {
     struct work *work = &expire->work;
     struct audit *audit = &expire->audit;
-    audit_by_service(audit, kill ? &audit_SANDBOX_DELETE : &audit_SANDBOX_PAUSE, "deadline");
+    work->sandbox.memory_left = !work->sandbox.pause_memory;
+    snprintf(work->sandbox.moved_by, sizeof work->sandbox.moved_by, "%s", cause);
+    audit_by_service(audit, kill ? &audit_SANDBOX_DELETE : &audit_SANDBOX_PAUSE, cause);
     audit_about(audit, work->sandbox.id);
     audit->team_id = work->sandbox.team_id;
     if (audit_begin(audit, db, work->worker->ring, err) < 0)
@@ -81,8 +85,7 @@ static int expire_body(struct db *db, void *context, struct error **err)
         return -1;
     fault_point(FAULT_DEADLINE_EXPIRING);
     bool kill = sandbox->on_timeout == ON_TIMEOUT_KILL;
-    sandbox->memory_left = !sandbox->pause_memory;
-    return begin_recorded(expire, db, kill, err);
+    return begin_recorded(expire, db, kill, MOVED_BY_DEADLINE, err);
 }
 
 /* Cut the network of an expired sandbox. After a slow firewall call, skip this for a while: the
@@ -120,6 +123,41 @@ int sandbox_expire_next(struct worker *worker, bool *worked, struct error **err)
     if (*worked)
         follow(&expire);
     work_deinit(&expire.work);
+    return result;
+}
+
+struct idle {
+    struct expire expire;
+    const struct sandbox_ready *ready;
+};
+
+static int idle_body(struct db *db, void *context, struct error **err)
+{
+    struct idle *idle = context;
+    const struct sandbox_ready *ready = idle->ready;
+    struct sandbox *sandbox = &idle->expire.work.sandbox;
+    sandbox_deinit(sandbox);
+    if (sandbox_get_any(db, ready->id, true, sandbox, err) < 0)
+        return -1;
+    if (sandbox->state == SANDBOX_READY && sandbox->incarnation == ready->incarnation &&
+        sandbox->idle_timeout == ready->idle_timeout_s && sandbox->hold_until_ms <= clock_now_ms())
+        return begin_recorded(&idle->expire, db, false, MOVED_BY_IDLENESS, err);
+    sandbox_deinit(sandbox);
+    return 0;
+}
+
+int sandbox_pause_idle(struct worker *worker, const struct sandbox_ready *ready, struct error **err)
+{
+    struct idle idle = {.expire.work = {.worker = worker, .queued = true}, .ready = ready};
+    struct work *work = &idle.expire.work;
+    int result = db_transaction(worker->db, idle_body, &idle, err);
+    audit_leave(&idle.expire.audit);
+    if (result == 0 && work->sandbox.id[0]) {
+        notify_send(worker->settings->api_socket, NOTIFY_OPERATIONS);
+        log_info("idle sandbox is being paused", LOG_STR("sandbox", work->sandbox.id),
+                 LOG_STR("operation", work->operation.id));
+    }
+    work_deinit(work);
     return result;
 }
 

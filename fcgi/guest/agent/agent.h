@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "agent/activity.h"
 #include "agent/common/environment.h"
 #include "base/clock.h"
 #include "base/guest_limits.h"
@@ -41,7 +42,8 @@ struct agent {
     struct server *server;
     struct relay *relay;
     struct watch_hub *watch_hub; /* NULL without watchers */
-    int64_t hung_up_until_ms;    /* monotonic; before it only the control plane is answered */
+    struct activity activity;
+    int64_t hung_up_until_ms; /* monotonic; before it only the control plane is answered */
     /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
     bool trust_local_peers;
 };

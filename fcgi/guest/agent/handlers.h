@@ -21,6 +21,14 @@ int hang_up_finish(struct request *request, struct rpc_error *error);
 /* GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */
 int ports_finish(struct request *request, struct rpc_error *error);
 
+/* GET /internal/activity?idle=SECONDS: {"idle_ms": N, "connections": M}, see activity.h.
+ * Connections are counted only when the sandbox was idle for SECONDS, because that costs most;
+ * otherwise the number is 0. */
+int activity_finish(struct request *request, struct rpc_error *error);
+
+/* POST /hold {"seconds": N}: the sandbox counts as busy for so long. 0 ends the hold. */
+int hold_finish(struct request *request, struct rpc_error *error);
+
 /* GET /metrics: the present usage of the sandbox; GET /envs: the variables from POST /init. */
 int metrics_finish(struct request *request, struct rpc_error *error);
 int envs_finish(struct request *request, struct rpc_error *error);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* GET /metrics and GET /envs. The numbers are those of /proc, which shows the sandbox's own share
  * if the runtime mounts lxcfs over it. */
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/common/cpu_time.h"
 #include "agent/common/disk.h"
 #include "agent/common/proto.h"
 #include "agent/handlers.h"
@@ -18,63 +16,33 @@
 /* Two readings of the processor's time that are closer than this say little. */
 #define CPU_INTERVAL_MS 500
 
-#define STAT_SIZE       (64 * 1024)
-
 struct cpu_reading {
-    uint64_t busy, all;
-    unsigned count;
+    struct cpu_time time;
     int64_t at_ms;
 };
 
-static char *read_stat(void)
-{
-    autoclose int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-    char *text = xcalloc(1, STAT_SIZE);
-    size_t size = 0;
-    ssize_t got;
-    while (fd >= 0 && size < STAT_SIZE - 1 &&
-           (got = read(fd, text + size, STAT_SIZE - 1 - size)) > 0)
-        size += (size_t)got;
-    return text;
-}
-
-static void read_cpu(struct cpu_reading *reading)
-{
-    uint64_t t[8] = {0}; /* user nice system idle iowait irq softirq steal */
-    autofree char *text = read_stat();
-    *reading = (struct cpu_reading){.at_ms = clock_monotonic_ms()};
-    if (sscanf(text,
-               "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64 " %" SCNu64,
-               &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 4)
-        return;
-    for (size_t i = 0; i < ARRAY_SIZE(t); i++)
-        reading->all += t[i];
-    reading->busy = reading->all - t[3] - t[4];
-    for (const char *line = text; (line = strstr(line, "\ncpu")); line++)
-        reading->count++;
-}
-
 /* Of the time since the last question, over all processors. */
-static double cpu_used_pct(struct cpu_reading *now)
+static double cpu_used_pct(const struct cpu_time *time)
 {
     static struct cpu_reading last;
     static double used_pct;
-    read_cpu(now);
-    bool long_enough = now->at_ms - last.at_ms >= CPU_INTERVAL_MS;
+    int64_t now_ms = clock_monotonic_ms();
+    bool long_enough = now_ms - last.at_ms >= CPU_INTERVAL_MS;
     /* After a resume the counters may start at zero again. */
-    if (long_enough && now->all > last.all && now->busy >= last.busy)
-        used_pct = 100.0 * (double)(now->busy - last.busy) / (double)(now->all - last.all);
+    if (long_enough && time->all > last.time.all && time->busy >= last.time.busy)
+        used_pct =
+            100.0 * (double)(time->busy - last.time.busy) / (double)(time->all - last.time.all);
     if (long_enough)
-        last = *now;
+        last = (struct cpu_reading){*time, now_ms};
     return used_pct;
 }
 
 int metrics_finish(struct request *request, struct rpc_error *error)
 {
     (void)error;
-    struct cpu_reading cpu;
+    struct cpu_time cpu;
     struct disk_usage disk;
+    cpu_time_read(&cpu);
     double used_pct = cpu_used_pct(&cpu);
     struct meminfo memory;
     meminfo_read(&memory);

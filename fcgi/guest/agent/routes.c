@@ -44,6 +44,8 @@ static const struct route rows[] = {
     /* A program that comes from a checkpoint does not have the variables of the new create. */
     {.method = "GET", .path = "/envs", .flags = ROUTE_OWN, .finish = envs_finish},
 
+    {.method = "POST", .path = "/hold", .flags = ROUTE_OWN, .finish = hold_finish},
+
     {.method = "POST",
      .path = "/init",
      .flags = ROUTE_OPEN | ROUTE_INTERNAL | ROUTE_SECRET,
@@ -53,6 +55,10 @@ static const struct route rows[] = {
      .path = "/internal/hang-up",
      .flags = ROUTE_INTERNAL,
      .finish = hang_up_finish},
+    {.method = "GET",
+     .path = "/internal/activity",
+     .flags = ROUTE_INTERNAL,
+     .finish = activity_finish},
     {.method = "GET", .path = "/internal/logs", .flags = ROUTE_INTERNAL, .finish = logs_finish},
     {.method = "GET",
      .path = "/internal/ports/",

@@ -27,6 +27,8 @@ VERB(pause);
 VERB(resume);
 VERB(rm);
 VERB(extend);
+VERB(hold);
+VERB(release);
 VERB(timeout);
 VERB(fork);
 extern const struct cli_option create_options[], list_options[], resume_options[], fork_options[];

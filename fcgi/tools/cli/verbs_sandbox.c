@@ -33,7 +33,8 @@ const struct cli_option create_options[] = {
     {"team", 0, "TEAM", "whose it is"},
     {"timeout", 't', "DURATION", "how long it lives: 300, 30m, 2h, 1d"},
     {"on-timeout", 0, "kill|pause", "delete or pause it when its time is over"},
-    {"auto-resume", 0, NULL, "a request resumes it (with --on-timeout pause)"},
+    {"auto-resume", 0, NULL, "a request resumes it (with --on-timeout pause or --idle-timeout)"},
+    {"idle-timeout", 0, "DURATION", "pause it when it was idle for so long"},
     {"cpu", 0, "COUNT", "processors, instead of the template's"},
     {"memory", 'm', "MIB", "memory, instead of the template's"},
     {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
@@ -102,6 +103,8 @@ static int add_lifecycle(const struct cli_call *call, json_t *body, struct error
         json_object_set_new(lifecycle, "on_timeout", json_string(on_timeout));
     if (cli_flag(call, "auto-resume"))
         json_object_set_new(lifecycle, "auto_resume", json_true());
+    if (duration_set(lifecycle, "idle_timeout", cli_value(call, "idle-timeout"), err) < 0)
+        return -1;
     if (json_object_size(lifecycle))
         json_object_set(body, "lifecycle", lifecycle);
     return 0;
@@ -264,6 +267,26 @@ int verb_extend(struct cli_call *call, struct error **err)
     if (api_call_sandbox(call, "POST", "/connect", json_incref(body), &answer, err) < 0)
         return -1;
     output_result(call->cli, json_incref(json_object_get(answer, "sandbox")), "deadline");
+    return 0;
+}
+
+int verb_hold(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_t *sandbox;
+    if (duration_set(body, "seconds", cli_operand(call, 1), err) < 0 ||
+        api_call_sandbox(call, "PUT", "/hold", json_incref(body), &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "hold_until");
+    return 0;
+}
+
+int verb_release(struct cli_call *call, struct error **err)
+{
+    json_t *sandbox;
+    if (api_call_sandbox(call, "DELETE", "/hold", NULL, &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "state");
     return 0;
 }
 

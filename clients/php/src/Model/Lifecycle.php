@@ -16,12 +16,17 @@ final class Lifecycle
      * @param bool $pauseMemory Whether a pause at the deadline keeps the memory.
      * @param OnPauseFailure $onPauseFailure What a pause does that cannot keep the memory: stop with the disk only,
      *   or not at all.
+     * @param int|null $idleTimeout The seconds of idleness after which the sandbox is paused. null: never.
+     * @param LifecycleIdleConnections $idleConnections Whether open connections to the outside keep the sandbox
+     *   awake.
      */
     public function __construct(
         public readonly OnTimeout $onTimeout,
         public readonly bool $autoResume,
         public readonly bool $pauseMemory,
         public readonly OnPauseFailure $onPauseFailure,
+        public readonly ?int $idleTimeout,
+        public readonly LifecycleIdleConnections $idleConnections,
     ) {
     }
 
@@ -33,6 +38,8 @@ final class Lifecycle
             autoResume: $fields->bool('auto_resume'),
             pauseMemory: $fields->bool('pause_memory'),
             onPauseFailure: $fields->enum('on_pause_failure', OnPauseFailure::class),
+            idleTimeout: $fields->intOrNull('idle_timeout'),
+            idleConnections: $fields->enum('idle_connections', LifecycleIdleConnections::class),
         );
     }
 }

@@ -28,6 +28,12 @@ enum Operation: string
     /** Stop a sandbox, keeping memory and disk. */
     case PauseSandbox = 'POST /v1/sandboxes/{id}/pause';
 
+    /** Keep a sandbox from being paused as idle. */
+    case HoldSandbox = 'PUT /v1/sandboxes/{id}/hold';
+
+    /** End the hold of a sandbox. */
+    case ReleaseSandbox = 'DELETE /v1/sandboxes/{id}/hold';
+
     /** Stop a sandbox, keeping memory and disk. */
     case StopSandbox = 'POST /v1/sandboxes/{id}/stop';
 

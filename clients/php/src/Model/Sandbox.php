@@ -18,6 +18,8 @@ final class Sandbox
      * @param string|null $forkedFrom The sandbox whose disk and memory it went on with at its fork.
      * @param int $timeout Seconds.
      * @param \DateTimeImmutable|null $deadline When the timeout policy applies; null while it is stopped.
+     * @param \DateTimeImmutable|null $holdUntil Until then `lifecycle.idle_timeout` does not pause it; null without
+     *   a hold.
      * @param array<string, string> $volumeMounts Guest path to volume name.
      * @param int $cpu vCPUs.
      * @param int $memoryMb MiB.
@@ -48,6 +50,7 @@ final class Sandbox
         public readonly ?string $forkedFrom,
         public readonly int $timeout,
         public readonly ?\DateTimeImmutable $deadline,
+        public readonly ?\DateTimeImmutable $holdUntil,
         public readonly Lifecycle $lifecycle,
         public readonly array $volumeMounts,
         public readonly int $cpu,
@@ -81,6 +84,7 @@ final class Sandbox
             forkedFrom: $fields->stringOrNull('forked_from'),
             timeout: $fields->int('timeout'),
             deadline: $fields->timeOrNull('deadline'),
+            holdUntil: $fields->timeOrNull('hold_until'),
             lifecycle: $fields->object('lifecycle', Lifecycle::read(...)),
             volumeMounts: $fields->map('volume_mounts'),
             cpu: $fields->int('cpu'),

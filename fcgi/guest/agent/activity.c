@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/activity.h"
+
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/common/cpu_time.h"
+#include "agent/common/proc_file.h"
+#include "agent/common/proto.h"
+#include "agent/handlers.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* A question with its connection is 10 packets. The rest is for ARP, neighbour discovery and the
+ * keep-alive packets of TCP. */
+#define PACKETS_MOST 18
+/* Of one processor, in percent. A question itself takes less than a tenth of that. */
+#define CPU_MOST_PCT 2
+#define DEV_SIZE     (64 * 1024)
+/* About 6,000 connections. More of them are traffic anyway. */
+#define TCP_SIZE   (1024 * 1024)
+#define HOLD_MAX_S (7 * 24 * 3600)
+
+uint64_t activity_packets(const char *text)
+{
+    uint64_t packets = 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        uint64_t received, sent;
+        char name[64];
+        if (sscanf(line, " %63[^:]: %*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, name,
+                   &received, &sent) == 3 &&
+            !str_equal(name, "lo"))
+            packets += received + sent;
+    }
+    return packets;
+}
+
+/* Whether an address of /proc/net/tcp or tcp6 is loopback: it prints each 32-bit word in the byte
+ * order of the machine, so the first octet of an IPv4 address is the last one on x86 and arm64. */
+static bool is_loopback(const char *address)
+{
+    static const char v6[] = "00000000000000000000000001000000";
+    static const char mapped[] = "0000000000000000FFFF0000";
+    size_t length = strlen(address);
+    if (length == 8)
+        return str_equal(address + 6, "7F");
+    return str_equal(address, v6) ||
+           (length == 32 && str_starts_with(address, mapped) && str_equal(address + 30, "7F"));
+}
+
+unsigned activity_connections(const char *text)
+{
+    autofree bool *listens = xcalloc(UINT16_MAX + 1, sizeof *listens);
+    unsigned count = 0;
+    /* The kernel lists the listening sockets first. */
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        char remote[33];
+        unsigned port, state;
+        if (sscanf(line, " %*u: %*32[0-9A-F]:%4x %32[0-9A-F]:%*4x %2x", &port, remote, &state) != 3)
+            continue;
+        if (state == TCP_LISTEN)
+            listens[port & UINT16_MAX] = true;
+        else if (state == TCP_ESTABLISHED && !listens[port & UINT16_MAX] && !is_loopback(remote))
+            count++;
+    }
+    return count;
+}
+
+int64_t activity_note(struct activity *activity, int64_t now_ms, uint64_t packets, uint64_t cpu_ms)
+{
+    int64_t span_ms = now_ms - activity->read_ms;
+    bool busy = !activity->read_ms || packets < activity->packets || cpu_ms < activity->cpu_ms ||
+                packets - activity->packets > PACKETS_MOST ||
+                (int64_t)(cpu_ms - activity->cpu_ms) * 100 > span_ms * CPU_MOST_PCT ||
+                activity->held_until_ms > now_ms;
+    activity->read_ms = now_ms;
+    activity->packets = packets;
+    activity->cpu_ms = cpu_ms;
+    if (busy)
+        activity->busy_ms = now_ms;
+    return now_ms - activity->busy_ms;
+}
+
+static unsigned count_connections(void)
+{
+    static const char *const paths[] = {"/proc/net/tcp", "/proc/net/tcp6"};
+    unsigned count = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        autofree char *text = proc_file_read(paths[i], TCP_SIZE);
+        count += activity_connections(text);
+    }
+    return count;
+}
+
+int activity_finish(struct request *request, struct rpc_error *error)
+{
+    const char *text;
+    uint64_t idle_s = 0;
+    struct cpu_time cpu;
+    if (request_argument(request, "idle", &text, error) < 0)
+        return -1;
+    if (!text || str_parse_u64(text, 1, UINT32_MAX, &idle_s) < 0)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "idle must be a number of seconds");
+    autofree char *devices = proc_file_read("/proc/net/dev", DEV_SIZE);
+    cpu_time_read(&cpu);
+    int64_t idle_ms = activity_note(&request->agent->activity, clock_monotonic_ms(),
+                                    activity_packets(devices), cpu.busy * cpu_time_tick_ms());
+    unsigned connections = (uint64_t)idle_ms >= idle_s * 1000 ? count_connections() : 0;
+    return httpd_reply_json(
+        &request->http, 200,
+        json_pack("{s:I, s:i}", "idle_ms", (json_int_t)idle_ms, "connections", (int)connections));
+}
+
+int hold_finish(struct request *request, struct rpc_error *error)
+{
+    int64_t seconds;
+    json_error_t where;
+    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size, 0, &where);
+    if (!json_is_object(body))
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body must be a JSON object");
+    if (proto_integer(body, "seconds", 0, HOLD_MAX_S, &seconds, error) < 0)
+        return -1;
+    request->agent->activity.held_until_ms = seconds ? clock_monotonic_ms() + seconds * 1000 : 0;
+    return httpd_reply_empty(&request->http, 204);
+}

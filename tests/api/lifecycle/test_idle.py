@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sandboxes that are paused when they do nothing, and what keeps them awake."""
+
+import pytest
+
+import events
+from client import assert_error
+from stack import wait_until
+
+pytestmark = pytest.mark.parallel
+
+SHORTEST_S = 30
+PATIENCE_S = 300
+IDLE = {"idle_timeout": SHORTEST_S, "auto_resume": True}
+
+
+def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
+    idle = make_sandbox(lifecycle=IDLE)
+    idle.data.check("echo kept >/run/lock/memory; sync", user="root")
+    others = [make_sandbox(lifecycle=IDLE) for _ in range(3)] + [make_sandbox()]
+    busy, held, holder, without = others
+    busy.data.background("sh", "-c", "while :; do :; done")
+    assert held.api.request("PUT", f"{held.path}/hold", {"seconds": 3600}).json()["hold_until"]
+    holder.data.check("""curl -sf -d '{"seconds": 3600}' http://127.0.0.1:49983/hold""")
+    assert (idle.show()["lifecycle"]["idle_timeout"], without.show()["lifecycle"]["idle_timeout"]) == (SHORTEST_S, None)
+    # A sandbox of the same age shows that the others would have been paused by now, too.
+    last = make_sandbox(lifecycle=IDLE)
+    wait_until(lambda: last.show()["state"] == "stopped", PATIENCE_S, "the pause of the last one", 1)
+    assert idle.show()["state"] == "stopped"
+    assert [other.show()["state"] for other in others] == ["ready"] * len(others)
+    told = events.until(idle.api, "sandbox.paused", f"sandbox_id={idle.id}")
+    assert told["data"] == {"by": "idleness"}, told
+    # A request wakes it, with its memory, and it does not fall asleep at once.
+    assert idle.data.read("/run/lock/memory") == b"kept\n"
+    told = events.until(idle.api, "sandbox.resumed", f"sandbox_id={idle.id}")
+    assert (told["data"]["by"], told["data"]["from"]) == ("traffic", "memory"), told
+    assert idle.show()["state"] == "ready"
+
+
+@pytest.mark.long
+def test_the_end_of_a_hold(make_sandbox):
+    held = make_sandbox(lifecycle=IDLE)
+    assert held.api.request("PUT", f"{held.path}/hold", {"seconds": 604800}).status == 200
+    other = make_sandbox(lifecycle=IDLE)
+    wait_until(lambda: other.show()["state"] == "stopped", PATIENCE_S, "the pause of the other one", 1)
+    answer = held.api.request("DELETE", f"{held.path}/hold")
+    assert (answer.status, answer.json()["hold_until"]) == (200, None)
+    wait_until(lambda: held.show()["state"] == "stopped", PATIENCE_S, "the pause after the hold", 1)
+    answer = held.api.request("PUT", f"{held.path}/hold", {"seconds": 60})
+    assert_error(answer, 409, "sandbox_not_running")
+
+
+def test_it_is_changed_and_ended(make_sandbox):
+    sandbox = make_sandbox(lifecycle={"idle_timeout": 600, "idle_connections": "ignore"})
+    shown = sandbox.show()["lifecycle"]
+    assert (shown["idle_timeout"], shown["idle_connections"]) == (600, "ignore")
+    changed = sandbox.api.request("PATCH", sandbox.path, {"lifecycle": {"idle_timeout": None}}).json()["lifecycle"]
+    assert (changed["idle_timeout"], changed["idle_connections"]) == (None, "ignore")
+
+
+@pytest.mark.parametrize("value", [0, 29, 31536001, -1, 60.5, "60", True])
+def test_other_timeouts_are_refused(account, value):
+    answer = account.api.request("POST", "/v1/sandboxes", {"lifecycle": {"idle_timeout": value}})
+    assert_error(answer, 422, "invalid_request", "/lifecycle/idle_timeout")
+
+
+@pytest.mark.parametrize("body, field", [({}, "/seconds"), ({"seconds": 0}, "/seconds"), ({"seconds": 604801}, "/seconds"),
+                                         ({"seconds": 60, "until": 1}, "/until")])
+def test_other_holds_are_refused(make_sandbox, body, field):
+    sandbox = make_sandbox()
+    answer = sandbox.api.request("PUT", f"{sandbox.path}/hold", body)
+    assert_error(answer, 422, "invalid_request", field)
+
+
+def test_auto_resume_needs_a_pause(account):
+    answer = account.api.request("POST", "/v1/sandboxes", {"lifecycle": {"auto_resume": True}})
+    assert_error(answer, 422, "invalid_request", "/lifecycle/auto_resume")

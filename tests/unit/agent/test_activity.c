@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "agent/activity.h"
+
+static const char devices[] =
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop\n"
+    "    lo: 9000     700    0    0    0     0          0         0     9000     700    0    0    "
+    "0\n"
+    "  eth0: 1234      17    0    0    0     0          0         0     4321      25    0    0    "
+    "0\n"
+    "  eth1:99999999 4 0 0 0 0 0 0 1 2 0 0 0\n";
+
+static void test_packets_are_of_all_interfaces_but_loopback(void **state)
+{
+    (void)state;
+    assert_int_equal(activity_packets(devices), 17 + 25 + 4 + 2);
+    assert_int_equal(activity_packets(""), 0);
+}
+
+#define HEAD "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+
+static void test_connections_to_the_outside_count(void **state)
+{
+    (void)state;
+    /* a server at 8000, a client of that server, one of 127.0.0.1, and two to the outside */
+    assert_int_equal(
+        activity_connections(HEAD "   0: 00000000:1F40 00000000:0000 0A 00000000:00000000 00:0\n"
+                                  "   1: 0A4A590A:1F40 010000C0:D431 01 00000000:00000000 00:0\n"
+                                  "   2: 0100007F:A000 0100007F:1F40 01 00000000:00000000 00:0\n"
+                                  "   3: 0A4A590A:A001 01020304:01BB 01 00000000:00000000 00:0\n"
+                                  "   4: 0A4A590A:A002 01020304:01BB 06 00000000:00000000 00:0\n"
+                                  "   5: 0A4A590A:A003 01020304:0016 01 00000000:00000000 00:0\n"),
+        2);
+}
+
+static void test_connections_of_ipv6(void **state)
+{
+    (void)state;
+    assert_int_equal(activity_connections(HEAD "   0: 00000000000000000000000001000000:1F40 "
+                                               "00000000000000000000000001000000:A000 01 0\n"
+                                               "   1: 0000000000000000FFFF00000100007F:A004 "
+                                               "0000000000000000FFFF00000100007F:1F40 01 0\n"
+                                               "   2: 0000000000000000FFFF00000A4A590A:A005 "
+                                               "0000000000000000FFFF000001020304:01BB 01 0\n"),
+                     1);
+}
+
+static void test_the_first_reading_is_busy(void **state)
+{
+    (void)state;
+    struct activity activity = {0};
+    assert_int_equal(activity_note(&activity, 1000000, 100, 100), 0);
+    /* only the questions themselves */
+    assert_int_equal(activity_note(&activity, 1015000, 112, 105), 15000);
+    assert_int_equal(activity_note(&activity, 1030000, 124, 110), 30000);
+}
+
+static void test_packets_and_processor_time_are_activity(void **state)
+{
+    (void)state;
+    struct activity activity = {0};
+    activity_note(&activity, 1000000, 100, 100);
+    assert_int_equal(activity_note(&activity, 1015000, 200, 105), 0);
+    assert_int_equal(activity_note(&activity, 1030000, 212, 110), 15000);
+    assert_int_equal(activity_note(&activity, 1045000, 224, 510), 0);
+    /* The counters begin again after a start. */
+    assert_int_equal(activity_note(&activity, 1060000, 3, 5), 0);
+}
+
+static void test_a_hold_is_activity_until_it_ends(void **state)
+{
+    (void)state;
+    struct activity activity = {.held_until_ms = 1020000};
+    activity_note(&activity, 1000000, 100, 100);
+    assert_int_equal(activity_note(&activity, 1015000, 110, 105), 0);
+    assert_int_equal(activity_note(&activity, 1030000, 120, 110), 15000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_packets_are_of_all_interfaces_but_loopback),
+        cmocka_unit_test(test_connections_to_the_outside_count),
+        cmocka_unit_test(test_connections_of_ipv6),
+        cmocka_unit_test(test_the_first_reading_is_busy),
+        cmocka_unit_test(test_packets_and_processor_time_are_activity),
+        cmocka_unit_test(test_a_hold_is_activity_until_it_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
