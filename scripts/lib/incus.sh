@@ -56,10 +56,11 @@ incus_cgroups()
 # incus_lxcfs_closed: nobody writes through lxcfs. Before 6.0 it passes what any user of any
 # sandbox writes below /sys/devices/system/cpu on to the host's own files, as root. The file system
 # is one, however often it is mounted: read-only here, it is in all sandboxes, also those that run.
-# With -i, mount(8) does not hand the change to mount.fuse, which would start another lxcfs.
+# With -i, mount(8) does not hand the change to mount.fuse, which would start another lxcfs. FUSE takes the change
+# by mount(2) only, and mount(8) since 2.39 prefers fsconfig(2).
 incus_lxcfs_closed()
 {
-    mount -i -o remount,ro /var/lib/lxcfs ||
+    LIBMOUNT_FORCE_MOUNT2=always mount -i -o remount,ro /var/lib/lxcfs ||
         die "lxcfs at /var/lib/lxcfs cannot be made read-only: sandboxes could write to the host's processors"
 }
 

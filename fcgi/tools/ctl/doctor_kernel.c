@@ -30,7 +30,7 @@ static void check_lxcfs(struct doctor *doctor)
                   "lxcfs is read-only, so nothing is written to the host's files.");
     else
         doctor_wrong(doctor, "lxcfs",
-                     "Run `mount -i -o remount,ro " LXCFS
+                     "Run `LIBMOUNT_FORCE_MOUNT2=always mount -i -o remount,ro " LXCFS
                      "`, which also repairs the running sandboxes; the drop-in of lxcfs.service "
                      "does so at each start.",
                      "lxcfs at " LXCFS
