@@ -73,6 +73,7 @@ async function create(page, secret) {
   await page.getByLabel('Memory, MiB').fill('512')
   await page.getByLabel('Timeout, seconds').fill('601')
   await page.getByLabel('When it is over').selectOption('pause')
+  await page.getByLabel('Pause it when idle for, seconds').fill('3600')
   await page.getByLabel('Resume at a request').check()
   await page.getByLabel('When memory cannot be kept').selectOption('keep_running')
   for (const [button, name, value] of [['Add metadata', 'Key', 'Value'], ['Add a variable', 'Name', 'Value']]) {
@@ -102,7 +103,14 @@ async function create(page, secret) {
   const made = JSON.parse(stdout)
   assert.equal(made.team, env.TEAM, stdout)
   assert.deepEqual([made.template, made.cpu, made.memory_mb, made.timeout], [env.TEMPLATE, 1, 512, 601])
-  assert.deepEqual(made.lifecycle, { on_timeout: 'pause', auto_resume: true, pause_memory: true, on_pause_failure: 'keep_running' })
+  assert.deepEqual(made.lifecycle, {
+    on_timeout: 'pause',
+    auto_resume: true,
+    pause_memory: true,
+    on_pause_failure: 'keep_running',
+    idle_timeout: 3600,
+    idle_connections: 'wait',
+  })
   assert.deepEqual([made.metadata, made.volume_mounts], [{ FROM: TEXT }, { '/mnt/shared': 'shared' }])
   const { allow_internet_access: internet, allow_package_registry_access: registries, allow_out: allow, deny_out: deny } = made.network
   assert.deepEqual([internet, registries, allow, deny], [false, true, ['allowed.example'], ['10.0.0.0/8']])

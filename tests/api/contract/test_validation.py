@@ -36,7 +36,8 @@ def test_everything_at_its_edge_is_accepted(make_account):
         "envs": {"_": "", "a9_Z": "€", "LONG": "x" * (65536 - len("_=.a9_Z=...LONG=..") - 1)},
         "exposed_ports": [{"port": port, "protocol": "http", "public": True} for port in ports],
         "lifecycle": {
-            "on_timeout": "pause", "auto_resume": True, "pause_memory": False, "on_pause_failure": "keep_running"},
+            "on_timeout": "pause", "auto_resume": True, "pause_memory": False, "on_pause_failure": "keep_running",
+            "idle_timeout": 31536000, "idle_connections": "ignore"},
         "volume_mounts": {},
         "allow_out": [f"host-{number}.example:443" for number in range(256)],
         "deny_out": [f"10.{number}.0.0/16" for number in range(256)],

@@ -78,7 +78,8 @@ def test_create_answers_the_sandbox_and_a_session(api, account, stack):
     assert document["snapshot_id"] is None
     assert document["timeout"] == 120
     assert document["lifecycle"] == {
-        "on_timeout": "kill", "auto_resume": False, "pause_memory": True, "on_pause_failure": "disk"}
+        "on_timeout": "kill", "auto_resume": False, "pause_memory": True, "on_pause_failure": "disk",
+        "idle_timeout": None, "idle_connections": "wait"}
     assert document["volume_mounts"] == {}
     assert document["cpu"] >= 1 and document["memory_mb"] >= 256
     assert document["disk_gb"] == 10
@@ -113,7 +114,8 @@ def test_defaults_of_an_empty_request(api):
 def test_auto_pause_is_shorthand(api):
     document = api.create(auto_pause=True)
     assert document["lifecycle"] == {
-        "on_timeout": "pause", "auto_resume": False, "pause_memory": True, "on_pause_failure": "disk"}
+        "on_timeout": "pause", "auto_resume": False, "pause_memory": True, "on_pause_failure": "disk",
+        "idle_timeout": None, "idle_connections": "wait"}
 
 
 def test_cpu_and_memory_overrides_are_for_plans_that_allow_them(make_account):

@@ -45,11 +45,12 @@ def test_a_timeout_counts_from_now(make_sandbox):
 def test_the_lifecycle_can_change(make_sandbox):
     sandbox = make_sandbox()
     lifecycle = {
-        "on_timeout": "pause", "auto_resume": True, "pause_memory": True, "on_pause_failure": "keep_running"}
+        "on_timeout": "pause", "auto_resume": True, "pause_memory": True, "on_pause_failure": "keep_running",
+        "idle_timeout": 3600, "idle_connections": "ignore"}
     assert patch(sandbox, {"lifecycle": lifecycle})["lifecycle"] == lifecycle
     sandbox.pause()
     assert sandbox.data.check("echo awake") == "awake\n"
-    refused = sandbox.api.request("PATCH", sandbox.path, {"lifecycle": {"on_timeout": "kill"}})
+    refused = sandbox.api.request("PATCH", sandbox.path, {"lifecycle": {"on_timeout": "kill", "idle_timeout": None}})
     assert_error(refused, 422, "invalid_request")
 
 
