@@ -21,6 +21,7 @@
 #define PACKETS_MOST 18
 /* Of one processor, in percent. A question itself takes less than a tenth of that. */
 #define CPU_MOST_PCT 2
+#define CPU_READINGS 8
 #define DEV_SIZE     (64 * 1024)
 /* About 6,000 connections. More of them are traffic anyway. */
 #define TCP_SIZE   (1024 * 1024)
@@ -73,19 +74,47 @@ unsigned activity_connections(const char *text)
     return count;
 }
 
-int64_t activity_note(struct activity *activity, int64_t now_ms, uint64_t packets, uint64_t cpu_ms)
+void activity_note_packets(struct activity *activity, int64_t now_ms, uint64_t packets)
 {
-    int64_t span_ms = now_ms - activity->read_ms;
-    bool busy = !activity->read_ms || packets < activity->packets || cpu_ms < activity->cpu_ms ||
-                packets - activity->packets > PACKETS_MOST ||
-                (int64_t)(cpu_ms - activity->cpu_ms) * 100 > span_ms * CPU_MOST_PCT ||
-                activity->held_until_ms > now_ms;
-    activity->read_ms = now_ms;
+    if (!activity->packets_ms || packets < activity->packets ||
+        packets - activity->packets > PACKETS_MOST)
+        activity->busy_ms = now_ms;
+    activity->packets_ms = now_ms;
     activity->packets = packets;
+}
+
+bool activity_cpu_is_due(const struct activity *activity, int64_t now_ms, uint64_t idle_s)
+{
+    return !activity->cpu_read_ms ||
+           now_ms - activity->cpu_read_ms >= (int64_t)idle_s * 1000 / CPU_READINGS;
+}
+
+void activity_note_cpu(struct activity *activity, int64_t now_ms, uint64_t cpu_ms)
+{
+    int64_t span_ms = now_ms - activity->cpu_read_ms;
+    if (!activity->cpu_read_ms || cpu_ms < activity->cpu_ms ||
+        (int64_t)(cpu_ms - activity->cpu_ms) * 100 > span_ms * CPU_MOST_PCT)
+        activity->busy_ms = now_ms;
+    activity->cpu_read_ms = now_ms;
     activity->cpu_ms = cpu_ms;
-    if (busy)
+}
+
+int64_t activity_idle_ms(struct activity *activity, int64_t now_ms)
+{
+    if (activity->held_until_ms > now_ms)
         activity->busy_ms = now_ms;
     return now_ms - activity->busy_ms;
+}
+
+static void take_readings(struct activity *activity, int64_t now_ms, uint64_t idle_s)
+{
+    autofree char *devices = proc_file_read("/proc/net/dev", DEV_SIZE);
+    activity_note_packets(activity, now_ms, activity_packets(devices));
+    if (!activity_cpu_is_due(activity, now_ms, idle_s))
+        return;
+    struct cpu_time cpu;
+    cpu_time_read(&cpu);
+    activity_note_cpu(activity, now_ms, cpu.busy * cpu_time_tick_ms());
 }
 
 static unsigned count_connections(void)
@@ -103,15 +132,14 @@ int activity_finish(struct request *request, struct rpc_error *error)
 {
     const char *text;
     uint64_t idle_s = 0;
-    struct cpu_time cpu;
+    struct activity *activity = &request->agent->activity;
+    int64_t now_ms = clock_monotonic_ms();
     if (request_argument(request, "idle", &text, error) < 0)
         return -1;
     if (!text || str_parse_u64(text, 1, UINT32_MAX, &idle_s) < 0)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "idle must be a number of seconds");
-    autofree char *devices = proc_file_read("/proc/net/dev", DEV_SIZE);
-    cpu_time_read(&cpu);
-    int64_t idle_ms = activity_note(&request->agent->activity, clock_monotonic_ms(),
-                                    activity_packets(devices), cpu.busy * cpu_time_tick_ms());
+    take_readings(activity, now_ms, idle_s);
+    int64_t idle_ms = activity_idle_ms(activity, now_ms);
     unsigned connections = (uint64_t)idle_ms >= idle_s * 1000 ? count_connections() : 0;
     return httpd_reply_json(
         &request->http, 200,

@@ -11,14 +11,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* The readings of the last question. */
+/* The last readings. All times are monotonic; a time of 0 is never. */
 struct activity {
-    int64_t read_ms;       /* monotonic; 0: never read */
-    int64_t busy_ms;       /* monotonic: the end of the last busy time */
-    int64_t held_until_ms; /* monotonic; 0: no hold */
+    int64_t packets_ms, cpu_read_ms; /* of the readings */
     uint64_t packets, cpu_ms;
+    int64_t busy_ms;       /* the end of the last busy time */
+    int64_t held_until_ms; /* the end of the hold */
 };
 
 /* Packets of the interfaces but loopback, both directions, from the text of /proc/net/dev. */
@@ -28,6 +29,13 @@ uint64_t activity_packets(const char *text);
  * tcp6. A connection to a port that listens here came from outside and does not count. */
 unsigned activity_connections(const char *text);
 
-/* Take a reading and return for how many milliseconds the sandbox was idle before now_ms. The
- * first reading is busy. */
-int64_t activity_note(struct activity *activity, int64_t now_ms, uint64_t packets, uint64_t cpu_ms);
+/* Take a reading of the packets. The first one is busy. */
+void activity_note_packets(struct activity *activity, int64_t now_ms, uint64_t packets);
+
+/* Take a reading of the processor time, which lxcfs computes for a millisecond: so it is due only
+ * eight times in the timeout. The first one is busy. */
+bool activity_cpu_is_due(const struct activity *activity, int64_t now_ms, uint64_t idle_s);
+void activity_note_cpu(struct activity *activity, int64_t now_ms, uint64_t cpu_ms);
+
+/* Return for how many milliseconds the sandbox was idle before now_ms, after the readings. */
+int64_t activity_idle_ms(struct activity *activity, int64_t now_ms);

@@ -47,35 +47,59 @@ static void test_connections_of_ipv6(void **state)
                      1);
 }
 
+/* Both readings, with a processor time that is always due. */
+static int64_t note(struct activity *activity, int64_t now_ms, uint64_t packets, uint64_t cpu_ms)
+{
+    activity_note_packets(activity, now_ms, packets);
+    activity_note_cpu(activity, now_ms, cpu_ms);
+    return activity_idle_ms(activity, now_ms);
+}
+
 static void test_the_first_reading_is_busy(void **state)
 {
     (void)state;
     struct activity activity = {0};
-    assert_int_equal(activity_note(&activity, 1000000, 100, 100), 0);
+    assert_int_equal(note(&activity, 1000000, 100, 100), 0);
     /* only the questions themselves */
-    assert_int_equal(activity_note(&activity, 1015000, 112, 105), 15000);
-    assert_int_equal(activity_note(&activity, 1030000, 124, 110), 30000);
+    assert_int_equal(note(&activity, 1015000, 112, 105), 15000);
+    assert_int_equal(note(&activity, 1030000, 124, 110), 30000);
 }
 
 static void test_packets_and_processor_time_are_activity(void **state)
 {
     (void)state;
     struct activity activity = {0};
-    activity_note(&activity, 1000000, 100, 100);
-    assert_int_equal(activity_note(&activity, 1015000, 200, 105), 0);
-    assert_int_equal(activity_note(&activity, 1030000, 212, 110), 15000);
-    assert_int_equal(activity_note(&activity, 1045000, 224, 510), 0);
+    note(&activity, 1000000, 100, 100);
+    assert_int_equal(note(&activity, 1015000, 200, 105), 0);
+    assert_int_equal(note(&activity, 1030000, 212, 110), 15000);
+    assert_int_equal(note(&activity, 1045000, 224, 510), 0);
     /* The counters begin again after a start. */
-    assert_int_equal(activity_note(&activity, 1060000, 3, 5), 0);
+    assert_int_equal(note(&activity, 1060000, 3, 600), 0);
+    assert_int_equal(note(&activity, 1075000, 10, 5), 0);
+}
+
+static void test_processor_time_is_read_eight_times_in_the_timeout(void **state)
+{
+    (void)state;
+    struct activity activity = {0};
+    assert_true(activity_cpu_is_due(&activity, 1000000, 600));
+    activity_note_cpu(&activity, 1000000, 100);
+    assert_false(activity_cpu_is_due(&activity, 1074999, 600));
+    assert_true(activity_cpu_is_due(&activity, 1075000, 600));
+    /* 2 % of the whole time, and more than that */
+    activity_note_cpu(&activity, 1075000, 100 + 1500);
+    assert_int_equal(activity_idle_ms(&activity, 1075000), 75000);
+    activity_note_cpu(&activity, 1150000, 1600 + 1501);
+    assert_int_equal(activity_idle_ms(&activity, 1150000), 0);
 }
 
 static void test_a_hold_is_activity_until_it_ends(void **state)
 {
     (void)state;
     struct activity activity = {.held_until_ms = 1020000};
-    activity_note(&activity, 1000000, 100, 100);
-    assert_int_equal(activity_note(&activity, 1015000, 110, 105), 0);
-    assert_int_equal(activity_note(&activity, 1030000, 120, 110), 15000);
+    note(&activity, 1000000, 100, 100);
+    assert_int_equal(note(&activity, 1015000, 110, 105), 0);
+    assert_int_equal(note(&activity, 1030000, 120, 110), 15000);
 }
 
 int main(void)
@@ -86,6 +110,7 @@ int main(void)
         cmocka_unit_test(test_connections_of_ipv6),
         cmocka_unit_test(test_the_first_reading_is_busy),
         cmocka_unit_test(test_packets_and_processor_time_are_activity),
+        cmocka_unit_test(test_processor_time_is_read_eight_times_in_the_timeout),
         cmocka_unit_test(test_a_hold_is_activity_until_it_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
