@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every kind of timer of the kernel goes off again after a resume from memory."""
 
+import calendar
 import json
+import time
 
 import pytest
 
@@ -137,3 +139,19 @@ def test_ages_of_processes_are_right(make_sandbox):
         last = times[-1] - 0.01
         sandbox.pause()
         assert sandbox.resume()["resumed_from"] == "memory"
+
+
+def early(sandbox):
+    """How many seconds before its start ps dates a process that has just started."""
+    line, now = sandbox.data.check("LC_ALL=C TZ=UTC ps -o lstart= -p $$; date +%s").splitlines()
+    return int(now) - calendar.timegm(time.strptime(line.strip(), "%a %b %d %H:%M:%S %Y"))
+
+
+def test_start_times_of_processes_are_right(make_sandbox):
+    """ps adds up the time of the boot and a time since then: both count a pause, or neither does."""
+    sandbox = make_sandbox()
+    before = early(sandbox)
+    sandbox.pause()
+    time.sleep(8)
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert early(sandbox) - before < 5

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "helper/criu/call.h"
 #include "helper/criu/image.h"
+#include "helper/criu/image_clock.h"
 #include "helper/criu/tar_pack.h"
 
 static void write_file(const char *path, const char *data, size_t size)
@@ -280,6 +281,56 @@ static void timers_of_an_image_fire_again(void **state)
     }
 }
 
+/* --- the clock of an image --- */
+
+#define CLOCK_IMAGE "six/timens-0.img"
+#define MONOTONIC   "\x0a\x07\x08\x07\x10\xff\xff\xff\x01" /* 7 s and some ns */
+/* As CRIU writes it, for an entry of 17 to 19 bytes. */
+#define HEAD(size) "magicand" size "\0\0\0" MONOTONIC
+
+struct clock_case {
+    const char *before;
+    size_t size;
+    struct timespec now;
+    const char *after; /* NULL: unchanged */
+};
+
+#define BYTES(text) text, sizeof text - 1
+
+static void the_clock_of_an_image_continues_with_the_hosts(void **state)
+{
+    static const struct clock_case cases[] = {
+        /* 300 s; then 301 s and 5 ns, in as many bytes */
+        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"),
+         {301, 5},
+         HEAD("\x12") "\x12\x07\x08\xad\x02\x10\x85\x80\x00"},
+        /* the seconds need another byte; the nanoseconds are the most that the rest can hold */
+        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"),
+         {16384, 999999999},
+         HEAD("\x12") "\x12\x07\x08\x80\x80\x01\x10\xff\x7f"},
+        /* not later: another host, or the same second */
+        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"), {299, 0}, NULL},
+        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"), {300, 99999999}, NULL},
+        /* no room */
+        {BYTES(HEAD("\x0f") "\x12\x04\x08\x7f\x10\x00"), {128, 0}, NULL},
+        /* other fields, and a message that is cut off */
+        {BYTES(HEAD("\x12") "\x12\x07\x18\xac\x02\x10\x80\x80\x01"), {301, 5}, NULL},
+        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80"), {301, 5}, NULL},
+        {BYTES("magicand\x12"), {301, 5}, NULL},
+    };
+    char found[64];
+    (void)state;
+    assert_int_equal(mkdir("six", 0700), 0);
+    image_advance_clock("six", &cases[0].now); /* no such file: nothing */
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct clock_case *c = &cases[i];
+        write_file(CLOCK_IMAGE, c->before, c->size);
+        image_advance_clock("six", &c->now);
+        assert_int_equal(read_bytes(CLOCK_IMAGE, found, sizeof found), c->size);
+        assert_memory_equal(found, c->after ? c->after : c->before, c->size);
+    }
+}
+
 /* --- archives --- */
 
 static void fill(const char *path)
@@ -395,6 +446,7 @@ int main(void)
         cmocka_unit_test(an_image_has_an_owner),
         cmocka_unit_test(an_image_of_a_frozen_container_says_that_it_runs),
         cmocka_unit_test(timers_of_an_image_fire_again),
+        cmocka_unit_test(the_clock_of_an_image_continues_with_the_hosts),
         cmocka_unit_test(what_is_packed_is_unpacked),
         cmocka_unit_test(tar_reads_what_is_packed_and_is_read),
         cmocka_unit_test(what_is_not_small_and_plain_is_left_to_tar),

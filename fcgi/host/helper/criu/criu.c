@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,6 +20,7 @@
 #include "helper/criu/dump.h"
 #include "helper/criu/found.h"
 #include "helper/criu/image.h"
+#include "helper/criu/image_clock.h"
 #include "helper/criu/sockets.h"
 #include "helper/helper.h"
 
@@ -68,6 +70,7 @@ static void take_log(struct call *call)
 static int restore(struct call *call)
 {
     struct stat found;
+    struct timespec now;
     call_add(call, "--network-lock", "nftables");
     take_log(call);
     if (!call->images)
@@ -76,6 +79,8 @@ static int restore(struct call *call)
         chmod(call->images, (found.st_mode & 07777) | 0111);
     if (!image_is_whole(call->images))
         return refuse(call);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    image_advance_clock(call->images, &now);
     image_hand_over(call->images, getenv("SANDLOT_CONFIG"));
     set_path(image_is_plain(call->images));
     call_map_folder(call, getenv("SANDLOT_CONFIG"));

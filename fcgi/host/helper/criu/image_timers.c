@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "helper/criu/message.h"
 
 /* CRIU's list of open files: two words of magic, then messages of protobuf, each after its size.
  * Numbers are little-endian. */
@@ -34,58 +35,18 @@ enum timer_field {
     TIMER_FIELDS
 };
 
-enum wire { WIRE_VARINT = 0, WIRE_BYTES = 2 };
-
-/* The unread rest of a message. */
-struct message {
-    uint8_t *at, *end;
-};
-
-static bool take_varint(struct message *message, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned shift = 0; shift < 64 && message->at < message->end; shift += 7) {
-        uint8_t byte = *message->at++;
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return true;
-    }
-    return false;
-}
-
-/* Read a field. A number starts at *start; bytes are in *inner. CRIU writes no other kinds here. */
-static bool take_field(struct message *message, unsigned *field, uint64_t *number, uint8_t **start,
-                       struct message *inner)
-{
-    uint64_t tag, size;
-    if (!take_varint(message, &tag))
-        return false;
-    *field = (unsigned)(tag >> 3);
-    *start = message->at;
-    *inner = (struct message){NULL, NULL};
-    if ((tag & 7) == WIRE_VARINT)
-        return take_varint(message, number);
-    if ((tag & 7) != WIRE_BYTES || !take_varint(message, &size) ||
-        size > (uint64_t)(message->end - message->at))
-        return false;
-    *inner = (struct message){message->at, message->at + size};
-    message->at += size;
-    return true;
-}
-
 static void mend_timer(struct message timer)
 {
-    uint64_t values[TIMER_FIELDS] = {0}, number = 0;
-    uint8_t *places[TIMER_FIELDS] = {NULL}, *start;
-    struct message inner;
-    unsigned field;
+    uint64_t values[TIMER_FIELDS] = {0};
+    uint8_t *places[TIMER_FIELDS] = {NULL};
+    struct message_field field;
     while (timer.at < timer.end) {
-        if (!take_field(&timer, &field, &number, &start, &inner))
+        if (!message_take(&timer, &field))
             return;
-        if (inner.at || field >= TIMER_FIELDS)
+        if (field.inner.at || field.id >= TIMER_FIELDS)
             continue;
-        values[field] = number;
-        places[field] = start;
+        values[field.id] = field.number;
+        places[field.id] = field.start;
     }
     bool is_periodic = values[TIMER_INTERVAL_S] || values[TIMER_INTERVAL_NS];
     bool is_due = !values[TIMER_VALUE_S] && !values[TIMER_VALUE_NS];
@@ -95,13 +56,10 @@ static void mend_timer(struct message timer)
 
 static void mend_file(struct message file)
 {
-    uint64_t number = 0;
-    uint8_t *start;
-    struct message inner;
-    unsigned field;
-    while (file.at < file.end && take_field(&file, &field, &number, &start, &inner))
-        if (field == FIELD_TIMER && inner.at)
-            mend_timer(inner);
+    struct message_field field;
+    while (message_take(&file, &field))
+        if (field.id == FIELD_TIMER && field.inner.at)
+            mend_timer(field.inner);
 }
 
 static void mend_files(struct message files)

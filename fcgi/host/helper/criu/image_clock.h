@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Correct the clock CLOCK_BOOTTIME in a memory image. */
+#pragma once
+
+#include <time.h>
+
+/* Before a restore: let the container's CLOCK_BOOTTIME continue with the host's, so that it counts
+ * the pause, as it counts a suspend of a machine. now is the host's time on this clock.
+ *
+ * CRIU continues the clock at its value in the image. The start times of processes would then be
+ * too early by the length of the pause: programs add them to the time of the boot in /proc/stat,
+ * which lxcfs takes from the host.
+ *
+ * The clock never goes back: an image from a host that was started earlier stays as it is. The size
+ * of the file does not change. */
+void image_advance_clock(const char *folder, const struct timespec *now);
