@@ -12,6 +12,7 @@ from dataplane import Stream, StreamError, collect, envelope, is_cut_off
 from faults import InBackground, fault_points, settle, settled_row  # noqa: F401
 from killing import TRACER
 from stack import wait_until
+from tenant import Sandbox, checkpoint_of
 
 pytestmark = pytest.mark.parallel
 
@@ -234,3 +235,22 @@ def test_a_runtime_that_is_gone_when_the_streams_are_cut(sandbox, stack, fault_p
     assert again.output() == b"still there\n"
     again.close()
     settle(stack)
+
+
+def state_of(data, pid):
+    return data.read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1]
+
+
+def test_a_stopped_process_is_kept_and_stays_stopped(sandbox):
+    """As one is that a person has stopped in a terminal with Ctrl-Z."""
+    pid = int(sandbox.data.check("sleep 1000 >/dev/null 2>&1 & kill -STOP $!; echo $!"))
+    assert state_of(sandbox.data, pid) == b"T"
+    checkpoint = checkpoint_of(sandbox, memory=True)
+    assert checkpoint["memory"] is True and state_of(sandbox.data, pid) == b"T"
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    copy = Sandbox.create(sandbox.api, snapshot_id=checkpoint["id"])
+    for one in (sandbox, copy):
+        assert state_of(one.data, pid) == b"T"
+        one.data.check(f"kill -CONT {pid}")
+        wait_until(lambda: state_of(one.data, pid) == b"S", 10, "the process to continue")

@@ -103,6 +103,19 @@ static void a_call_is_mended(void **state)
     call_deinit(&call);
 }
 
+static void an_option_is_removed_with_its_value(void **state)
+{
+    char criu[] = "criu", arguments[] = "dump -t 17 --freeze-cgroup /group -R";
+    struct call call;
+    (void)state;
+    read_call(&call, criu, arguments);
+    call_remove(&call, "--freeze-cgroup");
+    call_remove(&call, "--freeze-cgroup");
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "criu dump -t 17 -R");
+    call_deinit(&call);
+}
+
 static void all_is_logged_on_request(void **state)
 {
     char criu[] = "criu", arguments[] = "dump -v4 -t 17";
@@ -439,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_mended),
         cmocka_unit_test(a_profile_is_restored_where_it_can_be),
+        cmocka_unit_test(an_option_is_removed_with_its_value),
         cmocka_unit_test(all_is_logged_on_request),
         cmocka_unit_test(a_call_that_ends_early_is_passed_on),
         cmocka_unit_test(the_folder_for_mounts_is_the_configurations),

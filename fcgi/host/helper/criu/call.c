@@ -107,6 +107,19 @@ void call_add(struct call *call, const char *option, const char *value)
         words_add_copy(&call->command, value);
 }
 
+void call_remove(struct call *call, const char *option)
+{
+    struct words before = call->command;
+    call->command = (struct words){.list = NULL};
+    for (size_t i = 0; i < before.count; i++) {
+        if (str_equal(before.list[i], option) && i + 1 < before.count)
+            i++;
+        else
+            words_add_copy(&call->command, before.list[i]);
+    }
+    words_deinit(&before);
+}
+
 void call_deinit(struct call *call)
 {
     words_deinit(&call->command);

@@ -29,6 +29,8 @@ bool call_host_has_apparmor(void);
 void call_read(struct call *call, bool apparmor, char *const criu[], char *const arguments[]);
 /* Add an option. value may be NULL. */
 void call_add(struct call *call, const char *option, const char *value);
+/* Remove an option and its value, if the call has it. */
+void call_remove(struct call *call, const char *option);
 void call_deinit(struct call *call);
 
 /* Add the options for volumes and for the folder for mounts, which a dump needs. */

@@ -103,6 +103,41 @@ unsigned container_memory_mib(pid_t pid)
     return (unsigned)(bytes >> 20);
 }
 
+/* --- stopped processes --- */
+
+/* Return the state in /proc/PID/stat, which is after the name in brackets. */
+static char state_of(const char *pid)
+{
+    autofree char *path = xasprintf("/proc/%s/stat", pid);
+    char text[256];
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[size < 0 ? 0 : size] = '\0';
+    const char *end = strrchr(text, ')');
+    return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+static bool some_process_is(const char *folder, char state)
+{
+    autofree char *path = xasprintf("%s/cgroup.procs", folder);
+    autofree char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    autofclose FILE *processes = fopen(path, "re");
+    while (!found && processes && getline(&line, &size, processes) >= 0) {
+        line[strcspn(line, "\n")] = '\0';
+        found = state_of(line) == state;
+    }
+    return found;
+}
+
+bool container_cannot_freeze(pid_t pid)
+{
+    autofree char *folder = control_group(pid, "freezer");
+    char text[STATE_SIZE * 2];
+    return folder && read_file(folder, "freezer.state", text) && some_process_is(folder, 'T');
+}
+
 /* --- the freezer --- */
 
 void freezer_init(struct freezer *freezer, pid_t pid)
@@ -144,6 +179,12 @@ void freezer_freeze(struct freezer *freezer)
         clock_sleep_ms(1);
     if (!freezer->frozen)
         order(freezer, false);
+}
+
+void freezer_hold(const struct freezer *freezer)
+{
+    if (freezer->folder)
+        order(freezer, true);
 }
 
 void freezer_thaw(const struct freezer *freezer)

@@ -9,6 +9,10 @@
  * largest container. */
 unsigned container_memory_mib(pid_t pid);
 
+/* Return whether CRIU must not freeze the container, because it would hang. CRIU attaches to frozen
+ * processes, and the freezer of control groups v1 lets no stopped process (SIGSTOP) answer that. */
+bool container_cannot_freeze(pid_t pid);
+
 /* The control group that freezes all processes of a container. */
 struct freezer {
     char *folder; /* NULL: this program cannot use any */
@@ -20,6 +24,9 @@ void freezer_deinit(struct freezer *freezer);
 /* Freeze all processes, and wait for a moment until they are frozen. A container that is already
  * frozen is left alone. One that does not freeze in time is thawed again. */
 void freezer_freeze(struct freezer *freezer);
+/* Freeze all processes, without a wait. Processes that CRIU holds do not run on when it lets them
+ * go. */
+void freezer_hold(const struct freezer *freezer);
 /* Thaw the container, also when another program has frozen it. */
 void freezer_thaw(const struct freezer *freezer);
 

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "common/bounded.h"
+#include "helper/common/self.h"
 #include "helper/criu/container.h"
 #include "helper/criu/image.h"
 
@@ -127,6 +128,20 @@ static void thaw_later(const struct call *call, const struct freezer *freezer, p
 
 /* --- the dump --- */
 
+/* Freeze the container before CRIU does, or let CRIU stop each process by itself. Then the hook
+ * after the dump freezes a container that is to continue, for thaw_later(). */
+static void freeze(struct call *call, struct freezer *freezer)
+{
+    if (!container_cannot_freeze(call->pid)) {
+        freezer_freeze(freezer);
+        return;
+    }
+    call_remove(call, "--freeze-cgroup");
+    if (call->leave_running)
+        call_add(call, "--action-script", self_path());
+    freezer->frozen = call->leave_running;
+}
+
 static int settle(const struct call *call, const struct freezer *freezer, pid_t incusd, int status)
 {
     if (status == 0)
@@ -148,7 +163,7 @@ int dump_run(struct call *call)
     error_auto err = NULL;
     int status;
     freezer_init(&freezer, call->pid);
-    freezer_freeze(&freezer);
+    freeze(call, &freezer);
     if (bounded_run(call->command.list, limit_s, &status, &err) == 0)
         return settle(call, &freezer, incusd,
                       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

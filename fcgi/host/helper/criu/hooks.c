@@ -87,6 +87,15 @@ static int renumber(pid_t pid)
     return fail("ip cannot be run");
 }
 
+/* Freeze a container that CRIU could not freeze (dump.c), before CRIU lets its processes go. */
+static int hold(pid_t pid)
+{
+    freezer_auto freezer;
+    freezer_init(&freezer, pid);
+    freezer_hold(&freezer);
+    return EXIT_SUCCESS;
+}
+
 /* Thaw the container: an image of an earlier version may have the frozen state. */
 static int let_go_on(pid_t pid)
 {
@@ -99,13 +108,15 @@ static int let_go_on(pid_t pid)
 int hooks_act(const char *action)
 {
     const char *text = getenv("CRTOOLS_INIT_PID");
-    bool renumbers = str_equal(action, "post-restore");
+    bool renumbers = str_equal(action, "post-restore"), holds = str_equal(action, "post-dump");
     uint64_t pid;
-    if (!renumbers && !str_equal(action, "post-resume"))
+    if (!renumbers && !holds && !str_equal(action, "post-resume"))
         return EXIT_SUCCESS;
     if (!text || str_parse_u64(text, 1, INT32_MAX, &pid) < 0) {
         errno = EINVAL;
         return fail("CRIU names no process of it");
     }
+    if (holds)
+        return hold((pid_t)pid);
     return renumbers ? renumber((pid_t)pid) : let_go_on((pid_t)pid);
 }
