@@ -187,7 +187,9 @@ static const char view[] =
     "lxc.mount.entry=/dev/null proc/zoneinfo none bind,ro,optional 0 0\n"
     "lxc.mount.entry=/dev/null proc/buddyinfo none bind,ro,optional 0 0\n"
     "lxc.mount.entry=/dev/null proc/schedstat none bind,ro,optional 0 0\n"
-    "lxc.mount.entry=/dev/null proc/partitions none bind,ro,optional 0 0\n";
+    "lxc.mount.entry=/dev/null proc/partitions none bind,ro,optional 0 0\n"
+    "lxc.mount.entry=/dev/null proc/keys none bind,ro,optional 0 0\n"
+    "lxc.mount.entry=/dev/null proc/key-users none bind,ro,optional 0 0\n";
 
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)

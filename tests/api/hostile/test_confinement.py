@@ -201,7 +201,7 @@ def test_nothing_is_written_through_lxcfs(sandbox, user):
 
 
 HIDDEN = ["/proc/interrupts", "/proc/softirqs", "/proc/vmstat", "/proc/zoneinfo", "/proc/buddyinfo", "/proc/schedstat",
-          "/proc/partitions", "/proc/pressure/*", "/proc/irq/*", "/sys/block/*",
+          "/proc/partitions", "/proc/keys", "/proc/key-users", "/proc/pressure/*", "/proc/irq/*", "/sys/block/*",
           "/sys/devices/virtual/block/*", "/sys/kernel/slab/*"]  # fmt: skip
 
 
