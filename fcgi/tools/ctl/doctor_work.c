@@ -78,11 +78,15 @@ static void check_pause(struct doctor *doctor)
                     "The sandbox of the last resume, at %s, is paused again; the line about memory "
                     "shows whether memory was lost.",
                     clock_format_iso8601(resume.at_ms, at));
-    else
+    else if (resume.last_error[0])
         doctor_note(doctor, "pause",
-                    "The last resume, at %s, started from the disk. Read the log of the workers "
-                    "and the line about CRIU for the reason.",
-                    clock_format_iso8601(resume.at_ms, at));
+                    "The last resume, at %s, started from the disk: %s. See the line about CRIU.",
+                    clock_format_iso8601(resume.at_ms, at), resume.last_error);
+    else
+        doctor_ok(doctor, "pause",
+                  "The last resume, at %s, started from the disk, because its pause stored no "
+                  "memory; the line about memory shows whether memory was lost.",
+                  clock_format_iso8601(resume.at_ms, at));
 }
 
 /* Memory that was lost though it was to be kept, which the owners of the sandboxes have noticed. */

@@ -110,9 +110,20 @@ def test_the_schema_is_old(stack):
         connection.close()
 
 
-def said_of_memory(stack):
-    (one,) = [one for one in doctor(stack) if one["check"] == "memory"]
+def said_of(stack, check):
+    (one,) = [one for one in doctor(stack) if one["check"] == check]
     return one
+
+
+def said_of_memory(stack):
+    return said_of(stack, "memory")
+
+
+def test_a_pause_that_was_to_store_no_memory(sandbox, stack):
+    assert sandbox.api.post(f"{sandbox.path}/pause", {"memory": False}).status == 200
+    assert sandbox.resume()["resumed_from"] == "disk"
+    said = said_of(stack, "pause")
+    assert said["state"] == "ok" and "stored no memory" in said["message"], said
 
 
 @pytest.mark.long
