@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/str.h"
+
+#define CPU_TEXT_MAX 4096 /* bytes of all cpu_values of a plan as text */
 
 int plan_parse_cpus(const char *text, uint32_t values[16], unsigned *count)
 {
@@ -76,10 +79,12 @@ int plan_check_cpu(const struct plan *plan, uint32_t cpu, const char *field, str
 {
     if (allows_cpu(plan, cpu))
         return 0;
+    buffer_auto values = BUFFER_INIT(CPU_TEXT_MAX);
+    for (unsigned i = 0; i < plan->cpu_value_count; i++)
+        buffer_printf(&values, "%s%u", i ? ", " : "", plan->cpu_values[i]);
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "The plan %s does not allow %u vCPUs; see cpu_values of "
-                           "GET /v1/sandbox_limits.",
-                           plan->name, cpu);
+                           "The plan %s does not allow %u vCPUs, but these numbers: %s.",
+                           plan->name, cpu, buffer_string(&values));
 }
 
 int plan_check_memory(const struct plan *plan, uint32_t memory_mb, const char *field,

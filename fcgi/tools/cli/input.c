@@ -19,7 +19,7 @@ int input_number(json_t *body, const char *member, const char *value, const char
     if (!value)
         return 0;
     if (str_parse_u64(value, 1, INT32_MAX, &number) < 0)
-        return cli_misuse(err, "%s is a number, not '%s'", option, value);
+        return cli_misuse(err, "%s is a whole number of 1 or more, not '%s'", option, value);
     json_object_set_new(body, member, json_integer((json_int_t)number));
     return 0;
 }

@@ -74,6 +74,8 @@ static int complain(const struct cli_call *call, const struct error *err)
     size_t length = strlen(message);
     bool is_sentence = length && strchr(".!?", message[length - 1]);
     bool names_field = *field && !strstr(message, field);
+    if (names_field && is_sentence)
+        message[length - 1] = '\0'; /* it follows the field */
     fprintf(stderr, "sandlot%s%s: %s%s%s%s%s", call->verb ? " " : "",
             call->verb ? call->verb->name : "", message, names_field ? " (" : "",
             names_field ? field : "", names_field ? ")" : "",

@@ -55,8 +55,9 @@ static void format_members(const json_t *value, struct buffer *out)
     json_object_foreach ((json_t *)value, key, element) {
         buffer_append_string(out, out->size > before ? " " : "");
         printable_append(key, "", out);
-        buffer_append_char(out, '=');
+        buffer_append_string(out, json_is_object(element) ? "=(" : "=");
         format_value(element, out);
+        buffer_append_string(out, json_is_object(element) ? ")" : "");
     }
 }
 

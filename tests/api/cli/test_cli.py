@@ -145,6 +145,13 @@ def test_wrong_usage(cli, words):
     assert done.returncode == 2 and done.stderr.startswith(b"sandlot") and not done.stdout, done
 
 
+def test_a_refusal_is_one_sentence(cli):
+    done = cli("create", "--cpu", "3")
+    assert done.returncode == 1 and done.stderr.endswith(b"these numbers: 1, 2, 4, 8 (/cpu).\n"), done
+    done = cli("fork", "work", "--count", "0")
+    assert done.returncode == 2 and b"--count is a whole number of 1 or more" in done.stderr, done
+
+
 # --- sandboxes ---
 
 
@@ -498,6 +505,7 @@ def test_keys_and_usage(cli, module_account):
     assert cli.say("key", "revoke", made["id"]) == ""
     assert cli("list", environment=cli.environment | {"SANDLOT_KEY": made["key"]}).returncode == 4
     assert cli.json("usage", "--team", module_account.team)["team"] == module_account.team
+    assert re.search(r"^storage .* checkpoints=\(checkpoints=0 .*\) volumes=\(volumes=0 ", cli.say("usage"), re.MULTILINE)
     assert module_account.user in cli.say("whoami")
 
 
