@@ -43,7 +43,8 @@ static const char *parse_problem(const json_error_t *problem)
 
 static json_t *load(const char *text, size_t size, json_error_t *problem)
 {
-    return json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, problem);
+    return json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
+                     problem);
 }
 
 /* Parse the document, and keep the numbers of the member. Return NULL when the member has no

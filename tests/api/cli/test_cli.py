@@ -145,8 +145,8 @@ def test_wrong_usage(cli, words):
     assert done.returncode == 2 and done.stderr.startswith(b"sandlot") and not done.stdout, done
 
 
-def test_a_refusal_is_one_sentence(cli):
-    done = cli("create", "--cpu", "3")
+def test_a_refusal_is_one_sentence(cli, stack, make_account, tmp_path):
+    done = Cli(stack, tmp_path, make_account("pro").api.key)("create", "--cpu", "3")
     assert done.returncode == 1 and done.stderr.endswith(b"these numbers: 1, 2, 4, 8 (/cpu).\n"), done
     done = cli("fork", "work", "--count", "0")
     assert done.returncode == 2 and b"--count is a whole number of 1 or more" in done.stderr, done

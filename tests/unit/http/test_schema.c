@@ -141,6 +141,20 @@ static void test_parse(void **state)
     error_clear(&err);
 }
 
+static void test_scalars(void **state)
+{
+    (void)state;
+    static const char *const scalars[] = {"\"text\"", "5", "-1.5", "true", "null", " null "};
+    for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++) {
+        json_t *scalar = NULL;
+        struct error *err = NULL;
+        assert_ok(schema_parse(members, scalars[i], strlen(scalars[i]), &scalar, &err));
+        assert_fails_saying(schema_validate(members, scalar, &err), ERR_INVALID_REQUEST,
+                            "the body must be a JSON object");
+        json_decref(scalar);
+    }
+}
+
 static void test_depth(void **state)
 {
     struct buffer text = BUFFER_INIT(100000);
@@ -205,9 +219,13 @@ static void test_drops_what_is_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_hints),   cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_depth),   cmocka_unit_test(test_drops_what_is_unknown),
+        cmocka_unit_test(test_accepts),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_drops_what_is_unknown),
     };
     return run_tests(tests);
 }
