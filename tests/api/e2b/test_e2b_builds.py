@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Builds of templates with E2B's package as it was published, and the calls behind it by themselves."""
 
+import datetime
 import secrets
 import uuid
 
@@ -214,6 +215,17 @@ def test_a_start_command_that_fails_fails_the_build(call):
         assert "start command ended with status 3" in done["reason"]["message"] and "boom" in done["reason"]["message"], done
     assert ended(call, requested(call), startCmd="sleep 1000")["status"] == "ready"
     assert ended(call, requested(call), startCmd="true")["status"] == "ready"
+
+
+def test_each_entry_of_a_log_has_its_time(call):
+    """An error may have several lines: clients read each timestamp as a time."""
+    step = {"type": "RUN", "args": ["printf 'one\\ntwo three\\n' >&2; exit 1"]}
+    done = ended(call, requested(call), steps=[step])
+    assert done["status"] == "error" and done["reason"]["message"].rstrip().endswith("one\ntwo three"), done
+    for entry in done["logEntries"]:
+        datetime.datetime.fromisoformat(entry["timestamp"].replace("Z", "+00:00"))
+    (failure,) = [entry for entry in done["logEntries"] if entry["level"] == "error"]
+    assert failure["message"].rstrip().endswith("one\ntwo three"), failure
 
 
 def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):

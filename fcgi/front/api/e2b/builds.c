@@ -344,24 +344,47 @@ int e2b_builds_start(void *context, struct http_request *request, struct http_re
 
 /* --- progress --- */
 
-/* Turn a line of the log into JSON: its time, then its text. */
-static json_t *line_to_json(const char *line, size_t length)
+/* Return the length of the time at the start of an entry. 0: the line continues an entry. */
+static size_t time_length(const char *line)
 {
-    const char *blank = memchr(line, ' ', length);
-    if (!blank)
+    char time[CLOCK_ISO8601_SIZE];
+    int64_t at_ms;
+    size_t length = strcspn(line, " \n");
+    if (line[length] != ' ' || length >= sizeof time)
+        return 0;
+    memcpy(time, line, length);
+    time[length] = '\0';
+    return clock_parse_iso8601(time, &at_ms) == 0 ? length : 0;
+}
+
+/* Return the length of the first entry of a log, without the end of its last line. An error may
+ * have several lines. */
+static size_t entry_length(const char *log)
+{
+    size_t length = strcspn(log, "\n");
+    while (log[length] && log[length + 1] && !time_length(log + length + 1))
+        length += 1 + strcspn(log + length + 1, "\n");
+    return length;
+}
+
+/* Turn an entry of the log into JSON: its time, then its text. */
+static json_t *entry_to_json(const char *entry, size_t length)
+{
+    static const char mark[] = "error: ";
+    size_t time = time_length(entry), before = time + 1;
+    if (!time)
         return NULL;
-    size_t time = (size_t)(blank - line), rest = length - time - 1;
-    bool is_error = !strncmp(blank + 1, "error: ", rest < 7 ? rest : 7);
-    return json_pack("{s:s%, s:s, s:s%}", "timestamp", line, time, "level",
-                     is_error ? "error" : "info", "message", blank + 1, rest);
+    bool is_error = str_starts_with(entry + before, mark);
+    return json_pack("{s:s%, s:s, s:s%}", "timestamp", entry, time, "level",
+                     is_error ? "error" : "info", "message", entry + before, length - before);
 }
 
 static json_t *read_log(const char *log)
 {
     json_t *entries = json_array();
     while (*log) {
-        size_t length = strcspn(log, "\n");
-        json_t *entry = line_to_json(log, length);
+        size_t length = entry_length(log);
+        json_t *entry = entry_to_json(log, length);
         if (entry)
             json_array_append_new(entries, entry);
         log += length + (log[length] == '\n');
