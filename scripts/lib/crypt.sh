@@ -12,12 +12,15 @@ crypt_paths()
     CRYPT_NAME=sandlot-$STACK
 }
 
-# crypt_possible: the kernel has dm-crypt, and there is a udev that names what it makes.
+# crypt_possible: the kernel has dm-crypt, there is a udev that names what it makes, and cryptsetup is
+# installed.
 crypt_possible()
 {
     modprobe -q dm_crypt 2>/dev/null || true
-    grep -qs ' device-mapper$' /proc/devices && command -v cryptsetup >/dev/null &&
-        [[ -d /run/udev/data ]]
+    grep -qs ' device-mapper$' /proc/devices && [[ -d /run/udev/data ]] || return 1
+    command -v cryptsetup >/dev/null && return
+    note "the pool is not encrypted: install cryptsetup-bin to encrypt a new pool"
+    return 1
 }
 
 crypt_is_open()

@@ -186,11 +186,7 @@ incus_guard_start()
 # incus_pool_on_crypt: the pool on an encrypted file; fails where the machine cannot do that.
 incus_pool_on_crypt()
 {
-    if ! crypt_possible; then
-        type -P cryptsetup >/dev/null || note "the pool is not encrypted: install cryptsetup-bin to encrypt a new pool"
-        return 1
-    fi
-    crypt_make "$POOL_SIZE" || return 1
+    crypt_possible && crypt_make "$POOL_SIZE" || return 1
     if incus_cli storage create "$POOL" btrfs source="$CRYPT_DEVICE"; then
         return 0
     fi
