@@ -105,6 +105,13 @@ static int set_place(const char *registry, const char *prefix, const char *repos
                : -1;
 }
 
+bool image_reference_has_registry(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    autofree char *first = xstrndup(name, slash ? (size_t)(slash - name) : 0);
+    return slash && names_registry(first);
+}
+
 int image_reference_parse(const char *name, const char *default_registry,
                           struct image_reference *reference, struct error **err)
 {

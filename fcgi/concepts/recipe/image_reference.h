@@ -21,6 +21,9 @@ struct image_reference {
 int image_reference_parse(const char *name, const char *default_registry,
                           struct image_reference *reference, struct error **err);
 
+/* Return whether the name begins with a registry. */
+bool image_reference_has_registry(const char *name);
+
 /* Change registry and repository to those of the first mirror that fits (setting
  * image_registry_mirrors), if there is one. *plain_http: the operator allows HTTP without TLS for
  * this registry. Errors: ERR_CONFIG (an entry of the setting has the wrong form). */

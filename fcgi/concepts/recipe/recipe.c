@@ -32,14 +32,19 @@ static const struct schema_member step_members[] = {
     {.name = NULL}};
 const struct schema_member recipe_step_item = {.type = SCHEMA_OBJECT, .members = step_members};
 
-/* The members that a type needs, and those that it may have. */
+/* The members that a type needs, and those that it may have. The schema lets a request have the
+ * members of step_members only; the others are those of Dockerfiles. */
 static const struct {
     const char *type;
-    const char *needed[4], *allowed[3];
+    const char *needed[4], *allowed[7];
 } kinds[] = {
-    {"run", {"command"}, {"user"}}, {"copy", {"files", "source", "destination"}, {"user", "mode"}},
-    {"env", {"envs"}, {"expand"}},  {"workdir", {"path"}, {NULL}},
-    {"user", {"user"}, {NULL}},
+    {"run", {"command"}, {"user", "arguments", "variables", "line"}},
+    {"copy",
+     {"files", "source", "destination"},
+     {"user", "mode", "open", "exact", "unpack", "line"}},
+    {"env", {"envs"}, {"expand", "line"}},
+    {"workdir", {"path"}, {"open", "line"}},
+    {"user", {"user"}, {"number", "group", "line"}},
 };
 
 static bool is_among(const char *const *names, const char *name)
@@ -81,7 +86,8 @@ static bool is_user(const char *text, bool with_group)
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     size_t length = strspn(text, letters);
-    if (length && with_group && text[length] == ':' && text[length + 1])
+    /* Without a name behind the colon, chown takes the user's own group. */
+    if (length && with_group && text[length] == ':')
         length += 1 + strspn(text + length + 1, letters);
     return length && !text[length] && *text != '-';
 }
@@ -92,8 +98,7 @@ static bool is_mode(const char *text)
     return digits >= 3 && !text[digits];
 }
 
-/* Check that the path stays inside the folder of which the archive was made. */
-static bool is_inside(const char *path)
+bool recipe_path_is_inside(const char *path)
 {
     for (const char *at = path;; at++) {
         size_t length = strcspn(at, "/");
@@ -128,7 +133,7 @@ static int check_texts(const json_t *step, size_t at, struct error **err)
         return refuse(err, at, "mode", "The mode is three to five octal digits, such as 0755.");
     if (files && !recipe_hash_is_valid(files))
         return refuse(err, at, "files", "This is no hash: 32 to 64 lower-case hexadecimal digits.");
-    if (source && !is_inside(source))
+    if (source && !recipe_path_is_inside(source))
         return refuse(err, at, "source",
                       "The source is a path inside the archive, without \"..\".");
     return check_envs(json_object_get(step, "envs"), at, err);
@@ -154,6 +159,12 @@ int recipe_check_tags(const json_t *tags, const char *field, struct error **err)
             return -1;
     }
     return 0;
+}
+
+void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan)
+{
+    json_object_set(recipe, "steps", plan->steps);
+    json_object_set(recipe, RECIPE_CONFIG, plan->config);
 }
 
 int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struct error **err)

@@ -17,6 +17,8 @@
  *
  * A recipe for an OCI image has the step that fetches it in front (recipe_image.h).
  *
+ * The recipe of a Dockerfile has further members (recipe_dockerfile_add()).
+ *
  * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
  * hold for the steps after them, and for the sandboxes that are made from the version. The start
  * command runs in each of these sandboxes.
@@ -25,6 +27,7 @@
 
 #include <jansson.h>
 
+#include "dockerfile/dockerfile.h"
 #include "http/schema.h"
 #include "template/template.h"
 #include "worker/worker.h"
@@ -36,6 +39,7 @@
 #define RECIPE_COMMAND_MAX  65536
 #define RECIPE_PATH_MAX     4096
 #define RECIPE_FAILURE_SIZE 1024
+#define RECIPE_CONFIG       "config" /* member of the recipe of a Dockerfile */
 
 enum recipe_state { RECIPE_WAITING, RECIPE_RUNNING, RECIPE_COPYING, RECIPE_DONE };
 
@@ -57,6 +61,18 @@ struct recipe_owner {
 /* Check a recipe that has passed its schema. Each step must have the members that its type needs
  * and no others, and its files must exist. Errors: ERR_INVALID_REQUEST with the field. */
 int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struct error **err);
+
+/* Make the recipe that of a Dockerfile: add the plan's steps and configuration. Then steps begin as
+ * root in "/", unless the base has a user and a folder of its own; with ENTRYPOINT, CMD, EXPOSE,
+ * STOPSIGNAL and HEALTHCHECK the version has the configuration of an image. Its steps have these
+ * members besides:
+ *
+ *   all: "line", in the Dockerfile
+ *   run: "arguments" instead of the shell and its command, "variables" of this command alone
+ *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
+ *   copy, workdir: "open": the paths name variables (recipe_expand.h)
+ *   user: "number" of a user without a name, who is added; "group", which must be the user's own */
+void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan);
 
 /* Check that a list of strings can be used as tags; NULL: none. field: for the errors. Errors:
  * ERR_INVALID_REQUEST. */

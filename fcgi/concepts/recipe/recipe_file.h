@@ -28,6 +28,9 @@ struct recipe_file {
 /* Check for 32 to 64 lower-case hexadecimal digits. */
 bool recipe_hash_is_valid(const char *hash);
 
+/* Check that the path of a source stays inside the folder of which the archive was made. */
+bool recipe_path_is_inside(const char *path);
+
 /* Find the newest complete archive with this hash. This counts as a use. *found: whether there is
  * one. */
 int recipe_file_find(struct db *db, const char *team_id, const char *hash, struct recipe_file *file,

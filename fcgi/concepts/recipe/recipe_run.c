@@ -17,6 +17,7 @@
 #include "db/named_lease.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_row.h"
+#include "recipe/recipe_setting.h"
 #include "recipe/recipe_step.h"
 #include "sandbox/lifecycle.h"
 #include "template/template_row.h"
@@ -177,7 +178,10 @@ static int open_place(struct running *running, struct recipe_place *place, struc
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, place->secret,
                      err) < 0)
         return -1;
-    return recipe_place_read(place, err);
+    if (recipe_place_read(place, err) < 0)
+        return -1;
+    recipe_setting_configure(place);
+    return 0;
 }
 
 static void close_place(struct recipe_place *place)
@@ -219,7 +223,8 @@ static int step_over(struct running *running, struct error **err)
 
 static int hand_over(struct running *running, struct recipe_place *place, struct error **err)
 {
-    if (recipe_place_clean(place, err) < 0)
+    /* The clean-up has written the defaults of the version. */
+    if (recipe_place_clean(place, err) < 0 || recipe_place_read(place, err) < 0)
         return -1;
     say(running, "the steps are over");
     json_auto_t *config = recipe_image_config(place->defaults);

@@ -12,9 +12,9 @@
 #include "base/str.h"
 #include "crypto/mac.h"
 #include "recipe/recipe.h"
-#include "recipe/recipe_expand.h"
 #include "recipe/recipe_file.h"
 #include "recipe/recipe_image.h"
+#include "recipe/recipe_setting.h"
 
 #define WORK_DIR "/var/tmp/.sandlot-build"
 /* The folder of the programs in a template of builders, and the folder in which they unpack. */
@@ -23,12 +23,14 @@
 /* An image may lack the tools of these scripts. The build adds them in this folder. */
 #define TOOLS "PATH=$PATH:/usr/lib/sandlot/tools; "
 /* Time limits of a call: a look, and an act that begins a step. */
-#define LOOK_S      3
-#define ACT_S       20
-#define ANSWER_MS   2000   /* on top of these limits, until the agent counts as silent */
-#define OUTPUT_READ "8192" /* bytes at once */
-#define ROOT        "root"
-#define SEND_MS     2500 /* limit for an archive in one turn */
+#define LOOK_S        3
+#define ACT_S         20
+#define ANSWER_MS     2000   /* on top of these limits, until the agent counts as silent */
+#define OUTPUT_READ   "8192" /* bytes at once */
+#define ROOT          "root"
+#define DEFAULTS_MAX  65536 /* bytes of TEMPLATE_DEFAULTS_FILE */
+#define DEFAULTS_READ "65536"
+#define SEND_MS       2500 /* limit for an archive in one turn */
 /* RECIPE_FILE_PART for the shell. */
 #define RECIPE_PART_BYTES "524288"
 _Static_assert(RECIPE_FILE_PART == 524288, "parts_script counts in parts");
@@ -56,38 +58,66 @@ static const char parts_script[] =
           ")) && truncate -s $((n * " RECIPE_PART_BYTES ")) \"$1\" && echo $n";
 static const char shell_script[] =
     "[ -x /bin/bash ] && exec /bin/bash -l -c \"$1\"; exec /bin/sh -l -c \"$1\"";
-/* Arguments: archive, source, destination, owner, mode, the start of a relative destination. The
- * contents of folders are copied, as in Dockerfiles. Existing files keep their owner. The tar of
- * some images does not see by itself that an archive is compressed. */
+/* Arguments: archive, source, destination, owner, mode, the start of a relative destination ("":
+ * the home of the next argument), the user; then three that are empty or not: keep the archive for
+ * other steps, fail without a source, unpack a source that is an archive. The contents of folders
+ * are copied, as in Dockerfiles. Existing files keep their owner. The tar of some images does not
+ * see by itself that an archive is compressed. */
 static const char copy_script[] = TOOLS
-    "set -e; archive=$1 source=$2 to=$3 owner=$4 mode=$5 base=$6\n"
+    "set -e; archive=$1 source=$2 to=$3 owner=$4 mode=$5 base=$6 keep=$8 exact=$9 unpack=${10}\n"
+    "[ -n \"$base\" ] || base=$(sed -n \"s/^$7:.*:\\([^:]*\\):[^:]*$/\\1/p\" /etc/passwd)\n"
     "case $to in '~') to=$base;; '~/'*) to=$base/${to#??};; /*) ;; *) to=$base/$to;; esac\n"
     "from=$(mktemp -d " WORK_DIR "/from.XXXXXX); chmod 0755 \"$from\"\n"
     "tar -xf \"$archive\" -C \"$from\" --no-same-owner 2>\"$archive.err\" ||\n"
     "  tar -xzf \"$archive\" -C \"$from\" --no-same-owner 2>/dev/null ||\n"
     "  { cat \"$archive.err\"; exit 1; }\n"
-    "rm -f \"$archive\" \"$archive.err\"\n"
+    "[ -n \"$keep\" ] || rm -f \"$archive\"; rm -f \"$archive.err\"\n"
     "cd \"$from\"\n"
     "[ -z \"$owner\" ] || find . -mindepth 1 -exec chown -h \"$owner\" {} +\n"
     "[ -z \"$mode\" ] || find . -mindepth 1 ! -type l -exec chmod \"$mode\" {} +\n"
     "into() { [ -d \"$to\" ] || { mkdir -p \"$to\"; [ -z \"$owner\" ] || chown \"$owner\" \"$to\"; "
     "}; }\n"
     "contents() { into; find \"$1\" -mindepth 1 -maxdepth 1 -exec cp -a {} \"$to\"/ \\;; }\n"
+    "unpacked() { [ -n \"$unpack\" ] && [ -f \"$1\" ] || return 1\n"
+    "  for z in '' -z -j -J; do\n"
+    "    [ -z \"$(tar -tf \"$1\" $z 2>/dev/null | head -n 1)\" ] ||\n"
+    "      { into; tar -xf \"$1\" -C \"$to\" $z; return; }\n"
+    "  done; return 1; }\n"
+    "file() { case $to in */) into;; esac\n"
+    "  if [ -d \"$to\" ]; then cp -a \"$1\" \"$to\"/\n"
+    "  else mkdir -p \"$(dirname \"$to\")\"; cp -a \"$1\" \"$to\"; fi; }\n"
     "if [ -d \"$source\" ] && [ ! -L \"$source\" ]; then contents \"$source\"\n"
-    "elif [ -e \"$source\" ] || [ -L \"$source\" ]; then\n"
-    "  case $to in */) into;; esac\n"
-    "  if [ -d \"$to\" ]; then cp -a \"$source\" \"$to\"/\n"
-    "  else mkdir -p \"$(dirname \"$to\")\"; cp -a \"$source\" \"$to\"; fi\n"
+    "elif [ -e \"$source\" ] || [ -L \"$source\" ]; then unpacked \"$source\" || file \"$source\"\n"
     "else\n"
-    "  IFS=; set -- $source; [ -e \"$1\" ] || set -- .\n"
-    "  for one; do if [ -d \"$one\" ]; then contents \"$one\"; else into; cp -a \"$one\" \"$to\"/; "
-    "fi; done\n"
+    "  IFS=; set -- $source; [ -e \"$1\" ] || [ -L \"$1\" ] || { [ -z \"$exact\" ] ||\n"
+    "    { echo \"The context has no file $source.\"; exit 1; }; set -- .; }\n"
+    "  [ -z \"$exact\" ] || [ $# = 1 ] || into\n"
+    "  for one; do if [ -d \"$one\" ]; then contents \"$one\"; elif [ -n \"$exact\" ]; then\n"
+    "    unpacked \"$one\" || file \"$one\"; else into; cp -a \"$one\" \"$to\"/; fi; done\n"
     "fi\n"
     "rm -rf \"$from\"\n";
 static const char workdir_script[] =
     TOOLS "[ -d \"$1\" ] || { mkdir -p \"$1\" && chown \"$2\" \"$1\"; }";
+/* Arguments: the user; his number if he may have to be added; his group, if it is checked. An added
+ * user shares group and home with an existing one of his number. */
 static const char user_script[] =
-    TOOLS "id -u \"$1\" >/dev/null 2>&1 || { echo \"There is no user $1.\"; exit 1; }";
+    TOOLS "fail() { echo \"$1\"; exit 1; }\n"
+          "if [ -n \"$2\" ] && ! grep -q \"^$1:\" /etc/passwd; then\n"
+          "  old=$(sed -n \"s/^[^:]*:[^:]*:$2:\\([0-9]*\\):.*:\\([^:]*\\):[^:]*$/\\1 \\2/p\" "
+          "/etc/passwd |\n"
+          "    head -n 1)\n"
+          "  gid=${old%% *} home=${old#* }\n"
+          "  if [ -z \"$old\" ]; then\n"
+          "    gid=$2 home=/home/$1; case $3 in ''|*[!0-9]*) ;; *) gid=$3;; esac\n"
+          "    mkdir -p \"$home\" && chown \"$2:$gid\" \"$home\" || exit 1\n"
+          "  fi\n"
+          "  [ -z \"$(tail -c 1 /etc/passwd)\" ] || echo >>/etc/passwd\n"
+          "  echo \"$1:x:$2:$gid::$home:/bin/sh\" >>/etc/passwd\n"
+          "fi\n"
+          "id -u \"$1\" >/dev/null 2>&1 || fail \"There is no user $1.\"\n"
+          "[ -z \"$3\" ] || [ \"$3\" = \"$(id -g \"$1\")\" ] ||\n"
+          "  [ \"$3\" = \"$(id -gn \"$1\" 2>/dev/null)\" ] ||\n"
+          "  fail \"The group of user $1 is $(id -g \"$1\"), and USER cannot change it to $3.\"\n";
 /* Arguments: the ready command, the number of the start command; either may be empty. A start
  * command without a ready command has two seconds to fail. */
 static const char ready_script[] = TOOLS
@@ -121,14 +151,9 @@ static const char fetch_script[] =
 static const char enter_script[] =
     "[ ! -d " IMAGE_DIR "/root ] || exec " IMAGE_PROGRAMS "/change-root " IMAGE_DIR " " WORK_DIR;
 
-/* --- the settings at a step --- */
+/* --- steps --- */
 
-struct setting {
-    const char *user, *cwd; /* cwd "": the user's home */
-    json_t *envs;
-};
-
-static const json_t *step_at(const struct recipe_place *place, unsigned step)
+const json_t *recipe_step_at(const struct recipe_place *place, unsigned step)
 {
     return json_array_get(json_object_get(place->recipe, "steps"), step);
 }
@@ -146,64 +171,13 @@ unsigned recipe_step_count(const struct recipe_place *place)
 
 bool recipe_step_is_image(const struct recipe_place *place, unsigned step)
 {
-    return str_equal(text_of(step_at(place, step), "type"), RECIPE_IMAGE_STEP);
+    return str_equal(text_of(recipe_step_at(place, step), "type"), RECIPE_IMAGE_STEP);
 }
 
 /* The step that fetches an image has no number. */
 static unsigned unnumbered(const struct recipe_place *place)
 {
     return recipe_step_is_image(place, 0) ? 1 : 0;
-}
-
-/* Change the working directory. A relative path is below the previous directory. */
-static void enter(struct setting *setting, const char *path, char **kept)
-{
-    char *whole =
-        *path == '/' || !*setting->cwd ? xstrdup(path) : xasprintf("%s/%s", setting->cwd, path);
-    free(*kept);
-    *kept = whole;
-    setting->cwd = whole;
-}
-
-/* Add the environment of a step. Values of one step do not see each other. */
-static void add_envs(const json_t *step, const char *path, json_t *envs)
-{
-    json_auto_t *known = json_deep_copy(envs);
-    bool expands = json_is_true(json_object_get(step, "expand"));
-    const char *name;
-    json_t *value;
-    if (path && !json_object_get(known, "PATH"))
-        json_object_set_new(known, "PATH", json_string(path));
-    json_object_foreach (json_object_get(step, "envs"), name, value) {
-        const char *text = json_string_value(value);
-        autofree char *expanded = expands ? recipe_expand(text, known) : xstrdup(text);
-        json_object_set_new(envs, name, json_string(expanded));
-    }
-}
-
-/* Collect the settings of all steps before this one. *kept: owns a path of the result; the caller
- * frees both. */
-static struct setting setting_at(const struct recipe_place *place, unsigned step, char **kept)
-{
-    const json_t *envs = json_object_get(place->defaults, "envs");
-    struct setting setting = {
-        .user = text_of(place->defaults, "user"),
-        .cwd = text_of(place->defaults, "workdir"),
-        .envs = json_is_object(envs) ? json_deep_copy(envs) : json_object(),
-    };
-    for (unsigned i = 0; i < step && i < recipe_step_count(place); i++) {
-        const json_t *done = step_at(place, i);
-        const char *type = text_of(done, "type");
-        if (str_equal(type, "env"))
-            add_envs(done, place->path, setting.envs);
-        else if (str_equal(type, "workdir"))
-            enter(&setting, text_of(done, "path"), kept);
-        else if (str_equal(type, "user"))
-            setting.user = text_of(done, "user");
-    }
-    if (!*setting.user)
-        setting.user = "user";
-    return setting;
 }
 
 /* --- names --- */
@@ -225,7 +199,7 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
     unsigned count = recipe_step_count(place), offset = unnumbered(place);
     if (step >= count)
         return xstrdup(ends[step - count]);
-    const json_t *one = step_at(place, step);
+    const json_t *one = recipe_step_at(place, step);
     if (recipe_step_is_image(place, step))
         return xasprintf("fetching image %s", text_of(one, "image"));
     const char *type = text_of(one, "type");
@@ -234,13 +208,15 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
                        : str_equal(type, "user") ? text_of(one, "user")
                                                  : text_of(one, "path");
     int length = (int)strcspn(what, "\n");
-    return xasprintf("step %u of %u: %s %.*s", step + 1 - offset, count - offset, type,
+    json_int_t line = json_integer_value(json_object_get(one, "line"));
+    autofree char *at = line ? xasprintf(", line %lld", (long long)line) : xstrdup("");
+    return xasprintf("step %u of %u%s: %s %.*s", step + 1 - offset, count - offset, at, type,
                      length < 200 ? length : 200, what);
 }
 
 /* --- calls of the agent --- */
 
-static int call(struct recipe_place *place, const struct setting *as, json_t *args,
+static int call(struct recipe_place *place, const struct recipe_setting *as, json_t *args,
                 const char *input, unsigned seconds, json_t **answer, struct error **err)
 {
     json_auto_t *body = json_pack("{s:s, s:o, s:s, s:i}", "cmd", "/bin/sh", "args", args, "user",
@@ -288,12 +264,14 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
     json_auto_t *answer = NULL;
     if (call_look(place,
                   json_pack("[s, s]", "-c",
-                            "printf '%s\\n' \"$PATH\"; head -c 65536 " TEMPLATE_DEFAULTS_FILE
-                            " 2>/dev/null; true"),
+                            "printf '%s\\n' \"$PATH\"; head -c " DEFAULTS_READ
+                            " " TEMPLATE_DEFAULTS_FILE " 2>/dev/null; true"),
                   &answer, err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
     size_t line = strcspn(text, "\n");
+    free(place->path);
+    json_decref(place->defaults);
     place->path = xstrndup(text, line);
     text += line + (text[line] == '\n');
     place->defaults = json_read(text, strlen(text), 0, NULL);
@@ -306,30 +284,49 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
 
 /* --- beginning --- */
 
-/* args: of sh, behind its -c; taken. */
-static int start(struct recipe_place *place, unsigned step, const struct setting *as, json_t *args,
-                 struct error **err)
+/* program: with its arguments; taken. */
+static int start_program(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                         json_t *program, struct error **err)
 {
     char number[16];
-    json_auto_t *rest = args;
+    json_auto_t *rest = program;
     json_auto_t *answer = NULL;
     snprintf(number, sizeof number, "%u", step);
     if (call_quick(place, json_pack("[s, s, s, s]", "-c", prepare_script, "sh", number), NULL,
                    err) < 0)
         return -1;
-    json_t *whole =
-        json_pack("[s, s, s, s, s, s]", "-c", run_script, "sh", number, "/bin/sh", "-c");
+    json_t *whole = json_pack("[s, s, s, s]", "-c", run_script, "sh", number);
     json_array_extend(whole, rest);
     return call(place, as, whole, NULL, ACT_S, &answer, err);
 }
 
-static int run(struct recipe_place *place, unsigned step, const struct setting *as,
-               const char *user, const char *command, struct error **err)
+/* args: of sh, behind its -c; taken. */
+static int start(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                 json_t *args, struct error **err)
 {
-    struct setting with = *as;
-    if (*user)
-        with.user = user;
-    return start(place, step, &with, json_pack("[s, s, s]", shell_script, "sh", command), err);
+    json_t *program = json_pack("[s, s]", "/bin/sh", "-c");
+    json_array_extend(program, args);
+    json_decref(args);
+    return start_program(place, step, as, program, err);
+}
+
+static int run(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+               const char *command, struct error **err)
+{
+    return start(place, step, as, json_pack("[s, s, s]", shell_script, "sh", command), err);
+}
+
+/* Run the command of a step, or the program of a Dockerfile's. */
+static int run_step(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                    const json_t *one, struct error **err)
+{
+    const char *user = text_of(one, "user");
+    json_t *program = json_object_get(one, "arguments");
+    json_auto_t *envs = json_copy(as->envs);
+    const struct recipe_setting with = {*user ? user : as->user, as->cwd, envs};
+    json_object_update(envs, json_object_get(one, "variables"));
+    return program ? start_program(place, step, &with, json_incref(program), err)
+                   : run(place, step, &with, text_of(one, "command"), err);
 }
 
 static int send_part(struct recipe_place *place, const char *path, const struct buffer *part,
@@ -359,9 +356,12 @@ static int parts_there(struct recipe_place *place, const char *path, unsigned *c
     return 0;
 }
 
-/* Send the missing parts of an archive, for SEND_MS at most. *whole: the archive is complete. */
-static int send_archive(struct recipe_place *place, const char *hash, const char *path, bool *whole,
-                        struct error **err)
+#define ARCHIVE_PATH_SIZE 128
+
+/* Send the missing parts of an archive, for SEND_MS at most. *whole: the archive is complete. Steps
+ * with the same archive share its file, whose name is written to path. */
+static int send_archive(struct recipe_place *place, const char *hash, char path[ARCHIVE_PATH_SIZE],
+                        bool *whole, struct error **err)
 {
     struct deadline until = deadline_within_ms(place->until, SEND_MS);
     struct recipe_file file;
@@ -372,6 +372,7 @@ static int send_archive(struct recipe_place *place, const char *hash, const char
         return -1;
     if (!found)
         return error_set(err, ERR_INVALID_REQUEST, "The archive %s was removed meanwhile.", hash);
+    snprintf(path, ARCHIVE_PATH_SIZE, WORK_DIR "/%s.tar", file.id);
     if (parts_there(place, path, &number, err) < 0)
         return -1;
     for (; !*whole && !deadline_passed(until); number++) {
@@ -385,28 +386,40 @@ static int send_archive(struct recipe_place *place, const char *hash, const char
     return 0;
 }
 
-static int copy(struct recipe_place *place, unsigned step, const struct setting *as,
+static bool is_needed_later(const struct recipe_place *place, unsigned step, const char *hash)
+{
+    for (unsigned i = step + 1; i < recipe_step_count(place); i++)
+        if (str_equal(text_of(recipe_step_at(place, i), "files"), hash))
+            return true;
+    return false;
+}
+
+static const char *flag_of(const json_t *step, const char *name)
+{
+    return json_is_true(json_object_get(step, name)) ? "1" : "";
+}
+
+static int copy(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                 const json_t *one, enum recipe_start *begun, struct error **err)
 {
-    char path[64];
+    char path[ARCHIVE_PATH_SIZE];
     bool whole;
-    snprintf(path, sizeof path, WORK_DIR "/%u.tar", step);
-    const char *owner = text_of(one, "user");
-    autofree char *home = xasprintf("%s", *as->cwd ? as->cwd : "");
-    if (send_archive(place, text_of(one, "files"), path, &whole, err) < 0)
+    const char *owner = text_of(one, "user"), *hash = text_of(one, "files");
+    autofree char *source = recipe_setting_text(place, as, one, "source");
+    autofree char *destination = recipe_setting_text(place, as, one, "destination");
+    if (!recipe_path_is_inside(source))
+        return error_set(err, ERR_INVALID_REQUEST, "The source %.300s is not inside the archive.",
+                         source);
+    if (send_archive(place, hash, path, &whole, err) < 0)
         return -1;
     *begun = whole ? RECIPE_STARTED : RECIPE_START_LATER;
     if (!whole)
         return 0;
-    /* The user's home is known only inside the sandbox. */
-    autofree char *script = xasprintf("[ -n \"$6\" ] || set -- \"$1\" \"$2\" \"$3\" \"$4\" \"$5\""
-                                      " \"$(sed -n \"s/^$7:.*:\\([^:]*\\):[^:]*$/\\1/p\""
-                                      " /etc/passwd)\"\n%s",
-                                      copy_script);
     return start(place, step, NULL,
-                 json_pack("[s, s, s, s, s, s, s, s, s]", script, "sh", path,
-                           text_of(one, "source"), text_of(one, "destination"),
-                           *owner ? owner : as->user, text_of(one, "mode"), home, as->user),
+                 json_pack("[s, s, s, s, s, s, s, s, s, s, s, s]", copy_script, "sh", path, source,
+                           destination, *owner ? owner : as->user, text_of(one, "mode"), as->cwd,
+                           as->user, is_needed_later(place, step, hash) ? "1" : "",
+                           flag_of(one, "exact"), flag_of(one, "unpack")),
                  err);
 }
 
@@ -435,31 +448,38 @@ int recipe_image_enter(struct recipe_place *place, struct error **err)
     return call_quick(place, json_pack("[s, s]", "-c", enter_script), NULL, err);
 }
 
-static int begin_step(struct recipe_place *place, unsigned step, const struct setting *as,
+static int make_workdir(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                        struct error **err)
+{
+    struct recipe_setting then;
+    recipe_setting_at(place, step + 1, &then);
+    int result = start(place, step, NULL,
+                       json_pack("[s, s, s, s]", workdir_script, "sh", then.cwd, as->user), err);
+    recipe_setting_deinit(&then);
+    return result;
+}
+
+static int begin_step(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                       enum recipe_start *begun, struct error **err)
 {
-    const json_t *one = step_at(place, step);
+    const json_t *one = recipe_step_at(place, step);
     const char *type = text_of(one, "type");
     if (str_equal(type, "run"))
-        return run(place, step, as, text_of(one, "user"), text_of(one, "command"), err);
+        return run_step(place, step, as, one, err);
     if (str_equal(type, "copy"))
         return copy(place, step, as, one, begun, err);
     if (recipe_step_is_image(place, step))
         return fetch_image(place, step, one, err);
     if (str_equal(type, "user"))
         return start(place, step, NULL,
-                     json_pack("[s, s, s]", user_script, "sh", text_of(one, "user")), err);
+                     json_pack("[s, s, s, s, s]", user_script, "sh", text_of(one, "user"),
+                               text_of(one, "number"), text_of(one, "group")),
+                     err);
     if (str_equal(type, "env")) {
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     }
-    char *kept = NULL;
-    struct setting then = setting_at(place, step + 1, &kept);
-    int result = start(place, step, NULL,
-                       json_pack("[s, s, s, s]", workdir_script, "sh", then.cwd, as->user), err);
-    json_decref(then.envs);
-    free(kept);
-    return result;
+    return make_workdir(place, step, as, err);
 }
 
 /* Return the start command of sandboxes; "": none. */
@@ -471,7 +491,7 @@ static const char *start_command_of(const struct recipe_place *place)
 }
 
 /* Return the defaults for sandboxes of this version, as JSON text; the caller frees it. */
-static char *defaults_text(const struct recipe_place *place, const struct setting *as)
+static char *defaults_text(const struct recipe_place *place, const struct recipe_setting *as)
 {
     json_auto_t *told = json_deep_copy(place->defaults);
     const char *command = start_command_of(place);
@@ -484,7 +504,7 @@ static char *defaults_text(const struct recipe_place *place, const struct settin
     return json_dumps(told, JSON_COMPACT);
 }
 
-static int begin_end(struct recipe_place *place, unsigned step, const struct setting *as,
+static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                      enum recipe_start *begun, struct error **err)
 {
     const char *start_command = start_command_of(place);
@@ -499,7 +519,7 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
                              "The template is of no image with an entry point or a command, which "
                              "start_image_command asks for.");
         if (*start_command)
-            return run(place, step, as, "", start_command, err);
+            return run(place, step, as, start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_READY:
@@ -515,6 +535,10 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
         break;
     }
     autofree char *told = defaults_text(place, as);
+    if (strlen(told) > DEFAULTS_MAX)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "The variables and the commands of the version have more than %d KiB.",
+                         DEFAULTS_MAX >> 10);
     return start(place, step, NULL, json_pack("[s, s, s, s]", clean_script, "sh", told, number),
                  err);
 }
@@ -522,13 +546,16 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct set
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *begun,
                       struct error **err)
 {
-    char *kept = NULL;
-    struct setting as = setting_at(place, step, &kept);
+    bool is_end = step >= recipe_step_count(place);
+    struct recipe_setting as;
     *begun = RECIPE_STARTED;
-    int result = step < recipe_step_count(place) ? begin_step(place, step, &as, begun, err)
-                                                 : begin_end(place, step, &as, begun, err);
-    json_decref(as.envs);
-    free(kept);
+    if (is_end)
+        recipe_setting_kept(place, &as);
+    else
+        recipe_setting_at(place, step, &as);
+    int result =
+        is_end ? begin_end(place, step, &as, begun, err) : begin_step(place, step, &as, begun, err);
+    recipe_setting_deinit(&as);
     return result;
 }
 

@@ -30,6 +30,7 @@ struct recipe_place {
 enum recipe_end { RECIPE_END_START, RECIPE_END_READY, RECIPE_END_CLEAN, RECIPE_ENDS };
 
 unsigned recipe_step_count(const struct recipe_place *place);
+const json_t *recipe_step_at(const struct recipe_place *place, unsigned step); /* NULL: none */
 
 /* Return whether a step fetches an image. After it, the defaults of the place are outdated. */
 bool recipe_step_is_image(const struct recipe_place *place, unsigned step);
@@ -39,8 +40,8 @@ void recipe_step_name(const struct recipe_place *place, int step, char name[16])
 /* Return the title of a step for the build log; the caller frees it. */
 char *recipe_step_title(const struct recipe_place *place, unsigned step);
 
-/* Read the defaults of the base into place->defaults and place->path. Errors: those of
- * agent_exec(). */
+/* Read the defaults of the base into place->defaults and place->path; a second call reads them
+ * again. Errors: those of agent_exec(). */
 int recipe_place_read(struct recipe_place *place, struct error **err);
 
 /* The result of recipe_step_begin(). */

@@ -6,12 +6,14 @@
 #include "api/network_input.h"
 #include "api/sandbox_output.h"
 #include "api/template_builds.h"
+#include "api/template_dockerfile.h"
 #include "api/template_view.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "http/schema.h"
 #include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
 #include "template/template_tag.h"
 
 static int check_slug(const json_t *value, const char *pointer, struct error **err)
@@ -50,6 +52,7 @@ static const struct schema_member registry_members[] = {
         {.name = "from_image", .type = SCHEMA_STRING, .min = 1, .max = IMAGE_NAME_MAX},      \
         {.name = "registry_login", .type = SCHEMA_OBJECT, .members = registry_members},      \
         {.name = "template", .type = SCHEMA_STRING, .min = 1, .max = 191}, RECIPE_MEMBERS,   \
+        TEMPLATE_DOCKERFILE_MEMBERS,                                                         \
         {.name = "tags", .type = SCHEMA_ARRAY, .max = TEMPLATE_TAGS_MAX, .item = &tag_item}, \
     {                                                                                        \
         .name = "runtime_baseline", .type = SCHEMA_OBJECT, .members = baseline_members       \
@@ -141,23 +144,45 @@ static json_t *read_recipe(const json_t *body)
     return recipe;
 }
 
-static int refuse_steps(const json_t *body, struct error **err)
+/* Refuse members that go with other sources. The list ends with NULL. */
+static int refuse_members(const json_t *body, const char *const members[], const char *source,
+                          struct error **err)
 {
-    static const char *const members[] = {"steps", "start_command", "ready_command",
-                                          "start_image_command", "tags"};
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-        autofree char *field = xasprintf("/%s", members[i]);
-        if (json_object_get(body, members[i]))
+    for (; *members; members++) {
+        autofree char *field = xasprintf("/%s", *members);
+        if (json_object_get(body, *members))
             return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "Only a build from a template or with from_image has this "
-                                   "member.");
+                                   "Only a build with %s has this member.", source);
     }
     return 0;
 }
 
+/* Check the members besides the source. */
+static int check_members(const json_t *body, const char *origin, struct error **err)
+{
+    static const char *const of_steps[] = {"steps", NULL};
+    static const char *const of_builds[] = {"start_command", "ready_command", "start_image_command",
+                                            "tags", NULL};
+    static const char *const of_images[] = {"registry_login", NULL};
+    static const char *const of_dockerfiles[] = {"context", "build_args", "target", NULL};
+    bool dockerfile = str_equal(origin, "/dockerfile");
+    bool image = str_equal(origin, "/from_image"), template = str_equal(origin, "/template");
+    if (!dockerfile && refuse_members(body, of_dockerfiles, "dockerfile", err) < 0)
+        return -1;
+    if (!dockerfile && !image &&
+        refuse_members(body, of_images, "from_image or dockerfile", err) < 0)
+        return -1;
+    if (!image && !template && refuse_members(body, of_steps, "template or from_image", err) < 0)
+        return -1;
+    return dockerfile || image || template
+               ? 0
+               : refuse_members(body, of_builds, "template, from_image or dockerfile", err);
+}
+
 static int check_origins(const json_t *body, struct error **err)
 {
-    static const char *const members[] = {"/checkpoint_id", "/image", "/template", "/from_image"};
+    static const char *const members[] = {"/checkpoint_id", "/image", "/template", "/from_image",
+                                          "/dockerfile"};
     const char *given = NULL;
     unsigned count = 0;
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -167,14 +192,9 @@ static int check_origins(const json_t *body, struct error **err)
         }
     if (count != 1)
         return error_set_field(err, ERR_INVALID_REQUEST, given ? given : members[0],
-                               "Give one of checkpoint_id, image, template and from_image: the "
-                               "source of the template.");
-    if (str_equal(given, "/from_image"))
-        return 0;
-    if (json_object_get(body, "registry_login"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/registry_login",
-                               "Only a build with from_image has this member.");
-    return str_equal(given, "/template") ? 0 : refuse_steps(body, err);
+                               "Give one of checkpoint_id, image, template, from_image and "
+                               "dockerfile: the source of the template.");
+    return check_members(body, given, err);
 }
 
 /* --- builds by steps --- */
@@ -270,13 +290,36 @@ static struct template_origin origin_of(const json_t *body)
     return origin;
 }
 
+static int order_dockerfile(struct api *api, const json_t *body, json_t *recipe,
+                            struct template_order *order, struct error **err)
+{
+    struct template_origin origin = origin_of(body);
+    struct dockerfile_plan plan;
+    int result = template_dockerfile_plan(api, body, &plan, err);
+    if (result == 0) {
+        recipe_dockerfile_add(recipe, &plan);
+        result = template_dockerfile_origin(api, &plan, &origin, err);
+    }
+    if (result == 0)
+        result = template_builds_order(api, &origin, recipe, order, err);
+    if (result < 0)
+        template_dockerfile_locate(&plan, *err);
+    /* The version names its image. */
+    if (order->image)
+        order->image = order->image_name = xstrdup(order->image);
+    dockerfile_plan_deinit(&plan);
+    return result;
+}
+
 static int read_steps(struct api *api, const json_t *body, struct template_order *order,
                       struct template_request *wanted, struct error **err)
 {
     const json_t *tags = json_object_get(body, "tags");
     const struct template_origin origin = origin_of(body);
     json_auto_t *recipe = read_recipe(body);
-    if (template_builds_order(api, &origin, recipe, order, err) < 0 ||
+    if ((json_object_get(body, "dockerfile")
+             ? order_dockerfile(api, body, recipe, order, err)
+             : template_builds_order(api, &origin, recipe, order, err)) < 0 ||
         recipe_check_tags(tags, "/tags", err) < 0)
         return -1;
     order->tags = tags;

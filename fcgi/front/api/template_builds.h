@@ -19,6 +19,7 @@ struct template_order {
     struct api *api;
     struct template_version base;
     const char *image;  /* borrowed; NULL: none */
+    char *image_name;   /* owned: of a Dockerfile, then image is the same; NULL: none */
     json_t *recipe;     /* owned */
     const json_t *tags; /* borrowed */
     char *network;
@@ -26,6 +27,7 @@ struct template_order {
 static inline void template_order_deinit(struct template_order *order)
 {
     free(order->network);
+    free(order->image_name);
     json_decref(order->recipe);
 }
 

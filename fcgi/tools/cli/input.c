@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/input.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -21,6 +24,26 @@ int input_number(json_t *body, const char *member, const char *value, const char
     if (str_parse_u64(value, 1, INT32_MAX, &number) < 0)
         return cli_misuse(err, "%s is a whole number of 1 or more, not '%s'", option, value);
     json_object_set_new(body, member, json_integer((json_int_t)number));
+    return 0;
+}
+
+int input_file(const char *path, size_t max, char **text, struct error **err)
+{
+    autofclose FILE *file = fopen(path, "re");
+    buffer_auto content = BUFFER_INIT(max);
+    char bytes[8192];
+    size_t size;
+    if (!file)
+        return error_set_errno(err, ERR_INVALID_REQUEST, errno, "cannot read %s", path);
+    while ((size = fread(bytes, 1, sizeof bytes, file)) > 0)
+        buffer_append(&content, bytes, size);
+    if (ferror(file))
+        return error_set_errno(err, ERR_INVALID_REQUEST, errno, "cannot read %s", path);
+    if (buffer_overflowed(&content))
+        return error_set(err, ERR_INVALID_REQUEST, "%s has more than %zu KiB", path, max >> 10);
+    if (content.size && memchr(content.data, '\0', content.size))
+        return error_set(err, ERR_INVALID_REQUEST, "%s is not a text file", path);
+    *text = buffer_steal(&content);
     return 0;
 }
 

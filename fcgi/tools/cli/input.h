@@ -14,6 +14,9 @@ int input_number(json_t *body, const char *member, const char *value, const char
 /* Set a member to the list of an option's values, unless the option is missing. */
 void input_texts(const struct cli_call *call, const char *option, json_t *body, const char *member);
 
+/* Read a text file of at most max bytes, without NUL; the caller frees *text. */
+int input_file(const char *path, size_t max, char **text, struct error **err);
+
 /* "NAME=VALUE" into an object. */
 int input_pair(json_t *object, const char *value, struct error **err);
 

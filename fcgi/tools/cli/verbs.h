@@ -78,6 +78,10 @@ VERB(template_rm);
 VERB(template_show);
 extern const struct cli_option template_build_options[], template_options[], template_log_options[];
 
+/* Print the new lines of a version's log; fail when its build failed. The first operand names the
+ * template. */
+int template_print_log(struct cli_call *call, const char *version, bool follow, struct error **err);
+
 /* verbs_events.c */
 VERB(events);
 extern const struct cli_option events_options[];

@@ -129,6 +129,33 @@ def test_an_image_without_a_shell(account, registry):
     assert sh(sandbox, "cat /etc/hostname; ls /app").split() == ["sandbox", "busybox", "kept"]
 
 
+def test_a_dockerfile_begins_with_an_image(account, registry):
+    """Without USER and WORKDIR the steps run as root in the root folder; sandboxes have what the image has."""
+    api, name = account.api, slug()
+    registry.push("plain", Image([layer(*shell())], {"Env": ["FROM_IMAGE=yes"], "Entrypoint": ["/bin/old"], "Cmd": ["old"],
+                                                     "ExposedPorts": {"80/tcp": {}}}))
+    create(api, name, start_image_command=True, ready_command="test -s /tmp/started", dockerfile=f"""
+FROM {PLAIN}/plain
+RUN id -u >made; pwd >>made; echo $FROM_IMAGE >>made
+RUN echo 'a\\nb' >>made
+USER 700
+COPY <<END /made-too
+$FROM_THIS
+END
+ENV MORE=${{FROM_IMAGE}}!
+EXPOSE 81 80
+CMD echo "$MORE" >/tmp/started; sleep 1000
+ENTRYPOINT []
+""".replace("$FROM_THIS", "text"))
+    shown = built(api, name, 1, timeout_s=120)
+    config = shown["image_config"]
+    assert shown["from_image"] == config["name"] == f"{PLAIN}/plain" and config["exposed_ports"] == ["80/tcp", "81/tcp"]
+    assert config["entrypoint"] == [] and config["command"][:2] == ["/bin/sh", "-c"]
+    sandbox = Sandbox.create(api, template=name)
+    assert sh(sandbox, "id -u; cat /made /made-too; echo $MORE").splitlines() == ["700", "0", "/", "yes", "a", "b", "text", "yes!"]
+    wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "yes!\n", 20, "the command")
+
+
 def test_a_private_registry(account, other_account, stack, registry):
     api = account.api
     refused = failed(api, f"{ODD}/private/small", registry_login={"user": USER, "password": "not this one"})

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Dockerfiles. dockerfile_parse() takes the text apart into stages and instructions.
+ * dockerfile_plan() turns one stage into the steps of a recipe (recipe/recipe.h).
+ *
+ * Every error is ERR_INVALID_REQUEST with the field /dockerfile, and begins with the place: "Line
+ * 3, column 5: …". Columns count characters from 1.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+#define DOCKERFILE_MAX              65536 /* bytes */
+#define DOCKERFILE_LINES_MAX        5000
+#define DOCKERFILE_INSTRUCTIONS_MAX 200
+#define DOCKERFILE_STAGES_MAX       32
+#define DOCKERFILE_HEREDOCS_MAX     16 /* of an instruction */
+#define DOCKERFILE_ARGS_MAX         64
+#define DOCKERFILE_NAME_MAX         128   /* of a stage, a variable */
+#define DOCKERFILE_VALUE_MAX        32768 /* of a variable */
+#define DOCKERFILE_PATH_MAX         4096
+#define DOCKERFILE_STEPS_MAX        200
+#define DOCKERFILE_STEPS_BYTES_MAX  ((size_t)1 << 20) /* of all steps as JSON */
+
+#define DOCKERFILE_FIELD            "/dockerfile"
+#define DOCKERFILE_CONTEXT_FIELD    "/context"
+
+/* The name in capitals, then the flags that the parser takes. */
+enum dockerfile_kind {
+#define X(name) DOCKERFILE_##name,
+#include "dockerfile/instructions.def"
+#undef X
+    DOCKERFILE_KINDS
+};
+
+/* A part of an instruction's text, and where it was in the file. */
+struct dockerfile_piece {
+    size_t at, source;
+};
+
+struct dockerfile_heredoc {
+    char *name;
+    char *content; /* without its last line, and with <<- without tabs at the beginning of lines */
+    char *raw;     /* with its last line */
+    size_t at;     /* of the word in the instruction's text */
+    bool expands;  /* its name was not quoted */
+};
+
+/* An instruction: its lines joined, without comments. */
+struct dockerfile_instruction {
+    enum dockerfile_kind kind;
+    char *text;
+    size_t rest; /* where its arguments begin in text, behind the flags */
+    struct dockerfile_piece *pieces;
+    size_t piece_count;
+    struct dockerfile_heredoc *heredocs;
+    size_t heredoc_count;
+};
+
+/* The instructions from a FROM to the next one. */
+struct dockerfile_stage {
+    size_t first, count; /* the first is FROM */
+    char *name;          /* in small letters; NULL: none */
+};
+
+struct dockerfile {
+    char *source;
+    char escape;
+    struct dockerfile_instruction *instructions;
+    size_t instruction_count;
+    size_t first_stage; /* how many ARG come before the first FROM */
+    struct dockerfile_stage *stages;
+    size_t stage_count;
+};
+
+/* Take a Dockerfile apart. text has size bytes. The caller frees *file. */
+int dockerfile_parse(const char *text, size_t size, struct dockerfile **file, struct error **err);
+void dockerfile_free(struct dockerfile *file);
+
+static inline void dockerfile_autofree_(struct dockerfile **file)
+{
+    dockerfile_free(*file);
+}
+#define dockerfile_auto __attribute__((cleanup(dockerfile_autofree_))) struct dockerfile
+
+/* What a client gives with a Dockerfile; borrowed. */
+struct dockerfile_build {
+    const json_t *args;  /* name: text; NULL: none */
+    const char *target;  /* a stage; NULL: the last one */
+    const char *context; /* the hash of an archive (recipe/recipe_file.h); NULL: none */
+};
+
+struct dockerfile_plan {
+    char *base;     /* the image or the template that it begins with */
+    json_t *steps;  /* each with its "line" */
+    json_t *config; /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check" */
+};
+
+/* Plan the build of one stage. Errors also: the fields /target, /build_args, and /context (the
+ * stage copies files, and there is no context). The caller calls dockerfile_plan_deinit(). */
+int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build *build,
+                    struct dockerfile_plan *plan, struct error **err);
+void dockerfile_plan_deinit(struct dockerfile_plan *plan);

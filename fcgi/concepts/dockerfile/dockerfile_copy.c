@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* COPY and ADD. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dockerfile/dockerfile_walk.h"
+
+#define SOURCES_MAX 64
+
+/* Write a file: its content, the destination, the owner, the mode, its name in a folder. */
+#define WRITE_RUN                                                                     \
+    "PATH=$PATH:/usr/lib/sandlot/tools; set -e; case $2 in */) to=$2$5;; *) to=$2;; " \
+    "esac; [ ! -d \"$to\" ] || to=$to/$5; mkdir -p \"$(dirname \"$to\")\";"           \
+    " printf %s \"$1\" >\"$to\"; chown \"$3\" \"$to\"; chmod \"$4\" \"$to\""
+
+/* The words of COPY: the sources, then the destination. */
+struct words {
+    struct dockerfile_value values[SOURCES_MAX + 1];
+    size_t places[SOURCES_MAX + 1];
+    size_t count;
+    const char *owner, *mode; /* mode "": as the files have it */
+    bool unpacks;
+};
+
+static void words_free(struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->values[i].text);
+}
+
+/* --- flags --- */
+
+enum flag { CHOWN, CHMOD, FROM, LINK, PARENTS, EXCLUDE, CHECKSUM, KEEP_GIT, UNPACK, FLAGS };
+
+static int check_from(const struct dockerfile_walk *walk, const struct dockerfile_flag *from,
+                      struct error **err)
+{
+    /* A stage that the build does not need may copy from others. */
+    if (!from->is_given || !walk->is_wanted)
+        return 0;
+    return walk_refuse(walk, from->at, err,
+                       "COPY --from is not supported: a build has one stage. Build the files in "
+                       "this stage, or make a template of the other stage and begin with FROM and "
+                       "its name.");
+}
+
+static int check_mode(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
+                      const char *mode, struct error **err)
+{
+    size_t digits = strspn(mode, "01234567");
+    return digits >= 3 && digits <= 5 && !mode[digits]
+               ? 0
+               : walk_refuse(walk, flag->at, err,
+                             "--chmod takes three to five octal digits, such as --chmod=0755.");
+}
+
+/* Return the owner in the form of chown. As in Docker, a number without a group is both. */
+static char *owner_of(const char *given)
+{
+    if (strchr(given, ':'))
+        return xstrdup(given);
+    return given[strspn(given, "0123456789")] ? xasprintf("%s:", given)
+                                              : xasprintf("%s:%s", given, given);
+}
+
+static int read_flags(const struct dockerfile_walk *walk, struct words *words, char **owner,
+                      char **mode, struct error **err)
+{
+    struct dockerfile_flag flags[FLAGS + 1] = {
+        [CHOWN] = {.name = "chown"},
+        [CHMOD] = {.name = "chmod"},
+        [FROM] = {.name = "from"},
+        [LINK] = {.name = "link"},
+        [PARENTS] = {.name = "parents", .unless = "name the folders in the destination."},
+        [EXCLUDE] = {.name = "exclude", .unless = "name the files in .dockerignore."},
+        [CHECKSUM] = {.name = "checksum", .unless = "fetch the file with RUN, and check it there."},
+        [KEEP_GIT] = {.name = "keep-git-dir", .unless = "clone the repository with RUN."},
+        [UNPACK] = {.name = "unpack", .unless = "unpack the archive with RUN."},
+    };
+    autofree char *given = NULL;
+    if (dockerfile_walk_flags(walk, flags, err) < 0 || check_from(walk, &flags[FROM], err) < 0)
+        return -1;
+    if (flags[CHOWN].is_given) {
+        if (dockerfile_walk_expand_known(walk, &flags[CHOWN].value, &given, err) < 0)
+            return -1;
+        if (!*given || strlen(given) > 64)
+            return walk_refuse(walk, flags[CHOWN].at, err, "write --chown=USER:GROUP.");
+    }
+    *owner = given ? owner_of(given) : xstrdup("0:0");
+    if (flags[CHMOD].is_given &&
+        (dockerfile_walk_expand_known(walk, &flags[CHMOD].value, mode, err) < 0 ||
+         check_mode(walk, &flags[CHMOD], *mode, err) < 0))
+        return -1;
+    words->owner = *owner;
+    words->mode = *mode ? *mode : "";
+    return 0;
+}
+
+/* --- words --- */
+
+static int too_many(const struct dockerfile_walk *walk, size_t at, struct error **err)
+{
+    return walk_refuse(walk, at, err, "%s has at most %d sources.",
+                       dockerfile_kind_name(walk->one->kind), SOURCES_MAX);
+}
+
+static int read_array(const struct dockerfile_walk *walk, const json_t *array, struct words *words,
+                      struct error **err)
+{
+    size_t at;
+    json_t *text;
+    json_array_foreach ((json_t *)(uintptr_t)array, at, text) {
+        if (at > SOURCES_MAX)
+            return too_many(walk, walk->one->rest, err);
+        words->places[words->count] = walk->one->rest;
+        words->values[words->count++].text = xstrdup(json_string_value(text));
+    }
+    return 0;
+}
+
+static int read_words(const struct dockerfile_walk *walk, struct words *words, struct error **err)
+{
+    json_auto_t *array = NULL;
+    struct dockerfile_word word;
+    size_t at = walk->one->rest;
+    if (dockerfile_walk_array(walk, at, &array, err) < 0)
+        return -1;
+    if (array)
+        return read_array(walk, array, words, err);
+    while (dockerfile_word_next(walk->file, walk->one, &at, &word)) {
+        if (words->count > SOURCES_MAX)
+            return too_many(walk, word.at, err);
+        words->places[words->count] = word.at;
+        if (dockerfile_walk_expand(walk, &word, &words->values[words->count++], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- steps --- */
+
+static bool is_url(const char *text)
+{
+    return strstr(text, "://") || str_starts_with(text, "git@");
+}
+
+/* Remove the slashes and "./" in front: the context is the root of its sources. */
+static const char *source_in_context(const char *text)
+{
+    while (*text == '/' || (text[0] == '.' && text[1] == '/'))
+        text++;
+    return *text ? text : ".";
+}
+
+static bool leads_up(const char *path)
+{
+    for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/')
+        if (at[0] == '.' && at[1] == '.' && (!at[2] || at[2] == '/'))
+            return true;
+    return false;
+}
+
+static int check_source(const struct dockerfile_walk *walk, const char *source, size_t at,
+                        struct error **err)
+{
+    if (is_url(source))
+        return walk_refuse(walk, at, err,
+                           "%s takes no URL: fetch it with RUN, for example RUN curl -fLO URL.",
+                           dockerfile_kind_name(walk->one->kind));
+    if (leads_up(source))
+        return walk_refuse(walk, at, err,
+                           "a source is in the context: it does not lead up with \"..\".");
+    return 0;
+}
+
+static int add_copy(struct dockerfile_walk *walk, const struct words *words, size_t at,
+                    const char *hash, struct error **err)
+{
+    const struct dockerfile_value *source = &words->values[at];
+    const struct dockerfile_value *to = &words->values[words->count - 1];
+    bool is_open = source->is_open || to->is_open;
+    const char *within = source_in_context(source->text);
+    autofree char *from = is_open && !source->is_open ? dockerfile_value_open(within) : NULL;
+    autofree char *open_to = is_open && !to->is_open ? dockerfile_value_open(to->text) : NULL;
+    json_t *step = json_pack("{s:s, s:s, s:s, s:s, s:s}", "type", "copy", "files", hash, "source",
+                             from ? from : within, "destination", open_to ? open_to : to->text,
+                             "user", words->owner);
+    json_object_set_new(step, "exact", json_true());
+    if (*words->mode)
+        json_object_set_new(step, "mode", json_string(words->mode));
+    if (is_open)
+        json_object_set_new(step, "open", json_true());
+    if (words->unpacks)
+        json_object_set_new(step, "unpack", json_true());
+    return dockerfile_walk_add(walk, step, err);
+}
+
+static int add_heredoc(struct dockerfile_walk *walk, const struct words *words,
+                       const struct dockerfile_heredoc *heredoc, struct error **err)
+{
+    const struct dockerfile_value *to = &words->values[words->count - 1];
+    autofree char *expanded = NULL;
+    if (to->is_open)
+        return walk_refuse(walk, words->places[words->count - 1], err,
+                           "the place of a here-document has a variable that the file does not "
+                           "set: set it with ARG or ENV before.");
+    if (heredoc->expands &&
+        dockerfile_expand_heredoc(walk->file, walk->one, heredoc, &walk->scope, &expanded, err) < 0)
+        return -1;
+    return dockerfile_walk_add(
+        walk,
+        json_pack("{s:s, s:s, s:s, s:[s, s, s, s, s, s, s, s, s]}", "type", "run", "user", "root",
+                  "command", walk->one->text, "arguments", "/bin/sh", "-c", WRITE_RUN, "sh",
+                  expanded ? expanded : heredoc->content, to->text, words->owner,
+                  *words->mode ? words->mode : "0644", heredoc->name),
+        err);
+}
+
+static int add_source(struct dockerfile_walk *walk, const struct words *words, size_t at,
+                      struct error **err)
+{
+    for (size_t i = 0; i < walk->one->heredoc_count; i++)
+        if (walk->one->heredocs[i].at == words->places[at])
+            return add_heredoc(walk, words, &walk->one->heredocs[i], err);
+    if (check_source(walk, words->values[at].text, words->places[at], err) < 0)
+        return -1;
+    if (walk->build->context)
+        return add_copy(walk, words, at, walk->build->context, err);
+    if (!walk->is_wanted)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_CONTEXT_FIELD,
+                           "Line %u of the Dockerfile copies files: upload an archive of them, and "
+                           "give its hash as the context.",
+                           dockerfile_line(walk->file, walk->one));
+}
+
+static int add_steps(struct dockerfile_walk *walk, const struct words *words, struct error **err)
+{
+    size_t last = words->count - 1;
+    if (words->count < 2)
+        return walk_refuse(walk, walk->one->rest, err, "%s needs a source and a destination.",
+                           dockerfile_kind_name(walk->one->kind));
+    const char *to = words->values[last].text;
+    size_t length = strlen(to);
+    if (!length || length > DOCKERFILE_PATH_MAX)
+        return walk_refuse(walk, words->places[last], err,
+                           "the destination is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
+    if (words->count > 2 && to[length - 1] != '/' && !str_equal(to, "."))
+        return walk_refuse(walk, words->places[last], err,
+                           "several sources need a folder: end the destination with a slash.");
+    for (size_t i = 0; i < last; i++) {
+        if (strlen(words->values[i].text) > DOCKERFILE_PATH_MAX || !*words->values[i].text)
+            return walk_refuse(walk, words->places[i], err,
+                               "a source is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
+        if (add_source(walk, words, i, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err)
+{
+    struct words words = {.unpacks = walk->one->kind == DOCKERFILE_ADD};
+    autofree char *owner = NULL, *mode = NULL;
+    int result = read_flags(walk, &words, &owner, &mode, err);
+    if (result == 0)
+        result = read_words(walk, &words, err);
+    if (result == 0)
+        result = add_steps(walk, &words, err);
+    words_free(&words);
+    return result;
+}

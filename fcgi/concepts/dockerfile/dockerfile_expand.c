@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Quotes and variables. The text is built in the open form of struct dockerfile_value. When all
+ * variables were known, it is closed at the end.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dockerfile/dockerfile_text.h"
+
+#define DEPTH_MAX 8 /* of words in words */
+
+struct expansion {
+    const struct dockerfile *file;
+    const struct dockerfile_instruction *one; /* for the places of errors */
+    const struct dockerfile_scope *scope;
+    const char *text; /* the part from first to end */
+    size_t end;
+    size_t place; /* of its first byte in the instruction's text */
+    size_t first;
+    bool in_heredoc; /* quotes are characters, and errors name its word */
+    bool is_open;
+    unsigned kept_words; /* how many words around this one the sandbox expands */
+    struct buffer out;
+};
+
+static int refuse(const struct expansion *expansion, size_t at, struct error **err,
+                  const char *message)
+{
+    size_t place =
+        expansion->in_heredoc ? expansion->place : expansion->place + at - expansion->first;
+    return dockerfile_refuse(expansion->file, expansion->one, place, err, "%s", message);
+}
+
+static int take(struct expansion *expansion, size_t at, char c, struct error **err)
+{
+    if (c == '}' && expansion->kept_words)
+        return refuse(expansion, at, err,
+                      "a brace in the word of a variable whose value the file does not set: set "
+                      "the variable with ENV before, or write the word without a brace.");
+    if (c == '$')
+        buffer_append_char(&expansion->out, '\\');
+    buffer_append_char(&expansion->out, c);
+    return 0;
+}
+
+static int take_text(struct expansion *expansion, size_t at, const char *text, struct error **err)
+{
+    for (; *text; text++)
+        if (take(expansion, at, *text, err) < 0)
+            return -1;
+    return 0;
+}
+
+static size_t name_length(const char *text, size_t left)
+{
+    size_t length = 0;
+    while (length < left && (isalnum((unsigned char)text[length]) || text[length] == '_'))
+        length++;
+    return length && isdigit((unsigned char)*text) ? 1 : length;
+}
+
+enum variable { VARIABLE_UNSET, VARIABLE_KNOWN, VARIABLE_OPEN };
+
+static enum variable find(const struct dockerfile_scope *scope, const char *name,
+                          const char **value)
+{
+    const json_t *found = json_object_get(scope->env, name);
+    *value = json_string_value(found);
+    if (found)
+        return *value ? VARIABLE_KNOWN : VARIABLE_OPEN;
+    found = json_object_get(scope->args, name);
+    *value = json_string_value(found);
+    if (found)
+        return *value ? VARIABLE_KNOWN : VARIABLE_UNSET;
+    return scope->whole || isdigit((unsigned char)*name) ? VARIABLE_UNSET : VARIABLE_OPEN;
+}
+
+static int expand(struct expansion *expansion, size_t *at, char stop, unsigned depth,
+                  struct error **err);
+
+/* Put a variable of the sandbox, as far as its word. A backslash in front of it would be taken for
+ * its escape. */
+static int keep_variable(struct expansion *expansion, size_t at, const char *name,
+                         struct error **err)
+{
+    struct buffer *out = &expansion->out;
+    if (out->size && out->data[out->size - 1] == '\\')
+        return refuse(expansion, at, err,
+                      "a backslash before a variable whose value the file does not set: set the "
+                      "variable with ENV before.");
+    expansion->is_open = true;
+    buffer_printf(out, "${%s", name);
+    return 0;
+}
+
+/* Skip a word, or expand it; *at is behind the operator, then at the brace. */
+static int expand_word(struct expansion *expansion, size_t *at, bool wanted, unsigned depth,
+                       struct error **err)
+{
+    struct buffer *out = &expansion->out;
+    size_t kept = out->size;
+    bool was_open = expansion->is_open;
+    if (depth >= DEPTH_MAX)
+        return refuse(expansion, *at, err, "variables in variables, too many times.");
+    if (expand(expansion, at, '}', depth + 1, err) < 0)
+        return -1;
+    if (!wanted && out->size > kept) {
+        out->size = kept;
+        out->data[kept] = '\0';
+        expansion->is_open = was_open;
+    }
+    return 0;
+}
+
+/* Expand at the operator behind the name in braces, up to the closing brace. */
+static int expand_operator(struct expansion *expansion, size_t *at, const char *name,
+                           unsigned depth, struct error **err)
+{
+    const char *value;
+    enum variable state = find(expansion->scope, name, &value);
+    size_t begin = *at;
+    bool colon = expansion->text[*at] == ':';
+    char operator= * at + colon<expansion->end ? expansion->text[*at + colon] : '\0';
+    if (operator!= '-' && operator!= '+')
+        return refuse(expansion, begin,
+                      err,
+                      operator== '?' ? "${NAME:?word} is not supported: test the value in RUN."
+                                     : "this is not one of $NAME, ${NAME}, ${NAME:-word} and "
+                                       "${NAME:+word}.");
+    *at += colon + 1u;
+    bool is_set = state == VARIABLE_KNOWN && (*value || !colon);
+    if (state == VARIABLE_OPEN) {
+        if (keep_variable(expansion, begin, name, err) < 0)
+            return -1;
+        buffer_printf(&expansion->out, ":%c", operator);
+        expansion->kept_words++;
+        int result = expand_word(expansion, at, true, depth, err);
+        expansion->kept_words--;
+        buffer_append_char(&expansion->out, '}');
+        return result;
+    }
+    if (operator== '-' && is_set && take_text(expansion, begin, value, err) < 0)
+        return -1;
+    return expand_word(expansion, at, (operator== '-') != is_set, depth, err);
+}
+
+/* Expand at a dollar sign; *at is moved behind the variable. */
+static int expand_variable(struct expansion *expansion, size_t *at, unsigned depth,
+                           struct error **err)
+{
+    size_t begin = *at;
+    bool braces = begin + 1 < expansion->end && expansion->text[begin + 1] == '{';
+    size_t from = begin + 1 + braces;
+    size_t length = name_length(expansion->text + from, expansion->end - from);
+    autofree char *name = xstrndup(expansion->text + from, length);
+    const char *value;
+    *at = from + length;
+    if (!length && !braces)
+        return take(expansion, begin, '$', err);
+    if (!length || length > DOCKERFILE_NAME_MAX || *at >= expansion->end + !braces)
+        return refuse(expansion, begin, err, "this is not the name of a variable and a brace.");
+    if (braces && expansion->text[*at] != '}') {
+        if (expand_operator(expansion, at, name, depth, err) < 0)
+            return -1;
+        if (*at >= expansion->end)
+            return refuse(expansion, begin, err, "${ without a closing brace.");
+    } else {
+        enum variable state = find(expansion->scope, name, &value);
+        if (state == VARIABLE_KNOWN && take_text(expansion, begin, value, err) < 0)
+            return -1;
+        if (state == VARIABLE_OPEN) {
+            if (keep_variable(expansion, begin, name, err) < 0)
+                return -1;
+            buffer_append_char(&expansion->out, '}');
+        }
+    }
+    *at += braces;
+    return 0;
+}
+
+/* Expand inside double quotes; *at is behind the first one, then at the second one. */
+static int expand_quoted(struct expansion *expansion, size_t *at, unsigned depth,
+                         struct error **err)
+{
+    char escape = expansion->file->escape;
+    while (*at < expansion->end && expansion->text[*at] != '"') {
+        char c = expansion->text[*at];
+        char next = *at + 1 < expansion->end ? expansion->text[*at + 1] : '\0';
+        if (c == '$') {
+            if (expand_variable(expansion, at, depth, err) < 0)
+                return -1;
+            continue;
+        }
+        if (c == escape && (next == '"' || next == '$' || next == escape)) {
+            ++*at;
+            c = next;
+        }
+        if (take(expansion, *at, c, err) < 0)
+            return -1;
+        ++*at;
+    }
+    return 0;
+}
+
+static int take_single_quoted(struct expansion *expansion, size_t *at, struct error **err)
+{
+    for (; *at < expansion->end && expansion->text[*at] != '\''; ++*at)
+        if (take(expansion, *at, expansion->text[*at], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Expand at a quote; *at is moved behind the closing one. */
+static int expand_quote(struct expansion *expansion, size_t *at, unsigned depth, struct error **err)
+{
+    size_t begin = (*at)++;
+    if ((expansion->text[begin] == '"' ? expand_quoted(expansion, at, depth, err)
+                                       : take_single_quoted(expansion, at, err)) < 0)
+        return -1;
+    if (*at >= expansion->end)
+        return refuse(expansion, begin, err, "a quote that is not closed.");
+    ++*at;
+    return 0;
+}
+
+/* Expand up to the character stop, or to the end; '\0': to the end. */
+static int expand(struct expansion *expansion, size_t *at, char stop, unsigned depth,
+                  struct error **err)
+{
+    while (*at < expansion->end && (!stop || expansion->text[*at] != stop)) {
+        char c = expansion->text[*at];
+        bool is_quote = !expansion->in_heredoc && (c == '"' || c == '\'');
+        int result;
+        if (is_quote)
+            result = expand_quote(expansion, at, depth, err);
+        else if (c == '$')
+            result = expand_variable(expansion, at, depth, err);
+        else {
+            bool escapes = c == expansion->file->escape && *at + 1 < expansion->end &&
+                           (!expansion->in_heredoc || expansion->text[*at + 1] == '$');
+            *at += escapes;
+            result = take(expansion, *at, expansion->text[*at], err);
+            ++*at;
+        }
+        if (result < 0)
+            return -1;
+        if (buffer_overflowed(&expansion->out))
+            return refuse(expansion, expansion->first, err, "the value is too long.");
+    }
+    return 0;
+}
+
+/* Turn \$ into a dollar sign. */
+static void close_text(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at; at++) {
+        if (at[0] == '\\' && at[1] == '$')
+            at++;
+        *out++ = *at;
+    }
+    *out = '\0';
+}
+
+char *dockerfile_value_open(const char *text)
+{
+    struct buffer out = BUFFER_INIT(2 * DOCKERFILE_MAX);
+    for (; *text; text++) {
+        if (*text == '$')
+            buffer_append_char(&out, '\\');
+        buffer_append_char(&out, *text);
+    }
+    return buffer_steal(&out);
+}
+
+int dockerfile_expand(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                      const struct dockerfile_word *word, const struct dockerfile_scope *scope,
+                      struct dockerfile_value *value, struct error **err)
+{
+    struct expansion expansion = {
+        .file = file,
+        .one = one,
+        .scope = scope,
+        .text = one->text,
+        .end = word->at + word->length,
+        .place = word->at,
+        .first = word->at,
+        .out = BUFFER_INIT(DOCKERFILE_VALUE_MAX),
+    };
+    size_t at = word->at;
+    int result = expand(&expansion, &at, '\0', 0, err);
+    *value = (struct dockerfile_value){buffer_steal(&expansion.out), expansion.is_open};
+    if (!value->is_open)
+        close_text(value->text);
+    return result;
+}
+
+int dockerfile_expand_heredoc(const struct dockerfile *file,
+                              const struct dockerfile_instruction *one,
+                              const struct dockerfile_heredoc *heredoc,
+                              const struct dockerfile_scope *scope, char **text, struct error **err)
+{
+    struct expansion expansion = {
+        .file = file,
+        .one = one,
+        .scope = scope,
+        .text = heredoc->content,
+        .end = strlen(heredoc->content),
+        .place = heredoc->at,
+        .in_heredoc = true,
+        .out = BUFFER_INIT(DOCKERFILE_MAX),
+    };
+    size_t at = 0;
+    int result = expand(&expansion, &at, '\0', 0, err);
+    *text = buffer_steal(&expansion.out);
+    close_text(*text);
+    if (result == 0 && expansion.is_open)
+        result = dockerfile_refuse(file, one, heredoc->at, err,
+                                   "the here-document has a variable that the file does not set: "
+                                   "set it with ARG or ENV, or write <<'%s' to keep dollar signs.",
+                                   heredoc->name);
+    return result;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walk through the stages. A stage that begins with another one continues its steps. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dockerfile/dockerfile_walk.h"
+
+#define ARGS_FIELD "/build_args"
+#define NO_STAGE   SIZE_MAX
+
+/* Commands see these without an ARG, as in Docker. */
+static const char *const proxies[] = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY",   "NO_PROXY",
+                                      "ALL_PROXY",  "http_proxy",  "https_proxy", "ftp_proxy",
+                                      "no_proxy",   "all_proxy"};
+/* Docker sets these from the processor, which is known only when the sandbox has a host. */
+static const char *const platforms[] = {"TARGETPLATFORM", "TARGETARCH", "TARGETVARIANT",
+                                        "BUILDPLATFORM",  "BUILDARCH",  "BUILDVARIANT"};
+
+static bool is_among(const char *const names[], size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_equal(names[i], name))
+            return true;
+    return false;
+}
+
+/* --- ARG --- */
+
+struct arguments {
+    struct dockerfile_walk *walk;
+    json_t *values;        /* where they go */
+    const json_t *globals; /* for names without a value; NULL: none */
+};
+
+static int declare(const struct arguments *arguments, const char *name, size_t at,
+                   const struct dockerfile_word *word, struct error **err)
+{
+    const struct dockerfile_walk *walk = arguments->walk;
+    const json_t *given = json_object_get(walk->build->args, name);
+    const json_t *global = json_object_get(arguments->globals, name);
+    autofree char *text = NULL;
+    if (given || (!word && global)) {
+        json_object_set(arguments->values, name, (json_t *)(uintptr_t)(given ? given : global));
+        return 0;
+    }
+    if (word && dockerfile_walk_expand_known(walk, word, &text, err) < 0)
+        return -1;
+    if (!word && is_among(platforms, ARRAY_SIZE(platforms), name))
+        return walk_refuse(walk, at, err,
+                           "the build does not set %s: give it as a build argument, or write a "
+                           "value after an equals sign.",
+                           name);
+    if (!word && (str_equal(name, "TARGETOS") || str_equal(name, "BUILDOS")))
+        text = xstrdup("linux");
+    json_object_set_new(arguments->values, name, text ? json_string(text) : json_null());
+    if (json_object_size(arguments->values) > DOCKERFILE_ARGS_MAX)
+        return walk_refuse(walk, at, err, "a stage has at most %d ARG.", DOCKERFILE_ARGS_MAX);
+    return 0;
+}
+
+static int walk_arg(const struct arguments *arguments, struct error **err)
+{
+    const struct dockerfile_walk *walk = arguments->walk;
+    const char *text = walk->one->text;
+    struct dockerfile_word word;
+    size_t at = walk->one->rest;
+    while (dockerfile_word_next(walk->file, walk->one, &at, &word)) {
+        const char *equals = memchr(text + word.at, '=', word.length);
+        size_t length = equals ? (size_t)(equals - text) - word.at : word.length;
+        struct dockerfile_word value = {word.at + length + 1, word.length - length - 1};
+        autofree char *name = xstrndup(text + word.at, length);
+        if (!length || length > DOCKERFILE_NAME_MAX || strpbrk(name, "\"'$"))
+            return walk_refuse(walk, word.at, err, "write ARG NAME or ARG NAME=VALUE.");
+        if (declare(arguments, name, word.at, equals ? &value : NULL, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Return whether an ARG of the file has this name. */
+static bool is_declared(const struct dockerfile *file, const char *wanted)
+{
+    for (size_t i = 0; i < file->instruction_count; i++) {
+        const struct dockerfile_instruction *one = &file->instructions[i];
+        struct dockerfile_word word;
+        size_t at = one->rest, length = strlen(wanted);
+        while (one->kind == DOCKERFILE_ARG && dockerfile_word_next(file, one, &at, &word))
+            if (word.length >= length && !strncmp(one->text + word.at, wanted, length) &&
+                (word.length == length || one->text[word.at + length] == '='))
+                return true;
+    }
+    return false;
+}
+
+static int check_arguments(const struct dockerfile *file, const json_t *args, struct error **err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
+        if (!is_declared(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
+            return error_set_field(err, ERR_INVALID_REQUEST, ARGS_FIELD,
+                                   "The Dockerfile has no ARG %.64s.", name);
+    }
+    return 0;
+}
+
+/* --- FROM --- */
+
+/* Find a stage before this one by its name or its number. */
+static size_t find_stage(const struct dockerfile *file, const char *name, size_t before)
+{
+    uint64_t number;
+    for (size_t i = before; i-- > 0;)
+        if (file->stages[i].name && !strcasecmp(file->stages[i].name, name))
+            return i;
+    return str_parse_u64(name, 0, UINT32_MAX, &number) == 0 && number < before ? (size_t)number
+                                                                               : NO_STAGE;
+}
+
+static int check_platform(const struct dockerfile_walk *walk, struct error **err)
+{
+    static const char *const taken[] = {"$BUILDPLATFORM", "${BUILDPLATFORM}", "$TARGETPLATFORM",
+                                        "${TARGETPLATFORM}"};
+    struct dockerfile_flag flags[] = {{.name = "platform"}, {.name = NULL}};
+    if (dockerfile_walk_flags(walk, flags, err) < 0)
+        return -1;
+    autofree char *text = xstrndup(walk->one->text + flags[0].value.at,
+                                   flags[0].is_given ? flags[0].value.length : 0);
+    if (!flags[0].is_given || is_among(taken, ARRAY_SIZE(taken), text))
+        return 0;
+    return walk_refuse(walk, flags[0].at, err,
+                       "FROM --platform is not supported: the build takes the image for the host's "
+                       "processor. Remove the flag.");
+}
+
+/* Read the base of a stage: a name, or an earlier stage. */
+static int read_base(const struct dockerfile_walk *walk, size_t stage, char **base, size_t *parent,
+                     struct error **err)
+{
+    const struct dockerfile_scope globals = {NULL, walk->globals, true};
+    struct dockerfile_word word;
+    struct dockerfile_value value;
+    size_t at = walk->one->rest;
+    if (check_platform(walk, err) < 0)
+        return -1;
+    dockerfile_word_next(walk->file, walk->one, &at, &word);
+    int result = dockerfile_expand(walk->file, walk->one, &word, &globals, &value, err);
+    *base = value.text;
+    if (result < 0)
+        return -1;
+    if (!**base)
+        return walk_refuse(walk, word.at, err,
+                           "FROM has an empty name: give the ARG before it a value.");
+    if (str_equal(*base, "scratch"))
+        return walk_refuse(walk, word.at, err,
+                           "FROM scratch is not supported: begin with an image or a template.");
+    *parent = find_stage(walk->file, *base, stage);
+    return 0;
+}
+
+/* --- stages --- */
+
+static int walk_one(struct dockerfile_walk *walk, struct error **err)
+{
+    const struct arguments arguments = {walk, walk->scope.args, walk->globals};
+    switch (walk->one->kind) {
+    case DOCKERFILE_ADD:
+    case DOCKERFILE_COPY:
+        return dockerfile_walk_copy(walk, err);
+    case DOCKERFILE_ARG:
+        return walk_arg(&arguments, err);
+    case DOCKERFILE_CMD:
+    case DOCKERFILE_ENTRYPOINT:
+        return dockerfile_walk_command(walk, err);
+    case DOCKERFILE_ENV:
+        return dockerfile_walk_env(walk, err);
+    case DOCKERFILE_EXPOSE:
+        return dockerfile_walk_expose(walk, err);
+    case DOCKERFILE_HEALTHCHECK:
+        return dockerfile_walk_health_check(walk, err);
+    case DOCKERFILE_LABEL:
+        return dockerfile_walk_label(walk, err);
+    case DOCKERFILE_ONBUILD:
+        return walk_refuse(walk, 0, err,
+                           "ONBUILD is not supported: write the instruction into the Dockerfiles "
+                           "that begin with this template.");
+    case DOCKERFILE_RUN:
+        return dockerfile_walk_run(walk, err);
+    case DOCKERFILE_SHELL:
+        return dockerfile_walk_shell(walk, err);
+    case DOCKERFILE_STOPSIGNAL:
+        return dockerfile_walk_stop_signal(walk, err);
+    case DOCKERFILE_USER:
+        return dockerfile_walk_user(walk, err);
+    case DOCKERFILE_VOLUME:
+        return dockerfile_walk_volume(walk, err);
+    case DOCKERFILE_WORKDIR:
+        return dockerfile_walk_workdir(walk, err);
+    case DOCKERFILE_FROM:
+    case DOCKERFILE_MAINTAINER:
+    case DOCKERFILE_KINDS:
+        break;
+    }
+    return 0;
+}
+
+/* Only some instructions have flags. */
+static int check_flags(const struct dockerfile_walk *walk, struct error **err)
+{
+    static const struct dockerfile_flag none = {.name = NULL};
+    struct dockerfile_flag flags[] = {none};
+    enum dockerfile_kind kind = walk->one->kind;
+    if (kind == DOCKERFILE_ADD || kind == DOCKERFILE_COPY || kind == DOCKERFILE_RUN ||
+        kind == DOCKERFILE_HEALTHCHECK || kind == DOCKERFILE_FROM)
+        return 0;
+    return dockerfile_walk_flags(walk, flags, err);
+}
+
+static json_t *proxies_of(const json_t *args)
+{
+    json_t *values = json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(proxies); i++)
+        if (json_object_get(args, proxies[i]))
+            json_object_set(values, proxies[i], json_object_get(args, proxies[i]));
+    return values;
+}
+
+/* Walk through a stage, after the stage that it begins with. *base: the caller's. */
+static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, struct error **err)
+{
+    const struct dockerfile_stage *stage = &walk->file->stages[number];
+    size_t parent = NO_STAGE;
+    walk->one = &walk->file->instructions[stage->first];
+    if (read_base(walk, number, base, &parent, err) < 0)
+        return -1;
+    if (parent != NO_STAGE) {
+        free(*base);
+        *base = NULL;
+        if (walk_stage(walk, parent, base, err) < 0)
+            return -1;
+    }
+    json_decref(walk->scope.args);
+    walk->scope.args = proxies_of(walk->build->args);
+    walk->has_command = false;
+    for (size_t i = 1; i < stage->count; i++) {
+        walk->one = &walk->file->instructions[stage->first + i];
+        if (check_flags(walk, err) < 0 || walk_one(walk, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Plan one stage. Another stage than the wanted one is checked only. */
+static int plan_stage(const struct dockerfile *file, const struct dockerfile_build *build,
+                      size_t number, bool is_wanted, json_t *globals, struct dockerfile_plan *plan,
+                      struct error **err)
+{
+    struct dockerfile_walk walk = {
+        .file = file,
+        .build = build,
+        .scope = {json_object(), NULL, false},
+        .globals = globals,
+        .shell = json_pack("[s, s]", "/bin/sh", "-c"),
+        .steps = json_array(),
+        .config = json_object(),
+        .is_wanted = is_wanted,
+    };
+    *plan = (struct dockerfile_plan){NULL, walk.steps, walk.config};
+    int result = walk_stage(&walk, number, &plan->base, err);
+    json_decref(walk.scope.env);
+    json_decref(walk.scope.args);
+    json_decref(walk.shell);
+    return result;
+}
+
+static int read_globals(const struct dockerfile *file, const struct dockerfile_build *build,
+                        json_t *globals, struct error **err)
+{
+    struct dockerfile_walk walk = {.file = file, .build = build, .scope = {NULL, globals, true}};
+    const struct arguments arguments = {&walk, globals, NULL};
+    for (size_t i = 0; i < file->first_stage; i++) {
+        walk.one = &file->instructions[i];
+        if (check_flags(&walk, err) < 0 || walk_arg(&arguments, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build *build,
+                    struct dockerfile_plan *plan, struct error **err)
+{
+    json_auto_t *globals = json_object();
+    size_t target = file->stage_count - 1;
+    *plan = (struct dockerfile_plan){NULL, NULL, NULL};
+    if (check_arguments(file, build->args, err) < 0 || read_globals(file, build, globals, err) < 0)
+        return -1;
+    if (build->target)
+        target = find_stage(file, build->target, file->stage_count);
+    if (target == NO_STAGE)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/target",
+                               "The Dockerfile has no stage %.64s.", build->target);
+    for (size_t i = 0; i < file->stage_count; i++) {
+        struct dockerfile_plan other;
+        if (i == target)
+            continue;
+        int result = plan_stage(file, build, i, false, globals, &other, err);
+        dockerfile_plan_deinit(&other);
+        if (result < 0)
+            return -1;
+    }
+    return plan_stage(file, build, target, true, globals, plan, err);
+}
+
+void dockerfile_plan_deinit(struct dockerfile_plan *plan)
+{
+    free(plan->base);
+    json_decref(plan->steps);
+    json_decref(plan->config);
+}

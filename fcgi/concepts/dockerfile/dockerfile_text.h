@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Places, words and variables of Dockerfiles; for this folder only. */
+#pragma once
+
+#include "base/buffer.h"
+#include "dockerfile/dockerfile.h"
+
+const char *dockerfile_kind_name(enum dockerfile_kind kind);
+
+/* Refuse the place in the source. Returns -1. */
+int dockerfile_refuse_source(const struct dockerfile *file, size_t source, struct error **err,
+                             const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Refuse the place in the text of an instruction. Returns -1. */
+int dockerfile_refuse(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                      size_t at, struct error **err, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Return the line of an instruction, from 1. */
+unsigned dockerfile_line(const struct dockerfile *file, const struct dockerfile_instruction *one);
+
+bool dockerfile_is_blank(char c);
+
+/* A word of an instruction: where it is in the text. Blanks in quotes do not end it. */
+struct dockerfile_word {
+    size_t at, length;
+};
+/* Find the next word from *at, and move *at behind it. False: there is none. */
+bool dockerfile_word_next(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                          size_t *at, struct dockerfile_word *word);
+
+/* The variables that an instruction sees. A value in env is a string, or null: only the sandbox of
+ * the build knows it. A value in args is a string, or null: declared without a value. */
+struct dockerfile_scope {
+    json_t *env, *args;
+    bool whole; /* there are no other variables */
+};
+
+/* A text after expansion. With is_open, variables of the sandbox are left in it, in the form of
+ * recipe_expand(), and a dollar sign is written as \$. */
+struct dockerfile_value {
+    char *text;
+    bool is_open;
+};
+
+/* Remove the quotes of a part of an instruction's text, and expand its variables. The caller frees
+ * value->text. */
+int dockerfile_expand(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                      const struct dockerfile_word *word, const struct dockerfile_scope *scope,
+                      struct dockerfile_value *value, struct error **err);
+
+/* Expand the variables of a here-document; its quotes stay. All must be known. *text: the
+ * caller's. */
+int dockerfile_expand_heredoc(const struct dockerfile *file,
+                              const struct dockerfile_instruction *one,
+                              const struct dockerfile_heredoc *heredoc,
+                              const struct dockerfile_scope *scope, char **text,
+                              struct error **err);
+
+/* Return the open form of a closed text; the caller frees it. */
+char *dockerfile_value_open(const char *text);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The way through the instructions of a stage; for this folder only. */
+#pragma once
+
+#include "dockerfile/dockerfile_text.h"
+
+struct dockerfile_walk {
+    const struct dockerfile *file;
+    const struct dockerfile_build *build;
+    const struct dockerfile_instruction *one; /* the present instruction */
+    struct dockerfile_scope scope;
+    json_t *globals; /* values of the ARG before the first FROM */
+    json_t *shell;   /* the program of the shell form, and its arguments */
+    json_t *steps, *config;
+    size_t bytes;     /* of all steps */
+    bool has_command; /* this stage had CMD */
+    bool is_wanted;   /* the build needs this stage; other stages are only checked */
+};
+
+/* Refuse the place in the present instruction. Returns -1. */
+#define walk_refuse(walk, at, err, ...) \
+    dockerfile_refuse((walk)->file, (walk)->one, at, err, __VA_ARGS__)
+
+/* Add a step; takes the reference. */
+int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error **err);
+
+/* Expand a word. walk_expand_known() refuses variables that the file does not set. The caller frees
+ * the result. */
+int dockerfile_walk_expand(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
+                           struct dockerfile_value *value, struct error **err);
+int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
+                                 const struct dockerfile_word *word, char **text,
+                                 struct error **err);
+
+/* A flag of an instruction, --name=value. */
+struct dockerfile_flag {
+    const char *name, *unless; /* the name without hyphens; why it is refused, NULL: it is taken */
+    struct dockerfile_word value;
+    size_t at;
+    bool is_given;
+};
+/* Read the flags in front of the arguments. The table ends with a name of NULL. A flag may be there
+ * once; RUN reads its flags by itself. */
+int dockerfile_walk_flags(const struct dockerfile_walk *walk, struct dockerfile_flag *flags,
+                          struct error **err);
+
+/* Read the arguments as a JSON array of strings, when they are one. *array: a new reference, NULL:
+ * they are not. */
+int dockerfile_walk_array(const struct dockerfile_walk *walk, size_t at, json_t **array,
+                          struct error **err);
+
+/* Read "NAME=value NAME=value …", or with old_form also "NAME value". take() gets each pair. */
+typedef int dockerfile_take_pair(void *context, const char *name, size_t at,
+                                 const struct dockerfile_word *value, struct error **err);
+int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
+                          dockerfile_take_pair *take, void *context, struct error **err);
+
+/* The instructions: dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c. */
+int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_env(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_label(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_workdir(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_user(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_shell(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_command(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_volume(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_stop_signal(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_health_check(struct dockerfile_walk *walk, struct error **err);

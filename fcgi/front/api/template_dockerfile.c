@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "api/template_dockerfile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "recipe/recipe_file.h"
+
+const struct schema_member template_build_arg_item = {.type = SCHEMA_STRING,
+                                                      .max = DOCKERFILE_VALUE_MAX};
+
+static int check_context(struct api *api, const char *hash, struct error **err)
+{
+    struct recipe_file file;
+    bool found;
+    if (!hash)
+        return 0;
+    if (!recipe_hash_is_valid(hash))
+        return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_CONTEXT_FIELD,
+                               "This is no hash: %d to %d lower-case hexadecimal digits.",
+                               RECIPE_HASH_MIN, RECIPE_HASH_MAX);
+    if (recipe_file_find(api->worker.db, api->access.team->id, hash, &file, &found, err) < 0)
+        return -1;
+    return found ? 0
+                 : error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_CONTEXT_FIELD,
+                                   "No archive of this hash was uploaded.");
+}
+
+int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerfile_plan *plan,
+                             struct error **err)
+{
+    const char *text = json_string_value(json_object_get(body, "dockerfile"));
+    const struct dockerfile_build build = {
+        .args = json_object_get(body, "build_args"),
+        .target = json_string_value(json_object_get(body, "target")),
+        .context = json_string_value(json_object_get(body, "context")),
+    };
+    dockerfile_auto *file = NULL;
+    if (dockerfile_parse(text, strlen(text), &file, err) < 0 ||
+        dockerfile_plan(file, &build, plan, err) < 0)
+        return -1;
+    return check_context(api, build.context, err);
+}
+
+/* A template of the team that has no version yet is never taken for an image of the same name. With
+ * a tag that the template does not have, the name is an image: python:3.12. */
+static int has_template(struct api *api, const char *name, bool *has, struct error **err)
+{
+    const struct team *team = api->access.team;
+    autofree struct template_version *versions = NULL;
+    unsigned count = 0;
+    *has = false;
+    if (!slug_is_valid(name))
+        return 0;
+    if (template_version_list_named(api->worker.db, team->id, team->slug, name, &versions, &count,
+                                    err) < 0)
+        return -1;
+    *has = count > 0;
+    return 0;
+}
+
+int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *plan,
+                               struct template_origin *origin, struct error **err)
+{
+    struct template_version version;
+    error_auto missing = NULL;
+    bool is_building;
+    origin->field = DOCKERFILE_FIELD;
+    /* A login is for a registry. */
+    if (image_reference_has_registry(plan->base) || origin->image.user) {
+        origin->image.name = plan->base;
+        return 0;
+    }
+    if (template_resolve(api->worker.db, api->access.team->id, plan->base, DOCKERFILE_FIELD,
+                         &version, &missing) == 0) {
+        origin->template = plan->base;
+        return 0;
+    }
+    if (has_template(api, plan->base, &is_building, err) < 0)
+        return -1;
+    if (missing->code != ERR_TEMPLATE_NOT_FOUND || is_building)
+        return error_move(err, &missing);
+    origin->image.name = plan->base;
+    return 0;
+}
+
+void template_dockerfile_locate(const struct dockerfile_plan *plan, struct error *error)
+{
+    uint64_t number;
+    if (!error->field || !str_starts_with(error->field, "/steps/"))
+        return;
+    const char *digits = error->field + strlen("/steps/");
+    autofree char *text = xstrndup(digits, strcspn(digits, "/"));
+    if (str_parse_u64(text, 0, DOCKERFILE_STEPS_MAX, &number) < 0)
+        return;
+    const json_t *step = json_array_get(plan->steps, (size_t)number);
+    autofree char *message =
+        xasprintf("Line %lld: %s", (long long)json_integer_value(json_object_get(step, "line")),
+                  error->message);
+    free(error->field);
+    error->field = xstrdup(DOCKERFILE_FIELD);
+    free(error->message);
+    error->message = xstrdup(message);
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Template versions that are built from Dockerfiles."""
+
+import io
+import json
+import tarfile
+
+import pytest
+
+from client import assert_error
+from stack import wait_until
+from tenant import Sandbox
+from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
+from test_template_steps import HASH, archive, no_recipe_file_is_left, upload  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.parallel
+
+
+def packed():
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w:gz") as tar:
+        entry = tarfile.TarInfo("deep/unpacked")
+        entry.size, entry.uid = 4, 0
+        tar.addfile(entry, io.BytesIO(b"tar\n"))
+    return inner.getvalue()
+
+
+DOCKERFILE = r"""# syntax=docker/dockerfile:1
+ARG BASE=none
+FROM ${BASE} AS first
+ARG VERSION=1
+# A comment, and lines that belong together.
+ENV GREETING="hello you" \
+    # in between
+    OPT=/opt/app
+ENV PATH=$OPT/bin:$PATH
+WORKDIR $OPT
+WORKDIR work
+RUN id -un >root && pwd >>root && echo "$VERSION $GREETING" >>root
+RUN ["/bin/sh", "-c", "echo \"$0 $1\" >exec", "one", "two words"]
+RUN <<END
+printf '%s\n' first 'second line' >script
+[ -n "$BASH_VERSION" ] && echo bash >>script || echo sh >>script
+END
+RUN <<-END cat >document
+	kept
+	END
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+RUN false | true || echo pipefail >shell
+RUN --mount=type=cache,target=/var/cache/mine echo x >/var/cache/mine/file && test -s /var/cache/mine/file
+COPY one folder/*.txt files/
+COPY --chown=user:user --chmod=0640 one ${OPT}/owned
+COPY folder $OPT/tree
+ADD inner.tar.gz $OPT/added/
+COPY <<END <<"RAW" docs/
+version $VERSION
+END
+$VERSION
+RAW
+LABEL a=b
+VOLUME /data
+EXPOSE 8080 53/udp
+STOPSIGNAL SIGINT
+HEALTHCHECK CMD test -e /tmp/started
+CMD ["unused"]
+FROM first AS second
+ENTRYPOINT ["/bin/sh", "-c"]
+CMD ["echo \"it's $GREETING\" >/tmp/started; sleep 1000"]
+USER 4321:99
+RUN id -u >/tmp/number; id -g >>/tmp/number
+USER user
+FROM first
+ONBUILD RUN never
+"""
+
+
+def test_a_dockerfile_becomes_a_template(account, stack):
+    api, name = account.api, slug()
+    upload(api, archive(one=b"1\n", folder__a__deep=b"2\n", folder__b=b"3\n", **{"folder__c.txt": b"4\n", "inner.tar.gz": packed()}))
+    text = DOCKERFILE.replace("\nFROM first\nONBUILD RUN never", "")
+    create(api, name, dockerfile=text, context=HASH, target="second", start_image_command=True, tags=["v1"],
+           build_args={"BASE": stack.template, "VERSION": "7"}, ready_command="test -s /tmp/started")
+    shown = built(api, name, 1, timeout_s=180)
+    assert shown["base_version"].startswith("tpv_") and shown["from_image"] is None
+    assert ", line 12: run id -un" in shown["log"], shown["log"]
+    config = shown["image_config"]
+    assert config["entrypoint"] == ["/bin/sh", "-c"] and config["command"][0].startswith("echo")
+    assert config["exposed_ports"] == ["8080/tcp", "53/udp"] and config["stop_signal"] == "SIGINT"
+    assert config["health_check"] == ["CMD-SHELL", "test -e /tmp/started"]
+    assert (config["user"], config["workdir"]) == ("user", "/opt/app/work")
+    assert config["envs"]["GREETING"] == "hello you" and config["envs"]["PATH"].startswith("/opt/app/bin:/")
+    assert config["envs"]["PATH"].count("/opt/app/bin") == 1
+    wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")
+
+    sandbox = Sandbox.create(api, template=name)
+    said = sandbox.data.check("id -un; pwd; cat root exec script document shell; echo ${PATH%%:*} $VERSION", user="user").splitlines()
+    assert said == ["user", "/opt/app/work", "root", "/opt/app/work", "7 hello you", "one two words", "first", "second line",
+                    "sh", "kept", "pipefail", "/opt/app/bin"]
+    said = sandbox.data.check("ls files docs; cat docs/*; cd ..; stat -c '%a %U %G' owned; stat -c %U files/one work/files/one"
+                              " 2>/dev/null; find tree added -type f | sort; cat added/deep/unpacked; ls /var/cache/mine", user="root")
+    assert said.splitlines() == ["docs:", "END", "RAW", "", "files:", "c.txt", "one", "version 7", "$VERSION", "640 user user", "root",
+                                 "added/deep/unpacked", "tree/a/deep", "tree/b", "tree/c.txt", "tar"]
+    assert sandbox.data.check("cat /tmp/number; grep -c ^user4321: /etc/passwd", user="root").split() == ["4321", "99", "1"]
+    wait_until(lambda: sandbox.data.check("cat /tmp/started || true") == "it's hello you\n", 20, "the start command")
+
+    # A second one begins with the first: it keeps its user, and the commands run as root until USER.
+    again = slug()
+    create(api, again, dockerfile=f"FROM {name}:v1\nUSER root\nRUN id -un >/who\nCOPY one none /x/\n", context=HASH)
+    log = built(api, again, 1, "failed", timeout_s=120)["log"]
+    assert "line 4: copy /x/" in log and "has no file none" in log
+
+
+def test_refusals_name_the_place(account, stack):
+    api = account.api
+
+    def refused(field, said, text, **body):
+        answer = api.post("/v1/templates", {"slug": slug(), "dockerfile": text, **body})
+        assert_error(answer, 422, "invalid_request", field)
+        assert said in answer.json()["message"], answer.json()
+
+    base = f"FROM {stack.template}\n"
+    refused("/dockerfile", "Line 2, column 1: there is no instruction RUNN; did you mean RUN?", base + "RUNN x")
+    refused("/dockerfile", "Line 2, column 6: COPY --from", base + "COPY --from=x /a /b")
+    refused("/context", "Line 2", base + "COPY a /b")
+    refused("/context", "No archive", base + "COPY a /b", context="ab" * 32)
+    refused("/context", "no hash", base + "COPY a /b", context="XY")
+    refused("/target", "no stage two", base, target="two")
+    refused("/build_args", "no ARG X", base, build_args={"X": "1"})
+    refused("/build_args/X", "", base, build_args={"X": 1})
+    refused("/dockerfile", "dockerfile", base, template=stack.template)
+    refused("/steps", "Only a build with", base, steps=[])
+    refused("/dockerfile", "", "FROM UPPER/case")
+    assert_error(api.post("/v1/templates", {"slug": slug(), "template": stack.template, "context": HASH}), 422, "invalid_request", "/context")
+    too_long = api.post("/v1/templates", {"slug": slug(), "dockerfile": base + "#" * 65536})
+    assert_error(too_long, 422, "invalid_request", "/dockerfile")
+    assert json.dumps(api.get("/v1/templates").json()).count('"dockerfile"') == 0

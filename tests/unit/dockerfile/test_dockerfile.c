@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The steps and the configuration that Dockerfiles become. */
+#include "unit/unit.h"
+
+#include "base/json_read.h"
+#include "base/mem.h"
+#include "dockerfile/dockerfile.h"
+
+#define HASH  "0123456789abcdef0123456789abcdef"
+#define SHELL "\"arguments\":[\"/bin/sh\",\"-c\","
+#define NONE  ",\"variables\":{}"
+
+static struct dockerfile_plan plan(const char *text, const struct dockerfile_build *build)
+{
+    dockerfile_auto *file = NULL;
+    struct dockerfile_plan made = {NULL, NULL, NULL};
+    error_auto err = NULL;
+    assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
+    assert_ok(dockerfile_plan(file, build, &made, &err));
+    return made;
+}
+
+static void assert_json(const char *text, const json_t *made, const char *expected)
+{
+    json_auto_t *wanted = json_loads(expected, 0, NULL);
+    if (!wanted)
+        fail_msg("not JSON: %s", expected);
+    if (json_equal((json_t *)(uintptr_t)made, wanted))
+        return;
+    autofree char *said = json_dumps(made, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    fail_msg("%s\nbecomes  %s\nexpected %s", text, said, expected);
+}
+
+/* Each file begins with "FROM x\n", so its first instruction is on line 2. */
+static void makes_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *steps;
+    } cases[] = {
+        {"", "[]"},
+        {"RUN a  b",
+         "[{\"type\":\"run\",\"command\":\"a  b\"," SHELL "\"a  b\"]" NONE ",\"line\":2}]"},
+        {"run [\"a\", \"b c\"]",
+         "[{\"type\":\"run\",\"command\":\"[\\\"a\\\", \\\"b c\\\"]\",\"arguments\":[\"a\",\"b "
+         "c\"]" NONE ",\"line\":2}]"},
+        {"RUN [ -f x ]",
+         "[{\"type\":\"run\",\"command\":\"[ -f x ]\"," SHELL "\"[ -f x ]\"]" NONE ",\"line\":2}]"},
+        {"RUN a \\\n  # note\n\n  b \\  \n c",
+         "[{\"type\":\"run\",\"command\":\"a   b  c\"," SHELL "\"a   b  c\"]" NONE ",\"line\":2}]"},
+        {"SHELL [\"/bin/bash\", \"-ec\"]\nRUN a",
+         "[{\"type\":\"run\",\"command\":\"a\",\"arguments\":[\"/bin/bash\",\"-ec\",\"a\"]" NONE
+         ",\"line\":3}]"},
+        {"RUN <<EOF\na $b\nEOF\nUSER root",
+         "[{\"type\":\"run\",\"command\":\"<<EOF\"," SHELL "\"a $b\\n\"]" NONE ",\"line\":2},"
+         "{\"type\":\"user\",\"user\":\"root\",\"group\":\"\",\"line\":5}]"},
+        {"RUN cat <<-'A' >/x\n\tone\n\tA",
+         "[{\"type\":\"run\",\"command\":\"cat <<-'A' >/x\"," SHELL
+         "\"cat <<-'A' >/x\\n\\tone\\n\\tA\\n\"]" NONE ",\"line\":2}]"},
+        {"RUN echo \"<<A\" $((1 << 2))",
+         "[{\"type\":\"run\",\"command\":\"echo \\\"<<A\\\" $((1 << 2))\"," SHELL
+         "\"echo \\\"<<A\\\" $((1 << 2))\"]" NONE ",\"line\":2}]"},
+        {"ENV A=1 B=\"x y\" C='$A' D=a\\ b",
+         "[{\"type\":\"env\",\"envs\":{\"A\":\"1\",\"B\":\"x y\",\"C\":\"$A\",\"D\":\"a b\"},"
+         "\"line\":2}]"},
+        {"ENV A  b \"c\"", "[{\"type\":\"env\",\"envs\":{\"A\":\"b c\"},\"line\":2}]"},
+        {"ENV A=1\nENV A=2 B=$A C=${A:+y}${NO:-z}",
+         "[{\"type\":\"env\",\"envs\":{\"A\":\"1\"},\"line\":2},{\"type\":\"env\",\"expand\":true,"
+         "\"envs\":{\"A\":\"2\",\"B\":\"1\",\"C\":\"y${NO:-z}\"},\"line\":3}]"},
+        {"ENV PATH=/a:$PATH B=\\$x",
+         "[{\"type\":\"env\",\"expand\":true,\"envs\":{\"PATH\":\"/a:${PATH}\",\"B\":\"\\\\$x\"},"
+         "\"line\":2}]"},
+        {"WORKDIR /a b\nWORKDIR $HOME/c",
+         "[{\"type\":\"workdir\",\"path\":\"/a b\",\"line\":2},"
+         "{\"type\":\"workdir\",\"path\":\"${HOME}/c\",\"open\":true,\"line\":3}]"},
+        {"USER app:staff\nUSER 12:34\nUSER 0",
+         "[{\"type\":\"user\",\"user\":\"app\",\"group\":\"staff\",\"line\":2},"
+         "{\"type\":\"user\",\"user\":\"user12\",\"group\":\"34\",\"number\":\"12\",\"line\":3},"
+         "{\"type\":\"user\",\"user\":\"root\",\"group\":\"\",\"line\":4}]"},
+        {"ARG A=1\nARG B=${A}2\nARG C\nENV A=e\nRUN a",
+         "[{\"type\":\"env\",\"envs\":{\"A\":\"e\"},\"line\":5},{\"type\":\"run\",\"command\":"
+         "\"a\"," SHELL "\"a\"],\"variables\":{\"B\":\"12\"},\"line\":6}]"},
+        {"COPY a ./b/* /c/",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"a\",\"destination\":\"/c/\","
+         "\"user\":\"0:0\",\"exact\":true,\"line\":2},{\"type\":\"copy\",\"files\":\"" HASH "\","
+         "\"source\":\"b/*\",\"destination\":\"/c/\",\"user\":\"0:0\",\"exact\":true,\"line\":2}]"},
+        {"ARG D=/d\nADD --chown=app --chmod=644 [\"a b\", \"/c\"]\nCOPY --chown=7 . $D\nCOPY / $E/",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"a b\",\"destination\":\"/c\","
+         "\"user\":\"app:\",\"mode\":\"644\",\"exact\":true,\"unpack\":true,\"line\":3},"
+         "{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\".\",\"destination\":\"/d\","
+         "\"user\":\"7:7\",\"exact\":true,\"line\":4},{\"type\":\"copy\",\"files\":\"" HASH "\","
+         "\"source\":\".\",\"destination\":\"${E}/\",\"user\":\"0:0\",\"exact\":true,\"open\":true,"
+         "\"line\":5}]"},
+        {"LABEL a=b \"c d\"=e\nLABEL f g\nMAINTAINER me\nVOLUME /a /b\nVOLUME [\"/c\"]", "[]"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        autofree char *text = xasprintf("FROM x\n%s", cases[i].text);
+        const struct dockerfile_build build = {.context = HASH};
+        struct dockerfile_plan made = plan(text, &build);
+        assert_string_equal(made.base, "x");
+        assert_json(text, made.steps, cases[i].steps);
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+static void makes_a_configuration(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *config;
+    } cases[] = {
+        {"CMD [\"a\", \"b\"]", "{\"command\":[\"a\",\"b\"]}"},
+        {"CMD a b", "{\"command\":[\"/bin/sh\",\"-c\",\"a b\"]}"},
+        {"CMD []", "{\"command\":[]}"},
+        {"ENTRYPOINT [\"a\"]", "{\"entrypoint\":[\"a\"],\"command\":[]}"},
+        {"CMD [\"b\"]\nENTRYPOINT [\"a\"]", "{\"entrypoint\":[\"a\"],\"command\":[\"b\"]}"},
+        {"SHELL [\"/bin/bash\", \"-c\"]\nENTRYPOINT a",
+         "{\"entrypoint\":[\"/bin/bash\",\"-c\",\"a\"],\"command\":[]}"},
+        {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
+         "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
+        {"STOPSIGNAL SIGINT", "{\"stop_signal\":\"SIGINT\"}"},
+        {"HEALTHCHECK --interval=5s --retries=3 CMD a b",
+         "{\"health_check\":[\"CMD-SHELL\",\"a b\"]}"},
+        {"HEALTHCHECK CMD [\"a\"]", "{\"health_check\":[\"CMD\",\"a\"]}"},
+        {"HEALTHCHECK none", "{\"health_check\":[\"NONE\"]}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        autofree char *text = xasprintf("FROM x\n%s\n", cases[i].text);
+        const struct dockerfile_build build = {.context = NULL};
+        struct dockerfile_plan made = plan(text, &build);
+        assert_json(text, made.config, cases[i].config);
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+/* The names of env steps say which stages were walked. */
+static void chooses_a_stage(void **state)
+{
+    (void)state;
+    static const char text[] = "ARG TAG=1\n"
+                               "FROM image:${TAG:-2} AS Base\n"
+                               "ENV base=1\n"
+                               "CMD [\"base\"]\n"
+                               "FROM --platform=$BUILDPLATFORM other AS other\n"
+                               "COPY --from=base /a /b\n"
+                               "COPY x /y\n"
+                               "FROM base\n"
+                               "ARG TAG\n"
+                               "ENV last=$TAG\n"
+                               "ENTRYPOINT [\"last\"]\n";
+    static const struct {
+        const char *target, *tag, *base, *steps, *config;
+    } cases[] = {
+        {NULL, NULL, "image:1",
+         "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3},"
+         "{\"type\":\"env\",\"envs\":{\"last\":\"1\"},\"line\":10}]",
+         "{\"entrypoint\":[\"last\"],\"command\":[]}"},
+        {"BASE", "7", "image:7", "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3}]",
+         "{\"command\":[\"base\"]}"},
+        {"0", NULL, "image:1", "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3}]",
+         "{\"command\":[\"base\"]}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *args = json_pack("{s:s*}", "TAG", cases[i].tag);
+        const struct dockerfile_build build = {.args = args, .target = cases[i].target};
+        struct dockerfile_plan made = plan(text, &build);
+        assert_string_equal(made.base, cases[i].base);
+        assert_json(text, made.steps, cases[i].steps);
+        assert_json(text, made.config, cases[i].config);
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+static void reads_directives(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "# syntax=docker/dockerfile:1\n# escape=`\nFROM x\nENV A=\\b `\n C=`$d",
+        "\xef\xbb\xbf#Escape = `\r\nFROM x\r\nENV A=\\b `\r\n C=`$d\r\n",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        const struct dockerfile_build build = {.args = NULL};
+        struct dockerfile_plan made = plan(texts[i], &build);
+        assert_json(texts[i], json_object_get(json_array_get(made.steps, 0), "envs"),
+                    "{\"A\":\"\\\\b\",\"C\":\"$d\"}");
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+static void passes_arguments(void **state)
+{
+    (void)state;
+    json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
+    const struct dockerfile_build build = {.args = args};
+    struct dockerfile_plan made = plan("FROM x\nARG A=default\nARG TARGETOS\nRUN a", &build);
+    assert_json("arguments", json_object_get(json_array_get(made.steps, 0), "variables"),
+                "{\"A\":\"given\",\"TARGETOS\":\"linux\",\"HTTP_PROXY\":\"p\"}");
+    dockerfile_plan_deinit(&made);
+}
+
+static void wraps_caches_and_files(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "FROM x\nRUN --mount=type=cache,target=/c --mount=type=cache,dst=/d a\n"
+        "COPY --chown=u:g <<'E' /f\n$x\nE\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    const json_t *cached = json_object_get(json_array_get(made.steps, 0), "arguments");
+    static const char *const wanted[] = {"sh", "2", "/c", "/d", "/bin/sh", "-c", "a"};
+    assert_int_equal(json_array_size(cached), 3 + ARRAY_SIZE(wanted));
+    for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+        assert_string_equal(json_string_value(json_array_get(cached, 3 + i)), wanted[i]);
+    const json_t *file = json_array_get(made.steps, 1);
+    const json_t *arguments = json_object_get(file, "arguments");
+    assert_string_equal(json_string_value(json_object_get(file, "user")), "root");
+    static const char *const file_words[] = {"$x\n", "/f", "u:g", "0644", "E"};
+    for (size_t i = 0; i < ARRAY_SIZE(file_words); i++)
+        assert_string_equal(json_string_value(json_array_get(arguments, 4 + i)), file_words[i]);
+    dockerfile_plan_deinit(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(makes_steps),      cmocka_unit_test(makes_a_configuration),
+        cmocka_unit_test(chooses_a_stage),  cmocka_unit_test(reads_directives),
+        cmocka_unit_test(passes_arguments), cmocka_unit_test(wraps_caches_and_files),
+    };
+    return run_tests(tests);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Every refusal of a Dockerfile names the line and the column. */
+#include "unit/unit.h"
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dockerfile/dockerfile.h"
+
+#define HASH "0123456789abcdef0123456789abcdef"
+
+static int try(const char *text, const struct dockerfile_build *build, struct error **err)
+{
+    dockerfile_auto *file = NULL;
+    struct dockerfile_plan made = {NULL, NULL, NULL};
+    int result = dockerfile_parse(text, strlen(text), &file, err);
+    if (result == 0)
+        result = dockerfile_plan(file, build, &made, err);
+    dockerfile_plan_deinit(&made);
+    return result;
+}
+
+static void names_the_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned line, column;
+        const char *said;
+    } cases[] = {
+        {"", 1, 1, "there is no FROM"},
+        {"# only this\n", 2, 1, "there is no FROM"},
+        {"RUN x", 1, 1, "only ARG comes before the first FROM"},
+        {"FROM", 1, 5, "FROM needs an argument"},
+        {"FROM x\nRUN", 2, 4, "RUN needs an argument"},
+        {"FROM x\nRUNN x", 2, 1, "did you mean RUN?"},
+        {"FROM x\n\n  COPPY a b", 3, 3, "did you mean COPY?"},
+        {"# escape=x\nFROM x", 1, 10, "the escape character is"},
+        {"FROM x y", 1, 8, "FROM NAME AS STAGE"},
+        {"FROM x AS 1y", 1, 11, "the name of a stage"},
+        {"FROM scratch", 1, 6, "FROM scratch is not supported"},
+        {"ARG A\nFROM $A", 2, 6, "FROM has an empty name"},
+        {"FROM --platform=linux/arm64 x", 1, 6, "Remove the flag"},
+        {"FROM x\nONBUILD RUN x", 2, 1, "ONBUILD is not supported"},
+        {"FROM x\nENV A", 2, 5, "write A=VALUE"},
+        {"FROM x\nENV A=1 B", 2, 9, "write NAME=VALUE"},
+        {"FROM x\nENV A=\"1", 2, 7, "a quote that is not closed"},
+        {"FROM x\nENV A=1 \\\n    B='2", 3, 7, "a quote that is not closed"},
+        {"FROM x\nENV \xc3\xa4=${x", 2, 7, "and a brace"},
+        {"FROM x\nENV A=${x:?no}", 2, 10, "is not supported"},
+        {"FROM x\nENV A=${x%y}", 2, 10, "${NAME:-word}"},
+        {"FROM x\nENV A=${x:-\"}\"}", 2, 13, "a brace in the word"},
+        {"FROM x\nENV A=\\\\$x", 2, 9, "a backslash before a variable"},
+        {"FROM x\nLABEL a=b c", 2, 11, "write NAME=VALUE"},
+        {"FROM x\nARG =x", 2, 5, "write ARG NAME"},
+        {"FROM x\nARG A=$PATH", 2, 7, "a variable that the file does not set"},
+        {"FROM x\nARG TARGETARCH", 2, 5, "give it as a build argument"},
+        {"FROM x\nUSER $NAME", 2, 6, "a variable that the file does not set"},
+        {"FROM x\nUSER a b", 2, 6, "such as USER root"},
+        {"FROM x\nUSER 70000", 2, 6, "0 to 65535"},
+        {"FROM x\nSHELL /bin/sh", 2, 7, "SHELL takes the exec form"},
+        {"FROM x\nCMD ['a', 'b']", 2, 6, "in double quotes"},
+        {"FROM x\nRUN []", 2, 5, "the exec form needs a program"},
+        {"FROM x\nRUN --network=host a", 2, 5, "RUN --network=host is not supported"},
+        {"FROM x\nRUN --mount=type=bind,target=/a a", 2, 13, "copy the files with COPY"},
+        {"FROM x\nRUN --mount=type=secret,id=a a", 2, 13, "a build has no secrets"},
+        {"FROM x\nRUN --mount=type=ssh a", 2, 13, "no SSH agent"},
+        {"FROM x\nRUN --mount=type=tmpfs,target=/a a", 2, 13, "write to /tmp"},
+        {"FROM x\nRUN --mount=type=other a", 2, 13, "the type is cache"},
+        {"FROM x\nRUN --mount=type=cache a", 2, 13, "needs an absolute path"},
+        {"FROM x\nRUN --mount=type=cache,target=/a,color=red a", 2, 13, "no option color"},
+        {"FROM x\nRUN <<EOF\na\n", 2, 5, "no line EOF"},
+        {"FROM x\nCOPY a", 2, 6, "needs a source and a destination"},
+        {"FROM x\nCOPY a b /c", 2, 10, "end the destination with a slash"},
+        {"FROM x\nCOPY --from=y a /b", 2, 6, "COPY --from is not supported"},
+        {"FROM x\nCOPY --form=y a /b", 2, 6, "COPY has no flag --form"},
+        {"FROM x\nCOPY --chmod=u+x a /b", 2, 6, "octal digits"},
+        {"FROM x\nCOPY --chown= a /b", 2, 6, "--chown=USER:GROUP"},
+        {"FROM x\nCOPY --link --link a /b", 2, 13, "is there twice"},
+        {"FROM x\nCOPY --exclude=a b /c", 2, 6, ".dockerignore"},
+        {"FROM x\nCOPY ../a /b", 2, 6, "does not lead up"},
+        {"FROM x\nADD https://example.com/a /b", 2, 5, "fetch it with RUN"},
+        {"FROM x\nCOPY a \\\n  https://example.com/a /b/", 3, 3, "fetch it with RUN"},
+        {"FROM x\nCOPY <<E /f\n$host\nE", 2, 6, "write <<'E'"},
+        {"FROM x\nEXPOSE 80 http", 2, 11, "write a port"},
+        {"FROM x\nEXPOSE 90-80", 2, 8, "write a port"},
+        {"FROM x\nEXPOSE 70000", 2, 8, "write a port"},
+        {"FROM x\nSTOPSIGNAL stop", 2, 12, "SIGTERM"},
+        {"FROM x\nHEALTHCHECK curl x", 2, 13, "HEALTHCHECK CMD COMMAND"},
+        {"FROM x\nHEALTHCHECK --every=1s CMD a", 2, 13, "has no flag --every"},
+        {"FROM x\nENV --a=b c=d", 2, 5, "ENV has no flag --a"},
+        {"FROM x AS a\nONBUILD RUN x\nFROM y", 2, 1, "ONBUILD is not supported"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct dockerfile_build build = {.context = HASH};
+        error_auto err = NULL;
+        if (try(cases[i].text, &build, &err) == 0)
+            fail_msg("taken: %s", cases[i].text);
+        autofree char *place = xasprintf("Line %u, column %u: ", cases[i].line, cases[i].column);
+        if (err->code != ERR_INVALID_REQUEST || !str_equal(err->field, DOCKERFILE_FIELD) ||
+            !str_starts_with(err->message, place) || !strstr(err->message, cases[i].said))
+            fail_msg("%s\nsays      %s\nexpected  %s… %s", cases[i].text, err->message, place,
+                     cases[i].said);
+    }
+}
+
+static void names_the_field(void **state)
+{
+    (void)state;
+    json_auto_t *unknown = json_pack("{s:s}", "NONE", "x");
+    static const char text[] = "FROM x AS one\nARG A\nCOPY a /b\n";
+    const struct {
+        struct dockerfile_build build;
+        const char *field;
+    } cases[] = {
+        {{.context = NULL}, "/context"},
+        {{.context = HASH, .target = "two"}, "/target"},
+        {{.context = HASH, .target = "1"}, "/target"},
+        {{.context = HASH, .args = unknown}, "/build_args"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        error_auto err = NULL;
+        assert_fails(try(text, &cases[i].build, &err), ERR_INVALID_REQUEST);
+        assert_string_equal(err->field, cases[i].field);
+    }
+}
+
+static char *repeated(const char *head, const char *line, size_t count)
+{
+    struct buffer text = BUFFER_INIT(1 << 20);
+    buffer_append_string(&text, head);
+    for (size_t i = 0; i < count; i++)
+        buffer_append_string(&text, line);
+    return buffer_steal(&text);
+}
+
+static void is_bounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *line;
+        size_t count;
+        const char *said;
+    } cases[] = {
+        {"FROM x\n", "RUN x\n", 200, "at most 200 instructions"},
+        {"FROM x\n", "\n", DOCKERFILE_LINES_MAX, "at most 5000 lines"},
+        {"", "FROM x\n", 40, "at most 32 stages"},
+        {"FROM x\n", "#####################################\n", 2000, "at most 65536 bytes"},
+        {"FROM x\nENV A=xxxxxxxx\n", "ENV A=$A$A$A$A\n", 9, "too long"},
+        {"FROM x\n", "COPY a a a a a a a a a a a a /b/\n", 30, "at most 200 steps"},
+        {"FROM x\nARG A=12345678\nARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A$A$A$A$A\n"
+         "ARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A\n",
+         "RUN x\n", 100, "more than 1024 KiB"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct dockerfile_build build = {.context = HASH};
+        autofree char *text = repeated(cases[i].head, cases[i].line, cases[i].count);
+        error_auto err = NULL;
+        assert_fails(try(text, &build, &err), ERR_INVALID_REQUEST);
+        if (!strstr(err->message, cases[i].said))
+            fail_msg("%s: %s", cases[i].said, err->message);
+    }
+}
+
+static void takes_only_text(void **state)
+{
+    (void)state;
+    dockerfile_auto *file = NULL;
+    error_auto err = NULL;
+    assert_fails(dockerfile_parse("FROM x\0y", 8, &file, &err), ERR_INVALID_REQUEST);
+    error_clear(&err);
+    assert_fails(dockerfile_parse("FROM \xff", 6, &file, &err), ERR_INVALID_REQUEST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_the_place),
+        cmocka_unit_test(names_the_field),
+        cmocka_unit_test(is_bounded),
+        cmocka_unit_test(takes_only_text),
+    };
+    return run_tests(tests);
+}
