@@ -38,6 +38,7 @@ int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerf
         .context = json_string_value(json_object_get(body, "context")),
     };
     dockerfile_auto *file = NULL;
+    *plan = (struct dockerfile_plan){NULL, NULL, NULL};
     if (dockerfile_parse(text, strlen(text), &file, err) < 0 ||
         dockerfile_plan(file, &build, plan, err) < 0)
         return -1;

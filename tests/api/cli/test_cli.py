@@ -16,6 +16,7 @@ import pytest
 
 from cli import Cli
 from console import Person
+from leavings import delete_recipe_files
 from stack import wait_until
 from tenant import Account, Sandbox
 from terminal import Terminal
@@ -451,6 +452,37 @@ def test_checkpoints_and_templates(cli, sandbox, module_account):
     assert cli.say("checkpoint", "rm", made) == ""
     assert cli("checkpoint", "show", made).returncode == 3
     assert cli("template", "build", "x").returncode == 2
+
+
+def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
+    slug = f"{module_account.team}-dockerfile"
+    files = {"Dockerfile": f"ARG BASE\nFROM $BASE\nCOPY . /made/\nRUN cd /made; find . | LC_ALL=C sort | tr '\\n' ' '\n",
+             ".dockerignore": "# note\n**/*.log\nkept*\n!kept-all-the-same\n/deep/er\nDockerfile\n.dockerignore\n",
+             "one": "1", "a.log": "", "kept": "", "kept-all-the-same": "", "deep/b.log": "", "deep/two": "2", "deep/er/three": "",
+             "er/four": ""}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    (tmp_path / "link").symlink_to("one")
+
+    def build(*options):
+        return cli.say("template", "build", slug, str(tmp_path), "--build-arg", f"BASE={stack.template}", *options)
+
+    try:
+        assert "| . ./deep ./deep/two ./er ./er/four ./kept-all-the-same ./link ./one" in build("--follow")
+        # The same files are one archive, which is not sent again.
+        sent = stack.query("SELECT id, hash FROM recipe_files WHERE team_id = (SELECT id FROM teams WHERE slug = %s)", module_account.team)
+        assert build() == "2\n" and len(sent) == 1
+        assert sent == stack.query("SELECT id, hash FROM recipe_files WHERE hash = %s", sent[0]["hash"])
+        (tmp_path / "Dockerfile").write_text("FROM x\nCOPPY a b\n")
+        refused = cli("template", "build", slug, str(tmp_path))
+        assert refused.returncode == 1 and b"Line 2, column 1: there is no instruction COPPY; did you mean COPY?" in refused.stderr
+        assert cli("template", "build", slug, str(tmp_path), "--image", "x").returncode == 2
+        assert cli("template", "build", slug, str(tmp_path / "none")).returncode == 2
+        assert cli("template", "build", slug, "--image", "x", "--target", "y").returncode == 2
+    finally:
+        delete_recipe_files(stack)
+        cli("template", "rm", slug)
 
 
 def test_volumes_and_their_files(cli, tmp_path):

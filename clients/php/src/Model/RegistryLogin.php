@@ -8,8 +8,9 @@ declare(strict_types=1);
 namespace Sandlot\Model;
 
 /**
- * With `from_image`: the login at the registry of a private image. The service keeps it encrypted, uses it for
- * this build only, and deletes it when the image is fetched or the build ends.
+ * With `from_image`, or a `dockerfile` whose `FROM` names an image: the login at the registry of a private
+ * image. The service keeps it encrypted, uses it for this build only, and deletes it when the image is fetched
+ * or the build ends.
  */
 final class RegistryLogin implements \JsonSerializable
 {

@@ -20,7 +20,8 @@ final class TemplateVersionBuild
      * @param string|null $image The source of the build. Null for versions of other teams and of the deployment.
      * @param string|null $fromImage The OCI image that it was built from. Null for versions of other teams.
      * @param TemplateImageConfig|null $imageConfig The configuration of the OCI image from which the version, or the
-     *   template before its steps, was built. Null without such an image, and for versions of other teams.
+     *   template before its steps, was built, with the changes of a Dockerfile. Null without such an image or a
+     *   Dockerfile, and for versions of other teams.
      * @param string $log The log of the build, a line a step; an error is the last but one. Empty for versions of
      *   other teams.
      * @param string|null $baseVersion The version that its steps began with. Null where there were none, with
