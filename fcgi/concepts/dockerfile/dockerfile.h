@@ -93,10 +93,14 @@ struct dockerfile_build {
     const char *context; /* the hash of an archive (recipe/recipe_file.h); NULL: none */
 };
 
+/* A build of several stages has several bases. Its steps have a step of type "stage" in front of
+ * each stage, with the "number" of its base, and one of type "save" behind each stage from which
+ * another one copies, with the "sources" and the "stage". */
 struct dockerfile_plan {
-    char *base;     /* the image or the template that it begins with */
-    json_t *steps;  /* each with its "line" */
-    json_t *config; /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check" */
+    json_t *bases; /* the names of images or templates; the last one is that of the target */
+    json_t *steps; /* each with its "line" */
+    /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check", as far as given */
+    json_t *config;
 };
 
 /* Plan the build of one stage. Errors also: the fields /target, /build_args, and /context (the

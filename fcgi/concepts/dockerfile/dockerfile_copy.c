@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* COPY and ADD. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ struct words {
     size_t count;
     const char *owner, *mode; /* mode "": as the files have it */
     bool unpacks;
+    bool from_stage;
+    size_t stage; /* with from_stage */
 };
 
 static void words_free(struct words *words)
@@ -34,16 +37,22 @@ static void words_free(struct words *words)
 
 enum flag { CHOWN, CHMOD, FROM, LINK, PARENTS, EXCLUDE, CHECKSUM, KEEP_GIT, UNPACK, FLAGS };
 
-static int check_from(const struct dockerfile_walk *walk, const struct dockerfile_flag *from,
-                      struct error **err)
+static int read_from(const struct dockerfile_walk *walk, const struct dockerfile_flag *from,
+                     struct words *words, struct error **err)
 {
-    /* A stage that the build does not need may copy from others. */
-    if (!from->is_given || !walk->is_wanted)
+    autofree char *name = NULL;
+    words->from_stage = from->is_given;
+    if (!from->is_given)
         return 0;
-    return walk_refuse(walk, from->at, err,
-                       "COPY --from is not supported: a build has one stage. Build the files in "
-                       "this stage, or make a template of the other stage and begin with FROM and "
-                       "its name.");
+    if (dockerfile_walk_expand_known(walk, &from->value, &name, err) < 0)
+        return -1;
+    if (dockerfile_stage_find(walk->file, name, walk->number, &words->stage))
+        return 0;
+    return walk_refuse(
+        walk, from->at, err,
+        "there is no stage %.64s before this one. For the files of an image, give it "
+        "a stage: FROM IMAGE AS NAME.",
+        name);
 }
 
 static int check_mode(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
@@ -80,7 +89,8 @@ static int read_flags(const struct dockerfile_walk *walk, struct words *words, c
         [UNPACK] = {.name = "unpack", .unless = "unpack the archive with RUN."},
     };
     autofree char *given = NULL;
-    if (dockerfile_walk_flags(walk, flags, err) < 0 || check_from(walk, &flags[FROM], err) < 0)
+    if (dockerfile_walk_flags(walk, flags, err) < 0 ||
+        read_from(walk, &flags[FROM], words, err) < 0)
         return -1;
     if (flags[CHOWN].is_given) {
         if (dockerfile_walk_expand_known(walk, &flags[CHOWN].value, &given, err) < 0)
@@ -88,7 +98,8 @@ static int read_flags(const struct dockerfile_walk *walk, struct words *words, c
         if (!*given || strlen(given) > 64)
             return walk_refuse(walk, flags[CHOWN].at, err, "write --chown=USER:GROUP.");
     }
-    *owner = given ? owner_of(given) : xstrdup("0:0");
+    /* The files of a stage keep their owners. */
+    *owner = given ? owner_of(given) : xstrdup(words->from_stage ? "" : "0:0");
     if (flags[CHMOD].is_given &&
         (dockerfile_walk_expand_known(walk, &flags[CHMOD].value, mode, err) < 0 ||
          check_mode(walk, &flags[CHMOD], *mode, err) < 0))
@@ -184,9 +195,14 @@ static int add_copy(struct dockerfile_walk *walk, const struct words *words, siz
     const char *within = source_in_context(source->text);
     autofree char *from = is_open && !source->is_open ? dockerfile_value_open(within) : NULL;
     autofree char *open_to = is_open && !to->is_open ? dockerfile_value_open(to->text) : NULL;
-    json_t *step = json_pack("{s:s, s:s, s:s, s:s, s:s}", "type", "copy", "files", hash, "source",
-                             from ? from : within, "destination", open_to ? open_to : to->text,
-                             "user", words->owner);
+    json_t *step = json_pack("{s:s, s:s, s:s}", "type", hash ? "copy" : "copy_stage", "source",
+                             from ? from : within, "destination", open_to ? open_to : to->text);
+    if (hash)
+        json_object_set_new(step, "files", json_string(hash));
+    else
+        json_object_set_new(step, "stage", json_integer((json_int_t)words->stage));
+    if (*words->owner)
+        json_object_set_new(step, "user", json_string(words->owner));
     json_object_set_new(step, "exact", json_true());
     if (*words->mode)
         json_object_set_new(step, "mode", json_string(words->mode));
@@ -195,6 +211,28 @@ static int add_copy(struct dockerfile_walk *walk, const struct words *words, siz
     if (words->unpacks)
         json_object_set_new(step, "unpack", json_true());
     return dockerfile_walk_add(walk, step, err);
+}
+
+/* Copy from a stage: its archive will have the path. */
+static int add_stage_copy(struct dockerfile_walk *walk, const struct words *words, size_t at,
+                          struct error **err)
+{
+    char number[24];
+    const char *path = source_in_context(words->values[at].text);
+    if (words->values[at].is_open || str_equal(path, "."))
+        return walk_refuse(walk, words->places[at], err,
+                           words->values[at].is_open
+                               ? "the path has a variable that the file does not set: set it with "
+                                 "ARG or ENV before."
+                               : "name the files or folders of the stage, not all of it.");
+    snprintf(number, sizeof number, "%zu", words->stage);
+    json_t *paths = json_object_get(walk->copied, number);
+    if (!paths) {
+        paths = json_array();
+        json_object_set_new(walk->copied, number, paths);
+    }
+    json_array_append_new(paths, json_string(path));
+    return add_copy(walk, words, at, NULL, err);
 }
 
 static int add_heredoc(struct dockerfile_walk *walk, const struct words *words,
@@ -209,13 +247,14 @@ static int add_heredoc(struct dockerfile_walk *walk, const struct words *words,
     if (heredoc->expands &&
         dockerfile_expand_heredoc(walk->file, walk->one, heredoc, &walk->scope, &expanded, err) < 0)
         return -1;
-    return dockerfile_walk_add(
-        walk,
-        json_pack("{s:s, s:s, s:s, s:[s, s, s, s, s, s, s, s, s]}", "type", "run", "user", "root",
-                  "command", walk->one->text, "arguments", "/bin/sh", "-c", WRITE_RUN, "sh",
-                  expanded ? expanded : heredoc->content, to->text, words->owner,
-                  *words->mode ? words->mode : "0644", heredoc->name),
-        err);
+    return dockerfile_walk_add(walk,
+                               json_pack("{s:s, s:s, s:s, s:[s, s, s, s, s, s, s, s, s]}", "type",
+                                         "run", "user", "root", "command", walk->one->text,
+                                         "arguments", "/bin/sh", "-c", WRITE_RUN, "sh",
+                                         expanded ? expanded : heredoc->content, to->text,
+                                         *words->owner ? words->owner : "0:0",
+                                         *words->mode ? words->mode : "0644", heredoc->name),
+                               err);
 }
 
 static int add_source(struct dockerfile_walk *walk, const struct words *words, size_t at,
@@ -226,6 +265,8 @@ static int add_source(struct dockerfile_walk *walk, const struct words *words, s
             return add_heredoc(walk, words, &walk->one->heredocs[i], err);
     if (check_source(walk, words->values[at].text, words->places[at], err) < 0)
         return -1;
+    if (words->from_stage)
+        return add_stage_copy(walk, words, at, err);
     if (walk->build->context)
         return add_copy(walk, words, at, walk->build->context, err);
     if (!walk->is_wanted)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Walk through the stages. A stage that begins with another one continues its steps. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -109,15 +110,17 @@ static int check_arguments(const struct dockerfile *file, const json_t *args, st
 
 /* --- FROM --- */
 
-/* Find a stage before this one by its name or its number. */
-static size_t find_stage(const struct dockerfile *file, const char *name, size_t before)
+bool dockerfile_stage_find(const struct dockerfile *file, const char *name, size_t before,
+                           size_t *found)
 {
     uint64_t number;
-    for (size_t i = before; i-- > 0;)
-        if (file->stages[i].name && !strcasecmp(file->stages[i].name, name))
-            return i;
-    return str_parse_u64(name, 0, UINT32_MAX, &number) == 0 && number < before ? (size_t)number
-                                                                               : NO_STAGE;
+    for (*found = before; (*found)-- > 0;)
+        if (file->stages[*found].name && !strcasecmp(file->stages[*found].name, name))
+            return true;
+    if (str_parse_u64(name, 0, UINT32_MAX, &number) < 0 || number >= before)
+        return false;
+    *found = (size_t)number;
+    return true;
 }
 
 static int check_platform(const struct dockerfile_walk *walk, struct error **err)
@@ -136,7 +139,7 @@ static int check_platform(const struct dockerfile_walk *walk, struct error **err
                        "processor. Remove the flag.");
 }
 
-/* Read the base of a stage: a name, or an earlier stage. */
+/* Read the base of a stage: a name, or an earlier stage. parent: NO_STAGE for a name. */
 static int read_base(const struct dockerfile_walk *walk, size_t stage, char **base, size_t *parent,
                      struct error **err)
 {
@@ -157,7 +160,8 @@ static int read_base(const struct dockerfile_walk *walk, size_t stage, char **ba
     if (str_equal(*base, "scratch"))
         return walk_refuse(walk, word.at, err,
                            "FROM scratch is not supported: begin with an image or a template.");
-    *parent = find_stage(walk->file, *base, stage);
+    if (!dockerfile_stage_find(walk->file, *base, stage, parent))
+        *parent = NO_STAGE;
     return 0;
 }
 
@@ -245,6 +249,7 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
     json_decref(walk->scope.args);
     walk->scope.args = proxies_of(walk->build->args);
     walk->has_command = false;
+    walk->number = number;
     for (size_t i = 1; i < stage->count; i++) {
         walk->one = &walk->file->instructions[stage->first + i];
         if (check_flags(walk, err) < 0 || walk_one(walk, err) < 0)
@@ -253,9 +258,17 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
     return 0;
 }
 
-/* Plan one stage. Another stage than the wanted one is checked only. */
+/* What becomes of one stage, together with the stages that it begins with. */
+struct part {
+    char *base;
+    json_t *steps, *config;
+    bool is_wanted;
+};
+
+/* Plan one stage. A stage that the build does not need is checked only. copied: gets the paths that
+ * it copies from others. */
 static int plan_stage(const struct dockerfile *file, const struct dockerfile_build *build,
-                      size_t number, bool is_wanted, json_t *globals, struct dockerfile_plan *plan,
+                      size_t number, json_t *globals, json_t *copied, struct part *part,
                       struct error **err)
 {
     struct dockerfile_walk walk = {
@@ -266,14 +279,84 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
         .shell = json_pack("[s, s]", "/bin/sh", "-c"),
         .steps = json_array(),
         .config = json_object(),
-        .is_wanted = is_wanted,
+        .copied = copied,
+        .is_wanted = part->is_wanted,
     };
-    *plan = (struct dockerfile_plan){NULL, walk.steps, walk.config};
-    int result = walk_stage(&walk, number, &plan->base, err);
+    part->steps = walk.steps;
+    part->config = walk.config;
+    int result = walk_stage(&walk, number, &part->base, err);
     json_decref(walk.scope.env);
     json_decref(walk.scope.args);
     json_decref(walk.shell);
     return result;
+}
+
+/* Plan all stages, the target first: a stage is wanted when a wanted one copies from it. */
+static int plan_stages(const struct dockerfile *file, const struct dockerfile_build *build,
+                       size_t target, json_t *globals, struct part *parts, json_t *copied,
+                       struct error **err)
+{
+    parts[target].is_wanted = true;
+    for (size_t i = file->stage_count; i-- > 0;) {
+        char number[24];
+        json_auto_t *ignored = json_object();
+        snprintf(number, sizeof number, "%zu", i);
+        if (i < target)
+            parts[i].is_wanted = json_object_get(copied, number) != NULL;
+        if (plan_stage(file, build, i, globals, parts[i].is_wanted ? copied : ignored, &parts[i],
+                       err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Append a stage to the plan of several ones. */
+static void add_part(const struct dockerfile *file, size_t stage, const struct part *part,
+                     const json_t *paths, struct dockerfile_plan *plan)
+{
+    const struct dockerfile_instruction *from = &file->instructions[file->stages[stage].first];
+    json_int_t line = (json_int_t)dockerfile_line(file, from);
+    json_array_append_new(plan->steps, json_pack("{s:s, s:I, s:s, s:I}", "type", "stage", "number",
+                                                 (json_int_t)json_array_size(plan->bases), "path",
+                                                 part->base, "line", line));
+    json_array_extend(plan->steps, part->steps);
+    if (paths)
+        json_array_append_new(plan->steps,
+                              json_pack("{s:s, s:I, s:O, s:s, s:I}", "type", "save", "stage",
+                                        (json_int_t)stage, "sources", paths, "path",
+                                        from->text + from->rest, "line", line));
+    json_array_append_new(plan->bases, json_string(part->base));
+}
+
+static int check_size(const struct dockerfile *file, const struct dockerfile_plan *plan,
+                      struct error **err)
+{
+    if (json_array_size(plan->steps) <= DOCKERFILE_STEPS_MAX &&
+        json_dumpb(plan->steps, NULL, 0, JSON_COMPACT) <= DOCKERFILE_STEPS_BYTES_MAX)
+        return 0;
+    return dockerfile_refuse_source(file, 0, err,
+                                    "all stages together have more than %d steps or %zu KiB.",
+                                    DOCKERFILE_STEPS_MAX, DOCKERFILE_STEPS_BYTES_MAX >> 10);
+}
+
+static int join(const struct dockerfile *file, size_t target, const struct part *parts,
+                const json_t *copied, struct dockerfile_plan *plan, struct error **err)
+{
+    plan->bases = json_array();
+    plan->config = json_incref(parts[target].config);
+    if (!json_object_size(copied)) {
+        plan->steps = json_incref(parts[target].steps);
+        json_array_append_new(plan->bases, json_string(parts[target].base));
+        return 0;
+    }
+    plan->steps = json_array();
+    for (size_t i = 0; i <= target; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%zu", i);
+        if (parts[i].is_wanted)
+            add_part(file, i, &parts[i], json_object_get(copied, number), plan);
+    }
+    return check_size(file, plan, err);
 }
 
 static int read_globals(const struct dockerfile *file, const struct dockerfile_build *build,
@@ -289,6 +372,23 @@ static int read_globals(const struct dockerfile *file, const struct dockerfile_b
     return 0;
 }
 
+static int plan_target(const struct dockerfile *file, const struct dockerfile_build *build,
+                       size_t target, json_t *globals, struct dockerfile_plan *plan,
+                       struct error **err)
+{
+    struct part parts[DOCKERFILE_STAGES_MAX] = {{NULL, NULL, NULL, false}};
+    json_auto_t *copied = json_object();
+    int result = plan_stages(file, build, target, globals, parts, copied, err);
+    if (result == 0)
+        result = join(file, target, parts, copied, plan, err);
+    for (size_t i = 0; i < file->stage_count; i++) {
+        free(parts[i].base);
+        json_decref(parts[i].steps);
+        json_decref(parts[i].config);
+    }
+    return result;
+}
+
 int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build *build,
                     struct dockerfile_plan *plan, struct error **err)
 {
@@ -297,26 +397,15 @@ int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build
     *plan = (struct dockerfile_plan){NULL, NULL, NULL};
     if (check_arguments(file, build->args, err) < 0 || read_globals(file, build, globals, err) < 0)
         return -1;
-    if (build->target)
-        target = find_stage(file, build->target, file->stage_count);
-    if (target == NO_STAGE)
+    if (build->target && !dockerfile_stage_find(file, build->target, file->stage_count, &target))
         return error_set_field(err, ERR_INVALID_REQUEST, "/target",
                                "The Dockerfile has no stage %.64s.", build->target);
-    for (size_t i = 0; i < file->stage_count; i++) {
-        struct dockerfile_plan other;
-        if (i == target)
-            continue;
-        int result = plan_stage(file, build, i, false, globals, &other, err);
-        dockerfile_plan_deinit(&other);
-        if (result < 0)
-            return -1;
-    }
-    return plan_stage(file, build, target, true, globals, plan, err);
+    return plan_target(file, build, target, globals, plan, err);
 }
 
 void dockerfile_plan_deinit(struct dockerfile_plan *plan)
 {
-    free(plan->base);
+    json_decref(plan->bases);
     json_decref(plan->steps);
     json_decref(plan->config);
 }

@@ -13,6 +13,8 @@ struct dockerfile_walk {
     json_t *shell;   /* the program of the shell form, and its arguments */
     json_t *steps, *config;
     size_t bytes;     /* of all steps */
+    size_t number;    /* of the stage that is walked through */
+    json_t *copied;   /* number of a stage: list of the paths that are copied from it */
     bool has_command; /* this stage had CMD */
     bool is_wanted;   /* the build needs this stage; other stages are only checked */
 };
@@ -31,6 +33,10 @@ int dockerfile_walk_expand(const struct dockerfile_walk *walk, const struct dock
 int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
                                  const struct dockerfile_word *word, char **text,
                                  struct error **err);
+
+/* Find a stage by its name or its number, before the given one. False: there is none. */
+bool dockerfile_stage_find(const struct dockerfile *file, const char *name, size_t before,
+                           size_t *number);
 
 /* A flag of an instruction, --name=value. */
 struct dockerfile_flag {

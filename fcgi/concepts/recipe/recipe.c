@@ -11,6 +11,7 @@
 
 #define ENVS_MAX 256
 
+/* Of requests. */
 static const char *const types[] = {"run", "copy", "env", "workdir", "user", NULL};
 static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = 32768};
 
@@ -42,9 +43,14 @@ static const struct {
     {"copy",
      {"files", "source", "destination"},
      {"user", "mode", "open", "exact", "unpack", "line"}},
+    {"copy_stage",
+     {"stage", "source", "destination"},
+     {"user", "mode", "open", "exact", "unpack", "line"}},
     {"env", {"envs"}, {"expand", "line"}},
     {"workdir", {"path"}, {"open", "line"}},
     {"user", {"user"}, {"number", "group", "line"}},
+    {"stage", {"number", "path"}, {"line"}},
+    {"save", {"stage", "sources"}, {"path", "line"}},
 };
 
 static bool is_among(const char *const *names, const char *name)
@@ -127,7 +133,7 @@ static int check_texts(const json_t *step, size_t at, struct error **err)
     const char *mode = json_string_value(json_object_get(step, "mode"));
     const char *files = json_string_value(json_object_get(step, "files"));
     const char *source = json_string_value(json_object_get(step, "source"));
-    if (user && !is_user(user, files != NULL))
+    if (user && !is_user(user, json_object_get(step, "destination") != NULL))
         return refuse(err, at, "user", "This cannot be the name of a user.");
     if (mode && !is_mode(mode))
         return refuse(err, at, "mode", "The mode is three to five octal digits, such as 0755.");

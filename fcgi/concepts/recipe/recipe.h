@@ -71,7 +71,12 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *   run: "arguments" instead of the shell and its command, "variables" of this command alone
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
- *   user: "number" of a user without a name, who is added; "group", which must be the user's own */
+ *   user: "number" of a user without a name, who is added; "group", which must be the user's own
+ *
+ * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
+ * stages are fetched, each into its own folder. A step of type "stage" exchanges the root for the
+ * image of its "number". A step of type "save" packs the "sources", which a later step of type
+ * "copy_stage" copies: it is like copy, and has the number of the "stage" instead of "files". */
 void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan);
 
 /* Check that a list of strings can be used as tags; NULL: none. field: for the errors. Errors:

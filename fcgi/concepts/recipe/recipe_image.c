@@ -22,18 +22,49 @@ static json_t *step_of(const struct settings *settings, const struct recipe_imag
     return step;
 }
 
-int recipe_image_add(const struct settings *settings, const struct recipe_image *image,
-                     const json_t *recipe, json_t **whole, struct error **err)
+static int find_step(const struct settings *settings, const struct recipe_image *image,
+                     json_t **step, struct error **err)
 {
     struct image_reference place;
     bool plain_http;
     if (image_reference_parse(image->name, settings->image_registry_default, &place, err) < 0 ||
         image_reference_place(settings, &place, &plain_http, err) < 0)
         return -1;
-    json_t *steps = json_pack("[o]", step_of(settings, image, &place, plain_http));
+    *step = step_of(settings, image, &place, plain_http);
+    return 0;
+}
+
+/* Copy the recipe, with these steps in front of its own; takes them. */
+static json_t *with_steps(const json_t *recipe, json_t *steps)
+{
+    json_t *whole = json_copy((json_t *)(uintptr_t)recipe);
     json_array_extend(steps, json_object_get(recipe, "steps"));
-    *whole = json_copy((json_t *)(uintptr_t)recipe);
-    json_object_set_new(*whole, "steps", steps);
+    json_object_set_new(whole, "steps", steps);
+    return whole;
+}
+
+int recipe_image_add(const struct settings *settings, const struct recipe_image *image,
+                     const json_t *recipe, json_t **whole, struct error **err)
+{
+    json_t *step;
+    if (find_step(settings, image, &step, err) < 0)
+        return -1;
+    *whole = with_steps(recipe, json_pack("[o]", step));
+    return 0;
+}
+
+int recipe_image_add_stages(const struct settings *settings, const struct recipe_image images[],
+                            size_t count, const json_t *recipe, json_t **whole, struct error **err)
+{
+    json_auto_t *steps = json_array();
+    json_t *step;
+    for (size_t i = 0; i < count; i++) {
+        if (find_step(settings, &images[i], &step, err) < 0)
+            return -1;
+        json_object_set_new(step, "stage", json_integer((json_int_t)i));
+        json_array_append_new(steps, step);
+    }
+    *whole = with_steps(recipe, json_incref(steps));
     return 0;
 }
 

@@ -27,6 +27,10 @@ struct recipe_image {
 int recipe_image_add(const struct settings *settings, const struct recipe_image *image,
                      const json_t *recipe, json_t **whole, struct error **err);
 
+/* Put the steps that fetch the images of several stages in front, in the order of the stages. */
+int recipe_image_add_stages(const struct settings *settings, const struct recipe_image images[],
+                            size_t count, const json_t *recipe, json_t **whole, struct error **err);
+
 /* Return the image's configuration from the defaults of a template (TEMPLATE_DEFAULTS_FILE). It has
  * known members of the right types only, because the owner of a sandbox may write this file. A new
  * reference; NULL: the template has no image. */

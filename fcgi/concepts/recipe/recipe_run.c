@@ -180,7 +180,7 @@ static int open_place(struct running *running, struct recipe_place *place, struc
         return -1;
     if (recipe_place_read(place, err) < 0)
         return -1;
-    recipe_setting_configure(place);
+    recipe_setting_configure(place, running->row.step);
     return 0;
 }
 
@@ -203,11 +203,12 @@ static int progress(struct running *running, struct error **err)
 static int image_over(struct running *running, struct recipe_place *place, bool *later,
                       struct error **err)
 {
-    json_t *step = json_array_get(json_object_get(place->recipe, "steps"), 0);
+    json_t *step = json_array_get(json_object_get(place->recipe, "steps"), running->row.step);
     json_object_del(step, "user");
     json_object_del(step, "password");
     *later = true;
-    if (recipe_image_enter(place, err) < 0)
+    /* With several stages, each begins with a step of its own. */
+    if (!json_object_get(step, "stage") && recipe_image_enter(place, err) < 0)
         return -1;
     return recipe_row_seal(running->worker->db, running->worker->ring, &running->row,
                            owner(running), running->whole, err);
@@ -247,9 +248,11 @@ static int begin_step(struct running *running, struct recipe_place *place, bool 
     row->begun = true;
     if (progress(running, err) < 0 || recipe_step_begin(place, row->step, &start, err) < 0)
         return -1;
-    *later = start == RECIPE_START_LATER;
+    *later = start == RECIPE_START_LATER || start == RECIPE_NEW_ROOT;
     bool goes_on = row->step == recipe_step_count(place) + RECIPE_END_START;
-    return start == RECIPE_NOTHING_TO_RUN || goes_on ? step_over(running, err) : 0;
+    return start == RECIPE_NOTHING_TO_RUN || start == RECIPE_NEW_ROOT || goes_on
+               ? step_over(running, err)
+               : 0;
 }
 
 /* Fail the recipe. The last line of the program that fetches images is the reason. */

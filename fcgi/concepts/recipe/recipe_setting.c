@@ -95,11 +95,25 @@ static void begin(const struct recipe_place *place, struct recipe_setting *setti
         enter(setting, "/");
 }
 
+/* Return the first step of the stage before this step: the defaults of the place are those of its
+ * image. 0: there are no stages. */
+static unsigned stage_begin(const struct recipe_place *place, unsigned step)
+{
+    while (step > 0 && !str_equal(text_of(recipe_step_at(place, step - 1), "type"), "stage"))
+        step--;
+    return step;
+}
+
+static bool is_last_stage(const struct recipe_place *place, unsigned step)
+{
+    return stage_begin(place, step) == stage_begin(place, recipe_step_count(place));
+}
+
 void recipe_setting_at(const struct recipe_place *place, unsigned step,
                        struct recipe_setting *setting)
 {
     begin(place, setting);
-    for (unsigned i = 0; i < step && i < recipe_step_count(place); i++) {
+    for (unsigned i = stage_begin(place, step); i < step && i < recipe_step_count(place); i++) {
         const json_t *done = recipe_step_at(place, i);
         const char *type = text_of(done, "type");
         if (str_equal(type, "env"))
@@ -116,7 +130,8 @@ void recipe_setting_at(const struct recipe_place *place, unsigned step,
 
 static bool has_step(const struct recipe_place *place, const char *type)
 {
-    for (unsigned i = 0; i < recipe_step_count(place); i++)
+    for (unsigned i = stage_begin(place, recipe_step_count(place)); i < recipe_step_count(place);
+         i++)
         if (str_equal(text_of(recipe_step_at(place, i), "type"), type))
             return true;
     return false;
@@ -191,14 +206,14 @@ static void set_command(json_t *defaults, const json_t *image)
         json_object_del(defaults, "image_command");
 }
 
-void recipe_setting_configure(struct recipe_place *place)
+void recipe_setting_configure(struct recipe_place *place, unsigned step)
 {
     const json_t *config = json_object_get(place->recipe, RECIPE_CONFIG);
     json_t *image = json_object_get(place->defaults, "image");
     struct recipe_setting setting;
     const char *name;
     json_t *value;
-    if (!config)
+    if (!config || !is_last_stage(place, step))
         return;
     if (!json_is_object(image)) {
         image = json_object();

@@ -25,5 +25,6 @@ void recipe_setting_deinit(struct recipe_setting *setting);
 char *recipe_setting_text(const struct recipe_place *place, const struct recipe_setting *setting,
                           const json_t *step, const char *name);
 
-/* Put the configuration of a Dockerfile into place->defaults, where that of an image is. */
-void recipe_setting_configure(struct recipe_place *place);
+/* Put the configuration of a Dockerfile into place->defaults, where that of an image is. step: the
+ * present one; before the last stage there is no effect. */
+void recipe_setting_configure(struct recipe_place *place, unsigned step);

@@ -16,7 +16,8 @@
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_setting.h"
 
-#define WORK_DIR "/var/tmp/.sandlot-build"
+#define WORK_PARENT "/var/tmp"
+#define WORK_DIR    WORK_PARENT "/.sandlot-build"
 /* The folder of the programs in a template of builders, and the folder in which they unpack. */
 #define IMAGE_PROGRAMS "/usr/lib/sandlot/image"
 #define IMAGE_DIR      "/.sandlot-image"
@@ -68,8 +69,9 @@ static const char copy_script[] = TOOLS
     "[ -n \"$base\" ] || base=$(sed -n \"s/^$7:.*:\\([^:]*\\):[^:]*$/\\1/p\" /etc/passwd)\n"
     "case $to in '~') to=$base;; '~/'*) to=$base/${to#??};; /*) ;; *) to=$base/$to;; esac\n"
     "from=$(mktemp -d " WORK_DIR "/from.XXXXXX); chmod 0755 \"$from\"\n"
-    "tar -xf \"$archive\" -C \"$from\" --no-same-owner 2>\"$archive.err\" ||\n"
-    "  tar -xzf \"$archive\" -C \"$from\" --no-same-owner 2>/dev/null ||\n"
+    "same=--numeric-owner; [ -z \"$owner\" ] || same=--no-same-owner\n"
+    "tar -xf \"$archive\" -C \"$from\" $same 2>\"$archive.err\" ||\n"
+    "  tar -xzf \"$archive\" -C \"$from\" $same 2>/dev/null ||\n"
     "  { cat \"$archive.err\"; exit 1; }\n"
     "[ -n \"$keep\" ] || rm -f \"$archive\"; rm -f \"$archive.err\"\n"
     "cd \"$from\"\n"
@@ -141,7 +143,7 @@ static const char clean_script[] =
           " [ \"$(readlink /sbin/init)\" = $agent ] ||"
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
           /* change-root removes the folder at the same time. */
-          "n=0; until rm -rf " IMAGE_DIR
+          "n=0; until rm -rf " IMAGE_DIR "*"
           " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done; sync";
 /* Arguments: a file for the order, a folder for the tree. */
 static const char fetch_script[] =
@@ -150,6 +152,30 @@ static const char fetch_script[] =
     "/fetch-image \"$1\" \"$2\"";
 static const char enter_script[] =
     "[ ! -d " IMAGE_DIR "/root ] || exec " IMAGE_PROGRAMS "/change-root " IMAGE_DIR " " WORK_DIR;
+
+/* Arguments: the folder of a stage's image. Put its tree in the place of the root, as change-root
+ * does; few images have Python. Each has the static busybox, and so has the template of builders.
+ */
+static const char stage_script[] =
+    "f=$1; [ -d $f/root ] || exit 0\n"
+    "b=$f/busybox; for p in /usr/lib/sandlot/busybox /bin/busybox; do\n"
+    "  [ -x $b ] || [ ! -x $p ] || $p cp $p $b || exit 1; done\n"
+    "$b mkdir -p $f/old && $b mv " WORK_DIR " $f/work || exit 1\n"
+    "for n in /* /.[!.]*; do case $n in /proc|/sys|/dev|" IMAGE_DIR "*) continue;; esac\n"
+    "  [ -e $n ] || [ -L $n ] || continue; $b mv $n $f/old/ || exit 1; done\n"
+    "for n in $f/root/* $f/root/.[!.]*; do case ${n##*/} in proc|sys|dev) continue;; esac\n"
+    "  [ -e $n ] || [ -L $n ] || continue; $b mv $n / || exit 1; done\n"
+    "$b chmod $($b stat -c %a $f/root) / && $b mkdir -p " WORK_PARENT " && $b mv $f/work " WORK_DIR
+    " &&\n"
+    "  $b mv $f/root $f/rest && $b sync || exit 1\n"
+    "$b setsid $b rm -rf $f >/dev/null 2>&1 </dev/null &\n";
+/* Arguments: the archive, then the paths and patterns of files below the root. */
+static const char save_script[] = TOOLS
+    "archive=$1; shift; cd /; n=$#; IFS=\n"
+    "while [ $n -gt 0 ]; do p=$1; shift; n=$((n - 1)); set -- \"$@\" $p; done\n"
+    "for p; do [ -e \"$p\" ] || [ -L \"$p\" ] || { echo \"The stage has no file /$p.\"; exit 1; }; "
+    "done\n"
+    "exec tar --numeric-owner -cf \"$archive\" -- \"$@\"\n";
 
 /* --- steps --- */
 
@@ -174,10 +200,13 @@ bool recipe_step_is_image(const struct recipe_place *place, unsigned step)
     return str_equal(text_of(recipe_step_at(place, step), "type"), RECIPE_IMAGE_STEP);
 }
 
-/* The step that fetches an image has no number. */
+/* Steps that fetch images have no number. They are the first ones. */
 static unsigned unnumbered(const struct recipe_place *place)
 {
-    return recipe_step_is_image(place, 0) ? 1 : 0;
+    unsigned count = 0;
+    while (recipe_step_is_image(place, count))
+        count++;
+    return count;
 }
 
 /* --- names --- */
@@ -203,10 +232,10 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
     if (recipe_step_is_image(place, step))
         return xasprintf("fetching image %s", text_of(one, "image"));
     const char *type = text_of(one, "type");
-    const char *what = str_equal(type, "run")    ? text_of(one, "command")
-                       : str_equal(type, "copy") ? text_of(one, "destination")
-                       : str_equal(type, "user") ? text_of(one, "user")
-                                                 : text_of(one, "path");
+    const char *what = str_equal(type, "run")          ? text_of(one, "command")
+                       : str_starts_with(type, "copy") ? text_of(one, "destination")
+                       : str_equal(type, "user")       ? text_of(one, "user")
+                                                       : text_of(one, "path");
     int length = (int)strcspn(what, "\n");
     json_int_t line = json_integer_value(json_object_get(one, "line"));
     autofree char *at = line ? xasprintf(", line %lld", (long long)line) : xstrdup("");
@@ -399,28 +428,82 @@ static const char *flag_of(const json_t *step, const char *name)
     return json_is_true(json_object_get(step, name)) ? "1" : "";
 }
 
+static int copy_from(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                     const json_t *one, const char *archive, const char *owner, bool keeps,
+                     struct error **err)
+{
+    autofree char *source = recipe_setting_text(place, as, one, "source");
+    autofree char *destination = recipe_setting_text(place, as, one, "destination");
+    if (!recipe_path_is_inside(source))
+        return error_set(err, ERR_INVALID_REQUEST, "The source %.300s is not inside the archive.",
+                         source);
+    return start(place, step, NULL,
+                 json_pack("[s, s, s, s, s, s, s, s, s, s, s, s]", copy_script, "sh", archive,
+                           source, destination, owner, text_of(one, "mode"), as->cwd, as->user,
+                           keeps ? "1" : "", flag_of(one, "exact"), flag_of(one, "unpack")),
+                 err);
+}
+
 static int copy(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                 const json_t *one, enum recipe_start *begun, struct error **err)
 {
     char path[ARCHIVE_PATH_SIZE];
     bool whole;
     const char *owner = text_of(one, "user"), *hash = text_of(one, "files");
-    autofree char *source = recipe_setting_text(place, as, one, "source");
-    autofree char *destination = recipe_setting_text(place, as, one, "destination");
-    if (!recipe_path_is_inside(source))
-        return error_set(err, ERR_INVALID_REQUEST, "The source %.300s is not inside the archive.",
-                         source);
     if (send_archive(place, hash, path, &whole, err) < 0)
         return -1;
     *begun = whole ? RECIPE_STARTED : RECIPE_START_LATER;
     if (!whole)
         return 0;
-    return start(place, step, NULL,
-                 json_pack("[s, s, s, s, s, s, s, s, s, s, s, s]", copy_script, "sh", path, source,
-                           destination, *owner ? owner : as->user, text_of(one, "mode"), as->cwd,
-                           as->user, is_needed_later(place, step, hash) ? "1" : "",
-                           flag_of(one, "exact"), flag_of(one, "unpack")),
-                 err);
+    return copy_from(place, step, as, one, path, *owner ? owner : as->user,
+                     is_needed_later(place, step, hash), err);
+}
+
+/* Write the path of an archive of a stage's files. */
+static void stage_archive(const json_t *step, char path[ARCHIVE_PATH_SIZE])
+{
+    snprintf(path, ARCHIVE_PATH_SIZE, WORK_DIR "/stage-%lld.tar",
+             (long long)json_integer_value(json_object_get(step, "stage")));
+}
+
+/* Without an owner, the files keep theirs. */
+static int copy_stage(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                      const json_t *one, struct error **err)
+{
+    char path[ARCHIVE_PATH_SIZE];
+    stage_archive(one, path);
+    return copy_from(place, step, as, one, path, text_of(one, "user"), true, err);
+}
+
+static int save(struct recipe_place *place, unsigned step, const json_t *one, struct error **err)
+{
+    char path[ARCHIVE_PATH_SIZE];
+    stage_archive(one, path);
+    json_t *args = json_pack("[s, s, s]", save_script, "sh", path);
+    json_array_extend(args, json_object_get(one, "sources"));
+    return start(place, step, NULL, args, err);
+}
+
+#define FOLDER_SIZE 64
+
+/* Write the folder of an image. Stages have one each, by the number in this member. */
+static void image_folder(const json_t *step, const char *member, char folder[FOLDER_SIZE])
+{
+    const json_t *number = json_object_get(step, member);
+    if (number)
+        snprintf(folder, FOLDER_SIZE, IMAGE_DIR "-%lld", (long long)json_integer_value(number));
+    else
+        snprintf(folder, FOLDER_SIZE, IMAGE_DIR);
+}
+
+static int enter_stage(struct recipe_place *place, const json_t *one, enum recipe_start *begun,
+                       struct error **err)
+{
+    char folder[FOLDER_SIZE];
+    image_folder(one, "number", folder);
+    *begun = RECIPE_NEW_ROOT;
+    return call_quick(place, json_pack("[s, s, s, s]", "-c", stage_script, "sh", folder), NULL,
+                      err);
 }
 
 /* The order may hold a password: it goes through the standard input into a file that root alone may
@@ -439,7 +522,9 @@ static int fetch_image(struct recipe_place *place, unsigned step, const json_t *
                              "sh", path),
                    text, err) < 0)
         return -1;
-    return start(place, step, NULL, json_pack("[s, s, s, s]", fetch_script, "sh", path, IMAGE_DIR),
+    char folder[FOLDER_SIZE];
+    image_folder(one, "stage", folder);
+    return start(place, step, NULL, json_pack("[s, s, s, s]", fetch_script, "sh", path, folder),
                  err);
 }
 
@@ -468,6 +553,12 @@ static int begin_step(struct recipe_place *place, unsigned step, const struct re
         return run_step(place, step, as, one, err);
     if (str_equal(type, "copy"))
         return copy(place, step, as, one, begun, err);
+    if (str_equal(type, "copy_stage"))
+        return copy_stage(place, step, as, one, err);
+    if (str_equal(type, "save"))
+        return save(place, step, one, err);
+    if (str_equal(type, "stage"))
+        return enter_stage(place, one, begun, err);
     if (recipe_step_is_image(place, step))
         return fetch_image(place, step, one, err);
     if (str_equal(type, "user"))

@@ -48,6 +48,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err);
 enum recipe_start {
     RECIPE_STARTED,
     RECIPE_NOTHING_TO_RUN,
+    RECIPE_NEW_ROOT,    /* nothing to run, and the defaults of the place are outdated */
     RECIPE_START_LATER, /* its archive is not complete yet: begin the step again in the next turn */
 };
 

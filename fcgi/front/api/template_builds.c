@@ -224,8 +224,11 @@ static int find_builder(struct api *api, struct template_version *base, struct e
 static int order_image(struct api *api, const struct template_origin *origin, const json_t *recipe,
                        struct template_order *order, struct error **err)
 {
-    if (recipe_image_add(api->settings, &origin->image, recipe, &order->recipe, err) == 0 &&
-        find_builder(api, &order->base, err) == 0) {
+    int result = origin->stages
+                     ? recipe_image_add_stages(api->settings, origin->stages, origin->stage_count,
+                                               recipe, &order->recipe, err)
+                     : recipe_image_add(api->settings, &origin->image, recipe, &order->recipe, err);
+    if (result == 0 && find_builder(api, &order->base, err) == 0) {
         order->image = origin->image.name;
         return 0;
     }
@@ -294,11 +297,12 @@ static int order_dockerfile(struct api *api, const json_t *body, json_t *recipe,
                             struct template_order *order, struct error **err)
 {
     struct template_origin origin = origin_of(body);
+    struct recipe_image stages[DOCKERFILE_STAGES_MAX];
     struct dockerfile_plan plan;
     int result = template_dockerfile_plan(api, body, &plan, err);
     if (result == 0) {
         recipe_dockerfile_add(recipe, &plan);
-        result = template_dockerfile_origin(api, &plan, &origin, err);
+        result = template_dockerfile_origin(api, &plan, &origin, stages, err);
     }
     if (result == 0)
         result = template_builds_order(api, &origin, recipe, order, err);

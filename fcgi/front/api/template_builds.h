@@ -9,9 +9,11 @@
 
 /* The start of the steps: a template or an OCI image. Borrowed. */
 struct template_origin {
-    const char *template;      /* NULL: the image */
-    struct recipe_image image; /* name NULL: the template */
-    const char *field;         /* that names it */
+    const char *template;              /* NULL: the image */
+    struct recipe_image image;         /* name NULL: the template */
+    const struct recipe_image *stages; /* the images of several stages; NULL: one stage */
+    size_t stage_count;
+    const char *field; /* that names it */
 };
 
 /* A build: its recipe, and the version that it is based on. */

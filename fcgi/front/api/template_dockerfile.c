@@ -62,28 +62,75 @@ static int has_template(struct api *api, const char *name, bool *has, struct err
     return 0;
 }
 
-int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *plan,
-                               struct template_origin *origin, struct error **err)
+static int find_base(struct api *api, const char *name, bool has_login, bool *is_template,
+                     struct error **err)
 {
     struct template_version version;
     error_auto missing = NULL;
     bool is_building;
-    origin->field = DOCKERFILE_FIELD;
+    *is_template = false;
     /* A login is for a registry. */
-    if (image_reference_has_registry(plan->base) || origin->image.user) {
-        origin->image.name = plan->base;
+    if (image_reference_has_registry(name) || has_login)
         return 0;
-    }
-    if (template_resolve(api->worker.db, api->access.team->id, plan->base, DOCKERFILE_FIELD,
-                         &version, &missing) == 0) {
-        origin->template = plan->base;
+    *is_template = template_resolve(api->worker.db, api->access.team->id, name, DOCKERFILE_FIELD,
+                                    &version, &missing) == 0;
+    if (*is_template)
         return 0;
-    }
-    if (has_template(api, plan->base, &is_building, err) < 0)
+    if (has_template(api, name, &is_building, err) < 0)
         return -1;
-    if (missing->code != ERR_TEMPLATE_NOT_FOUND || is_building)
-        return error_move(err, &missing);
-    origin->image.name = plan->base;
+    return missing->code == ERR_TEMPLATE_NOT_FOUND && !is_building ? 0 : error_move(err, &missing);
+}
+
+/* The login is for the registry of the last stage. Others do not see it. */
+static bool shares_registry(const struct settings *settings, const char *name, const char *last)
+{
+    struct image_reference one, other;
+    error_auto ignored = NULL;
+    return image_reference_parse(name, settings->image_registry_default, &one, &ignored) == 0 &&
+           image_reference_parse(last, settings->image_registry_default, &other, &ignored) == 0 &&
+           str_equal(one.registry, other.registry);
+}
+
+static void add_stages(struct api *api, const struct dockerfile_plan *plan,
+                       struct template_origin *origin, struct recipe_image *stages)
+{
+    origin->stages = stages;
+    origin->stage_count = json_array_size(plan->bases);
+    for (size_t i = 0; i < origin->stage_count; i++) {
+        const char *name = json_string_value(json_array_get(plan->bases, i));
+        stages[i] = (struct recipe_image){.name = name};
+        if (!shares_registry(api->settings, name, origin->image.name))
+            continue;
+        stages[i].user = origin->image.user;
+        stages[i].password = origin->image.password;
+    }
+}
+
+int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *plan,
+                               struct template_origin *origin,
+                               struct recipe_image stages[DOCKERFILE_STAGES_MAX],
+                               struct error **err)
+{
+    size_t count = json_array_size(plan->bases);
+    bool is_template = false;
+    const char *name = NULL;
+    origin->field = DOCKERFILE_FIELD;
+    for (size_t i = 0; i < count; i++) {
+        name = json_string_value(json_array_get(plan->bases, i));
+        if (find_base(api, name, origin->image.user != NULL, &is_template, err) < 0)
+            return -1;
+        if (is_template && count > 1)
+            return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_FIELD,
+                                   "FROM %.128s is a template. When stages copy from each other, "
+                                   "each of them begins with an image.",
+                                   name);
+    }
+    if (is_template)
+        origin->template = name;
+    else
+        origin->image.name = name;
+    if (count > 1)
+        add_stages(api, plan, origin, stages);
     return 0;
 }
 

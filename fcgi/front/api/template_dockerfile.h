@@ -23,9 +23,13 @@ int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerf
                              struct error **err);
 
 /* Find out whether FROM means a template or an image: a name without a registry is a template, if
- * the team or the deployment has it. Fills in origin->template or origin->image.name. */
+ * the team or the deployment has it. Fills in origin->template or origin->image.name, and for
+ * several stages also stages, which are images. Errors also: ERR_INVALID_REQUEST (one of several
+ * stages begins with a template). */
 int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *plan,
-                               struct template_origin *origin, struct error **err);
+                               struct template_origin *origin,
+                               struct recipe_image stages[DOCKERFILE_STAGES_MAX],
+                               struct error **err);
 
 /* Give the error of a planned step the line of its instruction. */
 void template_dockerfile_locate(const struct dockerfile_plan *plan, struct error *error);

@@ -16,7 +16,7 @@ static void clean(char *path)
     char *out = path;
     for (char *at = path; *at;) {
         size_t length = strcspn(at, "/");
-        char *next = at + length + (at[length] == '/');
+        bool has_more = at[length] == '/';
         if (length == 2 && !strncmp(at, "..", 2)) {
             out -= out > path;
             while (out > path && out[-1] != '/')
@@ -24,9 +24,10 @@ static void clean(char *path)
         } else if (length && !(length == 1 && *at == '.')) {
             memmove(out, at, length);
             out += length;
-            *out++ = '/';
+            if (has_more)
+                *out++ = '/';
         }
-        at = next;
+        at += length + has_more;
     }
     while (out > path && out[-1] == '/')
         out--;

@@ -456,7 +456,7 @@ def test_checkpoints_and_templates(cli, sandbox, module_account):
 
 def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
     slug = f"{module_account.team}-dockerfile"
-    files = {"Dockerfile": f"ARG BASE\nFROM $BASE\nCOPY . /made/\nRUN cd /made; find . | LC_ALL=C sort | tr '\\n' ' '\n",
+    files = {"Dockerfile": f"ARG BASE\nFROM $BASE\nCOPY . /made/\nRUN cd /made; find . | LC_ALL=C sort | xargs echo\n",
              ".dockerignore": "# note\n**/*.log\nkept*\n!kept-all-the-same\n/deep/er\nDockerfile\n.dockerignore\n",
              "one": "1", "a.log": "", "kept": "", "kept-all-the-same": "", "deep/b.log": "", "deep/two": "2", "deep/er/three": "",
              "er/four": ""}

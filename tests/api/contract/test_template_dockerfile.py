@@ -120,7 +120,8 @@ def test_refusals_name_the_place(account, stack):
 
     base = f"FROM {stack.template}\n"
     refused("/dockerfile", "Line 2, column 1: there is no instruction RUNN; did you mean RUN?", base + "RUNN x")
-    refused("/dockerfile", "Line 2, column 6: COPY --from", base + "COPY --from=x /a /b")
+    refused("/dockerfile", "Line 2, column 6: there is no stage x", base + "COPY --from=x /a /b")
+    refused("/dockerfile", "each of them begins with an image", f"FROM {stack.template} AS x\nFROM image\nCOPY --from=x /a /b")
     refused("/context", "Line 2", base + "COPY a /b")
     refused("/context", "No archive", base + "COPY a /b", context="ab" * 32)
     refused("/context", "no hash", base + "COPY a /b", context="XY")

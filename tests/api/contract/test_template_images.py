@@ -137,7 +137,6 @@ def test_a_dockerfile_begins_with_an_image(account, registry):
     create(api, name, start_image_command=True, ready_command="test -s /tmp/started", dockerfile=f"""
 FROM {PLAIN}/plain
 RUN id -u >made; pwd >>made; echo $FROM_IMAGE >>made
-RUN echo 'a\\nb' >>made
 USER 700
 COPY <<END /made-too
 $FROM_THIS
@@ -152,8 +151,47 @@ ENTRYPOINT []
     assert shown["from_image"] == config["name"] == f"{PLAIN}/plain" and config["exposed_ports"] == ["80/tcp", "81/tcp"]
     assert config["entrypoint"] == [] and config["command"][:2] == ["/bin/sh", "-c"]
     sandbox = Sandbox.create(api, template=name)
-    assert sh(sandbox, "id -u; cat /made /made-too; echo $MORE").splitlines() == ["700", "0", "/", "yes", "a", "b", "text", "yes!"]
+    assert sh(sandbox, "id -u; cat /made /made-too; echo $MORE").splitlines() == ["700", "0", "/", "yes", "text", "yes!"]
     wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "yes!\n", 20, "the command")
+
+
+def test_stages_copy_from_each_other(account, registry):
+    api, name = account.api, slug()
+    for one in ("builder", "base"):
+        registry.push(one, Image([layer(*shell(), folder("etc"), entry("etc/which", one.encode()), entry(f"etc/{one}"))],
+                                 {"Env": [f"WHICH={one}"], "User": "700" if one == "base" else ""}))
+    create(api, name, dockerfile=f"""
+FROM {PLAIN}/builder AS build
+WORKDIR /src
+RUN id -u >made && cat /etc/which >>made && mkdir -p out/deep && echo 2 >out/deep/two && chown 7:8 out/deep/two
+ENV LOST=yes
+FROM build AS more
+RUN echo "$WHICH" >/src/more
+FROM {PLAIN}/nothing AS unused
+COPY --from=build /none /none
+FROM {PLAIN}/base
+COPY --from=build /src/made /src/o*t /dest/
+COPY --from=more --chown=9:9 src/more /dest/nine
+COPY --from=0 /src/out/deep/two /two
+USER root
+RUN cat /etc/which /dest/made >/seen; echo "$WHICH $LOST" >>/seen; ls /src /etc/builder >>/seen 2>/dev/null || true
+USER 700
+""")
+    shown = built(api, name, 1, timeout_s=180)
+    assert shown["from_image"] == f"{PLAIN}/base" and shown["image_config"]["name"] == f"{PLAIN}/base"
+    assert "unused" not in shown["log"] and "nothing" not in shown["log"]
+    sandbox = Sandbox.create(api, template=name)
+    said = sh(sandbox, "id -u; pwd; cat /seen /dest/nine; stat -c '%u:%g' /two /dest/deep/two /dest/nine /dest/made; echo $WHICH$LOST")
+    assert said.splitlines() == ["700", "/home/user700", "base0", "builderbase ", "builder", "7:8", "7:8", "9:9", "0:0", "base"]
+    assert sh(sandbox, "ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
+    assert failed_dockerfile(api, f"FROM {PLAIN}/builder AS a\nFROM {PLAIN}/base\nCOPY --from=a /none /x\n") == (
+        "step 2 of 4, line 1: save PLAIN/builder AS a: it ended with status 1. The stage has no file /none.".replace("PLAIN", PLAIN))
+
+
+def failed_dockerfile(api, text):
+    name = slug()
+    create(api, name, dockerfile=text)
+    return built(api, name, 1, "failed", timeout_s=120)["log"].splitlines()[-2].split(" ", 1)[1].removeprefix("error: ")
 
 
 def test_a_private_registry(account, other_account, stack, registry):

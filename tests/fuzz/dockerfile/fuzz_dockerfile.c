@@ -31,7 +31,7 @@ static void plan(const struct dockerfile *file, const char *context)
     struct dockerfile_plan made;
     error_auto err = NULL;
     if (dockerfile_plan(file, &build, &made, &err) == 0) {
-        if (err || !made.base || !*made.base)
+        if (err || !json_array_size(made.bases))
             abort();
         check_steps(made.steps);
     } else if (!err || err->code != ERR_INVALID_REQUEST || !err->field)

@@ -47,8 +47,8 @@ static void ignores_paths(void **state)
         error_auto err = NULL;
         assert_ok(ignore_read(&ignore, cases[i].patterns, &err));
         if (ignore_has(&ignore, cases[i].path) != cases[i].ignored)
-            fail_msg("%s %s %s", cases[i].patterns, cases[i].ignored ? "does not ignore" : "ignores",
-                     cases[i].path);
+            fail_msg("%s %s %s", cases[i].patterns,
+                     cases[i].ignored ? "does not ignore" : "ignores", cases[i].path);
         ignore_deinit(&ignore);
     }
 }
@@ -67,7 +67,8 @@ static void is_bounded(void **state)
     buffer_deinit(&text);
     /* Very many ways to fit: the comparison ends all the same. */
     assert_ok(ignore_read(&ignore, "**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/b", &err));
-    assert_false(ignore_has(&ignore, "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a"));
+    assert_false(
+        ignore_has(&ignore, "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a"));
     ignore_deinit(&ignore);
 }
 

@@ -97,7 +97,7 @@ static void makes_steps(void **state)
         autofree char *text = xasprintf("FROM x\n%s", cases[i].text);
         const struct dockerfile_build build = {.context = HASH};
         struct dockerfile_plan made = plan(text, &build);
-        assert_string_equal(made.base, "x");
+        assert_json(text, made.bases, "[\"x\"]");
         assert_json(text, made.steps, cases[i].steps);
         dockerfile_plan_deinit(&made);
     }
@@ -149,26 +149,60 @@ static void chooses_a_stage(void **state)
                                "ENV last=$TAG\n"
                                "ENTRYPOINT [\"last\"]\n";
     static const struct {
-        const char *target, *tag, *base, *steps, *config;
+        const char *target, *tag, *bases, *steps, *config;
     } cases[] = {
-        {NULL, NULL, "image:1",
+        {NULL, NULL, "[\"image:1\"]",
          "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3},"
          "{\"type\":\"env\",\"envs\":{\"last\":\"1\"},\"line\":10}]",
          "{\"entrypoint\":[\"last\"],\"command\":[]}"},
-        {"BASE", "7", "image:7", "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3}]",
+        {"BASE", "7", "[\"image:7\"]", "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3}]",
          "{\"command\":[\"base\"]}"},
-        {"0", NULL, "image:1", "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3}]",
+        {"0", NULL, "[\"image:1\"]", "[{\"type\":\"env\",\"envs\":{\"base\":\"1\"},\"line\":3}]",
          "{\"command\":[\"base\"]}"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         json_auto_t *args = json_pack("{s:s*}", "TAG", cases[i].tag);
         const struct dockerfile_build build = {.args = args, .target = cases[i].target};
         struct dockerfile_plan made = plan(text, &build);
-        assert_string_equal(made.base, cases[i].base);
+        assert_json(text, made.bases, cases[i].bases);
         assert_json(text, made.steps, cases[i].steps);
         assert_json(text, made.config, cases[i].config);
         dockerfile_plan_deinit(&made);
     }
+}
+
+/* A stage that no wanted one copies from is left out. */
+static void copies_from_stages(void **state)
+{
+    (void)state;
+    static const char text[] = "FROM build AS one\n"
+                               "ENV a=1\n"
+                               "FROM unused AS two\n"
+                               "COPY --from=one /x /x\n"
+                               "FROM other AS three\n"
+                               "COPY --from=one --chown=app /a /b/*.c /c/\n"
+                               "FROM last\n"
+                               "COPY --from=2 /c/ /d\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    assert_json(text, made.bases, "[\"build\",\"other\",\"last\"]");
+    assert_json(
+        text, made.steps,
+        "[{\"type\":\"stage\",\"number\":0,\"path\":\"build\",\"line\":1},"
+        "{\"type\":\"env\",\"envs\":{\"a\":\"1\"},\"line\":2},"
+        "{\"type\":\"save\",\"stage\":0,\"sources\":[\"a\",\"b/*.c\"],\"path\":\"build AS one\","
+        "\"line\":1},"
+        "{\"type\":\"stage\",\"number\":1,\"path\":\"other\",\"line\":5},"
+        "{\"type\":\"copy_stage\",\"stage\":0,\"source\":\"a\",\"destination\":\"/c/\","
+        "\"user\":\"app:\",\"exact\":true,\"line\":6},"
+        "{\"type\":\"copy_stage\",\"stage\":0,\"source\":\"b/*.c\",\"destination\":\"/c/\","
+        "\"user\":\"app:\",\"exact\":true,\"line\":6},"
+        "{\"type\":\"save\",\"stage\":2,\"sources\":[\"c/\"],\"path\":\"other AS "
+        "three\",\"line\":5},"
+        "{\"type\":\"stage\",\"number\":2,\"path\":\"last\",\"line\":7},"
+        "{\"type\":\"copy_stage\",\"stage\":2,\"source\":\"c/\",\"destination\":\"/d\","
+        "\"exact\":true,\"line\":8}]");
+    dockerfile_plan_deinit(&made);
 }
 
 static void reads_directives(void **state)
@@ -223,9 +257,13 @@ static void wraps_caches_and_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(makes_steps),      cmocka_unit_test(makes_a_configuration),
-        cmocka_unit_test(chooses_a_stage),  cmocka_unit_test(reads_directives),
-        cmocka_unit_test(passes_arguments), cmocka_unit_test(wraps_caches_and_files),
+        cmocka_unit_test(makes_steps),
+        cmocka_unit_test(makes_a_configuration),
+        cmocka_unit_test(copies_from_stages),
+        cmocka_unit_test(chooses_a_stage),
+        cmocka_unit_test(reads_directives),
+        cmocka_unit_test(passes_arguments),
+        cmocka_unit_test(wraps_caches_and_files),
     };
     return run_tests(tests);
 }
