@@ -238,7 +238,7 @@ int dockerfile_walk_health_check(struct dockerfile_walk *walk, struct error **er
 
 /* --- EXPOSE, VOLUME, STOPSIGNAL --- */
 
-/* Return the end of a port or a range of ports; NULL: it is none. */
+/* Return the end of a port or a range of ports; NULL: it is not one. */
 static const char *ports_end(const char *text)
 {
     uint64_t port, before = 0;

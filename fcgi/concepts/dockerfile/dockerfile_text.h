@@ -24,7 +24,7 @@ bool dockerfile_is_blank(char c);
 struct dockerfile_word {
     size_t at, length;
 };
-/* Find the next word from *at, and move *at behind it. False: there is none. */
+/* Find the next word from *at, and move *at behind it. False: the text has ended. */
 bool dockerfile_word_next(const struct dockerfile *file, const struct dockerfile_instruction *one,
                           size_t *at, struct dockerfile_word *word);
 

@@ -53,8 +53,8 @@ static int take_entry(struct walk *walk, const char *path, unsigned depth, struc
         buffer_append(&walk->list, path, strlen(path) + 1);
         if (++walk->entries > CONTEXT_ENTRIES_MAX || buffer_overflowed(&walk->list))
             return error_set(err, ERR_INVALID_REQUEST,
-                             "%s has more than %d files: name what a build does not need in "
-                             ".dockerignore",
+                             "%s has more than %d files: add the files that it "
+                             "does not need to .dockerignore",
                              walk->folder, CONTEXT_ENTRIES_MAX);
     }
     return is_folder ? walk_folder(walk, path, depth + 1, err) : 0;
@@ -97,8 +97,8 @@ static int keep_archive(struct context *context, FILE *from, struct error **err)
         context->size += (int64_t)size;
         if (context->size > CONTEXT_BYTES_MAX)
             return error_set(err, ERR_INVALID_REQUEST,
-                             "the files of the build have more than %lld MiB when packed: name "
-                             "what it does not need in .dockerignore",
+                             "the files of the build have more than %lld MiB when packed: add "
+                             "the files that it does not need to .dockerignore",
                              CONTEXT_BYTES_MAX >> 20);
         if (fwrite(bytes, 1, size, context->archive) != size)
             return error_set_errno(err, ERR_INTERNAL, errno, "cannot write a temporary file");

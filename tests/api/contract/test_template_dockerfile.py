@@ -43,8 +43,8 @@ printf '%s\n' first 'second line' >script
 [ -n "$BASH_VERSION" ] && echo bash >>script || echo sh >>script
 END
 RUN <<-END cat >document
-	kept
-	END
+[TAB]kept
+[TAB]END
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN false | true || echo pipefail >shell
 RUN --mount=type=cache,target=/var/cache/mine echo x >/var/cache/mine/file && test -s /var/cache/mine/file
@@ -70,14 +70,14 @@ USER 4321:99
 RUN id -u >/tmp/number; id -g >>/tmp/number
 USER user
 FROM first
-ONBUILD RUN never
+RUN exit 1
 """
 
 
 def test_a_dockerfile_becomes_a_template(account, stack):
     api, name = account.api, slug()
     upload(api, archive(one=b"1\n", folder__a__deep=b"2\n", folder__b=b"3\n", **{"folder__c.txt": b"4\n", "inner.tar.gz": packed()}))
-    text = DOCKERFILE.replace("\nFROM first\nONBUILD RUN never", "")
+    text = DOCKERFILE.replace("[TAB]", "\t")
     create(api, name, dockerfile=text, context=HASH, target="second", start_image_command=True, tags=["v1"],
            build_args={"BASE": stack.template, "VERSION": "7"}, ready_command="test -s /tmp/started")
     shown = built(api, name, 1, timeout_s=180)
