@@ -19,8 +19,9 @@
 #define DOCKERFILE_STAGES_MAX       32
 #define DOCKERFILE_HEREDOCS_MAX     16 /* of an instruction */
 #define DOCKERFILE_ARGS_MAX         64
-#define DOCKERFILE_NAME_MAX         128   /* of a stage, a variable */
-#define DOCKERFILE_VALUE_MAX        32768 /* of a variable */
+#define DOCKERFILE_NAME_MAX         128               /* of a stage, a variable */
+#define DOCKERFILE_VALUE_MAX        32768             /* of a variable */
+#define DOCKERFILE_EXPANDED_MAX     ((size_t)4 << 20) /* bytes of all words of a plan */
 #define DOCKERFILE_PATH_MAX         4096
 #define DOCKERFILE_STEPS_MAX        200
 #define DOCKERFILE_STEPS_BYTES_MAX  ((size_t)1 << 20) /* of all steps as JSON */
@@ -52,6 +53,7 @@ struct dockerfile_heredoc {
 /* An instruction: its lines joined, without comments. */
 struct dockerfile_instruction {
     enum dockerfile_kind kind;
+    unsigned line; /* from 1 */
     char *text;
     size_t rest; /* where its arguments begin in text, behind the flags */
     struct dockerfile_piece *pieces;

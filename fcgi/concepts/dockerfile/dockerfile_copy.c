@@ -274,7 +274,7 @@ static int add_source(struct dockerfile_walk *walk, const struct words *words, s
     return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_CONTEXT_FIELD,
                            "Line %u of the Dockerfile copies files: upload an archive of them, and "
                            "give its hash as the context.",
-                           dockerfile_line(walk->file, walk->one));
+                           walk->one->line);
 }
 
 static int add_steps(struct dockerfile_walk *walk, const struct words *words, struct error **err)

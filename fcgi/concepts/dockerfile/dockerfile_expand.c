@@ -36,6 +36,9 @@ static int refuse(const struct expansion *expansion, size_t at, struct error **e
 
 static int take(struct expansion *expansion, size_t at, char c, struct error **err)
 {
+    if (++*expansion->scope->expanded > DOCKERFILE_EXPANDED_MAX)
+        return refuse(expansion, expansion->first, err,
+                      "up to here the values of variables are too long together.");
     if (c == '}' && expansion->kept_words)
         return refuse(expansion, at, err,
                       "a brace in the word of a variable whose value the file does not set: set "
@@ -290,7 +293,7 @@ int dockerfile_expand(const struct dockerfile *file, const struct dockerfile_ins
         .first = word->at,
         .out = BUFFER_INIT(DOCKERFILE_VALUE_MAX),
     };
-    size_t at = word->at;
+    size_t at = expansion.first;
     int result = expand(&expansion, &at, '\0', 0, err);
     *value = (struct dockerfile_value){buffer_steal(&expansion.out), expansion.is_open};
     if (!value->is_open)
@@ -313,7 +316,7 @@ int dockerfile_expand_heredoc(const struct dockerfile *file,
         .in_heredoc = true,
         .out = BUFFER_INIT(DOCKERFILE_MAX),
     };
-    size_t at = 0;
+    size_t at = expansion.first;
     int result = expand(&expansion, &at, '\0', 0, err);
     *text = buffer_steal(&expansion.out);
     close_text(*text);

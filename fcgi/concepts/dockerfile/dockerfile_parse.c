@@ -267,6 +267,7 @@ static int read_instruction(struct parser *parser, const struct line *line, stru
         xreallocarray(file->instructions, file->instruction_count + 1, sizeof *file->instructions);
     struct dockerfile_instruction *one = &file->instructions[file->instruction_count++];
     *one = (struct dockerfile_instruction){.text = NULL};
+    one->line = dockerfile_line(file, line->at);
     read_lines(parser, *line, one);
     if (file->instruction_count > DOCKERFILE_INSTRUCTIONS_MAX)
         return refuse_count(parser, one, err, DOCKERFILE_INSTRUCTIONS_MAX, "instructions");

@@ -143,7 +143,7 @@ static int check_platform(const struct dockerfile_walk *walk, struct error **err
 static int read_base(const struct dockerfile_walk *walk, size_t stage, char **base, size_t *parent,
                      struct error **err)
 {
-    const struct dockerfile_scope globals = {NULL, walk->globals, true};
+    const struct dockerfile_scope globals = {NULL, walk->globals, true, walk->scope.expanded};
     struct dockerfile_word word;
     struct dockerfile_value value;
     size_t at = walk->one->rest;
@@ -258,6 +258,12 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
     return 0;
 }
 
+/* What all stages have in common. */
+struct shared {
+    json_t *globals;  /* values of the ARG before the first FROM */
+    size_t *expanded; /* bytes of words */
+};
+
 /* What becomes of one stage, together with the stages that it begins with. */
 struct part {
     char *base;
@@ -268,14 +274,14 @@ struct part {
 /* Plan one stage. A stage that the build does not need is checked only. copied: gets the paths that
  * it copies from others. */
 static int plan_stage(const struct dockerfile *file, const struct dockerfile_build *build,
-                      size_t number, json_t *globals, json_t *copied, struct part *part,
+                      size_t number, const struct shared *shared, json_t *copied, struct part *part,
                       struct error **err)
 {
     struct dockerfile_walk walk = {
         .file = file,
         .build = build,
-        .scope = {json_object(), NULL, false},
-        .globals = globals,
+        .scope = {json_object(), NULL, false, shared->expanded},
+        .globals = shared->globals,
         .shell = json_pack("[s, s]", "/bin/sh", "-c"),
         .steps = json_array(),
         .config = json_object(),
@@ -293,8 +299,8 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
 
 /* Plan all stages, the target first: a stage is wanted when a wanted one copies from it. */
 static int plan_stages(const struct dockerfile *file, const struct dockerfile_build *build,
-                       size_t target, json_t *globals, struct part *parts, json_t *copied,
-                       struct error **err)
+                       size_t target, const struct shared *shared, struct part *parts,
+                       json_t *copied, struct error **err)
 {
     parts[target].is_wanted = true;
     for (size_t i = file->stage_count; i-- > 0;) {
@@ -303,7 +309,7 @@ static int plan_stages(const struct dockerfile *file, const struct dockerfile_bu
         snprintf(number, sizeof number, "%zu", i);
         if (i < target)
             parts[i].is_wanted = json_object_get(copied, number) != NULL;
-        if (plan_stage(file, build, i, globals, parts[i].is_wanted ? copied : ignored, &parts[i],
+        if (plan_stage(file, build, i, shared, parts[i].is_wanted ? copied : ignored, &parts[i],
                        err) < 0)
             return -1;
     }
@@ -315,7 +321,7 @@ static void add_part(const struct dockerfile *file, size_t stage, const struct p
                      const json_t *paths, struct dockerfile_plan *plan)
 {
     const struct dockerfile_instruction *from = &file->instructions[file->stages[stage].first];
-    json_int_t line = (json_int_t)dockerfile_line(file, from);
+    json_int_t line = from->line;
     json_array_append_new(plan->steps, json_pack("{s:s, s:I, s:s, s:I}", "type", "stage", "number",
                                                  (json_int_t)json_array_size(plan->bases), "path",
                                                  part->base, "line", line));
@@ -360,10 +366,11 @@ static int join(const struct dockerfile *file, size_t target, const struct part 
 }
 
 static int read_globals(const struct dockerfile *file, const struct dockerfile_build *build,
-                        json_t *globals, struct error **err)
+                        const struct shared *shared, struct error **err)
 {
-    struct dockerfile_walk walk = {.file = file, .build = build, .scope = {NULL, globals, true}};
-    const struct arguments arguments = {&walk, globals, NULL};
+    struct dockerfile_walk walk = {
+        .file = file, .build = build, .scope = {NULL, shared->globals, true, shared->expanded}};
+    const struct arguments arguments = {&walk, shared->globals, NULL};
     for (size_t i = 0; i < file->first_stage; i++) {
         walk.one = &file->instructions[i];
         if (check_flags(&walk, err) < 0 || walk_arg(&arguments, err) < 0)
@@ -373,12 +380,12 @@ static int read_globals(const struct dockerfile *file, const struct dockerfile_b
 }
 
 static int plan_target(const struct dockerfile *file, const struct dockerfile_build *build,
-                       size_t target, json_t *globals, struct dockerfile_plan *plan,
+                       size_t target, const struct shared *shared, struct dockerfile_plan *plan,
                        struct error **err)
 {
     struct part parts[DOCKERFILE_STAGES_MAX] = {{NULL, NULL, NULL, false}};
     json_auto_t *copied = json_object();
-    int result = plan_stages(file, build, target, globals, parts, copied, err);
+    int result = plan_stages(file, build, target, shared, parts, copied, err);
     if (result == 0)
         result = join(file, target, parts, copied, plan, err);
     for (size_t i = 0; i < file->stage_count; i++) {
@@ -393,14 +400,16 @@ int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build
                     struct dockerfile_plan *plan, struct error **err)
 {
     json_auto_t *globals = json_object();
+    size_t expanded = 0;
+    const struct shared shared = {globals, &expanded};
     size_t target = file->stage_count - 1;
     *plan = (struct dockerfile_plan){NULL, NULL, NULL};
-    if (check_arguments(file, build->args, err) < 0 || read_globals(file, build, globals, err) < 0)
+    if (check_arguments(file, build->args, err) < 0 || read_globals(file, build, &shared, err) < 0)
         return -1;
     if (build->target && !dockerfile_stage_find(file, build->target, file->stage_count, &target))
         return error_set_field(err, ERR_INVALID_REQUEST, "/target",
                                "The Dockerfile has no stage %.64s.", build->target);
-    return plan_target(file, build, target, globals, plan, err);
+    return plan_target(file, build, target, &shared, plan, err);
 }
 
 void dockerfile_plan_deinit(struct dockerfile_plan *plan)

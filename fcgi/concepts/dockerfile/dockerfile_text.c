@@ -77,10 +77,10 @@ int dockerfile_refuse(const struct dockerfile *file, const struct dockerfile_ins
     return -1;
 }
 
-unsigned dockerfile_line(const struct dockerfile *file, const struct dockerfile_instruction *one)
+unsigned dockerfile_line(const struct dockerfile *file, size_t source)
 {
     const char *begin;
-    return line_at(file->source, one->pieces[0].source, &begin);
+    return line_at(file->source, source, &begin);
 }
 
 /* --- words --- */

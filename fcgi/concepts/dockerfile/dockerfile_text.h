@@ -15,8 +15,8 @@ int dockerfile_refuse(const struct dockerfile *file, const struct dockerfile_ins
                       size_t at, struct error **err, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Return the line of an instruction, from 1. */
-unsigned dockerfile_line(const struct dockerfile *file, const struct dockerfile_instruction *one);
+/* Return the line of a place in the source, from 1. */
+unsigned dockerfile_line(const struct dockerfile *file, size_t source);
 
 bool dockerfile_is_blank(char c);
 
@@ -32,7 +32,8 @@ bool dockerfile_word_next(const struct dockerfile *file, const struct dockerfile
  * the build knows it. A value in args is a string, or null: declared without a value. */
 struct dockerfile_scope {
     json_t *env, *args;
-    bool whole; /* there are no other variables */
+    bool whole;       /* there are no other variables */
+    size_t *expanded; /* bytes of the plan's words so far */
 };
 
 /* A text after expansion. With is_open, variables of the sandbox are left in it, in the form of

@@ -154,6 +154,9 @@ static void is_bounded(void **state)
         {"FROM x\nARG A=12345678\nARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A$A$A$A$A\n"
          "ARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A\n",
          "RUN x\n", 100, "more than 1024 KiB"},
+        {"FROM x\nARG A=12345678\nARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A$A$A$A$A\n"
+         "ARG A=$A$A$A$A$A$A$A$A\nARG A=$A$A$A$A\n",
+         "LABEL a=$A a=$A\n", 150, "too long together"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct dockerfile_build build = {.context = HASH};
