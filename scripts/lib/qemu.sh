@@ -222,6 +222,14 @@ qemu_halt()
     QEMU_PID=
 }
 
+# qemu_kill: as a power cut does.
+qemu_kill()
+{
+    kill -KILL "$QEMU_PID"
+    wait_for 30 process_gone "$QEMU_PID" || die "QEMU does not end"
+    QEMU_PID=
+}
+
 # qemu_stop: also after a failure. QEMU writes its cached disk blocks when it gets SIGTERM.
 qemu_stop()
 {
