@@ -74,7 +74,7 @@ static int complain(const struct cli_call *call, const struct error *err)
     size_t length = strlen(message);
     bool is_sentence = length && strchr(".!?", message[length - 1]);
     bool names_field = *field && !strstr(message, field);
-    if (names_field && is_sentence)
+    if (names_field && is_sentence && message[length - 1] == '.')
         message[length - 1] = '\0'; /* it follows the field */
     fprintf(stderr, "sandlot%s%s: %s%s%s%s%s", call->verb ? " " : "",
             call->verb ? call->verb->name : "", message, names_field ? " (" : "",
