@@ -26,4 +26,4 @@ sandlot create --name after --timeout 1h
 for id in $(listed id); do
     sandlot rm "$id"
 done
-sandlotctl doctor
+wait_until 300 sandlotctl doctor
