@@ -151,8 +151,9 @@ int hold_finish(struct request *request, struct rpc_error *error)
     int64_t seconds;
     json_error_t where;
     json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size, 0, &where);
-    if (!json_is_object(body))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body must be a JSON object");
+    if (!json_is_object(body) || !proto_field(body, "seconds"))
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the body must be a JSON object with seconds");
     if (proto_integer(body, "seconds", 0, HOLD_MAX_S, &seconds, error) < 0)
         return -1;
     request->agent->activity.held_until_ms = seconds ? clock_monotonic_ms() + seconds * 1000 : 0;
