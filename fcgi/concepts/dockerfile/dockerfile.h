@@ -88,7 +88,7 @@ static inline void dockerfile_autofree_(struct dockerfile **file)
 }
 #define dockerfile_auto __attribute__((cleanup(dockerfile_autofree_))) struct dockerfile
 
-/* What a client gives with a Dockerfile; borrowed. */
+/* The parameters of a build from a Dockerfile. All pointers are borrowed. */
 struct dockerfile_build {
     const json_t *args;  /* name: text; NULL: none */
     const char *target;  /* a stage; NULL: the last one */

@@ -84,8 +84,8 @@ static enum variable find(const struct dockerfile_scope *scope, const char *name
 static int expand(struct expansion *expansion, size_t *at, char stop, unsigned depth,
                   struct error **err);
 
-/* Put a variable of the sandbox, as far as its word. A backslash in front of it would be taken for
- * its escape. */
+/* Append the beginning ("${NAME") of a variable that the file does not set; the sandbox of the
+ * build expands it. A backslash before it would escape it there. */
 static int keep_variable(struct expansion *expansion, size_t at, const char *name,
                          struct error **err)
 {

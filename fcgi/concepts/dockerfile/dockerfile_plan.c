@@ -258,13 +258,13 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
     return 0;
 }
 
-/* What all stages have in common. */
+/* The state that all stages share. */
 struct shared {
     json_t *globals;  /* values of the ARG before the first FROM */
     size_t *expanded; /* bytes of words */
 };
 
-/* What becomes of one stage, together with the stages that it begins with. */
+/* The result of one stage, with the results of the stages that it begins with. */
 struct part {
     char *base;
     json_t *steps, *config;

@@ -23,16 +23,16 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
 /* Write the columns that a lifecycle move changes: state, visible, reserved, incarnation,
- * operation_id, deadline, timeout, resumed_from, silent_since, stopped_at, pause_failures,
- * network_applied, network_due_at, updated_at. Sets updated_at. Returns to team and host the shares
- * that the sandbox no longer needs. */
+ * operation_id, deadline, timeout, hold_until, moved_by, resumed_from, silent_since, stopped_at,
+ * pause_failures, network_applied, network_due_at, updated_at. Sets updated_at. Returns to team and
+ * host the shares that the sandbox no longer needs. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Return all shares of a sandbox that is stopped and does not resume by itself. */
 int sandbox_row_free_stopped(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Write the other columns that a PATCH changes: metadata and its index, on_timeout, auto_resume,
- * on_pause_failure, public traffic. */
+ * on_pause_failure, idle_timeout, idle_connections, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* Write the exposed ports. */

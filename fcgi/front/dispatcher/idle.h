@@ -8,9 +8,10 @@
 /* Return whether a sandbox was idle for its idle_timeout, from an answer to the question with
  * idle_s of agent_many_ask().
  *
- * watched_ms: for how long this run of the sandbox has been watched. It was not idle for longer,
- * whatever an agent says whose memory comes from an earlier run. After pauses that failed it must
- * be idle for longer, up to 32 times as long. */
+ * watched_ms: the time since the first list with this run of the sandbox. An agent that was
+ * restored with its memory may answer with the idle time of an earlier run, so a longer idle time
+ * does not count. After failed pauses the sandbox must be idle for longer, up to 32 times as long.
+ */
 bool idle_is_over(const struct sandbox_ready *ready, const char *answer, int64_t watched_ms);
 
 /* Begin the pause of an idle sandbox in one transaction; sandbox_recover_next() does the rest. Does

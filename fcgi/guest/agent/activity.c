@@ -19,11 +19,11 @@
 /* A question with its connection is 10 packets. The rest is for ARP, neighbour discovery and the
  * keep-alive packets of TCP. */
 #define PACKETS_MOST 18
-/* Of one processor, in percent. A question itself takes less than a tenth of that. */
+/* In percent of one processor. Answering the service takes less than a tenth of this. */
 #define CPU_MOST_PCT 2
 #define CPU_READINGS 8
 #define DEV_SIZE     (64 * 1024)
-/* About 6,000 connections. More of them are traffic anyway. */
+/* Enough for about 6,000 connections; the rest of the kernel's list is not read. */
 #define TCP_SIZE   (1024 * 1024)
 #define HOLD_MAX_S (7 * 24 * 3600)
 
