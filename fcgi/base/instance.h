@@ -13,6 +13,8 @@
     "X-Sandlot-Port" /* the port of the server that the relay connects \
                       * to */
 
+#define AGENT_HOLD_MAX_S     (7 * 24 * 3600) /* the longest hold that keeps an idle sandbox awake */
+
 #define KEEPER_PORT          49985
 #define KEEPER_SECRET_HEADER "X-Sandlot-Keeper-Secret"
 /* The defaults of a template that was built by steps, for the agents of its sandboxes: an object of

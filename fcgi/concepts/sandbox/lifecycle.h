@@ -100,8 +100,6 @@ struct sandbox_update {
 int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *update,
                    struct sandbox *sandbox, struct error **err);
 
-#define SANDBOX_HOLD_MAX_S (7 * 24 * 3600)
-
 /* Keep idleness from pausing a running sandbox for hold_s seconds from now; 0 ends the hold. Its
  * deadline stays. Errors: ERR_SANDBOX_NOT_RUNNING for a new hold, ERR_NOT_FOUND. */
 int sandbox_hold(struct worker *worker, const char *id, uint32_t hold_s, struct sandbox *sandbox,

@@ -46,6 +46,9 @@ struct sandbox_choices {
 };
 extern const struct sandbox_choices sandbox_choices_default;
 
+/* Check that the choices fit together. Errors: ERR_INVALID_REQUEST with the field. */
+int sandbox_choices_check(const struct sandbox_choices *choices, struct error **err);
+
 /* The same members for another struct: each by itself, and all as `choices`. */
 #define SANDBOX_CHOICES                 \
     union {                             \

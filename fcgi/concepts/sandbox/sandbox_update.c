@@ -98,10 +98,8 @@ static int update_body(struct db *db, void *context, struct error **err)
         sandbox->metadata = metadata;
     }
     take_choices(wanted, sandbox);
-    if (sandbox->auto_resume && sandbox->on_timeout != ON_TIMEOUT_PAUSE && !sandbox->idle_timeout)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
-                               "auto_resume needs on_timeout = pause or an idle_timeout.");
-    if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
+    if (sandbox_choices_check(&sandbox->choices, err) < 0 ||
+        sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
         return -1;
     return tell_updated(db, update, err);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/network_input.h"
+#include "base/instance.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
@@ -140,7 +141,7 @@ const struct schema_member sandbox_hold_schema[] = {
      .type = SCHEMA_INTEGER,
      .required = true,
      .min = 1,
-     .max = SANDBOX_HOLD_MAX_S},
+     .max = AGENT_HOLD_MAX_S},
     {.name = NULL},
 };
 
@@ -232,9 +233,8 @@ static int read_lifecycle(const json_t *body, const struct sandbox_chosen *chose
                                "auto_pause = false contradicts lifecycle.on_timeout = pause.");
     if (json_is_true(auto_pause))
         create->on_timeout = ON_TIMEOUT_PAUSE;
-    if (create->auto_resume && create->on_timeout != ON_TIMEOUT_PAUSE && !create->idle_timeout)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
-                               "auto_resume needs on_timeout = pause or an idle_timeout.");
+    if (sandbox_choices_check(&create->choices, err) < 0)
+        return -1;
     const json_t *timeout = json_object_get(body, "timeout");
     create->timeout_s =
         timeout ? (uint64_t)json_integer_value(timeout) : (uint64_t)TIMEOUT_DEFAULT_S;

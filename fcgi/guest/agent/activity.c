@@ -13,6 +13,7 @@
 #include "agent/common/proto.h"
 #include "agent/handlers.h"
 #include "base/clock.h"
+#include "base/instance.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -24,8 +25,7 @@
 #define CPU_READINGS 8
 #define DEV_SIZE     (64 * 1024)
 /* Enough for about 6,000 connections; the rest of the kernel's list is not read. */
-#define TCP_SIZE   (1024 * 1024)
-#define HOLD_MAX_S (7 * 24 * 3600)
+#define TCP_SIZE (1024 * 1024)
 
 uint64_t activity_packets(const char *text)
 {
@@ -154,7 +154,7 @@ int hold_finish(struct request *request, struct rpc_error *error)
     if (!json_is_object(body) || !proto_field(body, "seconds"))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                              "the body must be a JSON object with seconds");
-    if (proto_integer(body, "seconds", 0, HOLD_MAX_S, &seconds, error) < 0)
+    if (proto_integer(body, "seconds", 0, AGENT_HOLD_MAX_S, &seconds, error) < 0)
         return -1;
     request->agent->activity.held_until_ms = seconds ? clock_monotonic_ms() + seconds * 1000 : 0;
     return httpd_reply_empty(&request->http, 204);
