@@ -17,6 +17,15 @@ function remove(checkpoint: Checkpoint, done: () => void): void {
   })
 }
 
+function rollBack(checkpoint: Checkpoint): void {
+  const question = `Roll the sandbox back to ${checkpoint.name}?`
+  ask(question, 'What the sandbox has now is lost. Its id, ports and network stay.', 'Roll back', async () => {
+    const body = { checkpoint: checkpoint.id }
+    const sandbox = await api.post('/v1/sandboxes/{id}/rollback', { path: { id: checkpoint.sandbox_id }, body })
+    say(`The sandbox runs again from the ${sandbox.resumed_from} of ${checkpoint.name}.`)
+  })
+}
+
 export function Checkpoints() {
   const team = useTeam()
   const mayWrite = useMayWrite()
@@ -78,6 +87,9 @@ export function Checkpoints() {
                     <a class="btn small" href={`/sandboxes/new?from=${checkpoint.id}`} aria-label={`New sandbox from ${checkpoint.name}`}>
                       New sandbox
                     </a>
+                    <Button small label={`Roll its sandbox back to ${checkpoint.name}`} onClick={() => rollBack(checkpoint)}>
+                      Roll back
+                    </Button>
                     <Button small label={`Delete ${checkpoint.name}`} onClick={() => remove(checkpoint, () => list.remove(checkpoint.id))}>
                       Delete
                     </Button>

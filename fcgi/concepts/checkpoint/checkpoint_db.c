@@ -100,7 +100,8 @@ static const struct lease_table removals = LEASE_TEAMS(
 DB_STATEMENT(in_use_statement) = {
     "checkpoint.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
-    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind IN ('create', 'fork')"
+    " WHERE s.snapshot_id = ? AND s.state = 'restoring' AND o.kind IN ('create', 'fork', "
+    "'rollback')"
     " UNION ALL"
     " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building' LIMIT 1",
     true};

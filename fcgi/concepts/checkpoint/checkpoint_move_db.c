@@ -26,7 +26,7 @@ DB_STATEMENT(in_use_statement) = {
     "checkpoint_move.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"
     " WHERE s.snapshot_id = ? AND s.host_id = ? AND s.state = 'restoring'"
-    " AND o.kind IN ('create', 'fork')"
+    " AND o.kind IN ('create', 'fork', 'rollback')"
     " UNION ALL"
     " SELECT 1 FROM template_versions v WHERE v.checkpoint_id = ? AND v.state = 'building'"
     "   AND v.attempts > 0 LIMIT 1",

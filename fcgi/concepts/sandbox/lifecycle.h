@@ -82,6 +82,22 @@ struct sandbox_resume {
 int sandbox_resume(struct worker *worker, const char *id, const struct sandbox_resume *how,
                    struct sandbox *sandbox, struct error **err);
 
+struct sandbox_rollback {
+    const struct team *team; /* of the sandbox */
+    const char *checkpoint;  /* as checkpoint_resolve() reads it; made of this sandbox, or the one
+                              * that it was made from */
+    uint64_t timeout_s;      /* 0: the sandbox's own */
+};
+
+/* Replace the disk and the memory of a running or stopped sandbox by those of a checkpoint. Id,
+ * address, ports, policy and secrets stay. What the sandbox has now is lost, also when a failure of
+ * its host lets it end as stopped; a later rollback may then succeed. When the checkpoint's memory
+ * does not start, its disk does. The call waits for operations in progress. Errors:
+ * ERR_INVALID_REQUEST and ERR_NOT_FOUND with the field, ERR_SANDBOX_QUOTA_EXCEEDED,
+ * ERR_NO_CAPACITY. */
+int sandbox_rollback(struct worker *worker, const char *id, const struct sandbox_rollback *how,
+                     struct sandbox *sandbox, struct error **err);
+
 /* Resume a sandbox for a request that found it paused. Unlike sandbox_resume(), this leaves a
  * running sandbox and its deadline as they are. */
 int sandbox_wake(struct worker *worker, const char *id, struct sandbox *sandbox,

@@ -92,7 +92,7 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
          quota_may_leave(db, sandbox->team_id, &may_leave, err) < 0))
         return -1;
     sandbox->incarnation++;
-    if (event == SANDBOX_EVENT_RESUME)
+    if (event == SANDBOX_EVENT_RESUME || event == SANDBOX_EVENT_ROLLBACK)
         sandbox->reserved = RESERVES_ALL;
     else if (may_leave)
         sandbox->reserved = RESERVES_ROOM;

@@ -7,6 +7,7 @@
 #include "base/deadline.h"
 #include "network/firewall_client.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/mount_list.h"
 
 #define SANDBOX_ENVS_MAX (512 * 1024) /* sealed: 64 KiB in JSON, where a byte may take six */
 
@@ -177,9 +178,15 @@ void work_defer(struct work *work, const struct error *failure);
  * row. */
 int work_public_error(struct work *work, struct error **err);
 
+/* Make and start the instance of its row from a checkpoint, and put its policy into force. Needs
+ * work_open_runtime(). */
+int work_start_from(struct work *work, const struct checkpoint *checkpoint,
+                    const struct mount_list *mounts, struct error **err);
+
 /* Do the runtime's part of the operation, up to its finish or deferral. */
 int work_run_pause(struct work *work, struct error **err);
 int work_run_resume(struct work *work, struct error **err);
+int work_run_rollback(struct work *work, struct error **err);
 int work_run_destroy(struct work *work, struct error **err);
 int work_run_fork(struct work *work, struct error **err);
 int work_run_move(struct work *work, struct error **err);

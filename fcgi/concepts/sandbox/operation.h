@@ -15,6 +15,7 @@ enum operation_kind {
     OPERATION_CREATE,
     OPERATION_PAUSE,
     OPERATION_RESUME,
+    OPERATION_ROLLBACK,
     OPERATION_CHECKPOINT,
     OPERATION_FORK, /* the create of a sandbox of a fork, by a dispatcher */
     OPERATION_MOVE, /* to another host, by a dispatcher */

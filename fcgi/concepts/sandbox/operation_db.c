@@ -80,9 +80,13 @@ DB_STATEMENTS(statements) = {&held_operations.renew,
                              &due_operations[OPERATIONS_MOVE].take};
 
 static const char *const kind_names[] = {
-    [OPERATION_CREATE] = "create",   [OPERATION_PAUSE] = "pause",
-    [OPERATION_RESUME] = "resume",   [OPERATION_CHECKPOINT] = "checkpoint",
-    [OPERATION_FORK] = "fork",       [OPERATION_MOVE] = "move",
+    [OPERATION_CREATE] = "create",
+    [OPERATION_PAUSE] = "pause",
+    [OPERATION_RESUME] = "resume",
+    [OPERATION_ROLLBACK] = "rollback",
+    [OPERATION_CHECKPOINT] = "checkpoint",
+    [OPERATION_FORK] = "fork",
+    [OPERATION_MOVE] = "move",
     [OPERATION_DESTROY] = "destroy",
 };
 static const char *const state_names[] = {

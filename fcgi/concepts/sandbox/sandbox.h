@@ -68,6 +68,7 @@ struct sandbox_chosen {
 #define MOVED_BY_DEADLINE "deadline"
 #define MOVED_BY_IDLENESS "idleness"
 #define MOVED_BY_TRAFFIC  "traffic" /* of the data plane or a preview */
+#define MOVED_BY_ROLLBACK "rollback"
 
 #define SANDBOX_HOST_SIZE sizeof((struct sandbox_choices *)0)->request_host
 
@@ -100,7 +101,7 @@ struct sandbox {
     char operation_id[ID_SIZE]; /* "" when no operation is running */
     char template_slug[SLUG_MAX + 1];
     char template_version_id[ID_SIZE];
-    char snapshot_id[ID_SIZE]; /* "" when it came from a template */
+    char snapshot_id[ID_SIZE]; /* the checkpoint that its disk came from; "": from a template */
     char forked_from[ID_SIZE]; /* the sandbox whose memory it continued, or "" */
     bool virtual_machine;
     uint32_t timeout_s;

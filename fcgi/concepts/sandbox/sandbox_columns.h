@@ -51,8 +51,8 @@
     FIXED("template_slug", db_copy_text(s->template_slug, rows, c), db_text(s->template_slug))     \
     FIXED("template_version_id", db_copy_text(s->template_version_id, rows, c),                    \
           db_text(s->template_version_id))                                                         \
-    FIXED("snapshot_id", db_copy_text(s->snapshot_id, rows, c), text_or_null(s->snapshot_id))      \
-    FIXED("forked_from", db_copy_text(s->forked_from, rows, c), text_or_null(s->forked_from))      \
+    MOVED("snapshot_id", db_copy_text(s->snapshot_id, rows, c), text_or_null(s->snapshot_id))      \
+    MOVED("forked_from", db_copy_text(s->forked_from, rows, c), text_or_null(s->forked_from))      \
     JOINED("v", "virtual_machine", "template_versions", "s.template_version_id",                   \
            s->virtual_machine = db_get_bool(rows, c))                                              \
     MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \

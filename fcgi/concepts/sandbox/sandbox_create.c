@@ -22,7 +22,6 @@
 #include "sandbox/failed_starts.h"
 #include "sandbox/hand_over.h"
 #include "sandbox/lifecycle_steps.h"
-#include "sandbox/mount_list.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_gather.h"
@@ -566,18 +565,26 @@ int sandbox_create_queued(struct worker *worker, const struct sandbox_create *re
     return 0;
 }
 
+int work_start_from(struct work *work, const struct checkpoint *checkpoint,
+                    const struct mount_list *mounts, struct error **err)
+{
+    const struct warm_instance not_warm = {.name = ""};
+    struct source source = {.checkpoint = *checkpoint};
+    if (template_version_get(work->worker->db, work->sandbox.template_version_id, &source.version,
+                             err) < 0)
+        return -1;
+    return start(work, &not_warm, &source, mounts, err);
+}
+
 static int start_fork(struct work *work, struct error **err)
 {
     const struct mount_list no_mounts = {.count = 0};
-    const struct warm_instance not_warm = {.name = ""};
-    struct source source;
-    if (checkpoint_get_any(work->worker->db, work->sandbox.snapshot_id, false, &source.checkpoint,
-                           err) < 0 ||
-        template_version_get(work->worker->db, work->sandbox.template_version_id, &source.version,
-                             err) < 0 ||
+    struct checkpoint checkpoint;
+    if (checkpoint_get_any(work->worker->db, work->sandbox.snapshot_id, false, &checkpoint, err) <
+            0 ||
         work_open_runtime(work, err) < 0)
         return -1;
-    return start(work, &not_warm, &source, &no_mounts, err);
+    return work_start_from(work, &checkpoint, &no_mounts, err);
 }
 
 int work_run_fork(struct work *work, struct error **err)

@@ -98,6 +98,7 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
         return tell(db, sandbox, EVENT_SANDBOX_DELETED, NULL, err);
     case SANDBOX_EVENT_PAUSE: /* these have an event at their end */
     case SANDBOX_EVENT_RESUME:
+    case SANDBOX_EVENT_ROLLBACK:
     case SANDBOX_EVENT_DESTROYED:
     case SANDBOX_EVENT_CHECKPOINT: /* the checkpoint has events of its own */
     case SANDBOX_EVENT_CHECKPOINTED:

@@ -125,7 +125,7 @@ int api_made(struct db *db, void *context, struct error **err);
 
 /* The handlers; each resource has a file. */
 route_handler sandboxes_create, sandboxes_list, sandboxes_show, sandboxes_delete;
-route_handler sandboxes_pause, sandboxes_resume;
+route_handler sandboxes_pause, sandboxes_resume, sandboxes_rollback;
 route_handler sandboxes_update, sandboxes_hold, sandboxes_release;
 route_handler sessions_create, sessions_delete;
 route_handler logs_list;

@@ -136,6 +136,12 @@ const struct schema_member sandbox_pause_schema[] = {
     {.name = NULL},
 };
 
+const struct schema_member sandbox_rollback_schema[] = {
+    {.name = "checkpoint", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 256},
+    TIMEOUT_MEMBER,
+    {.name = NULL},
+};
+
 const struct schema_member sandbox_hold_schema[] = {
     {.name = "seconds",
      .type = SCHEMA_INTEGER,

@@ -7,10 +7,11 @@
 
 /* The members of POST /v1/sandboxes. */
 extern const struct schema_member sandbox_create_schema[];
-/* The members of POST /v1/sandboxes/:id/pause, …/fork and …/resume, and of PUT …/hold. */
+/* The members of POST /v1/sandboxes/:id/pause, …/fork, …/rollback and …/resume, and of PUT …/hold. */
 extern const struct schema_member sandbox_pause_schema[];
 extern const struct schema_member sandbox_fork_schema[];
 extern const struct schema_member sandbox_resume_schema[];
+extern const struct schema_member sandbox_rollback_schema[];
 extern const struct schema_member sandbox_hold_schema[];
 /* The members of PATCH /v1/sandboxes/:id, and of PUT /v1/sandboxes/:id/ports/:port. */
 extern const struct schema_member sandbox_update_schema[];

@@ -126,6 +126,22 @@ int sandboxes_pause(void *context, struct http_request *request, struct http_res
     return http_response_json(response, 200, sandbox_to_json(api->settings, &paused));
 }
 
+int sandboxes_rollback(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct api *api = context;
+    const struct sandbox *sandbox = &api->access.sandbox;
+    sandbox_auto restored = {0};
+    struct sandbox_rollback how = {
+        .checkpoint = json_string_value(json_object_get(request->json, "checkpoint")),
+        .timeout_s = (uint64_t)json_integer_value(json_object_get(request->json, "timeout")),
+    };
+    if (principal_team(&api->principal, sandbox->team_slug, NULL, &how.team, err) < 0 ||
+        sandbox_rollback(&api->worker, sandbox->id, &how, &restored, err) < 0)
+        return -1;
+    return http_response_json(response, 200, sandbox_to_json(api->settings, &restored));
+}
+
 static int hold(struct api *api, uint32_t hold_s, struct http_response *response,
                 struct error **err)
 {

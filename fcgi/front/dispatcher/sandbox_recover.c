@@ -30,6 +30,8 @@ static int run(struct work *work, struct error **err)
         return work_run_pause(work, err);
     case OPERATION_RESUME:
         return work_run_resume(work, err);
+    case OPERATION_ROLLBACK:
+        return work_run_rollback(work, err);
     case OPERATION_CHECKPOINT:
         return work_undo_checkpoint(work, err);
     case OPERATION_FORK:
@@ -211,6 +213,7 @@ static int record(const struct work *work, struct error **err)
         [OPERATION_CREATE] = &audit_SANDBOX_CREATE,
         [OPERATION_PAUSE] = &audit_SANDBOX_PAUSE,
         [OPERATION_RESUME] = &audit_SANDBOX_RESUME,
+        [OPERATION_ROLLBACK] = &audit_SANDBOX_ROLLBACK,
         [OPERATION_CHECKPOINT] = &audit_CHECKPOINT_CREATE,
         [OPERATION_FORK] = NULL, /* is in the entry of its request */
         [OPERATION_MOVE] = &audit_SANDBOX_MOVE,

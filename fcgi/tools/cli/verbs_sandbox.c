@@ -270,6 +270,16 @@ int verb_extend(struct cli_call *call, struct error **err)
     return 0;
 }
 
+int verb_rollback(struct cli_call *call, struct error **err)
+{
+    json_t *sandbox;
+    if (api_call_sandbox(call, "POST", "/rollback",
+                         json_pack("{s:s}", "checkpoint", cli_operand(call, 1)), &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "resumed_from");
+    return 0;
+}
+
 int verb_hold(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();

@@ -120,6 +120,22 @@ def test_a_worker_killed_in_a_resume(sandbox, stack, fault_points, point):
     assert sandbox.boot_id() == boot_id
 
 
+@pytest.mark.parametrize(
+    "point", ["rollback.begun", "rollback.removed", "create.started", "rollback.started", "finishing", "rollback.finished"])
+def test_a_worker_killed_in_a_rollback(sandbox, stack, fault_points, point):
+    boot_id = sandbox.boot_id()
+    assert sandbox.api.post(f"{sandbox.path}/checkpoints", {"name": "back", "memory": True}).status == 201
+    sandbox.data.upload("/home/user/later", b"later")
+    fault_points.arm(point, "kill", "sandlot-api")
+    assert sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": "back"}).status >= 500
+    settle(stack)
+    shown = sandbox.show()
+    assert (shown["state"], shown["resumed_from"]) == ("ready", "memory"), "the dispatcher finished it"
+    sandbox.resume()
+    assert sandbox.boot_id() == boot_id
+    sandbox.data.check("test ! -e /home/user/later")
+
+
 def test_resumed_from_is_the_truth_when_the_worker_that_started_it_died(sandbox, stack, fault_points):
     sandbox.data.upload("/home/user/kept", b"kept")
     sandbox.pause()
