@@ -19,7 +19,7 @@ function remove(checkpoint: Checkpoint, done: () => void): void {
 
 function rollBack(checkpoint: Checkpoint): void {
   const question = `Roll the sandbox back to ${checkpoint.name}?`
-  ask(question, 'What the sandbox has now is lost. Its id, ports and network stay.', 'Roll back', async () => {
+  ask(question, 'Its present files and processes are lost. Its id, ports and network stay.', 'Roll back', async () => {
     const body = { checkpoint: checkpoint.id }
     const sandbox = await api.post('/v1/sandboxes/{id}/rollback', { path: { id: checkpoint.sandbox_id }, body })
     say(`The sandbox runs again from the ${sandbox.resumed_from} of ${checkpoint.name}.`)

@@ -7,7 +7,8 @@
 
 /* The members of POST /v1/sandboxes. */
 extern const struct schema_member sandbox_create_schema[];
-/* The members of POST /v1/sandboxes/:id/pause, …/fork, …/rollback and …/resume, and of PUT …/hold. */
+/* The members of POST /v1/sandboxes/:id/pause, …/fork, …/rollback and …/resume, and of PUT …/hold.
+ */
 extern const struct schema_member sandbox_pause_schema[];
 extern const struct schema_member sandbox_fork_schema[];
 extern const struct schema_member sandbox_resume_schema[];

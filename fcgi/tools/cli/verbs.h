@@ -27,6 +27,7 @@ VERB(pause);
 VERB(resume);
 VERB(rm);
 VERB(extend);
+VERB(rollback);
 VERB(hold);
 VERB(release);
 VERB(timeout);

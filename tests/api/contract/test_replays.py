@@ -28,7 +28,7 @@ def routes(stack):
 BODIES = {
     "createSandbox": {"metadata": {"a": "b"}}, "updateSandbox": {"metadata": {"c": "d"}},
     "resumeSandbox": {"timeout": 200}, "connectSandbox": {"timeout": 201}, "exposePort": {"public": False},
-    "holdSandbox": {"seconds": 60}, "rollbackSandbox": {"checkpoint": "nothing"},
+    "holdSandbox": {"seconds": 60}, "rollbackSandbox": {"checkpoint": "kept"},
     "createKey": {"scopes": ["read"], "name": "replayed"},
     "createCheckpoint": {"name": "replayed"}, "forkSandbox": {"count": 1}, "createVolume": {"name": "replayed"},
     "replaceNetwork": {"allow_internet_access": False},

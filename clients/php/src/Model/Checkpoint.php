@@ -15,6 +15,8 @@ final class Checkpoint
 {
     /**
      * @param string $sandboxId The sandbox that it was made of, which may be gone.
+     * @param string|null $parentId The checkpoint that its sandbox was made from or rolled back to before, which may
+     *   be gone.
      * @param string $name Given again in the team, it makes the next version.
      * @param int $version Which of the team's checkpoints of this name, in the order in which they were begun; no
      *   number is given twice.
@@ -27,6 +29,7 @@ final class Checkpoint
         public readonly string $id,
         public readonly string $team,
         public readonly string $sandboxId,
+        public readonly ?string $parentId,
         public readonly string $name,
         public readonly int $version,
         public readonly bool $memory,
@@ -48,6 +51,7 @@ final class Checkpoint
             id: $fields->string('id'),
             team: $fields->string('team'),
             sandboxId: $fields->string('sandbox_id'),
+            parentId: $fields->stringOrNull('parent_id'),
             name: $fields->string('name'),
             version: $fields->int('version'),
             memory: $fields->bool('memory'),

@@ -28,6 +28,9 @@ enum Operation: string
     /** Stop a sandbox, keeping memory and disk. */
     case PauseSandbox = 'POST /v1/sandboxes/{id}/pause';
 
+    /** Replace the disk and memory of a sandbox by those of a checkpoint. */
+    case RollbackSandbox = 'POST /v1/sandboxes/{id}/rollback';
+
     /** Keep a sandbox from being paused as idle. */
     case HoldSandbox = 'PUT /v1/sandboxes/{id}/hold';
 

@@ -14,7 +14,7 @@ final class Sandbox
      * @param string $team Slug of the owning team.
      * @param string $template Slug of the template.
      * @param string $templateVersion The exact build.
-     * @param string|null $snapshotId The checkpoint it was made from.
+     * @param string|null $snapshotId The checkpoint that it was made from or rolled back to.
      * @param string|null $forkedFrom The sandbox whose disk and memory it went on with at its fork.
      * @param int $timeout Seconds.
      * @param \DateTimeImmutable|null $deadline When the timeout policy applies; null while it is stopped.
