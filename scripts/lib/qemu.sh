@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A whole Debian machine in QEMU: its own kernel with AppArmor, cgroup v2 and systemd. It runs with KVM
-# where this machine has it, and otherwise with QEMU's emulator, which is ten to twenty times slower.
+# A whole Debian machine in QEMU: its own kernel with AppArmor, cgroup v2 and systemd. It runs with KVM if Debian's
+# kernel boots with it here, and otherwise with QEMU's emulator, which is ten to twenty times slower.
 # shellcheck shell=bash
 
 QEMU_CACHE=$CACHE_DIR/machines
@@ -179,16 +179,43 @@ qemu_base()
     mv "$work" "$BASE"
 }
 
+# qemu_kvm FOLDER: whether the kernel in FOLDER says a word with KVM. A kernel with KVM_PVM has a /dev/kvm that starts
+# QEMU and boots no kernel but its own.
+qemu_kvm()
+{
+    local console=$QEMU_CACHE/kvm.log
+
+    [[ -c /dev/kvm ]] || return 1
+    timeout 20 qemu-system-x86_64 -accel kvm -cpu max -m 512 -kernel "$1/vmlinuz" \
+        -append "console=ttyS0 earlyprintk=ttyS0 panic=-1" -no-reboot -display none -serial "file:$console" \
+        -monitor none </dev/null >"$QEMU_CACHE/kvm-qemu.log" 2>&1 || true
+    grep -q 'Linux version' "$console"
+}
+
+# qemu_accelerator FOLDER: sets QEMU_ACCELERATOR and QEMU_CPU, once. QEMU_KVM=needed refuses the emulator.
+qemu_accelerator()
+{
+    [[ -z ${QEMU_ACCELERATOR:-} ]] || return 0
+    if qemu_kvm "$1"; then
+        QEMU_ACCELERATOR=kvm
+        QEMU_CPU=max
+        return 0
+    fi
+    [[ ${QEMU_KVM:-} != needed ]] || die "Debian's kernel does not boot with KVM here: $QEMU_CACHE/kvm-qemu.log"
+    QEMU_ACCELERATOR=tcg,thread=multi,tb-size=1024
+    # QEMU 7.2 emulates cmpxchg16b wrongly: a kernel of 6.12 uses it without a lock and then panics.
+    QEMU_CPU=max,la57=off,-cx16
+}
+
 # qemu_boot DISK FOLDER [OPTION…]: until it lets us in. FOLDER has its kernel and initrd; options are QEMU's.
 qemu_boot()
 {
-    local disk=$1 folder=$2 cpu=max
+    local disk=$1 folder=$2
 
     shift 2
+    qemu_accelerator "$folder"
     # On a busy machine the kernel's check of the timer sees no tick, and the kernel panics. A panic ends QEMU.
-    # QEMU 7.2 emulates cmpxchg16b wrongly: a kernel of 6.12 uses it without a lock and then panics.
-    [[ -c /dev/kvm ]] || cpu=max,la57=off,-cx16
-    nice -n 5 setsid qemu-system-x86_64 -accel kvm -accel tcg,thread=multi,tb-size=1024 -cpu "$cpu" -smp 2 \
+    nice -n 5 setsid qemu-system-x86_64 -accel "$QEMU_ACCELERATOR" -cpu "$QEMU_CPU" -smp 2 \
         -m "$QEMU_MEMORY_MB" -kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
         -append "root=/dev/vda rw console=ttyS0 mitigations=off net.ifnames=0 no_timer_check panic=-1" -no-reboot \
         -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" "$@" \
