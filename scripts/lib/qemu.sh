@@ -13,7 +13,7 @@ QEMU_SSH_OPTIONS=(-q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null
     -o ServerAliveInterval=30 -o ServerAliveCountMax=20)
 
 # What a bare installation has, and what the tests below need of it.
-QEMU_PACKAGES='apparmor apt-utils ca-certificates dbus debconf ifupdown initramfs-tools iproute2 kmod logrotate
+QEMU_PACKAGES='apparmor apt-utils ca-certificates cryptsetup dbus debconf ifupdown initramfs-tools iproute2 kmod logrotate
     openssh-server procps systemd systemd-sysv udev'
 
 # qemu_sources RELEASE: lines for apt, from this machine's own mirror.
@@ -266,6 +266,21 @@ qemu_stop()
     QEMU_PID=
 }
 
+# qemu_encrypt: a device for the storage pool, as doc/howto/encrypt-the-pool.md makes it, here on a file.
+qemu_encrypt()
+{
+    # shellcheck disable=SC2016 # the machine's
+    within_qemu bash -euo pipefail -s <<'END_OF_TEXT'
+install -d -m 755 /etc/sandlot
+(umask 077 && head -c 64 /dev/urandom >/etc/sandlot/pool.key && truncate -s 6G /var/lib/pool.luks)
+cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
+    --key-file /etc/sandlot/pool.key /var/lib/pool.luks
+cryptsetup open --key-file /etc/sandlot/pool.key /var/lib/pool.luks sandlot-pool
+echo 'sandlot-pool /var/lib/pool.luks /etc/sandlot/pool.key luks' >>/etc/crypttab
+echo 'sandlot sandlot/pool-device string /dev/mapper/sandlot-pool' | debconf-set-selections
+END_OF_TEXT
+}
+
 # qemu_install DOMAIN: the packages on the second drive, as an operator does. An emulated machine decrypts slowly what
 # comes by SSH.
 qemu_install()
@@ -302,15 +317,16 @@ qemu_newer_kernel()
     within_qemu sandlot-setup </dev/null || die "the set-up fails with the newer kernel"
 }
 
-# qemu_installed DIRECTORY DOMAIN KERNEL: sets INSTALLED, a folder with a disk that has the packages, set up and switched
-# off, and with its kernel. KERNEL is the one that the packages are installed on: "own" or "newer".
+# qemu_installed DIRECTORY DOMAIN KERNEL POOL: sets INSTALLED, a folder with a disk that has the packages, set up and
+# switched off, and with its kernel. KERNEL is the one that the packages are installed on: "own" or "newer". POOL is the
+# storage pool: "plain" or "encrypted".
 qemu_installed()
 {
     local key new command kernel=$BASE
 
     [[ $3 == own ]] || kernel=$BASE/newer
     key=$({
-        printf '%s\n' "$BASE" "$2" "$3"
+        printf '%s\n' "$BASE" "$2" "$3" "$4"
         cat "$1"/*.deb
     } | sha256sum | cut -c 1-16)
     INSTALLED=$BASE/installed-$key
@@ -325,6 +341,7 @@ qemu_installed()
     qemu-img create -q -f qcow2 -b "$BASE/disk.raw" -F raw "$new/disk.qcow2"
     tar -c -C "$1" -f "$new/packages.tar" --exclude='*-dbgsym*' .
     qemu_boot "$new/disk.qcow2" "$new" -drive "file=$new/packages.tar,format=raw,if=virtio,readonly=on"
+    [[ $4 == plain ]] || qemu_encrypt || die "the encrypted device could not be made"
     qemu_install "$2" || die "the packages could not be installed"
     command=$(qemu_printed_kernel)
     [[ -z $command ]] || qemu_newer_kernel "$new" "$command"
