@@ -192,8 +192,10 @@ installed_incus()
 
 incus_pool_on_crypt()
 {
-    # An encrypted one is made before, and named by POOL_SOURCE.
-    [[ -n $POOL_SOURCE ]] && incus_cli storage create "$POOL" btrfs source="$POOL_SOURCE"
+    # An encrypted one is made before, and named by POOL_SOURCE. A file instead of it would not be encrypted.
+    [[ -n $POOL_SOURCE ]] || return 1
+    incus_cli storage create "$POOL" btrfs source="$POOL_SOURCE" ||
+        die "Incus makes no storage pool on $POOL_SOURCE: it must be an empty block device"
 }
 
 incus_guard_start()

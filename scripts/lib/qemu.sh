@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A whole Debian machine in QEMU: its own kernel with AppArmor, cgroup v2 and systemd. It runs with KVM
-# where this machine has it, and otherwise with QEMU's emulator, which is ten to twenty times slower.
+# A whole Debian machine in QEMU: its own kernel with AppArmor, cgroup v2 and systemd. It runs with KVM if Debian's
+# kernel boots with it here, and otherwise with QEMU's emulator, which is ten to twenty times slower.
 # shellcheck shell=bash
 
 QEMU_CACHE=$CACHE_DIR/machines
@@ -13,7 +13,7 @@ QEMU_SSH_OPTIONS=(-q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null
     -o ServerAliveInterval=30 -o ServerAliveCountMax=20)
 
 # What a bare installation has, and what the tests below need of it.
-QEMU_PACKAGES='apparmor apt-utils ca-certificates dbus debconf ifupdown initramfs-tools iproute2 kmod logrotate
+QEMU_PACKAGES='apparmor apt-utils ca-certificates cryptsetup dbus debconf ifupdown initramfs-tools iproute2 kmod logrotate
     openssh-server procps systemd systemd-sysv udev'
 
 # qemu_sources RELEASE: lines for apt, from this machine's own mirror.
@@ -179,16 +179,43 @@ qemu_base()
     mv "$work" "$BASE"
 }
 
+# qemu_kvm FOLDER: whether the kernel in FOLDER says a word with KVM. A kernel with KVM_PVM has a /dev/kvm that starts
+# QEMU and boots no kernel but its own.
+qemu_kvm()
+{
+    local console=$QEMU_CACHE/kvm.log
+
+    [[ -c /dev/kvm ]] || return 1
+    timeout 20 qemu-system-x86_64 -accel kvm -cpu max -m 512 -kernel "$1/vmlinuz" \
+        -append "console=ttyS0 earlyprintk=ttyS0 panic=-1" -no-reboot -display none -serial "file:$console" \
+        -monitor none </dev/null >"$QEMU_CACHE/kvm-qemu.log" 2>&1 || true
+    grep -q 'Linux version' "$console"
+}
+
+# qemu_accelerator FOLDER: sets QEMU_ACCELERATOR and QEMU_CPU, once. QEMU_KVM=needed refuses the emulator.
+qemu_accelerator()
+{
+    [[ -z ${QEMU_ACCELERATOR:-} ]] || return 0
+    if qemu_kvm "$1"; then
+        QEMU_ACCELERATOR=kvm
+        QEMU_CPU=max
+        return 0
+    fi
+    [[ ${QEMU_KVM:-} != needed ]] || die "Debian's kernel does not boot with KVM here: $QEMU_CACHE/kvm-qemu.log"
+    QEMU_ACCELERATOR=tcg,thread=multi,tb-size=1024
+    # QEMU 7.2 emulates cmpxchg16b wrongly: a kernel of 6.12 uses it without a lock and then panics.
+    QEMU_CPU=max,la57=off,-cx16
+}
+
 # qemu_boot DISK FOLDER [OPTION…]: until it lets us in. FOLDER has its kernel and initrd; options are QEMU's.
 qemu_boot()
 {
-    local disk=$1 folder=$2 cpu=max
+    local disk=$1 folder=$2
 
     shift 2
+    qemu_accelerator "$folder"
     # On a busy machine the kernel's check of the timer sees no tick, and the kernel panics. A panic ends QEMU.
-    # QEMU 7.2 emulates cmpxchg16b wrongly: a kernel of 6.12 uses it without a lock and then panics.
-    [[ -c /dev/kvm ]] || cpu=max,la57=off,-cx16
-    nice -n 5 setsid qemu-system-x86_64 -accel kvm -accel tcg,thread=multi,tb-size=1024 -cpu "$cpu" -smp 2 \
+    nice -n 5 setsid qemu-system-x86_64 -accel "$QEMU_ACCELERATOR" -cpu "$QEMU_CPU" -smp 2 \
         -m "$QEMU_MEMORY_MB" -kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
         -append "root=/dev/vda rw console=ttyS0 mitigations=off net.ifnames=0 no_timer_check panic=-1" -no-reboot \
         -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" "$@" \
@@ -239,6 +266,21 @@ qemu_stop()
     QEMU_PID=
 }
 
+# qemu_encrypt: a device for the storage pool, as doc/howto/encrypt-the-pool.md makes it, here on a file.
+qemu_encrypt()
+{
+    # shellcheck disable=SC2016 # the machine's
+    within_qemu bash -euo pipefail -s <<'END_OF_TEXT'
+install -d -m 755 /etc/sandlot
+(umask 077 && head -c 64 /dev/urandom >/etc/sandlot/pool.key && truncate -s 6G /var/lib/pool.luks)
+cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
+    --key-file /etc/sandlot/pool.key /var/lib/pool.luks
+cryptsetup open --key-file /etc/sandlot/pool.key /var/lib/pool.luks sandlot-pool
+echo 'sandlot-pool /var/lib/pool.luks /etc/sandlot/pool.key luks' >>/etc/crypttab
+echo 'sandlot sandlot/pool-device string /dev/mapper/sandlot-pool' | debconf-set-selections
+END_OF_TEXT
+}
+
 # qemu_install DOMAIN: the packages on the second drive, as an operator does. An emulated machine decrypts slowly what
 # comes by SSH.
 qemu_install()
@@ -275,15 +317,16 @@ qemu_newer_kernel()
     within_qemu sandlot-setup </dev/null || die "the set-up fails with the newer kernel"
 }
 
-# qemu_installed DIRECTORY DOMAIN KERNEL: sets INSTALLED, a folder with a disk that has the packages, set up and switched
-# off, and with its kernel. KERNEL is the one that the packages are installed on: "own" or "newer".
+# qemu_installed DIRECTORY DOMAIN KERNEL POOL: sets INSTALLED, a folder with a disk that has the packages, set up and
+# switched off, and with its kernel. KERNEL is the one that the packages are installed on: "own" or "newer". POOL is the
+# storage pool: "plain" or "encrypted".
 qemu_installed()
 {
     local key new command kernel=$BASE
 
     [[ $3 == own ]] || kernel=$BASE/newer
     key=$({
-        printf '%s\n' "$BASE" "$2" "$3"
+        printf '%s\n' "$BASE" "$2" "$3" "$4"
         cat "$1"/*.deb
     } | sha256sum | cut -c 1-16)
     INSTALLED=$BASE/installed-$key
@@ -298,6 +341,7 @@ qemu_installed()
     qemu-img create -q -f qcow2 -b "$BASE/disk.raw" -F raw "$new/disk.qcow2"
     tar -c -C "$1" -f "$new/packages.tar" --exclude='*-dbgsym*' .
     qemu_boot "$new/disk.qcow2" "$new" -drive "file=$new/packages.tar,format=raw,if=virtio,readonly=on"
+    [[ $4 == plain ]] || qemu_encrypt || die "the encrypted device could not be made"
     qemu_install "$2" || die "the packages could not be installed"
     command=$(qemu_printed_kernel)
     [[ -z $command ]] || qemu_newer_kernel "$new" "$command"
