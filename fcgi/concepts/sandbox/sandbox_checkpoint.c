@@ -45,7 +45,8 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     memcpy(checkpoint->template_version_id, sandbox->template_version_id,
            sizeof checkpoint->template_version_id);
     memcpy(checkpoint->agent_instance, sandbox->instance_name, sizeof checkpoint->agent_instance);
-    memcpy(checkpoint->parent_id, sandbox->snapshot_id, sizeof checkpoint->parent_id);
+    if (!*sandbox->forked_from) /* that of a fork is hidden */
+        memcpy(checkpoint->parent_id, sandbox->snapshot_id, sizeof checkpoint->parent_id);
     snprintf(checkpoint->created_by, sizeof checkpoint->created_by, "%s", making->request->user_id);
     const char *name = making->request->name;
     snprintf(checkpoint->name, sizeof checkpoint->name, "%s%s", name ? name : CHECKPOINT_UNNAMED,
@@ -182,12 +183,11 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
 }
 
 /* Compute the size in the storage pool: the data that the sandbox has written, and the size of the
- * parent from which it was restored. */
-static int add_parent_size(struct db *db, struct checkpoint *checkpoint, struct error **err)
+ * checkpoint from which it was restored. */
+static int add_parent_size(struct work *work, struct checkpoint *checkpoint, struct error **err)
 {
     uint32_t parent_mb = 0;
-    if (checkpoint->parent_id[0] &&
-        checkpoint_row_size(db, checkpoint->parent_id, &parent_mb, err) < 0)
+    if (checkpoint_row_size(work->worker->db, work->sandbox.snapshot_id, &parent_mb, err) < 0)
         return -1;
     checkpoint->size_mb += parent_mb;
     return 0;
@@ -218,7 +218,7 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
     fault_point(FAULT_CHECKPOINT_BEGUN);
     if (work_open_runtime(work, &failure) == 0 && copy(work, checkpoint, &failure) == 0) {
         fault_point(FAULT_CHECKPOINT_COPIED);
-        if (add_parent_size(work->worker->db, checkpoint, &failure) == 0 &&
+        if (add_parent_size(work, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {
             fault_point(FAULT_CHECKPOINT_FINISHED);
             checkpoint->state = checkpoint->for_fork ? CHECKPOINT_FORKING : CHECKPOINT_READY;
