@@ -49,15 +49,17 @@
             " ORDER BY m.sandbox_id " order " LIMIT ?",                                \
             order)
 
-/* No index has these columns: the query walks every sandbox of the team between the two ids. */
-#define PICKED(order)                                                                     \
-    PAGE_OF("SELECT c.id FROM sandboxes c FORCE INDEX (sandboxes_list)"                   \
-            " WHERE c.team_id = ? AND c.visible = 1 AND c.id > ? AND c.id < ?"            \
-            " AND c.created_at_ms > ?"                                                    \
+#define OF_TEAM(index, found, order)                                                      \
+    PAGE_OF("SELECT c.id FROM sandboxes c FORCE INDEX (" index ") WHERE c.team_id = ?"    \
+            " AND " found " AND c.id > ? AND c.id < ? AND c.created_at_ms > ?"            \
             " AND (? IS NULL OR c.template_slug = ? OR c.template_version_id = ?"         \
             " OR c.snapshot_id = ?)" IN_STATE HAS_PAIR HAS_OTHERS " ORDER BY c.id " order \
             " LIMIT ?",                                                                   \
             order)
+/* No index has these columns: the query walks every sandbox of the team between the two ids. */
+#define PICKED(order) OF_TEAM("sandboxes_list", "c.visible = 1", order)
+/* One sandbox at most. */
+#define NAMED(order) OF_TEAM("sandboxes_name", "c.taken_name = ?", order)
 
 /* In both orders; index 0 is newest first. */
 #define BOTH(name, text)                                   \
@@ -71,6 +73,7 @@ static const struct db_statement all_statements[2] = BOTH("all", ALL);
 static const struct db_statement state_statements[2] = BOTH("state", STATES);
 static const struct db_statement metadata_statements[2] = BOTH("metadata", METADATA);
 static const struct db_statement picked_statements[2] = BOTH("picked", PICKED);
+static const struct db_statement named_statements[2] = BOTH("named", NAMED);
 
 #define FEW 1000
 DB_STATEMENT(count_statement) = {
@@ -95,7 +98,8 @@ DB_STATEMENT(copy_statement) = {
 
 DB_STATEMENTS(statements) = {
     &all_statements[0],      &all_statements[1],      &state_statements[0],  &state_statements[1],
-    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1]};
+    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1],
+    &named_statements[0],    &named_statements[1]};
 
 #define SHOWN_STATES 8
 
@@ -239,6 +243,8 @@ static void args_of_picked(struct asked *asked, char floor[ID_SIZE], struct args
     if (since_ms > 0 && strcmp(id_floor("sbx_", since_ms, floor), asked->after) > 0)
         asked->after = floor;
     add(args, db_text(asked->team_id));
+    if (filter->name)
+        add(args, db_text(filter->name));
     add(args, db_text(asked->after));
     add(args, db_text(asked->before));
     add(args, db_i64(filter->started_after_ms));
@@ -263,8 +269,8 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
     *count = 0;
     if (last)
         *(filter->oldest_first ? &asked.after : &asked.before) = last;
-    if (filter->template || filter->started_after_ms) {
-        statement = picked_statements;
+    if (filter->name || filter->template || filter->started_after_ms) {
+        statement = filter->name ? named_statements : picked_statements;
         args_of_picked(&asked, floor, &args);
     } else if (filter->metadata_count) {
         statement = metadata_statements;

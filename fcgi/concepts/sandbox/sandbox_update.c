@@ -70,6 +70,7 @@ static int tell_updated(struct db *db, const struct update *update, struct error
 {
     const struct sandbox_update *wanted = update->wanted;
     const struct sandbox_changed changed = {
+        .name = IS_ANY_CHOSEN(OF_NAME),
         .deadline = wanted->timeout_s && has_deadline(update->sandbox),
         .metadata = wanted->metadata,
         .lifecycle = IS_ANY_CHOSEN(OF_LIFECYCLE),

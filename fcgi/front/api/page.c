@@ -87,6 +87,7 @@ static int read_picked(const struct http_request *request, struct sandbox_filter
                        struct error **err)
 {
     const char *order = http_query(request, "order");
+    filter->name = http_query(request, "name");
     filter->template = http_query(request, "template");
     filter->oldest_first = str_equal(order, "asc");
     if (order && !filter->oldest_first && !str_equal(order, "desc"))

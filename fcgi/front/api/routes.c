@@ -12,6 +12,7 @@ static const struct route_query list_query[] = {
     {.name = "next_token"},
     {.name = "order"},
     {.name = "started_after"},
+    {.name = "name"},
     {.name = "template"},
     {.name = "query[metadata][*]", .bytes = true},
     {.name = "query[state][]", .repeatable = true},
