@@ -43,16 +43,17 @@ static int filters(struct cli_call *call, struct buffer *path, struct error **er
 static void print_event(const struct cli *cli, const json_t *event)
 {
     const json_t *data = json_object_get(event, "data");
-    const char *sandbox_id = json_string_value(json_object_get(event, "sandbox_id"));
+    const char *id = json_string_value(json_object_get(event, "sandbox_id"));
+    const char *name = json_string_value(json_object_get(event, "sandbox_name"));
     autofree char *text = json_dumps(data, JSON_COMPACT);
     if (cli->json) {
         output_json_line(event);
         return;
     }
     autofree char *line =
-        xasprintf("%s  %-22s  %-30s  %s", json_string_value(json_object_get(event, "at")),
-                  json_string_value(json_object_get(event, "kind")), sandbox_id ? sandbox_id : "-",
-                  json_object_size(data) ? text : "");
+        xasprintf("%s  %-22s  %-12s  %-30s  %s", json_string_value(json_object_get(event, "at")),
+                  json_string_value(json_object_get(event, "kind")), name ? name : "-",
+                  id ? id : "-", json_object_size(data) ? text : "");
     autofree char *shown = printable(line, "");
     puts(shown);
 }

@@ -158,17 +158,18 @@ def test_a_refusal_is_one_sentence(cli, stack, make_account, tmp_path):
 
 def test_what_was_created_is_listed_and_shown(cli, sandbox):
     shown = cli.json("show", "work")
-    assert (shown["id"], shown["timeout"], shown["metadata"]) == (sandbox.id, 1800, {"name": "work", "kind": "test"})
+    assert (shown["id"], shown["timeout"], shown["name"], shown["metadata"]) == (
+        sandbox.id, 1800, "work", {"kind": "test"})
     assert shown["exposed_ports"] == [{"port": 3000, "protocol": "http", "public": False}]
     assert [row["id"] for row in cli.json("list", "-l", "kind=test")["sandboxes"]] == [sandbox.id]
     assert cli.json("list", "-l", "kind=other")["sandboxes"] == []
     table = cli.say("list", "--state", "running")
-    assert table.startswith("ID ") and sandbox.id in table and "\033" not in table
+    assert table.startswith("NAME ") and sandbox.id in table and "\033" not in table
 
 
 def test_colors_on_a_terminal_only_and_not_with_no_color(cli, sandbox):
     terminal = cli.terminal("show", sandbox.id)
-    terminal.expect("\033[32mready")
+    terminal.expect("\033[32mrunning")
     assert terminal.wait() == 0
     cli.environment["NO_COLOR"] = "1"
     terminal = cli.terminal("show", sandbox.id)
@@ -187,7 +188,7 @@ def test_a_sandbox_that_is_not_there(cli):
 def test_a_list_that_is_watched(cli, sandbox):
     with subprocess.Popen([cli.program, "list", "--watch"], stdout=subprocess.PIPE, env=cli.environment) as watching:
         for _ in range(2):
-            assert watching.stdout.readline().startswith(b"ID ")
+            assert watching.stdout.readline().startswith(b"NAME ")
             assert sandbox.id.encode() in watching.stdout.readline()
         watching.terminate()
 
@@ -200,7 +201,7 @@ def test_extend(cli, sandbox):
 
 def test_pause_resume_and_rm(cli):
     made = cli.say("create", "--on-timeout", "pause").strip()
-    assert cli.say("pause", made) == "stopped\n"
+    assert cli.say("pause", made) == "paused\n"
     assert cli.say("resume", made).strip() in ("memory", "disk")
     assert cli.say("exec", "-n", made, "echo", "awake") == "awake\n"
     assert cli.say("rm", made) == ""
@@ -509,8 +510,8 @@ def test_volumes_and_their_files(cli, tmp_path):
 
 def test_events(cli, sandbox):
     lines = cli.say("events", "--sandbox", "work", "--kind", "sandbox.created", "--kind", "sandbox.started").splitlines()
-    assert [line.split()[1:3] for line in lines] == \
-        [["sandbox.created", sandbox.id], ["sandbox.started", sandbox.id]]
+    assert [line.split()[1:4] for line in lines] == \
+        [["sandbox.created", "work", sandbox.id], ["sandbox.started", "work", sandbox.id]]
     told = [json.loads(line) for line in cli.say("events", "--sandbox", "work", "--json").splitlines()]
     assert told[0]["kind"] == "sandbox.created" and told[0]["data"]["template"]
     assert cli("events", "--kind", "sandbox.bored").returncode == 1
