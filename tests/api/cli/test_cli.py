@@ -10,6 +10,8 @@ import resource
 import signal
 import socket
 import subprocess
+import threading
+import time
 import urllib.request
 
 import pytest
@@ -517,18 +519,51 @@ def test_events(cli, sandbox):
     assert cli("events", "--kind", "sandbox.bored").returncode == 1
 
 
-def test_events_that_follow(cli, module_account):
-    following = subprocess.Popen(
-        [cli.program, "events", "--follow", "--kind", "sandbox.created", "--json"], env=cli.environment,
-        stdout=subprocess.PIPE, text=True)
-    try:
+def events_of(text):
+    return [json.loads(line)["id"] for line in text.splitlines()]
+
+
+def test_events_of_a_while_and_the_newest(cli, sandbox):
+    whole = events_of(cli.say("events", "--sandbox", "work", "--json"))
+    assert events_of(cli.say("events", "--sandbox", "work", "--json", "--since", "2h30m")) == whole
+    assert events_of(cli.say("events", "--sandbox", "work", "--json", "--tail", "2")) == whole[-2:]
+    assert events_of(cli.say("events", "--sandbox", "work", "--json", "--tail", "10000")) == whole
+    assert cli.say("events", "--sandbox", "work", "--since", "9999-01-01T00:00:00Z") == ""
+    for words in (["--tail", "0"], ["--tail", "x"]):
+        assert cli("events", *words).returncode == 2
+
+
+def test_events_that_follow(cli, module_account, sandbox):
+    """The newest one that is there says that the others will be seen."""
+    with subprocess.Popen([cli.program, "events", "--follow", "--tail", "1", "--json"], env=cli.environment,
+                          stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout.readline()
         made = Sandbox.create(module_account.api)
         line = next(line for line in following.stdout if made.id in line)
         assert json.loads(line)["kind"] == "sandbox.created"
         made.api.destroy(made.id)
-    finally:
         following.kill()
-        following.wait()
+
+
+def test_events_from_now_on(cli, sandbox):
+    last = events_of(cli.say("events", "--json"))[-1]
+    path = f"/v1/sandboxes/{sandbox.id}"
+    with subprocess.Popen([cli.program, "events", "-f", "--kind", "sandbox.updated", "--json"], env=cli.environment,
+                          stdout=subprocess.PIPE, text=True) as following:
+        over = threading.Event()
+
+        def change():
+            while not over.wait(0.2):
+                sandbox.api.request("PATCH", path, {"metadata": {"seen": str(time.monotonic())}})
+
+        changing = threading.Thread(target=change)
+        changing.start()
+        first = json.loads(following.stdout.readline())
+        over.set()
+        changing.join()
+        assert first["id"] > last and first["data"] == {"changed": ["metadata"]}
+        following.send_signal(signal.SIGINT)
+        assert following.wait(30) in (130, -signal.SIGINT)
 
 
 def test_keys_and_usage(cli, module_account):

@@ -3,6 +3,7 @@
 
 import base64
 import json
+import pathlib
 import re
 import subprocess
 import unicodedata
@@ -220,3 +221,24 @@ def test_extend_never_shortens(cli):
     assert cli.json("show", "long")["timeout"] == 3300 and cli.json("show", "long")["state"] == "stopped"
     cli.say("resume", "long")
     assert cli.say("timeout", "long", "5m").strip() < before
+
+
+def words_of_a_verb(row):
+    """The words of a row of doc/reference/cli.md, with a sandbox that is not there."""
+    operands = {"PORT": "3000", "HOST": "example.com", "COMMAND": "true", "DURATION": "10m", "FOLDER": "/etc"}
+    if row.startswith("cp "):
+        return ["cp", "nobody:/etc/hostname", "/tmp"]
+    words = re.sub(r" \[[A-Z.]+\]|\[LOCAL:\]|\.\.\.", "", row).replace("TARGET", "nobody:/tmp").split()
+    return ["nobody" if word == "SANDBOX" else operands.get(word, word) for word in words]
+
+
+def test_every_verb_takes_a_name_for_a_sandbox(cli):
+    page = (pathlib.Path(__file__).parents[3] / "doc" / "reference" / "cli.md").read_text(encoding="utf-8")
+    rows = [row for row in re.findall(r"^\| `([a-z-]+ .*?)` \|", page, re.MULTILINE)
+            if re.search("SANDBOX|SOURCE|TARGET", row)]
+    calls = [words_of_a_verb(row) for row in rows]
+    calls += [["events", "--sandbox", "nobody"], ["checkpoint", "list", "--sandbox", "nobody"]]
+    assert len(calls) > 25, calls
+    for words in calls:
+        done = cli(*words)
+        assert done.returncode in (3, 125) and b"there is no sandbox 'nobody'" in done.stderr, (words, done)
