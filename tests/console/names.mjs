@@ -72,9 +72,9 @@ async function listed(page) {
   const box = page.getByLabel('Name or metadata')
   await box.fill('third')
   await page.getByRole('heading', { name: 'No sandbox matches' }).waitFor()
-  await box.fill('second')
+  await box.fill('sec')
   await head.first().waitFor()
-  await page.waitForURL(/find=second/)
+  await page.waitForURL(/find=sec/)
 }
 
 async function states(page) {

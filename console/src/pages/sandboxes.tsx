@@ -20,7 +20,7 @@ const STATES: [string, string][] = [
   ...Object.entries(STATE_WORDS).map(([value, word]): [string, string] => [value, word.charAt(0).toUpperCase() + word.slice(1)]),
 ]
 
-/** "work run=42 owner=ada" → the name "work", and {run: "42", owner: "ada"}. */
+/** "work run=42 owner=ada" → a name that begins with "work", and {run: "42", owner: "ada"}. */
 export function filterOf(text: string): { name: string; metadata: Record<string, string> } {
   const metadata: Record<string, string> = {}
   let name = ''
@@ -117,7 +117,7 @@ export function SandboxList() {
           team: team.slug,
           limit: PAGE,
           'query[metadata]': filter.metadata,
-          ...(filter.name ? { name: filter.name } : {}),
+          ...(filter.name ? { name_prefix: filter.name } : {}),
           ...(state ? { 'query[state][]': [state as StateFilter] } : {}),
           ...(token ? { next_token: token } : {}),
         },

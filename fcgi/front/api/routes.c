@@ -13,6 +13,7 @@ static const struct route_query list_query[] = {
     {.name = "order"},
     {.name = "started_after"},
     {.name = "name"},
+    {.name = "name_prefix"},
     {.name = "template"},
     {.name = "query[metadata][*]", .bytes = true},
     {.name = "query[state][]", .repeatable = true},

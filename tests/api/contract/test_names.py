@@ -177,6 +177,33 @@ def test_the_name_with_other_filters(make_account):
     assert_error(api.get(f"/v1/sandboxes?limit=1&name=found&next_token={other}"), 422, "invalid_next_token")
 
 
+def test_names_that_begin_alike(make_account):
+    api = make_account().api
+    ids = {name: create(api, name=name).json()["id"] for name in ("web", "web-1", "web_2", "Web", "we")}
+
+    def found(query):
+        return [row["name"] for row in api.list(f"?{query}")]
+
+    assert found("name_prefix=web") == ["web_2", "web-1", "web"]
+    assert found("name_prefix=web&order=asc&query[state][]=ready") == ["web", "web-1", "web_2"]
+    assert found("name_prefix=web_") == ["web_2"] and found("name_prefix=%25") == found("name_prefix=webs") == []
+    assert found(f"name_prefix={'w' * 100}") == []
+    page = api.get("/v1/sandboxes?name_prefix=web&limit=2").json()
+    rest = api.get(f"/v1/sandboxes?name_prefix=web&limit=2&next_token={page['next_token']}").json()
+    assert [row["id"] for row in page["sandboxes"] + rest["sandboxes"]] == [ids["web_2"], ids["web-1"], ids["web"]]
+    crossed = api.get(f"/v1/sandboxes?name_prefix=we&limit=2&next_token={page['next_token']}")
+    assert_error(crossed, 422, "invalid_next_token")
+    api.destroy(ids["web"])
+    assert found("name_prefix=web") == ["web_2", "web-1"]
+    assert_error(api.get("/v1/sandboxes?name=web&name_prefix=web"), 422, "invalid_request", "name_prefix")
+
+
+@pytest.mark.parametrize("query", ["sandboxes?name=", "sandboxes?name_prefix=", "sandboxes?template=", "checkpoints?name="])
+def test_filters_of_other_letters_find_nothing(api, query):
+    answer = api.get(f"/v1/{query}%C3%A4")
+    assert answer.status == 200 and answer.json()[query.split("?", maxsplit=1)[0]] == [], answer
+
+
 def test_a_name_finds_one_sandbox_of_each_team(make_account, stack):
     account = make_account()
     team = account.make_team()
