@@ -116,6 +116,12 @@ def test_a_name_means_one_sandbox(ssh, module_account):
         api.destroy(one["id"])
 
 
+def test_keep_alone_is_new_keep(ssh, module_account):
+    done = ssh("keep", "true")
+    assert done.returncode == 0 and "stays when you leave" in done.stderr.decode(), done
+    module_account.api.destroy(made_by(done.stderr.decode()))
+
+
 def test_new_keep_stays(ssh, stack, module_account):
     done = ssh(f"{stack.template}+keep+timeout=10m", "echo kept >note")
     sandbox_id = made_by(done.stderr.decode())
