@@ -580,6 +580,7 @@ CREATE TABLE warm_instances (
 -- servers in the sandbox see, when it is not the preview's own name.
 -- on_pause_failure: what a pause does that cannot keep the memory (disk: stop with the disk only). pause_memory: what a
 -- pause at the deadline keeps. memory_left 1: the move in flight goes without the memory.
+-- taken_name: the name while the sandbox is not deleted; no other sandbox of the team has it.
 -- deadline_told_ms, denials_told: the deadline and the denials that were announced already.
 -- archived: 0 a copy in the archive may be wanted, 1 a row of archives exists, 2 none can be made.
 CREATE TABLE sandboxes (
@@ -592,6 +593,8 @@ CREATE TABLE sandboxes (
     reserved TINYINT UNSIGNED NOT NULL,
     incarnation INT UNSIGNED NOT NULL,
     operation_id CHAR(30) COLLATE ascii_bin NULL,
+    name VARCHAR(63) COLLATE ascii_bin NOT NULL DEFAULT '',
+    taken_name VARCHAR(63) COLLATE ascii_bin AS (IF(visible = 1 AND name <> '', name, NULL)) STORED,
     template_slug VARCHAR(63) COLLATE ascii_bin NOT NULL,
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
     snapshot_id CHAR(30) COLLATE ascii_bin NULL,
@@ -642,6 +645,7 @@ CREATE TABLE sandboxes (
     PRIMARY KEY (id),
     UNIQUE KEY sandboxes_route (route),
     UNIQUE KEY sandboxes_instance (instance_name),
+    UNIQUE KEY sandboxes_name (team_id, taken_name),
     KEY sandboxes_list (team_id, visible, id),
     KEY sandboxes_quota (team_id, reserved, cpu, memory_mb),
     KEY sandboxes_host (host_id, reserved, cpu, memory_mb),

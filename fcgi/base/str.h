@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 bool str_equal(const char *a, const char *b); /* NULL equals NULL only */
 bool str_starts_with(const char *text, const char *prefix);
 bool str_ends_with(const char *text, const char *suffix);

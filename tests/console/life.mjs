@@ -177,10 +177,12 @@ async function network(page, context) {
   await page.getByRole('button', { name: 'Undo' }).click()
 }
 
-async function extend(page, seconds) {
+async function extend(page, seconds, shortens) {
+  const dialog = page.getByRole('dialog')
   await page.getByRole('button', { name: 'Extend' }).click()
   await page.getByLabel('Seconds from now').fill(String(seconds))
-  await page.getByRole('button', { name: 'Move' }).click()
+  if (shortens) await dialog.getByLabel('Also when the deadline becomes earlier').check()
+  await dialog.getByRole('button', { name: shortens ? 'Set the deadline' : 'Extend', exact: true }).click()
 }
 
 async function rest(page, context) {
@@ -204,11 +206,11 @@ async function rest(page, context) {
   await page.getByRole('button', { name: /^Terminal 1 open/ }).click()
   await type(page, 'echo resumed=$((8*8))')
   await screen(page).getByText('resumed=64').waitFor()
-  await extend(page, 500)
+  await extend(page, 500, true)
   await status(page).getByText(/in 8 min/).waitFor()
   const left = await status(page).locator('time').innerText()
   await page.waitForFunction(before => document.querySelector('.page-head .status time').innerText !== before, left)
-  await extend(page, 3000)
+  await extend(page, 3000, false)
   await status(page).getByText(/in (50 min|49 min)/).waitFor()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

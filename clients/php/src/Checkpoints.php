@@ -18,20 +18,32 @@ final class Checkpoints
     {
     }
 
-    /** @return \Generator<int, Checkpoint> */
-    public function list(?string $team = null, ?string $sandboxId = null, int $pageSize = 50): \Generator
-    {
-        $query = ['team' => $team, 'sandbox_id' => $sandboxId, 'limit' => $pageSize];
+    /**
+     * @param string|null $name all versions of this name
+     * @return \Generator<int, Checkpoint>
+     */
+    public function list(
+        ?string $team = null,
+        ?string $sandboxId = null,
+        int $pageSize = 50,
+        ?string $name = null,
+    ): \Generator {
+        $query = ['team' => $team, 'sandbox_id' => $sandboxId, 'limit' => $pageSize, 'name' => $name];
         return $this->api->pages(Operation::ListCheckpoints, [], $query, 'checkpoints', Checkpoint::read(...));
     }
 
-    public function get(string $id): Checkpoint
+    /** By an id, or as name[:version]; without a version the newest of the name. */
+    public function get(string $id, ?string $team = null): Checkpoint
     {
-        return Checkpoint::read($this->api->call(Operation::ShowCheckpoint, ['id' => $id]));
+        return Checkpoint::read($this->api->call(Operation::ShowCheckpoint, ['id' => $id], ['team' => $team]));
     }
 
-    public function delete(string $id): void
+    /** By an id, or as name:version. */
+    public function delete(string $id, ?string $team = null): void
     {
+        if (str_contains($id, ':')) {
+            $id = $this->get($id, $team)->id;
+        }
         $this->api->call(Operation::DeleteCheckpoint, ['id' => $id]);
     }
 }

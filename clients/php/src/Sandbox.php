@@ -23,6 +23,7 @@ use Sandlot\Model\Operation;
 use Sandlot\Model\PauseSandbox;
 use Sandlot\Model\Purpose;
 use Sandlot\Model\ResumeSandbox;
+use Sandlot\Model\SandboxState;
 use Sandlot\Model\Session;
 use Sandlot\Model\UpdateSandbox;
 use Sandlot\Network\Policy;
@@ -67,8 +68,18 @@ final class Sandbox
         return $this->take($this->api->call(Operation::ShowSandbox, $this->path()));
     }
 
-    /** The deadline becomes that many seconds from now. */
+    /** The deadline becomes that many seconds from now, never earlier. A paused one gets the time when it is resumed. */
     public function extend(int $seconds): self
+    {
+        $state = $this->refresh()->info->state;
+        if ($state === SandboxState::Ready || $state === SandboxState::Checkpointing) {
+            return $this->resume(timeout: $seconds, extendOnly: true);
+        }
+        return $seconds > $this->info->timeout ? $this->setTimeout($seconds) : $this;
+    }
+
+    /** The deadline becomes that many seconds from now, also when that is earlier. */
+    public function setTimeout(int $seconds): self
     {
         return $this->update(timeout: $seconds);
     }
@@ -77,6 +88,7 @@ final class Sandbox
      * @param array<string, mixed>|null $metadata merged into what is there; null removes a key
      * @param int|null $timeout the deadline becomes that many seconds from now
      * @param string|null $maskRequestHost what servers see as Host; "": their preview's name
+     * @param string|null $name another name; "": none
      */
     public function update(
         ?array $metadata = null,
@@ -84,6 +96,7 @@ final class Sandbox
         ?LifecycleRequest $lifecycle = null,
         ?bool $allowPublicTraffic = null,
         ?string $maskRequestHost = null,
+        ?string $name = null,
     ): self {
         $change = new UpdateSandbox(...get_defined_vars());
         return $this->take($this->api->call(Operation::UpdateSandbox, $this->path(), body: $change));

@@ -45,6 +45,7 @@ final class Sandboxes
      * @param string|null $maskRequestHost what servers see as Host instead of their preview's name
      * @param int|null $cpu vCPUs
      * @param int|null $memoryMb MiB
+     * @param string|null $name of no other sandbox of the team
      * @param string|null $idempotencyKey calls with the same one make one sandbox, also in other programs; such
      *                                    as the id of the job that it is for
      */
@@ -72,6 +73,7 @@ final class Sandboxes
         ?int $cpu = null,
         ?int $memoryMb = null,
         ?bool $exposeAllPorts = null,
+        ?string $name = null,
         ?string $idempotencyKey = null,
     ): Sandbox {
         $fields = get_defined_vars();
@@ -87,6 +89,15 @@ final class Sandboxes
         return $this->sandbox($this->api->call(Operation::ShowSandbox, ['id' => $id]));
     }
 
+    /** The sandbox of this name; null: there is none. Without a team, in any that the key reaches. */
+    public function find(string $name, ?string $team = null): ?Sandbox
+    {
+        foreach ($this->list(team: $team, name: $name) as $sandbox) {
+            return $sandbox;
+        }
+        return null;
+    }
+
     /**
      * All that match, newest first; pages are asked for as they are needed.
      *
@@ -94,9 +105,14 @@ final class Sandboxes
      * @param list<StateFilter|SandboxState> $states one must match
      * @return \Generator<int, Sandbox>
      */
-    public function list(?string $team = null, array $metadata = [], array $states = [], int $pageSize = 50): \Generator
-    {
-        $query = ['team' => $team, 'limit' => $pageSize];
+    public function list(
+        ?string $team = null,
+        array $metadata = [],
+        array $states = [],
+        int $pageSize = 50,
+        ?string $name = null,
+    ): \Generator {
+        $query = ['team' => $team, 'limit' => $pageSize, 'name' => $name];
         foreach ($metadata as $key => $value) {
             $query["query[metadata][{$key}]"] = $value;
         }

@@ -6,6 +6,7 @@ declare(strict_types=1);
 
 namespace Sandlot\Tests;
 
+use Sandlot\Exception\Api\NameTakenException;
 use Sandlot\Model\BuildState;
 use Sandlot\Model\Checkpoint;
 use Sandlot\Model\ExposedPortRequest;
@@ -53,6 +54,45 @@ final class SandboxTest extends ServiceTestCase
 
         $sandbox->delete();
         $this->assertSame([], [...self::client()->sandboxes->list(metadata: ['mark' => $mark])]);
+    }
+
+    public function testNames(): void
+    {
+        $sandboxes = self::client()->sandboxes;
+        $name = 'n' . bin2hex(random_bytes(8));
+        $sandbox = $sandboxes->create(timeout: 600, name: $name);
+        try {
+            $this->assertSame($name, $sandbox->info()->name);
+            $this->assertSame($sandbox->id, $sandboxes->find($name)?->id);
+            try {
+                $sandboxes->create(timeout: 60, name: $name);
+                $this->fail('two sandboxes have one name');
+            } catch (NameTakenException $taken) {
+                $this->assertSame('/name', $taken->field);
+            }
+            $checkpoint = $sandbox->checkpoint("{$name}.c");
+            $this->assertSame($name, $checkpoint->sandboxName);
+            $this->assertSame($checkpoint->id, self::client()->checkpoints->get("{$name}.c")->id);
+            self::client()->checkpoints->delete("{$name}.c:1");
+            $this->assertSame([], [...self::client()->checkpoints->list(name: "{$name}.c")]);
+            $this->assertSame("{$name}-2", $sandbox->update(name: "{$name}-2")->info()->name);
+            $this->assertNull($sandboxes->find($name));
+            $this->assertNull($sandbox->update(name: '')->info()->name);
+        } finally {
+            $sandbox->delete();
+        }
+    }
+
+    public function testExtendNeverShortens(): void
+    {
+        $sandbox = self::client()->sandboxes->create(timeout: 1200);
+        $before = $sandbox->info()->deadline;
+        $this->assertEquals($before, $sandbox->extend(60)->info()->deadline);
+        $this->assertSame(SandboxState::Stopped, $sandbox->pause()->extend(60)->info()->state);
+        $this->assertSame(1200, $sandbox->info()->timeout);
+        $this->assertSame(1500, $sandbox->extend(1500)->info()->timeout);
+        $this->assertLessThan($before, $sandbox->resume()->setTimeout(300)->info()->deadline);
+        $sandbox->delete();
     }
 
     public function testPagesAreAskedForAsTheyAreNeeded(): void

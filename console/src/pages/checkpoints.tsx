@@ -3,7 +3,7 @@ import { api, type Schemas } from '../lib/client'
 import { formatBytes } from '../lib/format'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { Button, Empty, Id, Loading, Page, Problem, Table, Time } from '../parts/basic'
+import { Button, Empty, Id, Loading, Named, Page, Problem, Table, Time } from '../parts/basic'
 import { ask, say } from '../parts/dialog'
 import { More } from '../parts/more'
 
@@ -74,7 +74,7 @@ export function Checkpoints() {
                 <Id value={checkpoint.id} />
               </td>
               <td>
-                <Id value={checkpoint.sandbox_id} href={`/sandboxes/${checkpoint.sandbox_id}`} />
+                <Named name={checkpoint.sandbox_name} id={checkpoint.sandbox_id} href={`/sandboxes/${checkpoint.sandbox_id}`} />
               </td>
               <td>{checkpoint.template}</td>
               <td class="number nowrap">{formatBytes(checkpoint.size_mb * 1048576)}</td>

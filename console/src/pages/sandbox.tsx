@@ -8,8 +8,9 @@ import { formatSpan } from '../lib/format'
 import { usePoll, type Polled } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite } from '../lib/session'
+import { stateWord } from '../lib/states'
 import { Activity } from '../parts/activity'
-import { Button, Copy, Countdown, Fact, Facts, Id, Loading, Problem, State, TextField, Time } from '../parts/basic'
+import { Button, Check, Copy, Countdown, Fact, Facts, Id, Loading, Problem, State, TextField, Time } from '../parts/basic'
 import { FormDialog, ask, say, useAction } from '../parts/dialog'
 import { lazy } from '../parts/lazy'
 import { Tabs } from '../parts/tabs'
@@ -46,16 +47,50 @@ export function isRunning(sandbox: Sandbox): boolean {
   return sandbox.state === 'ready' || sandbox.state === 'checkpointing'
 }
 
-function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {
-  const [seconds, setSeconds] = useState(String(props.sandbox.timeout))
+/** What people call it. */
+export const nameOf = (sandbox: Sandbox): string => sandbox.name ?? sandbox.id
+
+function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {
+  const [name, setName] = useState(props.sandbox.name ?? '')
   return (
     <FormDialog
-      title="Move the deadline"
-      action="Move"
+      title={`Rename ${nameOf(props.sandbox)}`}
+      action="Rename"
       onClose={props.onClose}
       submit={async () => {
         props.onDone(
-          await api.patch('/v1/sandboxes/{id}', { path: { id: props.sandbox.id }, body: { timeout: Number(seconds) } }),
+          await api.patch('/v1/sandboxes/{id}', { path: { id: props.sandbox.id }, body: { name: name || null } }),
+        )
+        props.onClose()
+      }}
+    >
+      <TextField
+        label="Name"
+        autoFocus
+        value={name}
+        onInput={setName}
+        maxLength={63}
+        hint="Of no other sandbox of the team; commands and SSH take it for the id. Empty: no name."
+      />
+    </FormDialog>
+  )
+}
+
+function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {
+  const [seconds, setSeconds] = useState(String(props.sandbox.timeout))
+  const [shortens, setShortens] = useState(false)
+  const path = { id: props.sandbox.id }
+  const timeout = Number(seconds)
+  return (
+    <FormDialog
+      title={`Extend ${nameOf(props.sandbox)}`}
+      action={shortens ? 'Set the deadline' : 'Extend'}
+      onClose={props.onClose}
+      submit={async () => {
+        props.onDone(
+          shortens
+            ? await api.patch('/v1/sandboxes/{id}', { path, body: { timeout } })
+            : (await api.post('/v1/sandboxes/{id}/connect', { path, body: { timeout, extend_only: true } })).sandbox,
         )
         props.onClose()
       }}
@@ -68,7 +103,7 @@ function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
         autoFocus
         value={seconds}
         onInput={setSeconds}
-        hint={`The deadline will be ${formatSpan(Number(seconds) || 0)} from now.`}
+        hint={`The deadline will be ${shortens ? '' : 'at least '}${formatSpan(timeout || 0)} from now.`}
       />
       <div class="actions">
         {[300, 3600, 14400].map(value => (
@@ -77,6 +112,7 @@ function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
           </Button>
         ))}
       </div>
+      <Check label="Also when the deadline becomes earlier" checked={shortens} onChange={setShortens} />
     </FormDialog>
   )
 }
@@ -85,7 +121,7 @@ function CheckpointDialog(props: { sandbox: Sandbox; onClose: () => void }) {
   const [name, setName] = useState('')
   return (
     <FormDialog
-      title="New checkpoint"
+      title={`New checkpoint of ${nameOf(props.sandbox)}`}
       action="Make the checkpoint"
       onClose={props.onClose}
       submit={async () => {
@@ -105,7 +141,7 @@ function CheckpointDialog(props: { sandbox: Sandbox; onClose: () => void }) {
 
 function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
   const { sandbox, polled } = props
-  const [dialog, setDialog] = useState<'extend' | 'checkpoint' | null>(null)
+  const [dialog, setDialog] = useState<'rename' | 'extend' | 'checkpoint' | null>(null)
   const { busy, error, run } = useAction()
   const path = { id: sandbox.id }
   const pause = (): void =>
@@ -113,10 +149,10 @@ function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
   const resume = (): void =>
     void run(async () => polled.put((await api.post('/v1/sandboxes/{id}/resume', { path, body: {} })).sandbox))
   const remove = (): void =>
-    ask('Delete the sandbox?', 'Its disk and everything that runs in it go with it.', 'Delete', async () => {
+    ask(`Delete the sandbox ${nameOf(sandbox)}?`, 'Its disk and everything that runs in it go with it.', 'Delete', async () => {
       await api.delete('/v1/sandboxes/{id}', { path })
       forgetAccess(sandbox.id)
-      say('The sandbox is deleted.')
+      say(`The sandbox ${nameOf(sandbox)} is deleted.`)
       navigate('/sandboxes')
     })
   const stopped = sandbox.state === 'stopped'
@@ -136,11 +172,13 @@ function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
           </Button>
         )}
         {(live || stopped) && <Button onClick={() => setDialog('checkpoint')}>Checkpoint</Button>}
+        <Button onClick={() => setDialog('rename')}>Rename</Button>
         <Button kind="danger" onClick={remove}>
           Delete
         </Button>
       </div>
       {error !== null && <Problem error={error} />}
+      {dialog === 'rename' && <RenameDialog sandbox={sandbox} onClose={() => setDialog(null)} onDone={polled.put} />}
       {dialog === 'extend' && <ExtendDialog sandbox={sandbox} onClose={() => setDialog(null)} onDone={polled.put} />}
       {dialog === 'checkpoint' && <CheckpointDialog sandbox={sandbox} onClose={() => setDialog(null)} />}
     </>
@@ -261,7 +299,7 @@ function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visit
     <>
       {away && (
         <p class="note">
-          The sandbox is {sandbox.state === 'stopped' ? 'paused' : sandbox.state}. Resume it to see what is inside.
+          The sandbox is {stateWord(sandbox.state)}. Resume it to see what is inside.
         </p>
       )}
       {props.mayWrite && visited.has('terminal') && (
@@ -291,7 +329,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   const sandbox = polled.data
   const mayWrite = useMayWrite(sandbox?.team)
   const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
-  useTitle(`${TABS.find(([name]) => name === tab)?.[1] ?? 'Sandbox'} of ${id}`)
+  useTitle(`${TABS.find(([name]) => name === tab)?.[1] ?? 'Sandbox'} of ${sandbox ? nameOf(sandbox) : id}`)
 
   if (polled.error instanceof ApiError && polled.error.status === 404) return <Gone error={polled.error} />
   if (!sandbox) return polled.error ? <Problem error={polled.error} /> : <Loading />
@@ -303,8 +341,13 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
             <a href="/sandboxes">Sandboxes</a>
           </p>
           <h1>
-            <code>{sandbox.id}</code> <Copy text={sandbox.id} what="the id" />
+            {sandbox.name ?? <code>{sandbox.id}</code>} <Copy text={sandbox.id} what="the id" />
           </h1>
+          {sandbox.name && (
+            <p class="muted">
+              <Id value={sandbox.id} />
+            </p>
+          )}
           <p class="status" data-state={sandbox.state}>
             <State value={sandbox.state} />
             <span class="muted">

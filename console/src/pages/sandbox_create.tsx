@@ -16,6 +16,7 @@ type CreateSandbox = Schemas['CreateSandbox']
 type Limits = Schemas['Limits']
 
 interface Form {
+  name: string
   source: string
   version: string
   cpu: string
@@ -38,6 +39,7 @@ interface Form {
 }
 
 const FIRST: Form = {
+  name: '',
   source: '',
   version: '',
   cpu: '',
@@ -108,6 +110,7 @@ export function requestOfForm(form: Form, team: string): CreateSandbox {
   const ports = form.ports.filter(one => one.port !== '')
   return {
     team,
+    ...(form.name ? { name: form.name } : {}),
     ...sourceOf(form),
     timeout: Number(form.timeout),
     lifecycle: lifecycleOf(form),
@@ -267,6 +270,16 @@ export function SandboxCreate() {
       <div class="beside">
         <form onSubmit={submit} class="card">
           <Problem error={error} />
+          <TextField
+            label="Name"
+            name="name"
+            placeholder="None"
+            maxLength={63}
+            value={form.name}
+            hint="Of no other sandbox of the team; commands and SSH take it for the id."
+            error={errorOf('name')}
+            onInput={name => set({ name })}
+          />
           <SelectField
             label="From"
             name="template"

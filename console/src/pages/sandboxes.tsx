@@ -4,35 +4,32 @@ import { api, type Schemas } from '../lib/client'
 import { plural } from '../lib/format'
 import { navigate, usePlace } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
+import { STATE_WORDS } from '../lib/states'
 import { useList } from '../lib/pages'
-import { Countdown, Empty, Id, Loading, Page, Problem, State, Table, Time } from '../parts/basic'
+import { Countdown, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
 import { More } from '../parts/more'
 
 type Sandbox = Schemas['Sandbox']
-type StateFilter = Schemas['SandboxState'] | 'running' | 'paused'
+type StateFilter = Schemas['SandboxState']
 
 const LOOK_MS = 4000
 const PAGE = 100
 
 const STATES: [string, string][] = [
   ['', 'Any state'],
-  ['running', 'Running'],
-  ['paused', 'Paused'],
-  ['creating', 'Creating'],
-  ['restoring', 'Resuming'],
-  ['checkpointing', 'Being checkpointed'],
-  ['copying', 'Being copied'],
-  ['stopping', 'Pausing'],
+  ...Object.entries(STATE_WORDS).map(([value, word]): [string, string] => [value, word.charAt(0).toUpperCase() + word.slice(1)]),
 ]
 
-/** "run=42 owner=ada" → {run: "42", owner: "ada"}; what has no = is no filter yet. */
-export function metadataFilter(text: string): Record<string, string> {
-  const out: Record<string, string> = {}
+/** "work run=42 owner=ada" → a name that begins with "work", and {run: "42", owner: "ada"}. */
+export function filterOf(text: string): { name: string; metadata: Record<string, string> } {
+  const metadata: Record<string, string> = {}
+  let name = ''
   for (const word of text.split(/\s+/)) {
     const at = word.indexOf('=')
-    if (at > 0) out[word.slice(0, at)] = word.slice(at + 1)
+    if (at > 0) metadata[word.slice(0, at)] = word.slice(at + 1)
+    else if (at < 0 && word !== '') name = word
   }
-  return out
+  return { name, metadata }
 }
 
 function Metadata(props: { of: Record<string, string> }) {
@@ -75,7 +72,7 @@ function SandboxRow(props: { sandbox: Sandbox }) {
   return (
     <tr>
       <th scope="row">
-        <Id value={sandbox.id} href={`/sandboxes/${sandbox.id}`} />
+        <Named name={sandbox.name} id={sandbox.id} href={`/sandboxes/${sandbox.id}`} />
       </th>
       <td>
         <State value={sandbox.state} />
@@ -102,14 +99,14 @@ export function SandboxList() {
   const team = useTeam()
   const mayWrite = useMayWrite()
   const [state, setState] = useState(place.searchParams.get('state') ?? '')
-  const [text, setText] = useState(place.searchParams.get('metadata') ?? '')
-  const filter = useMemo(() => metadataFilter(text), [text])
+  const [text, setText] = useState(place.searchParams.get('find') ?? '')
+  const filter = useMemo(() => filterOf(text), [text])
   const key = JSON.stringify(filter)
 
   useEffect(() => {
     const query = new URLSearchParams()
     if (state) query.set('state', state)
-    if (text) query.set('metadata', text)
+    if (text) query.set('find', text)
     const words = query.toString()
     navigate(words ? `/sandboxes?${words}` : '/sandboxes', true)
   }, [state, text])
@@ -119,7 +116,8 @@ export function SandboxList() {
         query: {
           team: team.slug,
           limit: PAGE,
-          'query[metadata]': filter,
+          'query[metadata]': filter.metadata,
+          ...(filter.name ? { name_prefix: filter.name } : {}),
           ...(state ? { 'query[state][]': [state as StateFilter] } : {}),
           ...(token ? { next_token: token } : {}),
         },
@@ -130,7 +128,7 @@ export function SandboxList() {
     LOOK_MS,
     [team.slug, state, key],
   )
-  const filtered = state !== '' || key !== '{}'
+  const filtered = state !== '' || text.trim() !== ''
   const create = mayWrite && (
     <a class="btn primary" href="/sandboxes/new">
       New sandbox
@@ -150,11 +148,11 @@ export function SandboxList() {
           </select>
         </label>
         <label class="grow">
-          <span>Metadata</span>
+          <span>Name or metadata</span>
           <input
             type="search"
             value={text}
-            placeholder="key=value key=value"
+            placeholder="name key=value"
             spellcheck={false}
             autoComplete="off"
             onInput={event => setText(event.currentTarget.value)}

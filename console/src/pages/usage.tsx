@@ -4,7 +4,7 @@ import { api, type Schemas } from '../lib/client'
 import { formatBytes, formatNumber, formatShort, formatSpan } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { useTeam } from '../lib/session'
-import { Bar, Fact, Facts, Id, Loading, Page, Problem, Table } from '../parts/basic'
+import { Bar, Fact, Facts, Loading, Named, Page, Problem, Table } from '../parts/basic'
 
 type Limits = Schemas['Limits']
 type Usage = Schemas['Usage']
@@ -149,21 +149,17 @@ const dayName = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numer
 const KINDS: Record<string, string> = { ckp: 'checkpoint', vol: 'volume' }
 
 function PartName(props: { part: UsagePart }) {
-  const { day, id } = props.part
+  const { day, id, name } = props.part
   if (day !== undefined) return <time dateTime={day}>{dayName.format(new Date(day))}</time>
   const kind = KINDS[(id ?? '').slice(0, 3)]
   if (kind) {
     return (
       <>
-        <Id value={id ?? ''} /> <span class="muted">{kind}</span>
+        <Named name={name} id={id ?? ''} /> <span class="muted">{kind}</span>
       </>
     )
   }
-  return (
-    <a href={`/sandboxes/${id}`}>
-      <Id value={id ?? ''} />
-    </a>
-  )
+  return <Named name={name} id={id ?? ''} href={`/sandboxes/${id}`} />
 }
 
 function Parts(props: { by: 'day' | 'sandbox'; parts: UsagePart[]; prices: Limits['prices'] }) {

@@ -5,6 +5,7 @@ import { ApiError, messageOf } from '../lib/errors'
 import { formatExact, formatSpan, formatTime } from '../lib/format'
 import { useNow } from '../lib/poll'
 import { useTitle } from '../lib/router'
+import { stateWord } from '../lib/states'
 
 export function Page(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
   useTitle(props.title)
@@ -97,12 +98,11 @@ const TONES: Record<string, string> = {
   deny: 'bad',
   blocked: 'bad',
 }
-const WORDS: Record<string, string> = { ready: 'running', stopped: 'paused' }
 
 export function State(props: { value: string; word?: string }) {
   return (
     <span class={`state ${TONES[props.value] ?? 'calm'}`}>
-      {props.word ?? (WORDS[props.value] ?? props.value).replace(/_/g, ' ')}
+      {props.word ?? stateWord(props.value)}
     </span>
   )
 }
@@ -148,6 +148,16 @@ export function Copy(props: { text: string; what: string; children?: ComponentCh
 export function Id(props: { value: string; href?: string }) {
   const text = <code class="id">{props.value}</code>
   return props.href ? <a href={props.href}>{text}</a> : text
+}
+
+/** What has a name: the name first, and the id behind it. */
+export function Named(props: { name: string | null | undefined; id: string; href?: string }) {
+  if (!props.name) return <Id value={props.id} {...(props.href ? { href: props.href } : {})} />
+  return (
+    <span class="named">
+      {props.href ? <a href={props.href}>{props.name}</a> : <span>{props.name}</span>} <Id value={props.id} />
+    </span>
+  )
 }
 
 interface FieldProps {

@@ -4,13 +4,15 @@
 
 #include "base/ulid.h"
 #include "db/db.h"
+#include "naming/naming.h"
 
 #define USAGE_DAYS_MAX  100  /* the longest span by day */
 #define USAGE_PARTS_MAX 1000 /* the most parts of a span by object; the largest are kept */
 
 struct usage_part {
-    int64_t day_ms;   /* its midnight (UTC); by object: 0 */
-    char id[ID_SIZE]; /* of a sandbox, checkpoint or volume; by day: "" */
+    int64_t day_ms;             /* its midnight (UTC); by object: 0 */
+    char id[ID_SIZE];           /* of a sandbox, checkpoint or volume; by day: "" */
+    char name[THING_NAME_SIZE]; /* its present one, or "" */
     uint64_t runtime_ms;
     double vcpu_ms, memory_mb_ms, storage_mb_ms;
 };

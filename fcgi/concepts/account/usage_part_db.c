@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "account/usage_part.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
+#include "naming/name_columns.h"
 
 #define DAY_MS 86400000
 
@@ -17,17 +20,19 @@
 #define INTERVAL_ARGS(team, from, to) from, to, team, from, to, from, to, team, to
 
 #define RUNS                          "CASE WHEN u.kind = 'runtime' THEN "
-#define SUMS(span)                                                    \
-    " CAST(SUM(" RUNS span " ELSE 0 END) AS UNSIGNED),"               \
-    " CAST(SUM(" RUNS span " * u.cpu ELSE 0 END) AS UNSIGNED),"       \
-    " CAST(SUM(" RUNS span " * u.memory_mb ELSE 0 END) AS UNSIGNED)," \
-    " CAST(SUM(" RUNS "0 ELSE " span " * (u.size_mb + u.disk_gb * 1024) END) AS UNSIGNED)"
+#define SUMS(span)                                                                         \
+    " CAST(SUM(" RUNS span " ELSE 0 END) AS UNSIGNED) AS runtime_ms,"                      \
+    " CAST(SUM(" RUNS span " * u.cpu ELSE 0 END) AS UNSIGNED) AS vcpu_ms,"                 \
+    " CAST(SUM(" RUNS span " * u.memory_mb ELSE 0 END) AS UNSIGNED) AS memory_ms,"         \
+    " CAST(SUM(" RUNS "0 ELSE " span " * (u.size_mb + u.disk_gb * 1024) END) AS UNSIGNED)" \
+    " AS storage_ms"
 
 DB_STATEMENT(sources_statement) = {
     "usage.sources",
-    "SELECT 0, u.sandbox_id," SUMS(
+    "SELECT p.*, " NAME_OF_THING("p.id") " FROM (SELECT 0, u.sandbox_id AS id," SUMS(
         "(u.end_ms - u.start_ms)") " FROM " INTERVALS
-                                   " GROUP BY u.sandbox_id ORDER BY 4 DESC, 6 DESC, 2 LIMIT ?",
+                                   " GROUP BY u.sandbox_id ORDER BY 4 DESC, 6 DESC, 2 LIMIT ?) p"
+                                   " ORDER BY 4 DESC, 6 DESC, 2",
     true};
 
 /* Count days from the first day of the span. An interval has a part in each day that it touches. */
@@ -49,7 +54,8 @@ DB_STATEMENT(runs_statement) = {"usage.runs",
                                 " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?",
                                 true};
 
-static void read_parts(struct db_rows *rows, struct usage_part **parts, size_t *count)
+/* A statement has the name, if its parts are things, as its last column. */
+static void read_parts(struct db_rows *rows, bool named, struct usage_part **parts, size_t *count)
 {
     *parts = NULL;
     *count = 0;
@@ -62,6 +68,7 @@ static void read_parts(struct db_rows *rows, struct usage_part **parts, size_t *
         part->vcpu_ms = (double)db_get_u64(rows, 3);
         part->memory_mb_ms = (double)db_get_u64(rows, 4);
         part->storage_mb_ms = (double)db_get_u64(rows, 5);
+        snprintf(part->name, sizeof part->name, "%s", named ? db_get_text(rows, 6) : "");
     }
 }
 
@@ -75,7 +82,7 @@ int usage_read_days(struct db *db, const char *team_id, int64_t from_ms, int64_t
                  DB_ARGS(first_day, to, INTERVAL_ARGS(team, from, to), db_u64(USAGE_DAYS_MAX + 2)),
                  &rows, err) < 0)
         return -1;
-    read_parts(rows, parts, count);
+    read_parts(rows, false, parts, count);
     return 0;
 }
 
@@ -87,7 +94,7 @@ int usage_read_sources(struct db *db, const char *team_id, int64_t from_ms, int6
     if (db_query(db, &sources_statement,
                  DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_PARTS_MAX)), &rows, err) < 0)
         return -1;
-    read_parts(rows, parts, count);
+    read_parts(rows, true, parts, count);
     return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "base/ulid.h"
 #include "crypto/keyring.h"
 #include "db/db.h"
+#include "naming/naming.h"
 
 #define AUDIT_RESOURCE_SIZE 256
 #define AUDIT_ACTOR_SIZE    65
@@ -39,11 +40,12 @@ struct audit_entry {
     /* The id of the key or the session, the operator's login, or the part of the service
      * ("deadline"). */
     char actor_id[AUDIT_ACTOR_SIZE];
-    char user_id[ID_SIZE];    /* "": no user */
-    char user_name[64];       /* the present name, set by reads only; "": the user was removed */
-    char address[46];         /* of the client; "": none */
-    char request_id[65];      /* "": none */
-    enum audit_result result; /* error: the code of a failure or refusal; else "" */
+    char user_id[ID_SIZE]; /* "": no user */
+    char user_name[64];    /* the present name, set by reads only; "": the user was removed */
+    char resource_name[THING_NAME_SIZE]; /* likewise; "": without a name, or removed */
+    char address[46];                    /* of the client; "": none */
+    char request_id[65];                 /* "": none */
+    enum audit_result result;            /* error: the code of a failure or refusal; else "" */
     char error[41];
     char begun_id[ID_SIZE]; /* the id of the row `begun` that this row ends; "" */
 };

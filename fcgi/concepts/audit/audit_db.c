@@ -3,6 +3,7 @@
 
 #include "audit/audit_row.h"
 #include "base/mem.h"
+#include "naming/name_columns.h"
 
 DB_STATEMENT(insert_statement) = {
     "audit.insert",
@@ -12,11 +13,15 @@ DB_STATEMENT(insert_statement) = {
     false};
 
 /* By team, by resource, or all rows: each has its own index. */
-#define LIST(where)                                                                           \
-    "SELECT " AUDIT_COLUMNS ", u.name FROM audit_log a LEFT JOIN users u ON u.id = a.user_id" \
-    " WHERE " where " a.id >= ? AND a.id < ? AND (? IS NULL OR a.action = ?)"                 \
-    " AND (? IS NULL OR a.actor_id = ? OR a.user_id = ? OR u.name = ?)"                       \
-    " ORDER BY a.id DESC LIMIT ?"
+#define LIST(where)                                                                              \
+    "SELECT " AUDIT_COLUMNS ", u.name, " NAME_OF_THING(                                          \
+        "CONVERT(a.resource USING ascii)") " FROM audit_log a LEFT JOIN users u ON u.id = "      \
+                                           "a.user_id"                                           \
+                                           " WHERE " where " a.id >= ? AND a.id < ? AND (? IS "  \
+                                           "NULL OR a.action = ?)"                               \
+                                           " AND (? IS NULL OR a.actor_id = ? OR a.user_id = ? " \
+                                           "OR u.name = ?)"                                      \
+                                           " ORDER BY a.id DESC LIMIT ?"
 DB_STATEMENT(list_statement) = {"audit.list", LIST(""), true};
 DB_STATEMENT(list_team_statement) = {"audit.list_team", LIST("a.team_id = ? AND"), true};
 DB_STATEMENT(list_resource_statement) = {
@@ -108,6 +113,7 @@ int audit_list(struct db *db, const struct audit_filter *filter, const char *bef
         struct audit_entry *entry = &(*entries)[(*count)++];
         audit_row_read(rows, 0, entry);
         db_copy_text(entry->user_name, rows, AUDIT_COLUMN_COUNT);
+        db_copy_text(entry->resource_name, rows, AUDIT_COLUMN_COUNT + 1);
     }
     return 0;
 }

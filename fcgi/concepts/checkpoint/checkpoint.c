@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint_row.h"
 
-#define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
 const char *const checkpoint_state_names[CHECKPOINT_STATE_COUNT] = {
 #define STATE(symbol, name) [symbol] = name,
 #include "checkpoint/checkpoint_state.def"

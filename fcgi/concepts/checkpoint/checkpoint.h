@@ -15,6 +15,7 @@
 #include "account/account.h"
 #include "base/ulid.h"
 #include "db/db.h"
+#include "naming/naming.h"
 #include "runtime/runtime.h"
 
 #define CHECKPOINT_NAME_MAX 63
@@ -37,7 +38,8 @@ struct checkpoint {
     char team_slug[SLUG_MAX + 1];
     char created_by[ID_SIZE];
     char sandbox_id[ID_SIZE];
-    uint32_t incarnation; /* of the sandbox during the operation that makes it */
+    char sandbox_name[THING_NAME_SIZE]; /* the present one, or "" */
+    uint32_t incarnation;               /* of the sandbox during the operation that makes it */
     char name[CHECKPOINT_NAME_SIZE];
     uint32_t version; /* among the team's checkpoints with this name, from 1 */
     enum checkpoint_state state;

@@ -8,14 +8,16 @@
 #include "checkpoint/memory_image.h"
 #include "db/lease.h"
 #include "event/event.h"
+#include "naming/name_columns.h"
 
 #define SELECT_CHECKPOINT                                                                      \
     "SELECT c.id, c.team_id, t.slug, c.created_by, c.sandbox_id, c.incarnation, c.name,"       \
     " c.state, c.template_slug, c.template_version_id, v.virtual_machine, c.parent_id, c.cpu," \
     " c.memory_mb, c.disk_gb, c.size_mb, c.host_id, c.instance_name, c.created_at_ms,"         \
-    " c.cleanup_at_ms, c.memory, c.for_fork, c.agent_instance, c.agent_key_id, c.version"      \
-    " FROM checkpoints c JOIN teams t ON t.id = c.team_id"                                     \
-    " JOIN template_versions v ON v.id = c.template_version_id"
+    " c.cleanup_at_ms, c.memory, c.for_fork, c.agent_instance, c.agent_key_id, "               \
+    "c.version, " NAME_OF_SANDBOX(                                                             \
+        "c.sandbox_id") " FROM checkpoints c JOIN teams t ON t.id = c.team_id"                 \
+                        " JOIN template_versions v ON v.id = c.template_version_id"
 /* The time in ms that a worker has to write the rows of a fork. If the worker dies, the fork's copy
  * stays this long. */
 #define FORK_KEEP_MS 120000
@@ -163,6 +165,7 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
     db_copy_text(checkpoint->agent_instance, rows, c++);
     checkpoint->agent_key_id = (uint16_t)db_get_u64(rows, c++);
     checkpoint->version = (uint32_t)db_get_u64(rows, c++);
+    db_copy_text(checkpoint->sandbox_name, rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct checkpoint **list, unsigned *count)

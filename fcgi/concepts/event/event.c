@@ -95,11 +95,13 @@ json_t *event_to_json(const struct event *event)
 {
     char id[EVENT_ID_SIZE], at[CLOCK_ISO8601_SIZE];
     const char *sandbox_id = *event->sandbox_id ? event->sandbox_id : NULL;
+    const char *sandbox_name = *event->sandbox_name ? event->sandbox_name : NULL;
     json_t *data = json_loads(event->data, 0, NULL);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o}", "id", event_id_format(event->id, id),
+    return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s?, s:o}", "id", event_id_format(event->id, id),
                      "kind", event_kind_names[event->kind], "at",
-                     clock_format_iso8601(event->at_ms, at), "team", event->team_slug, "sandbox_id",
-                     sandbox_id, "data", data ? data : json_object());
+                     clock_format_iso8601(event->at_ms, at), "team", event->team_slug,
+                     "sandbox_name", sandbox_name, "sandbox_id", sandbox_id, "data",
+                     data ? data : json_object());
 }
 
 json_t *event_page_to_json(const struct event *list, unsigned count, uint64_t last_id)

@@ -18,6 +18,7 @@
 
 #include "base/ulid.h"
 #include "db/db.h"
+#include "naming/naming.h"
 
 enum event_kind {
 #define EVENT(symbol, name) symbol,
@@ -83,8 +84,9 @@ struct event {
     char team_id[ID_SIZE];
     char team_slug[EVENT_TEAM_SIZE];
     enum event_kind kind;
-    char sandbox_id[ID_SIZE]; /* "": not about a sandbox */
-    char *data;               /* JSON; owned */
+    char sandbox_id[ID_SIZE];           /* "": not about a sandbox */
+    char sandbox_name[THING_NAME_SIZE]; /* the present one, or "" */
+    char *data;                         /* JSON; owned */
     int64_t at_ms;
 };
 void events_free(struct event *list, unsigned count);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/notify.h"
 #include "event/event.h"
+#include "naming/name_columns.h"
 
 #define PURGE_BATCH 2000
 #define TEAMS_MAX   100000
@@ -57,9 +58,9 @@ DB_STATEMENT(backlog_statement) = {
     "SELECT COUNT(*), CAST(COALESCE(GREATEST(? - MIN(at_ms), 0), 0) AS UNSIGNED) FROM event_outbox",
     true};
 
-#define SELECT_EVENT                                                                            \
-    "SELECT e.id, e.team_id, t.slug, e.kind, COALESCE(e.sandbox_id, ''), e.data, e.at_ms FROM " \
-    "events e"
+#define SELECT_EVENT                                                               \
+    "SELECT e.id, e.team_id, t.slug, e.kind, COALESCE(e.sandbox_id, ''), e.data, " \
+    "e.at_ms, " NAME_OF_SANDBOX("e.sandbox_id") " FROM events e"
 #define OF_FILTER \
     " AND e.id > ? AND e.id <= ? AND e.at_ms >= ? AND (? = '' OR FIND_IN_SET(e.kind, ?))"
 DB_STATEMENT(list_statement) = {"event.list",
@@ -281,6 +282,7 @@ static void read_all(struct db_rows *rows, struct event **list, unsigned *count)
         event->kind = (enum event_kind)db_get_name(rows, 3, event_kind_names, EVENT_KIND_COUNT);
         db_copy_text(event->sandbox_id, rows, 4);
         event->data = xstrdup(db_get_text(rows, 5));
+        db_copy_text(event->sandbox_name, rows, 7);
     }
 }
 

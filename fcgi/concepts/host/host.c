@@ -15,9 +15,8 @@
 #include "http/link.h"
 #include "network/firewall_client.h"
 
-#define ALPHANUMERIC "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-#define URL_MAX      255
-#define CERT_MAX     65535 /* of a TEXT column */
+#define URL_MAX  255
+#define CERT_MAX 65535 /* of a TEXT column */
 
 const char *const host_state_names[HOST_STATE_COUNT] = {
 #define STATE(symbol, name) [symbol] = name,

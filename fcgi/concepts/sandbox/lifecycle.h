@@ -59,7 +59,7 @@ int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const ch
                        struct error **err);
 
 /* Create a sandbox and wait until it is ready. A failure leaves nothing behind. Errors:
- * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details. */
+ * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_NAME_TAKEN. */
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err);
 
@@ -112,7 +112,7 @@ struct sandbox_update {
 };
 
 /* Apply the changes; *sandbox is the row afterwards. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST
- * with the field. */
+ * with the field, ERR_NAME_TAKEN. */
 int sandbox_update(struct worker *worker, const char *id, const struct sandbox_update *update,
                    struct sandbox *sandbox, struct error **err);
 
@@ -173,6 +173,7 @@ int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id
 struct sandbox_fork {
     const char *user_id;
     const struct team *team;
+    const char *name;   /* borrowed; only for a single one; NULL: none */
     unsigned count;     /* 1 to SANDBOX_FORKS_MAX */
     uint64_t timeout_s; /* 0: the original's */
     /* As in struct checkpoint_create, for the checkpoint that the fork starts from. */

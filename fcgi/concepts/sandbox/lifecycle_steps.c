@@ -631,7 +631,7 @@ int work_public_error(struct work *work, struct error **err)
         if (sandbox_get(work->worker->db, work->sandbox.id, &row, err) < 0)
             return -1;
         return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is %s.",
-                         sandbox_state_name(row.state));
+                         sandbox_state_word(row.state));
     }
     case ERR_OUTCOME_UNKNOWN:
     case ERR_DB_UNAVAILABLE:

@@ -2,6 +2,7 @@
 #include "sandbox/sandbox.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -36,6 +37,14 @@ int sandbox_choices_check(const struct sandbox_choices *choices, struct error **
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "/lifecycle/auto_resume",
                            "auto_resume needs on_timeout = pause or an idle_timeout.");
+}
+
+bool sandbox_name_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+    return length >= 1 && length < SANDBOX_NAME_SIZE && strspn(name, ALPHANUMERIC) > 0 &&
+           strspn(name, ALPHANUMERIC "._-") == length && !str_starts_with(name, "sbx_") &&
+           !str_is_choice("new|new-keep|keep", name);
 }
 
 void sandbox_deinit(struct sandbox *sandbox)

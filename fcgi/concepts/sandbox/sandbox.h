@@ -71,6 +71,10 @@ struct sandbox_chosen {
 #define MOVED_BY_ROLLBACK "rollback"
 
 #define SANDBOX_HOST_SIZE sizeof((struct sandbox_choices *)0)->request_host
+#define SANDBOX_NAME_SIZE sizeof((struct sandbox_choices *)0)->name
+
+/* Check a name: a word for the user name of SSH and for a command line, and no id. */
+bool sandbox_name_is_valid(const char *name);
 
 struct exposed_port {
     uint16_t port;

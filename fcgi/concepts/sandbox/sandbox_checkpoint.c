@@ -41,6 +41,7 @@ static void plan_checkpoint(struct making *making, const struct sandbox *sandbox
     memcpy(checkpoint->team_id, sandbox->team_id, sizeof checkpoint->team_id);
     memcpy(checkpoint->team_slug, sandbox->team_slug, sizeof checkpoint->team_slug);
     memcpy(checkpoint->sandbox_id, sandbox->id, sizeof checkpoint->sandbox_id);
+    memcpy(checkpoint->sandbox_name, sandbox->name, sizeof sandbox->name);
     memcpy(checkpoint->template_slug, sandbox->template_slug, sizeof checkpoint->template_slug);
     memcpy(checkpoint->template_version_id, sandbox->template_version_id,
            sizeof checkpoint->template_version_id);

@@ -22,6 +22,7 @@
 
 /* The rows of sandbox_fields.def. */
 #define COLUMN_NEVER_(FIXED, CHANGED)     FIXED
+#define COLUMN_NAME_(FIXED, CHANGED)      CHANGED
 #define COLUMN_LIFECYCLE_(FIXED, CHANGED) CHANGED
 #define COLUMN_NETWORK_(FIXED, CHANGED)   CHANGED
 #define COLUMN_BOOL_(FIXED, CHANGED, member, json, request, answer, change, ...)  \

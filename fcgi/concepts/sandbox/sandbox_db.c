@@ -317,6 +317,16 @@ static int insert_metadata(struct db *db, const struct sandbox *s, struct error 
     return 0;
 }
 
+/* The name is the only unique column that a client chooses. */
+static int name_taken(const struct sandbox *s, struct error **err)
+{
+    if ((*err)->code != ERR_DB_DUPLICATE || !*s->name)
+        return -1;
+    error_clear(err);
+    return error_set_field(err, ERR_NAME_TAKEN, "/name", "The team has a sandbox of the name %s.",
+                           s->name);
+}
+
 int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,
                        struct error **err)
 {
@@ -324,7 +334,7 @@ int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buff
         envs_sealed->size ? db_blob(envs_sealed->data, envs_sealed->size) : db_null();
     const struct db_value values[] = {envs, INSERTED(VALUE)};
     if (db_exec(db, &insert_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
-        return -1;
+        return name_taken(s, err);
     return insert_metadata(db, s, err);
 }
 
@@ -370,7 +380,7 @@ int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct err
 {
     const struct db_value values[] = {CHANGED(VALUE) db_text(s->id)};
     if (db_exec(db, &update_policy_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
-        return -1;
+        return name_taken(s, err);
     return sandbox_row_index_metadata(db, s, err);
 }
 

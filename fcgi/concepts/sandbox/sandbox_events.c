@@ -41,11 +41,9 @@ int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
     const struct {
         const char *name;
         bool is;
-    } parts[] = {{"deadline", changed->deadline},
-                 {"metadata", changed->metadata},
-                 {"lifecycle", changed->lifecycle},
-                 {"network", changed->network},
-                 {"exposed_ports", changed->ports}};
+    } parts[] = {{"name", changed->name},         {"deadline", changed->deadline},
+                 {"metadata", changed->metadata}, {"lifecycle", changed->lifecycle},
+                 {"network", changed->network},   {"exposed_ports", changed->ports}};
     json_t *data = changed->deadline ? running(sandbox) : json_object();
     json_t *names = json_array();
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++)

@@ -16,7 +16,7 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
 
 /* Write the event of a change of an existing sandbox. The members say which parts have changed. */
 struct sandbox_changed {
-    bool deadline, metadata, lifecycle, network, ports;
+    bool name, deadline, metadata, lifecycle, network, ports;
 };
 int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
                          const struct sandbox_changed *changed, struct error **err);

@@ -4,6 +4,7 @@
  * it, and the deletion of the checkpoint after the last start. When the worker dies, a dispatcher
  * gives up the checkpoint after a while. Sandboxes whose rows are written are still made.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ void sandbox_forked_free(struct sandbox_forked *list, unsigned count)
     free(list);
 }
 
-/* Take all choices of the create from the original. */
+/* Take all choices of the create from the original, but its name. */
 static void like_original(const struct sandbox *original, const struct sandbox_fork *request,
                           const struct checkpoint *copy, const char *envs,
                           struct sandbox_create *create)
@@ -46,6 +47,7 @@ static void like_original(const struct sandbox *original, const struct sandbox_f
         .copy = copy,
         .forked_from = original->id,
     };
+    snprintf(create->name, sizeof create->name, "%s", request->name ? request->name : "");
     for (unsigned i = 0; i < original->port_count; i++)
         create->ports[i] = original->ports[i];
 }

@@ -3,7 +3,7 @@
  * List a team's sandboxes, newest or oldest first, by keyset. An index serves states and metadata
  * in the order of the answer, so the cost of a page depends on its length and not on the size of
  * the table. The indexes are (team, visible, id) for all sandboxes, (team, state, id) for one
- * state, and (team, name, value, sandbox) for metadata.
+ * state, (team, name) for names, and (team, name, value, sandbox) for metadata.
  *
  * With several filters, the query walks the rows of the rarest pair of metadata. With a template or
  * a time, it walks the team's sandboxes.
@@ -24,6 +24,8 @@ struct sandbox_filter {
     bool states[SANDBOX_STATE_COUNT];                                 /* none set: all */
     struct sandbox_filter_pair metadata[SANDBOX_FILTER_METADATA_MAX]; /* all must match */
     unsigned metadata_count;
+    const char *name;         /* NULL: all */
+    const char *name_prefix;  /* instead of name: what the name begins with */
     const char *template;     /* a slug, or the id of a version or of a checkpoint; NULL: all */
     int64_t started_after_ms; /* 0: all */
     bool oldest_first;

@@ -49,15 +49,16 @@
             " ORDER BY m.sandbox_id " order " LIMIT ?",                                \
             order)
 
-/* No index has these columns: the query walks every sandbox of the team between the two ids. */
-#define PICKED(order)                                                                     \
-    PAGE_OF("SELECT c.id FROM sandboxes c FORCE INDEX (sandboxes_list)"                   \
-            " WHERE c.team_id = ? AND c.visible = 1 AND c.id > ? AND c.id < ?"            \
-            " AND c.created_at_ms > ?"                                                    \
+#define OF_TEAM(index, found, order)                                                      \
+    PAGE_OF("SELECT c.id FROM sandboxes c FORCE INDEX (" index ") WHERE c.team_id = ?"    \
+            " AND " found " AND c.id > ? AND c.id < ? AND c.created_at_ms > ?"            \
             " AND (? IS NULL OR c.template_slug = ? OR c.template_version_id = ?"         \
             " OR c.snapshot_id = ?)" IN_STATE HAS_PAIR HAS_OTHERS " ORDER BY c.id " order \
             " LIMIT ?",                                                                   \
             order)
+/* No index has these columns: the query walks every sandbox of the team between the two ids. */
+#define PICKED(order) OF_TEAM("sandboxes_list", "c.visible = 1", order)
+#define NAMED(order)  OF_TEAM("sandboxes_name", "c.taken_name BETWEEN ? AND ?", order)
 
 /* In both orders; index 0 is newest first. */
 #define BOTH(name, text)                                   \
@@ -71,6 +72,7 @@ static const struct db_statement all_statements[2] = BOTH("all", ALL);
 static const struct db_statement state_statements[2] = BOTH("state", STATES);
 static const struct db_statement metadata_statements[2] = BOTH("metadata", METADATA);
 static const struct db_statement picked_statements[2] = BOTH("picked", PICKED);
+static const struct db_statement named_statements[2] = BOTH("named", NAMED);
 
 #define FEW 1000
 DB_STATEMENT(count_statement) = {
@@ -95,7 +97,8 @@ DB_STATEMENT(copy_statement) = {
 
 DB_STATEMENTS(statements) = {
     &all_statements[0],      &all_statements[1],      &state_statements[0],  &state_statements[1],
-    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1]};
+    &metadata_statements[0], &metadata_statements[1], &picked_statements[0], &picked_statements[1],
+    &named_statements[0],    &named_statements[1]};
 
 #define SHOWN_STATES 8
 
@@ -232,13 +235,19 @@ static void args_by_states(const struct asked *asked, struct args *args)
     add(args, db_u64(asked->limit));
 }
 
-static void args_of_picked(struct asked *asked, char floor[ID_SIZE], struct args *args)
+/* names_end: the last of the names; NULL: of any name. */
+static void args_of_picked(struct asked *asked, const char *names_end, char floor[ID_SIZE],
+                           struct args *args)
 {
     const struct sandbox_filter *filter = asked->filter;
     int64_t since_ms = filter->started_after_ms - CREATE_MAX_MS;
     if (since_ms > 0 && strcmp(id_floor("sbx_", since_ms, floor), asked->after) > 0)
         asked->after = floor;
     add(args, db_text(asked->team_id));
+    if (names_end) {
+        add(args, db_text(filter->name ? filter->name : filter->name_prefix));
+        add(args, db_text(names_end));
+    }
     add(args, db_text(asked->after));
     add(args, db_text(asked->before));
     add(args, db_i64(filter->started_after_ms));
@@ -258,14 +267,17 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
     struct asked asked = {team_id, filter, "", "~", limit};
     struct args args = {.count = 0};
     char floor[ID_SIZE];
+    /* "~" sorts behind every character of a name, too. */
+    autofree char *names_end =
+        filter->name_prefix ? xasprintf("%s~", filter->name_prefix) : xstrdup_or_null(filter->name);
     const struct db_statement *statement = all_statements;
     *sandboxes = NULL;
     *count = 0;
     if (last)
         *(filter->oldest_first ? &asked.after : &asked.before) = last;
-    if (filter->template || filter->started_after_ms) {
-        statement = picked_statements;
-        args_of_picked(&asked, floor, &args);
+    if (names_end || filter->template || filter->started_after_ms) {
+        statement = names_end ? named_statements : picked_statements;
+        args_of_picked(&asked, names_end, floor, &args);
     } else if (filter->metadata_count) {
         statement = metadata_statements;
         if (args_by_metadata(db, &asked, &args, err) < 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/state_words.h"
 
 static const struct {
     const char *name;
@@ -26,6 +27,11 @@ static const struct {
 const char *sandbox_state_name(enum sandbox_state state)
 {
     return states[state].name;
+}
+
+const char *sandbox_state_word(enum sandbox_state state)
+{
+    return state_word(states[state].name);
 }
 
 int sandbox_state_parse(const char *name, enum sandbox_state *state)
@@ -64,5 +70,5 @@ int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum s
         }
     }
     return error_set(err, from == SANDBOX_STOPPED ? ERR_SANDBOX_NOT_RUNNING : ERR_SANDBOX_BUSY,
-                     "The sandbox is %s.", sandbox_state_name(from));
+                     "The sandbox is %s.", sandbox_state_word(from));
 }

@@ -36,6 +36,9 @@ enum sandbox_event {
 
 const char *sandbox_state_name(enum sandbox_state state);
 
+/* Return the word for people's eyes (base/state_words.h). */
+const char *sandbox_state_word(enum sandbox_state state);
+
 /* Return 0, or -1 when no state has this name. */
 int sandbox_state_parse(const char *name, enum sandbox_state *state);
 

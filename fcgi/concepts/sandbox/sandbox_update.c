@@ -70,6 +70,7 @@ static int tell_updated(struct db *db, const struct update *update, struct error
 {
     const struct sandbox_update *wanted = update->wanted;
     const struct sandbox_changed changed = {
+        .name = IS_ANY_CHOSEN(OF_NAME),
         .deadline = wanted->timeout_s && has_deadline(update->sandbox),
         .metadata = wanted->metadata,
         .lifecycle = IS_ANY_CHOSEN(OF_LIFECYCLE),
@@ -129,7 +130,7 @@ static int hold_body(struct db *db, void *context, struct error **err)
     if (hold->hold_s && !has_deadline(sandbox))
         return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                          "The sandbox is %s; a hold keeps a running sandbox awake.",
-                         sandbox_state_name(sandbox_state_told(sandbox->state)));
+                         sandbox_state_word(sandbox->state));
     sandbox->hold_until_ms = hold->hold_s ? clock_in_s(hold->hold_s) : 0;
     if (sandbox_row_update(db, sandbox, err) < 0)
         return -1;
@@ -161,7 +162,7 @@ static int lock_running(struct db *db, const struct port_change *change, struct 
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                      "The sandbox is %s; its ports can be changed while it runs.",
-                     sandbox_state_name(sandbox_state_told(state)));
+                     sandbox_state_word(state));
 }
 
 static int store_ports(struct db *db, const struct sandbox *sandbox, struct error **err)

@@ -229,11 +229,27 @@ static int load_volume(struct api *api, const char *id, struct error **err)
     return principal_reaches(&api->principal, volume->team_id) ? 0 : no_volume(err);
 }
 
-static int load_checkpoint(struct api *api, const char *id, struct error **err)
+/* Find a checkpoint by [team/]name[:version] in the team of the query, as a create does. For reads
+ * only: a repeated change of the newest version would change another one. */
+static int find_checkpoint(struct api *api, const struct http_request *request, struct error **err)
+{
+    const struct team *team;
+    error_auto missing = NULL;
+    if (principal_team(&api->principal, http_query(request, "team"), "team", &team, err) < 0)
+        return -1;
+    if (checkpoint_resolve(api->worker.db, team, request->captures[0], &api->access.checkpoint,
+                           &missing) == 0)
+        return 0;
+    return missing->code == ERR_NOT_FOUND ? no_checkpoint(err) : error_move(err, &missing);
+}
+
+static int load_checkpoint(struct api *api, const struct route *route,
+                           const struct http_request *request, struct error **err)
 {
     struct checkpoint *checkpoint = &api->access.checkpoint;
+    const char *id = request->captures[0];
     if (!id_is_valid("ckp_", id))
-        return no_checkpoint(err);
+        return route->scope == ROUTE_READ ? find_checkpoint(api, request, err) : no_checkpoint(err);
     if (checkpoint_get_any(api->worker.db, id, false, checkpoint, err) < 0)
         return -1;
     return principal_reaches(&api->principal, checkpoint->team_id) ? 0 : no_checkpoint(err);
@@ -311,7 +327,7 @@ static int load_subject(struct api *api, const struct route *route, struct http_
     case SUBJECT_VOLUME:
         return load_volume(api, id, err);
     case SUBJECT_CHECKPOINT:
-        return load_checkpoint(api, id, err);
+        return load_checkpoint(api, route, request, err);
     case SUBJECT_WEBHOOK:
         return load_webhook(api, id, err);
     case SUBJECT_MEMBERS:

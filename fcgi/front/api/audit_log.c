@@ -32,12 +32,13 @@ static json_t *row_to_json(const struct api *api, const void *row)
     json_t *actor = json_pack("{s:s, s:s, s:o, s:o}", "kind", audit_actor_name(entry->actor), "id",
                               entry->actor_id, "user_id", text_or_null(entry->user_id), "user",
                               text_or_null(entry->user_name));
-    return json_pack(
-        "{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "id", entry->id, "at",
-        time_to_json(entry->at_ms), "action", entry->action, "resource", entry->resource, "actor",
-        actor, "address", is_owner ? text_or_null(entry->address) : json_null(), "request_id",
-        text_or_null(entry->request_id), "result", audit_result_name(entry->result), "error",
-        text_or_null(entry->error), "begun_id", text_or_null(entry->begun_id));
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "id", entry->id,
+                     "at", time_to_json(entry->at_ms), "action", entry->action, "resource",
+                     entry->resource, "resource_name", text_or_null(entry->resource_name), "actor",
+                     actor, "address", is_owner ? text_or_null(entry->address) : json_null(),
+                     "request_id", text_or_null(entry->request_id), "result",
+                     audit_result_name(entry->result), "error", text_or_null(entry->error),
+                     "begun_id", text_or_null(entry->begun_id));
 }
 
 static const struct page_kind audit_page = {

@@ -25,15 +25,16 @@ const struct schema_member checkpoint_create_schema[] = {
 
 static json_t *checkpoint_to_json(const struct checkpoint *c)
 {
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:I, s:s, s:s, s:I, s:I, s:I, s:o,"
-                  " s:s?}",
-                  "id", c->id, "team", c->team_slug, "sandbox_id", c->sandbox_id, "name", c->name,
-                  "version", (json_int_t)c->version, "memory", (int)c->memory, "size_mb",
-                  (json_int_t)c->size_mb, "template", c->template_slug, "template_version",
-                  c->template_version_id, "cpu", (json_int_t)c->cpu, "memory_mb",
-                  (json_int_t)c->memory_mb, "disk_gb", (json_int_t)c->disk_gb, "created_at",
-                  time_to_json(c->created_at_ms), "parent_id", *c->parent_id ? c->parent_id : NULL);
+    const char *sandbox_name = *c->sandbox_name ? c->sandbox_name : NULL;
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s?, s:s, s:s, s:I, s:b, s:I, s:s, s:s, s:I, s:I, s:I, s:o,"
+        " s:s?}",
+        "id", c->id, "team", c->team_slug, "sandbox_name", sandbox_name, "sandbox_id",
+        c->sandbox_id, "name", c->name, "version", (json_int_t)c->version, "memory", (int)c->memory,
+        "size_mb", (json_int_t)c->size_mb, "template", c->template_slug, "template_version",
+        c->template_version_id, "cpu", (json_int_t)c->cpu, "memory_mb", (json_int_t)c->memory_mb,
+        "disk_gb", (json_int_t)c->disk_gb, "created_at", time_to_json(c->created_at_ms),
+        "parent_id", *c->parent_id ? c->parent_id : NULL);
     if (c->cleanup_at_ms)
         json_object_set_new(json, "cleanup_at", time_to_json(c->cleanup_at_ms));
     return json;

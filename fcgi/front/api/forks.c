@@ -17,11 +17,15 @@ static int make(struct api *api, const json_t *body, struct forks *forks, struct
     struct sandbox *original = &api->access.sandbox;
     struct sandbox_fork request = {
         .user_id = api->principal.user_id,
+        .name = json_string_value(json_object_get(body, "name")),
         .count = count ? (unsigned)json_integer_value(count) : 1,
         .timeout_s = (uint64_t)json_integer_value(json_object_get(body, "timeout")),
         .claim = claim,
         .claim_context = api,
     };
+    if (request.name && request.count > 1)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
+                               "Only a single fork can be given a name.");
     if (principal_team(&api->principal, original->team_slug, NULL, &request.team, err) < 0 ||
         sandbox_take_timeout(api->worker.db, original, request.timeout_s, err) < 0)
         return -1;

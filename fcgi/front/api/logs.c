@@ -66,9 +66,9 @@ static int choose(const struct logs_query *query, const json_t *kept, json_t *lo
 static int not_running(const struct sandbox *sandbox, const char *kept, struct error **err)
 {
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s%s; its logs are in its memory and can be read once it is "
-                     "ready.",
-                     sandbox_state_name(sandbox_state_told(sandbox->state)), kept);
+                     "The sandbox is %s%s; its logs are in its memory and can be read while it "
+                     "runs.",
+                     sandbox_state_word(sandbox->state), kept);
 }
 
 static int read_kept(struct api *api, const struct logs_query *query, json_t **logs,

@@ -81,13 +81,29 @@ static int add_metadata(struct page *page, const struct http_parameter *paramete
     return 0;
 }
 
+/* Return a filter of names or ids. The database refuses to compare their columns, which are ASCII,
+ * with other text; "?" is no part of a name or an id. */
+static const char *query_name(const struct http_request *request, const char *name)
+{
+    const char *text = http_query(request, name);
+    for (const char *at = text; at && *at; at++)
+        if (*at & 0x80)
+            return "?";
+    return text;
+}
+
 /* Read order, time and template. An unknown template is no error, because templates may be created
  * or deleted at any time. */
 static int read_picked(const struct http_request *request, struct sandbox_filter *filter,
                        struct error **err)
 {
     const char *order = http_query(request, "order");
-    filter->template = http_query(request, "template");
+    filter->name = query_name(request, "name");
+    filter->name_prefix = query_name(request, "name_prefix");
+    if (filter->name && filter->name_prefix)
+        return error_set_field(err, ERR_INVALID_REQUEST, "name_prefix",
+                               "Give at most one of name and name_prefix.");
+    filter->template = query_name(request, "template");
     filter->oldest_first = str_equal(order, "asc");
     if (order && !filter->oldest_first && !str_equal(order, "desc"))
         return error_set_field(err, ERR_INVALID_REQUEST, "order", "order is asc or desc.");
@@ -169,6 +185,8 @@ static void write_canonical_filters(const struct principal *principal, const cha
         buffer_printf(text, "%zu:%s ", strlen(page->name), page->name);
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
         buffer_append_char(text, filter->states[i] ? '1' : '0');
+    if (filter->name_prefix)
+        buffer_printf(text, "\n%zu*%s", strlen(filter->name_prefix), filter->name_prefix);
     write_canonical_audit(&page->audit, text);
     if (filter->oldest_first || filter->started_after_ms || filter->template)
         buffer_printf(text, "\n%d %lld %s", filter->oldest_first,
@@ -197,7 +215,7 @@ static int read_page(const struct principal *principal, const struct team *team,
                                PAGE_LIMIT_MAX);
     page->limit = (unsigned)number;
     page->sandbox_id = http_query(request, "sandbox_id");
-    page->name = http_query(request, "name");
+    page->name = query_name(request, "name");
     if (page->sandbox_id && !id_is_valid("sbx_", page->sandbox_id))
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
                                "sandbox_id is the id of a sandbox, sbx_ and 26 characters.");

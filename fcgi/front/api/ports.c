@@ -39,7 +39,7 @@ static int check_ready(const struct sandbox *sandbox, struct error **err)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
                      "The sandbox is %s; its ports can be inspected once it is ready.",
-                     sandbox_state_name(sandbox_state_told(sandbox->state)));
+                     sandbox_state_word(sandbox->state));
 }
 
 /* Read the port in the path. Returns false when it is not a port number. */

@@ -12,6 +12,8 @@ static const struct route_query list_query[] = {
     {.name = "next_token"},
     {.name = "order"},
     {.name = "started_after"},
+    {.name = "name"},
+    {.name = "name_prefix"},
     {.name = "template"},
     {.name = "query[metadata][*]", .bytes = true},
     {.name = "query[state][]", .repeatable = true},

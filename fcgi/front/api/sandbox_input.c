@@ -52,6 +52,18 @@ static int request_host_check(const json_t *value, const char *pointer, struct e
                            "localhost:${PORT}; ${PORT} stands for the port that is asked.");
 }
 
+static int name_check(const json_t *value, const char *pointer, struct error **err)
+{
+    const char *name = json_string_value(value);
+    if (!*name || sandbox_name_is_valid(name))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "A sandbox's name is 1 to %zu letters, digits, dots, underscores and "
+                           "hyphens, beginning with a letter or a digit; not an id, and none of "
+                           "new, new-keep and keep.",
+                           SANDBOX_NAME_SIZE - 1);
+}
+
 /* Members from the rows of sandbox_fields.def. */
 #define BOOL_MEMBER(in, at, member, json, request, answer, change, ...) \
     in##_##request(at##_##change(, {.name = json, .type = SCHEMA_BOOLEAN}))
@@ -120,7 +132,6 @@ const struct schema_member sandbox_create_schema[] = {
              "allow_package_registry_access, allow_public_traffic, allow_out, deny_out, "
              "egress_profiles"},
     {.name = "environment", .hint = "environment variables are given by \"envs\""},
-    {.name = "name", .hint = "a sandbox has an id; a name of your own goes into \"metadata\""},
     {.name = NULL},
 };
 
@@ -151,11 +162,16 @@ const struct schema_member sandbox_hold_schema[] = {
     {.name = NULL},
 };
 
+#define FORK_MEMBERS \
+    {.name = "count", .type = SCHEMA_INTEGER, .min = 1, .max = SANDBOX_FORKS_MAX}, TIMEOUT_MEMBER
+
 const struct schema_member sandbox_fork_schema[] = {
-    {.name = "count", .type = SCHEMA_INTEGER, .min = 1, .max = SANDBOX_FORKS_MAX},
-    TIMEOUT_MEMBER,
+    FORK_MEMBERS,
+    {.name = "name", .type = SCHEMA_STRING, .max = SANDBOX_NAME_SIZE - 1, .check = name_check},
     {.name = NULL},
 };
+
+const struct schema_member sandbox_fork_unnamed_schema[] = {FORK_MEMBERS, {.name = NULL}};
 
 const struct schema_member sandbox_update_schema[] = {
     {.name = "metadata", .type = SCHEMA_MAP, .keeps_numbers = true, .item = &patch_item},

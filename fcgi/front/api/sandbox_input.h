@@ -11,6 +11,7 @@ extern const struct schema_member sandbox_create_schema[];
  */
 extern const struct schema_member sandbox_pause_schema[];
 extern const struct schema_member sandbox_fork_schema[];
+extern const struct schema_member sandbox_fork_unnamed_schema[]; /* for clients of E2B */
 extern const struct schema_member sandbox_resume_schema[];
 extern const struct schema_member sandbox_rollback_schema[];
 extern const struct schema_member sandbox_hold_schema[];

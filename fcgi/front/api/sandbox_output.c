@@ -109,6 +109,7 @@ static void write_data_plane_url(struct buffer *out, const struct settings *sett
 void sandbox_write(const struct settings *settings, const struct sandbox *s, struct buffer *out)
 {
     buffer_append_char(out, '{');
+    WRITE_FIELDS(IN_TOP)
     json_text_string(out, "id", s->id);
     json_text_string(out, "team", s->team_slug);
     json_text_string(out, "state", sandbox_state_name(sandbox_state_told(s->state)));

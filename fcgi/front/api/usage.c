@@ -77,9 +77,10 @@ static json_t *part_to_json(const struct usage_part *part)
                   seconds((double)part->runtime_ms), "vcpu_seconds", seconds(part->vcpu_ms),
                   "memory_gb_seconds", seconds(part->memory_mb_ms / 1024), "storage", "gb_seconds",
                   seconds(part->storage_mb_ms / 1024));
-    if (*part->id)
+    if (*part->id) {
         json_object_set_new(json, "id", json_string(part->id));
-    else
+        json_object_set_new(json, "name", *part->name ? json_string(part->name) : json_null());
+    } else
         json_object_set_new(json, "day", json_stringn(clock_format_iso8601(part->day_ms, day), 10));
     return json;
 }

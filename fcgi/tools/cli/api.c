@@ -192,7 +192,7 @@ int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **
         *id = xstrdup(word);
         return 0;
     }
-    autofree char *path = api_path("/v1/sandboxes?query%5Bmetadata%5D%5Bname%5D=", "", word);
+    autofree char *path = api_path("/v1/sandboxes?name=", "", word);
     if (api_list(cli, path, "sandboxes", &rows, err) < 0)
         return -1;
     return only_id(rows, "sandbox", word, id, err);
@@ -226,6 +226,31 @@ int api_volume_id(struct cli *cli, const char *word, char **id, struct error **e
         if (str_equal(json_string_value(json_object_get(row, "name")), word))
             json_array_append(found, row);
     return only_id(found, "volume", word, id, err);
+}
+
+int api_checkpoint_id(struct cli *cli, const char *word, char **id, struct error **err)
+{
+    json_auto_t *rows = NULL;
+    json_auto_t *found = json_array();
+    const char *colon = strrchr(word, ':');
+    uint64_t version = 0;
+    size_t index;
+    json_t *row;
+    *id = NULL;
+    if (str_starts_with(word, "ckp_")) {
+        *id = xstrdup(word);
+        return 0;
+    }
+    if (colon && str_parse_u64(colon + 1, 1, UINT32_MAX, &version) < 0)
+        colon = NULL; /* a tag of E2B's clients is part of the name */
+    autofree char *name = xstrndup(word, colon ? (size_t)(colon - word) : strlen(word));
+    autofree char *path = api_path("/v1/checkpoints?name=", "", name);
+    if (api_list(cli, path, "checkpoints", &rows, err) < 0)
+        return -1;
+    json_array_foreach (rows, index, row)
+        if (!version || (json_int_t)version == json_integer_value(json_object_get(row, "version")))
+            json_array_append(found, row);
+    return only_id(found, "checkpoint", word, id, err);
 }
 
 /* --- sessions --- */

@@ -28,7 +28,7 @@ void api_add_query(struct buffer *path, const char *name, const char *value);
 /* Set the error of an answer outside 2xx, with its field and message. Returns -1. */
 int api_error(const struct exchange *exchange, struct error **err);
 
-/* The id of the sandbox that a word means: an id, or the name among its metadata. The caller's. */
+/* The id of the sandbox that a word means: an id, or a name. The caller's. */
 int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **err);
 
 /* Call api_call() for a path below the sandbox that the first operand names. */
@@ -37,6 +37,9 @@ int api_call_sandbox(struct cli_call *call, const char *method, const char *what
 
 /* The id of a volume, likewise. */
 int api_volume_id(struct cli *cli, const char *word, char **id, struct error **err);
+
+/* The id of a checkpoint, likewise, or NAME:VERSION. */
+int api_checkpoint_id(struct cli *cli, const char *word, char **id, struct error **err);
 
 /* A sandbox that runs, and how its data plane is reached. */
 struct session {

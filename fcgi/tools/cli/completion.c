@@ -65,7 +65,7 @@ static void offer(const struct completion *completion, const char *word, const c
 /* --- names of the service --- */
 
 static void offer_rows(const struct completion *completion, const char *path, const char *member,
-                       const char *key, const char *behind)
+                       const char *keys, const char *behind)
 {
     error_auto ignored = NULL;
     json_auto_t *rows = NULL;
@@ -76,9 +76,10 @@ static void offer_rows(const struct completion *completion, const char *path, co
         return;
     rows = json_incref(json_object_get(answer, member));
     json_array_foreach (rows, index, row) {
-        offer(completion, json_string_value(json_object_get(row, key)), behind);
-        const json_t *labels = json_object_get(row, "metadata");
-        offer(completion, json_string_value(json_object_get(labels, "name")), behind);
+        autofree char *copy = xstrdup(keys);
+        char *rest = NULL;
+        for (char *key = strtok_r(copy, "|", &rest); key; key = strtok_r(NULL, "|", &rest))
+            offer(completion, json_string_value(json_object_get(row, key)), behind);
     }
 }
 
@@ -106,15 +107,15 @@ static void offer_choices(const struct completion *completion, const char *choic
 static void offer_kind(struct completion *completion, const char *kind, size_t length)
 {
     static const struct {
-        const char *kind, *path, *member, *key, *behind;
+        const char *kind, *path, *member, *keys, *behind;
     } lists[] = {
-        {"SANDBOX", "/v1/sandboxes?limit=200", "sandboxes", "id", ""},
-        {"SOURCE", "/v1/sandboxes?limit=200", "sandboxes", "id", ":"},
-        {"TARGET", "/v1/sandboxes?limit=200", "sandboxes", "id", ":"},
+        {"SANDBOX", "/v1/sandboxes?limit=200", "sandboxes", "name|id", ""},
+        {"SOURCE", "/v1/sandboxes?limit=200", "sandboxes", "name|id", ":"},
+        {"TARGET", "/v1/sandboxes?limit=200", "sandboxes", "name|id", ":"},
         {"TEMPLATE", "/v1/templates", "templates", "slug", ""},
         {"VOLUME", "/v1/volumes?limit=200", "volumes", "name", ""},
         {"VOLUME:PATH", "/v1/volumes?limit=200", "volumes", "name", ":"},
-        {"CHECKPOINT", "/v1/checkpoints?limit=200", "checkpoints", "id", ""},
+        {"CHECKPOINT", "/v1/checkpoints?limit=200", "checkpoints", "name|id", ""},
         {"KEY", "/v1/keys", "keys", "id", ""},
         {"TEAM", "/v1/teams", "teams", "slug", ""},
     };
@@ -124,8 +125,6 @@ static void offer_kind(struct completion *completion, const char *kind, size_t l
         offer_deployments(completion);
     else if (str_equal(name, "SHELL"))
         offer_choices(completion, "bash|zsh|fish");
-    else if (str_equal(name, "STATE"))
-        offer_choices(completion, "running|paused|creating|ready|restoring|stopping|stopped");
     else if (strchr(name, '|') && !strpbrk(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
         offer_choices(completion, name);
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -133,7 +132,7 @@ static void offer_kind(struct completion *completion, const char *kind, size_t l
             continue;
         if (!completion->cli->url && deployments_choose(completion->cli, &ignored) < 0)
             return;
-        offer_rows(completion, lists[i].path, lists[i].member, lists[i].key, lists[i].behind);
+        offer_rows(completion, lists[i].path, lists[i].member, lists[i].keys, lists[i].behind);
     }
 }
 

@@ -26,8 +26,15 @@
 #define RED        "\033[31m"
 #define PLAIN      "\033[0m"
 
+/* The member of a key such as "name", "runtime.seconds", or "name|id": the first that has one. */
 static const json_t *member(const json_t *row, const char *key)
 {
+    const char *bar = strchr(key, '|');
+    if (bar) {
+        autofree char *first = xstrndup(key, (size_t)(bar - key));
+        const json_t *found = member(row, first);
+        return found && !json_is_null(found) ? found : member(row, bar + 1);
+    }
     const char *dot = strchr(key, '.');
     if (!dot)
         return json_object_get(row, key);
@@ -151,7 +158,7 @@ static const char *color_of(const char *text)
         return GREEN;
     if (str_is_choice("failed|deny|blocked", text))
         return RED;
-    if (str_is_choice("creating|restoring|stopping|building|pending|checkpointing", text))
+    if (str_is_choice("creating|resuming|pausing|copying|building|pending|checkpointing", text))
         return YELLOW;
     return NULL;
 }
@@ -189,9 +196,9 @@ void output_json_line(const json_t *value)
     dump_json(value, JSON_COMPACT);
 }
 
-/* Narrow the widest columns until a line fits the terminal. The first column, an id or a name that
- * commands take, keeps its width. */
-static void fit_columns(size_t *widths, size_t count)
+/* Narrow the widest columns until a line fits the terminal. The first column and the ids keep their
+ * width, because commands take what is in them. */
+static void fit_columns(const struct output_column *columns, size_t *widths, size_t count)
 {
     struct winsize window;
     if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) < 0 || !window.ws_col)
@@ -200,7 +207,7 @@ static void fit_columns(size_t *widths, size_t count)
         size_t total = 0, widest = 0;
         for (size_t c = 0; c < count; c++) {
             total += widths[c] + (c + 1 < count ? GAP : 0);
-            if (c && (!widest || widths[c] > widths[widest]))
+            if (c && !str_equal(columns[c].key, "id") && (!widest || widths[c] > widths[widest]))
                 widest = c;
         }
         if (total <= window.ws_col || !widest || widths[widest] <= COLUMN_MIN)
@@ -223,7 +230,7 @@ static void print_table(const struct cli *cli, const json_t *rows,
             widths[c] = width > widths[c] ? width : widths[c];
         }
     }
-    fit_columns(widths, count);
+    fit_columns(columns, widths, count);
     for (size_t c = 0; c < count; c++)
         print_cell(cli, columns[c].title, widths[c], c + 1 == count, BOLD);
     json_array_foreach ((json_t *)rows, index, row) {

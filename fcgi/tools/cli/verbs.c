@@ -40,6 +40,8 @@ const struct cli_verb cli_verbs[] = {
      forward_options, 2, 2, 0},
     {"open", "SANDBOX PORT", "Print the address of a port and open it in a browser", verb_open,
      open_options, 2, 2, 0},
+    {"rename", "SANDBOX [NAME]", "Give a sandbox another name, or none", verb_rename, NULL, 1, 2,
+     0},
     {"pause", "SANDBOX", "Pause a sandbox, with its memory", verb_pause, NULL, 1, 1, 0},
     {"resume", "SANDBOX", "Resume a paused sandbox", verb_resume, resume_options, 1, 1, 0},
     {"extend", "SANDBOX DURATION", "Let a sandbox live at least so long from now on", verb_extend,

@@ -28,6 +28,7 @@ VERB(resume);
 VERB(rm);
 VERB(extend);
 VERB(rollback);
+VERB(rename);
 VERB(hold);
 VERB(release);
 VERB(timeout);

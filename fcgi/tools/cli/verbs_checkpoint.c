@@ -31,10 +31,10 @@ const struct cli_option checkpoint_list_options[] = {
 
 int verb_checkpoint_list(struct cli_call *call, struct error **err)
 {
-    static const struct output_column columns[] = {{"ID", "id"},
-                                                   {"NAME", "name"},
+    static const struct output_column columns[] = {{"NAME", "name"},
                                                    {"VERSION", "version"},
-                                                   {"SANDBOX", "sandbox_id"},
+                                                   {"ID", "id"},
+                                                   {"SANDBOX", "sandbox_name|sandbox_id"},
                                                    {"MIB", "size_mb"},
                                                    {"TEMPLATE", "template"},
                                                    {"CREATED", "created_at"}};
@@ -55,8 +55,11 @@ int verb_checkpoint_list(struct cli_call *call, struct error **err)
 
 int verb_checkpoint_show(struct cli_call *call, struct error **err)
 {
-    autofree char *path = api_path("/v1/checkpoints/", "", cli_operand(call, 0));
+    autofree char *id = NULL;
     json_t *checkpoint;
+    if (api_checkpoint_id(call->cli, cli_operand(call, 0), &id, err) < 0)
+        return -1;
+    autofree char *path = api_path("/v1/checkpoints/", "", id);
     if (api_call(call->cli, "GET", path, NULL, &checkpoint, err) < 0)
         return -1;
     output_object(call->cli, checkpoint);
@@ -66,7 +69,10 @@ int verb_checkpoint_show(struct cli_call *call, struct error **err)
 int verb_checkpoint_rm(struct cli_call *call, struct error **err)
 {
     for (size_t i = 0; i < call->operand_count; i++) {
-        autofree char *path = api_path("/v1/checkpoints/", "", call->operands[i]);
+        autofree char *id = NULL;
+        if (api_checkpoint_id(call->cli, call->operands[i], &id, err) < 0)
+            return -1;
+        autofree char *path = api_path("/v1/checkpoints/", "", id);
         if (api_call(call->cli, "DELETE", path, NULL, NULL, err) < 0)
             return error_context(err, "%s", call->operands[i]);
     }

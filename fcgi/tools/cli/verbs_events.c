@@ -5,24 +5,40 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/printable.h"
+#include "base/str.h"
 #include "cli/api.h"
+#include "cli/duration.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
 #define PATH_MAX_BYTES 8192
 #define FOLLOW_WAIT_S  30
 #define PAGE           500
+#define TAIL_MAX       10000
+#define NO_EVENT_YET   "9999-01-01T00:00:00Z"
 
 const struct cli_option events_options[] = {
-    {"follow", 'f', NULL, "keep running and print new events"},
+    {"follow", 'f', NULL, "print new events, until Ctrl-C; only these without --since and --tail"},
     {"kind", 'k', "KIND", "of this kind only, such as sandbox.paused; may be repeated"},
     {"sandbox", 's', "SANDBOX", "of this sandbox only"},
-    {"since", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},
+    {"since", 0, "TIME|DURATION", "from this time on: 2026-11-22T10:00:00Z, or 10m ago"},
+    {"tail", 'n', "NUMBER", "only the newest so many"},
     {"team", 0, "TEAM", "of this team only"},
     {NULL, 0, NULL, NULL},
 };
+
+/* A time, or a duration before now. */
+static void add_since(struct buffer *path, const char *value)
+{
+    char at[CLOCK_ISO8601_SIZE];
+    uint64_t seconds;
+    if (value && duration_parse(value, &seconds) == 0)
+        value = clock_format_iso8601(clock_now_ms() - (int64_t)seconds * 1000, at);
+    api_add_query(path, "since", value);
+}
 
 static int filters(struct cli_call *call, struct buffer *path, struct error **err)
 {
@@ -33,7 +49,7 @@ static int filters(struct cli_call *call, struct buffer *path, struct error **er
         return -1;
     buffer_printf(path, "/v1/events?limit=%d", PAGE);
     api_add_query(path, "sandbox_id", sandbox_id);
-    api_add_query(path, "since", cli_value(call, "since"));
+    add_since(path, cli_value(call, "since"));
     api_add_query(path, "team", cli_value(call, "team"));
     while ((kind = cli_next_value(call, "kind", &at)))
         api_add_query(path, "kind", kind);
@@ -43,28 +59,58 @@ static int filters(struct cli_call *call, struct buffer *path, struct error **er
 static void print_event(const struct cli *cli, const json_t *event)
 {
     const json_t *data = json_object_get(event, "data");
-    const char *sandbox_id = json_string_value(json_object_get(event, "sandbox_id"));
+    const char *id = json_string_value(json_object_get(event, "sandbox_id"));
+    const char *name = json_string_value(json_object_get(event, "sandbox_name"));
     autofree char *text = json_dumps(data, JSON_COMPACT);
     if (cli->json) {
         output_json_line(event);
         return;
     }
     autofree char *line =
-        xasprintf("%s  %-22s  %-30s  %s", json_string_value(json_object_get(event, "at")),
-                  json_string_value(json_object_get(event, "kind")), sandbox_id ? sandbox_id : "-",
-                  json_object_size(data) ? text : "");
+        xasprintf("%s  %-22s  %-12s  %-30s  %s", json_string_value(json_object_get(event, "at")),
+                  json_string_value(json_object_get(event, "kind")), name ? name : "-",
+                  id ? id : "-", json_object_size(data) ? text : "");
     autofree char *shown = printable(line, "");
     puts(shown);
 }
 
-/* One page from `after` on ("": from the first), which is moved to its end; *count: of how many. */
-static int read_page(struct cli_call *call, const char *filter, unsigned wait_s, char **after,
-                     size_t *count, struct error **err)
+/* Where a list of events is, and what is kept of it. */
+struct reading {
+    char *after;   /* the id of the last event; "": the list begins with the first */
+    json_t *kept;  /* the newest events of --tail; NULL: all are printed */
+    uint64_t tail; /* how many are kept */
+};
+
+static void take_event(const struct cli *cli, struct reading *reading, json_t *event)
+{
+    if (!reading->kept) {
+        print_event(cli, event);
+        return;
+    }
+    json_array_append(reading->kept, event);
+    if (json_array_size(reading->kept) > reading->tail)
+        json_array_remove(reading->kept, 0);
+}
+
+static void print_kept(const struct cli *cli, struct reading *reading)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach (reading->kept, i, event)
+        print_event(cli, event);
+    json_decref(reading->kept);
+    reading->kept = NULL;
+}
+
+/* Read one page, and move to its end; *count: the number of its events. */
+static int read_page(struct cli_call *call, const char *filter, unsigned wait_s,
+                     struct reading *reading, size_t *count, struct error **err)
 {
     json_auto_t *answer = NULL;
     size_t i;
     json_t *event;
-    autofree char *path = xasprintf("%s%s%s", filter, **after ? "&after=" : "", *after);
+    autofree char *path =
+        xasprintf("%s%s%s", filter, *reading->after ? "&after=" : "", reading->after);
     autofree char *waiting = xasprintf("%s&wait=%u", path, wait_s);
     if (api_call(call->cli, "GET", wait_s ? waiting : path, NULL, &answer, err) < 0)
         return -1;
@@ -73,26 +119,47 @@ static int read_page(struct cli_call *call, const char *filter, unsigned wait_s,
     if (!json_is_array(events) || !last_id)
         return error_set(err, ERR_INTERNAL, "the answer has no events");
     json_array_foreach ((json_t *)events, i, event)
-        print_event(call->cli, event);
+        take_event(call->cli, reading, event);
     fflush(stdout);
-    free(*after);
-    *after = xstrdup(last_id);
+    free(reading->after);
+    reading->after = xstrdup(last_id);
     *count = json_array_size(events);
+    return 0;
+}
+
+/* Read up to the newest event, and then, if wanted, wait for more. */
+static int read_all(struct cli_call *call, const char *filter, struct reading *reading,
+                    struct error **err)
+{
+    bool follows = cli_flag(call, "follow"), from_now = follows && !reading->tail;
+    size_t count = PAGE;
+    if (from_now && !cli_value(call, "since") &&
+        read_page(call, "/v1/events?limit=1&since=" NO_EVENT_YET, 0, reading, &count, err) < 0)
+        return -1;
+    do {
+        unsigned wait_s = follows && *reading->after && count < PAGE ? FOLLOW_WAIT_S : 0;
+        if (read_page(call, filter, wait_s, reading, &count, err) < 0)
+            return -1;
+        if (count < PAGE)
+            print_kept(call->cli, reading);
+        fflush(stdout);
+    } while ((follows || count == PAGE) && !ferror(stdout));
     return 0;
 }
 
 int verb_events(struct cli_call *call, struct error **err)
 {
     buffer_auto filter = BUFFER_INIT(PATH_MAX_BYTES);
-    autofree char *after = xstrdup("");
-    bool follows = cli_flag(call, "follow");
-    size_t count = 0;
-    if (filters(call, &filter, err) < 0)
-        return -1;
-    do {
-        unsigned wait_s = follows && *after && count < PAGE ? FOLLOW_WAIT_S : 0;
-        if (read_page(call, buffer_string(&filter), wait_s, &after, &count, err) < 0)
-            return -1;
-    } while ((follows || count == PAGE) && !ferror(stdout));
-    return 0;
+    struct reading reading = {.after = xstrdup("")};
+    const char *tail = cli_value(call, "tail");
+    int result = -1;
+    if (tail && str_parse_u64(tail, 1, TAIL_MAX, &reading.tail) < 0)
+        cli_misuse(err, "--tail is a number from 1 to %d, not '%s'", TAIL_MAX, tail);
+    else if (filters(call, &filter, err) == 0) {
+        reading.kept = tail ? json_array() : NULL;
+        result = read_all(call, buffer_string(&filter), &reading, err);
+    }
+    json_decref(reading.kept);
+    free(reading.after);
+    return result;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/state_words.h"
 #include "base/str.h"
 #include "cli/api.h"
 #include "cli/duration.h"
@@ -15,21 +16,32 @@
 #define WATCH_S 2
 
 static const struct output_column sandbox_columns[] = {
-    {"ID", "id"},
-    {"NAME", "metadata.name"},
-    {"TEAM", "team"},
-    {"STATE", "state"},
-    {"TEMPLATE", "template"},
-    {"CPU", "cpu"},
-    {"MEMORY", "memory_mb"},
-    {"CREATED", "created_at"},
+    {"NAME", "name"},         {"ID", "id"},   {"TEAM", "team"},        {"STATE", "state"},
+    {"TEMPLATE", "template"}, {"CPU", "cpu"}, {"MEMORY", "memory_mb"}, {"CREATED", "created_at"},
     {"UNTIL", "deadline"},
 };
+
+/* In tables the state is the word that the console shows too; JSON has the API's value. */
+static void show_word(const struct cli *cli, json_t *sandbox)
+{
+    const char *state = json_string_value(json_object_get(sandbox, "state"));
+    if (state && !cli->json)
+        json_object_set_new(sandbox, "state", json_string(state_word(state)));
+}
+
+static void show_sandbox(const struct cli *cli, json_t *sandbox, const char *key)
+{
+    show_word(cli, sandbox);
+    if (key)
+        output_result(cli, sandbox, key);
+    else
+        output_object(cli, sandbox);
+}
 
 /* --- create --- */
 
 const struct cli_option create_options[] = {
-    {"name", 'n', "NAME", "a name, by which other commands find the sandbox"},
+    {"name", 'n', "NAME", "a name of no other sandbox of the team; commands take it for the id"},
     {"team", 0, "TEAM", "whose it is"},
     {"timeout", 't', "DURATION", "how long it lives: 300, 30m, 2h, 1d"},
     {"on-timeout", 0, "kill|pause", "delete or pause it when its time is over"},
@@ -110,31 +122,17 @@ static int add_lifecycle(const struct cli_call *call, json_t *body, struct error
     return 0;
 }
 
-static int add_labels(const struct cli_call *call, json_t *body, struct error **err)
-{
-    const char *name = cli_value(call, "name");
-    if (add_all(call, "label", body, "metadata", json_object(), input_pair, err) < 0)
-        return -1;
-    if (!name)
-        return 0;
-    json_t *labels = json_object_get(body, "metadata");
-    if (!labels) {
-        labels = json_object();
-        json_object_set_new(body, "metadata", labels);
-    }
-    json_object_set_new(labels, "name", json_string(name));
-    return 0;
-}
-
 static int make_body(const struct cli_call *call, json_t *body, struct error **err)
 {
+    input_text(body, "name", cli_value(call, "name"));
     input_text(body, "template", cli_operand(call, 0));
     input_text(body, "team", cli_value(call, "team"));
     input_text(body, "snapshot_id", cli_value(call, "checkpoint"));
     if (duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
         input_number(body, "cpu", cli_value(call, "cpu"), "--cpu", err) < 0 ||
         input_number(body, "memory_mb", cli_value(call, "memory"), "--memory", err) < 0 ||
-        add_lifecycle(call, body, err) < 0 || add_labels(call, body, err) < 0 ||
+        add_lifecycle(call, body, err) < 0 ||
+        add_all(call, "label", body, "metadata", json_object(), input_pair, err) < 0 ||
         add_all(call, "env", body, "envs", json_object(), input_pair, err) < 0 ||
         add_all(call, "volume", body, "volume_mounts", json_object(), add_volume, err) < 0 ||
         add_all(call, "port", body, "exposed_ports", json_array(), add_port, err) < 0)
@@ -158,9 +156,11 @@ int verb_create(struct cli_call *call, struct error **err)
 
 /* --- list --- */
 
+#define STATES "creating|running|resuming|checkpointing|pausing|paused|copying"
+
 const struct cli_option list_options[] = {
     {"team", 0, "TEAM", "of this team only"},
-    {"state", 's', "STATE", "in this state (running, paused, …); may be repeated"},
+    {"state", 's', STATES, "in this state; may be repeated"},
     {"label", 'l', "NAME=VALUE", "with this metadata; may be repeated"},
     {"watch", 'w', NULL, "show it again every two seconds"},
     {NULL, 0, NULL, NULL},
@@ -172,8 +172,11 @@ static int list_path(const struct cli_call *call, struct buffer *path, struct er
     size_t states = 0, labels = 0;
     buffer_append_string(path, "/v1/sandboxes");
     api_add_query(path, "team", cli_value(call, "team"));
-    while ((value = cli_next_value(call, "state", &states)))
-        api_add_query(path, "query[state][]", value);
+    while ((value = cli_next_value(call, "state", &states))) {
+        if (!str_is_choice(STATES, state_word(value)))
+            return cli_misuse(err, "--state is one of %s, not '%s'", STATES, value);
+        api_add_query(path, "query[state][]", state_of_word(value));
+    }
     while ((value = cli_next_value(call, "label", &labels))) {
         const char *equals = strchr(value, '=');
         if (!equals || equals == value)
@@ -191,9 +194,12 @@ int verb_list(struct cli_call *call, struct error **err)
     if (list_path(call, &path, err) < 0)
         return -1;
     do {
-        json_t *rows;
+        size_t index;
+        json_t *rows, *row;
         if (api_list(call->cli, buffer_string(&path), "sandboxes", &rows, err) < 0)
             return -1;
+        json_array_foreach (rows, index, row)
+            show_word(call->cli, row);
         if (watched && isatty(STDOUT_FILENO))
             printf("\033[H\033[2J");
         output_rows(call->cli, "sandboxes", rows, sandbox_columns, ARRAY_SIZE(sandbox_columns));
@@ -212,7 +218,7 @@ int verb_show(struct cli_call *call, struct error **err)
     json_t *sandbox;
     if (api_call_sandbox(call, "GET", "", NULL, &sandbox, err) < 0)
         return -1;
-    output_object(call->cli, sandbox);
+    show_sandbox(call->cli, sandbox, NULL);
     return 0;
 }
 
@@ -221,7 +227,7 @@ int verb_pause(struct cli_call *call, struct error **err)
     json_t *sandbox;
     if (api_call_sandbox(call, "POST", "/pause", NULL, &sandbox, err) < 0)
         return -1;
-    output_result(call->cli, sandbox, "state");
+    show_sandbox(call->cli, sandbox, "state");
     return 0;
 }
 
@@ -253,6 +259,17 @@ int verb_timeout(struct cli_call *call, struct error **err)
     return 0;
 }
 
+/* One that does not run gets the time when it is resumed, if that is more than it has. */
+static int raise_timeout(struct cli_call *call, json_t *sandbox, const json_t *body,
+                         struct error **err)
+{
+    json_int_t wanted_s = json_integer_value(json_object_get(body, "timeout"));
+    if (wanted_s > json_integer_value(json_object_get(sandbox, "timeout")))
+        return verb_timeout(call, err);
+    show_sandbox(call->cli, json_incref(sandbox), "deadline");
+    return 0;
+}
+
 int verb_extend(struct cli_call *call, struct error **err)
 {
     json_auto_t *sandbox = NULL;
@@ -261,9 +278,9 @@ int verb_extend(struct cli_call *call, struct error **err)
     if (duration_set(body, "timeout", cli_operand(call, 1), err) < 0 ||
         api_call_sandbox(call, "GET", "", NULL, &sandbox, err) < 0)
         return -1;
-    /* One that is paused stays paused, and gets the time when it is resumed. */
-    if (!str_equal(json_string_value(json_object_get(sandbox, "state")), "ready"))
-        return verb_timeout(call, err);
+    const char *state = json_string_value(json_object_get(sandbox, "state"));
+    if (!state || !str_is_choice("ready|checkpointing", state))
+        return raise_timeout(call, sandbox, body, err);
     if (api_call_sandbox(call, "POST", "/connect", json_incref(body), &answer, err) < 0)
         return -1;
     output_result(call->cli, json_incref(json_object_get(answer, "sandbox")), "deadline");
@@ -296,7 +313,17 @@ int verb_release(struct cli_call *call, struct error **err)
     json_t *sandbox;
     if (api_call_sandbox(call, "DELETE", "/hold", NULL, &sandbox, err) < 0)
         return -1;
-    output_result(call->cli, sandbox, "state");
+    show_sandbox(call->cli, sandbox, "state");
+    return 0;
+}
+
+int verb_rename(struct cli_call *call, struct error **err)
+{
+    const char *name = cli_operand(call, 1);
+    json_t *sandbox;
+    if (api_call_sandbox(call, "PATCH", "", json_pack("{s:s?}", "name", name), &sandbox, err) < 0)
+        return -1;
+    output_result(call->cli, sandbox, "name|id");
     return 0;
 }
 
@@ -304,6 +331,7 @@ int verb_release(struct cli_call *call, struct error **err)
 
 const struct cli_option fork_options[] = {
     {"count", 'n', "NUMBER", "how many; default: 1"},
+    {"name", 0, "NAME", "the name of a single one; default: none"},
     {"timeout", 't', "DURATION", "how long each lives"},
     {NULL, 0, NULL, NULL},
 };
@@ -330,6 +358,7 @@ int verb_fork(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();
     json_auto_t *answer = NULL;
+    input_text(body, "name", cli_value(call, "name"));
     if (input_number(body, "count", cli_value(call, "count"), "--count", err) < 0 ||
         duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
         api_call_sandbox(call, "POST", "/fork", json_incref(body), &answer, err) < 0)

@@ -45,13 +45,14 @@ static int read_filter(struct ctl *ctl, const struct ctl_arguments *arguments,
 
 static json_t *entry_json(const struct audit_entry *entry)
 {
-    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "id",
-                     entry->id, "at", ctl_json_time(entry->at_ms), "team_id", entry->team_id,
-                     "action", entry->action, "resource", entry->resource, "actor_kind",
-                     audit_actor_name(entry->actor), "actor", entry->actor_id, "user_id",
-                     entry->user_id, "user", entry->user_name, "address", entry->address,
-                     "request_id", entry->request_id, "result", audit_result_name(entry->result),
-                     "error", entry->error, "begun_id", entry->begun_id);
+    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
+                     "id", entry->id, "at", ctl_json_time(entry->at_ms), "team_id", entry->team_id,
+                     "action", entry->action, "resource", entry->resource, "resource_name",
+                     entry->resource_name, "actor_kind", audit_actor_name(entry->actor), "actor",
+                     entry->actor_id, "user_id", entry->user_id, "user", entry->user_name,
+                     "address", entry->address, "request_id", entry->request_id, "result",
+                     audit_result_name(entry->result), "error", entry->error, "begun_id",
+                     entry->begun_id);
 }
 
 static void print_line(json_t *row)
@@ -86,8 +87,9 @@ static int list(struct ctl *ctl, const struct audit_filter *filter, uint64_t lim
 int ctl_audit(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     static const struct ctl_column columns[] = {
-        {"TIME", "at"},       {"ACTION", "action"}, {"RESOURCE", "resource"}, {"RESULT", "result"},
-        {"BY", "actor_kind"}, {"WHO", "actor"},     {"USER", "user"},         {"FROM", "address"},
+        {"TIME", "at"},           {"ACTION", "action"}, {"NAME", "resource_name"},
+        {"RESOURCE", "resource"}, {"RESULT", "result"}, {"BY", "actor_kind"},
+        {"WHO", "actor"},         {"USER", "user"},     {"FROM", "address"},
     };
     struct audit_filter filter;
     struct team team;

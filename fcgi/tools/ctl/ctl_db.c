@@ -11,7 +11,7 @@
 
 #define SANDBOX_COLUMNS                                                                     \
     "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
-    " s.instance_name, s.address, s.created_at_ms, s.deadline_at_ms"                        \
+    " s.instance_name, s.address, s.created_at_ms, s.deadline_at_ms, s.name"                \
     " FROM sandboxes s JOIN teams t ON t.id = s.team_id"                                    \
     " JOIN template_versions v ON v.id = s.template_version_id"                             \
     " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
@@ -147,6 +147,7 @@ static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
     s->address = (uint32_t)db_get_u64(rows, c++);
     s->created_at_ms = db_get_i64(rows, c++);
     s->deadline_at_ms = db_get_i64(rows, c++);
+    db_copy_text(s->name, rows, c++);
 }
 
 int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "ctl/ctl.h"
+#include "sandbox/sandbox.h"
 
 struct ctl_sandbox {
+    char name[SANDBOX_NAME_SIZE]; /* "": none */
     char id[ID_SIZE];
     char team[SLUG_MAX + 1];
     char state[17];

@@ -37,11 +37,11 @@ static int find(struct ctl *ctl, const char *id, struct error **err)
 
 static void print_state(const struct ctl *ctl, const struct sandbox *sandbox)
 {
-    const char *state = sandbox_state_name(sandbox->state);
-    ctl_print(
-        ctl,
-        json_pack("{s:s, s:s, s:s}", "id", sandbox->id, "team", sandbox->team_slug, "state", state),
-        "Sandbox %s of team %s is %s.", sandbox->id, sandbox->team_slug, state);
+    ctl_print(ctl,
+              json_pack("{s:s, s:s, s:s}", "id", sandbox->id, "team", sandbox->team_slug, "state",
+                        sandbox_state_name(sandbox->state)),
+              "Sandbox %s of team %s is %s.", sandbox->id, sandbox->team_slug,
+              sandbox_state_word(sandbox->state));
 }
 
 int ctl_sandbox_stop(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/ipv4.h"
 #include "base/mem.h"
+#include "base/state_words.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "overview/overview.h"
@@ -12,15 +13,11 @@
 int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     static const struct ctl_column columns[] = {
-        {"ID", "id"},
-        {"TEAM", "team"},
-        {"STATE", "state"},
-        {"TEMPLATE", "template"},
-        {"CPU", "cpu"},
-        {"MEMORY MB", "memory_mb"},
-        {"HOST", "host"},
-        {"ADDRESS", "address"},
-        {"DEADLINE", "deadline"},
+        {"NAME", "name"},           {"ID", "id"},
+        {"TEAM", "team"},           {"STATE", "state"},
+        {"TEMPLATE", "template"},   {"CPU", "cpu"},
+        {"MEMORY MB", "memory_mb"}, {"HOST", "host"},
+        {"ADDRESS", "address"},     {"DEADLINE", "deadline"},
     };
     autofree struct ctl_sandbox *list = NULL;
     unsigned count;
@@ -36,12 +33,13 @@ int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, str
         const struct ctl_sandbox *s = &list[i];
         char address[IPV4_TEXT_SIZE];
         json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o}", "id",
-                            s->id, "team", s->team, "state", s->state, "template", s->template_slug,
-                            "template_version", (int)s->template_version, "cpu", (int)s->cpu,
-                            "memory_mb", (int)s->memory_mb, "host", s->host, "instance",
-                            s->instance, "address", ipv4_format(s->address, address), "created_at",
-                            ctl_json_time(s->created_at_ms), "deadline",
+            rows, json_pack("{s:s?, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o}",
+                            "name", *s->name ? s->name : NULL, "id", s->id, "team", s->team,
+                            "state", ctl->json ? s->state : state_word(s->state), "template",
+                            s->template_slug, "template_version", (int)s->template_version, "cpu",
+                            (int)s->cpu, "memory_mb", (int)s->memory_mb, "host", s->host,
+                            "instance", s->instance, "address", ipv4_format(s->address, address),
+                            "created_at", ctl_json_time(s->created_at_ms), "deadline",
                             ctl_json_time(s->deadline_at_ms)));
     }
     ctl_print_rows(ctl, "sandboxes", rows, columns, ARRAY_SIZE(columns));

@@ -10,6 +10,8 @@ import resource
 import signal
 import socket
 import subprocess
+import threading
+import time
 import urllib.request
 
 import pytest
@@ -158,17 +160,18 @@ def test_a_refusal_is_one_sentence(cli, stack, make_account, tmp_path):
 
 def test_what_was_created_is_listed_and_shown(cli, sandbox):
     shown = cli.json("show", "work")
-    assert (shown["id"], shown["timeout"], shown["metadata"]) == (sandbox.id, 1800, {"name": "work", "kind": "test"})
+    assert (shown["id"], shown["timeout"], shown["name"], shown["metadata"]) == (
+        sandbox.id, 1800, "work", {"kind": "test"})
     assert shown["exposed_ports"] == [{"port": 3000, "protocol": "http", "public": False}]
     assert [row["id"] for row in cli.json("list", "-l", "kind=test")["sandboxes"]] == [sandbox.id]
     assert cli.json("list", "-l", "kind=other")["sandboxes"] == []
     table = cli.say("list", "--state", "running")
-    assert table.startswith("ID ") and sandbox.id in table and "\033" not in table
+    assert table.startswith("NAME ") and sandbox.id in table and "\033" not in table
 
 
 def test_colors_on_a_terminal_only_and_not_with_no_color(cli, sandbox):
     terminal = cli.terminal("show", sandbox.id)
-    terminal.expect("\033[32mready")
+    terminal.expect("\033[32mrunning")
     assert terminal.wait() == 0
     cli.environment["NO_COLOR"] = "1"
     terminal = cli.terminal("show", sandbox.id)
@@ -187,7 +190,7 @@ def test_a_sandbox_that_is_not_there(cli):
 def test_a_list_that_is_watched(cli, sandbox):
     with subprocess.Popen([cli.program, "list", "--watch"], stdout=subprocess.PIPE, env=cli.environment) as watching:
         for _ in range(2):
-            assert watching.stdout.readline().startswith(b"ID ")
+            assert watching.stdout.readline().startswith(b"NAME ")
             assert sandbox.id.encode() in watching.stdout.readline()
         watching.terminate()
 
@@ -200,7 +203,7 @@ def test_extend(cli, sandbox):
 
 def test_pause_resume_and_rm(cli):
     made = cli.say("create", "--on-timeout", "pause").strip()
-    assert cli.say("pause", made) == "stopped\n"
+    assert cli.say("pause", made) == "paused\n"
     assert cli.say("resume", made).strip() in ("memory", "disk")
     assert cli.say("exec", "-n", made, "echo", "awake") == "awake\n"
     assert cli.say("rm", made) == ""
@@ -509,25 +512,58 @@ def test_volumes_and_their_files(cli, tmp_path):
 
 def test_events(cli, sandbox):
     lines = cli.say("events", "--sandbox", "work", "--kind", "sandbox.created", "--kind", "sandbox.started").splitlines()
-    assert [line.split()[1:3] for line in lines] == \
-        [["sandbox.created", sandbox.id], ["sandbox.started", sandbox.id]]
+    assert [line.split()[1:4] for line in lines] == \
+        [["sandbox.created", "work", sandbox.id], ["sandbox.started", "work", sandbox.id]]
     told = [json.loads(line) for line in cli.say("events", "--sandbox", "work", "--json").splitlines()]
     assert told[0]["kind"] == "sandbox.created" and told[0]["data"]["template"]
     assert cli("events", "--kind", "sandbox.bored").returncode == 1
 
 
-def test_events_that_follow(cli, module_account):
-    following = subprocess.Popen(
-        [cli.program, "events", "--follow", "--kind", "sandbox.created", "--json"], env=cli.environment,
-        stdout=subprocess.PIPE, text=True)
-    try:
+def events_of(text):
+    return [json.loads(line)["id"] for line in text.splitlines()]
+
+
+def test_events_of_a_while_and_the_newest(cli, sandbox):
+    whole = events_of(cli.say("events", "--sandbox", "work", "--json"))
+    assert events_of(cli.say("events", "--sandbox", "work", "--json", "--since", "2h30m")) == whole
+    assert events_of(cli.say("events", "--sandbox", "work", "--json", "--tail", "2")) == whole[-2:]
+    assert events_of(cli.say("events", "--sandbox", "work", "--json", "--tail", "10000")) == whole
+    assert cli.say("events", "--sandbox", "work", "--since", "9999-01-01T00:00:00Z") == ""
+    for words in (["--tail", "0"], ["--tail", "x"]):
+        assert cli("events", *words).returncode == 2
+
+
+def test_events_that_follow(cli, module_account, sandbox):
+    """The newest one that is there says that the others will be seen."""
+    with subprocess.Popen([cli.program, "events", "--follow", "--tail", "1", "--json"], env=cli.environment,
+                          stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout.readline()
         made = Sandbox.create(module_account.api)
         line = next(line for line in following.stdout if made.id in line)
         assert json.loads(line)["kind"] == "sandbox.created"
         made.api.destroy(made.id)
-    finally:
         following.kill()
-        following.wait()
+
+
+def test_events_from_now_on(cli, sandbox):
+    last = events_of(cli.say("events", "--json"))[-1]
+    path = f"/v1/sandboxes/{sandbox.id}"
+    with subprocess.Popen([cli.program, "events", "-f", "--kind", "sandbox.updated", "--json"], env=cli.environment,
+                          stdout=subprocess.PIPE, text=True) as following:
+        over = threading.Event()
+
+        def change():
+            while not over.wait(0.2):
+                sandbox.api.request("PATCH", path, {"metadata": {"seen": str(time.monotonic())}})
+
+        changing = threading.Thread(target=change)
+        changing.start()
+        first = json.loads(following.stdout.readline())
+        over.set()
+        changing.join()
+        assert first["id"] > last and first["data"] == {"changed": ["metadata"]}
+        following.send_signal(signal.SIGINT)
+        assert following.wait(30) in (130, -signal.SIGINT)
 
 
 def test_keys_and_usage(cli, module_account):

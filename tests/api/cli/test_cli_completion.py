@@ -23,7 +23,7 @@ SET_UP = {
 
 @pytest.fixture(scope="module")
 def sandbox(module_account):
-    return Sandbox.create(module_account.api, timeout=1800, metadata={"name": "workbench"})
+    return Sandbox.create(module_account.api, timeout=1800, name="workbench")
 
 
 @pytest.fixture(scope="module")

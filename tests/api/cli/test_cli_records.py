@@ -3,6 +3,7 @@
 
 import base64
 import json
+import pathlib
 import re
 import subprocess
 import unicodedata
@@ -121,13 +122,123 @@ def test_webhooks(cli):
 
 
 def test_a_list_fits_its_terminal(cli, account):
-    name = "名前" * 40
-    made = account.api.post("/v1/sandboxes", {"metadata": {"name": name}}).json()["id"]
-    terminal = cli.terminal("list", cols=110)
+    key = "名前" * 30
+    account.api.post("/v1/keys", {"name": key, "scopes": ["read"]})
+    terminal = cli.terminal("key", "list", cols=110)
+    assert terminal.wait() == 0
+    head, *rows = re.sub("\033\\[[0-9]*m", "", terminal.said.decode()).splitlines()
+    (row,) = [row for row in rows if "名" in row]
+    assert head.split()[:2] == ["ID", "NAME"], head
+    assert "key_" in row and "…" in row and (" ago" in row or "now" in row), row
+    assert sum(2 if unicodedata.east_asian_width(one) == "W" else 1 for one in row) <= 110, row
+    text = cli.say("key", "list")
+    assert key in text and " ago" not in text, text
+
+
+def test_a_list_of_sandboxes_shows_names_first_and_whole(cli, account):
+    made = account.api.create(name="n" * 63)["id"]
+    terminal = cli.terminal("list", cols=100)
     assert terminal.wait() == 0
     head, row = re.sub("\033\\[[0-9]*m", "", terminal.said.decode()).splitlines()
-    assert head.split()[:4] == ["ID", "NAME", "TEAM", "STATE"], head
-    assert made in row and "…" in row and (" ago" in row or "now" in row), row
-    assert sum(2 if unicodedata.east_asian_width(one) == "W" else 1 for one in row) <= 110, row
-    text = cli.say("list")
-    assert made in text and name in text and account.team in text and " ago" not in text, text
+    assert head.split()[:4] == ["NAME", "ID", "TEAM", "STATE"], head
+    assert row.split()[:2] == ["n" * 63, made], row
+
+
+def test_a_name_stands_for_the_id(cli, account):
+    api = account.api
+    made = cli.say("create", "--name", "first", "-l", "kind=x").strip()
+    assert api.show(made)["name"] == "first" and api.show(made)["metadata"] == {"kind": "x"}
+    refused = cli("create", "--name", "first")
+    assert refused.returncode == 1 and b"has a sandbox of the name first" in refused.stderr, refused
+    refused = cli("create", "--name", "a b")
+    assert refused.returncode == 1 and b"(/name)" in refused.stderr, refused
+    assert cli.say("rename", "first", "second") == "second\n"
+    assert cli("show", "first").returncode == 3
+    shown = cli.say("show", "second").splitlines()
+    assert [line.split()[:2] for line in shown[:2]] == [["name", "second"], ["id", made]]
+    forked = cli.say("fork", "second", "--name", "copy").strip()
+    assert cli.json("show", "copy")["id"] == forked
+    # A name that another client gave in the metadata is none.
+    api.request("PATCH", f"/v1/sandboxes/{made}", {"metadata": {"name": "third"}})
+    assert cli("show", "third").returncode == 3
+    events = [line.split()[1:4] for line in cli.say("events", "--sandbox", "second").splitlines()]
+    assert ["sandbox.created", "second", made] in events, events
+    assert cli.say("rename", "second") == f"{made}\n" and api.show(made)["name"] is None
+    cli.say("rm", "copy", made)
+    assert api.list() == []
+
+
+def test_a_name_of_two_teams_is_not_guessed(cli, stack, account, tmp_path):
+    team = account.make_team()
+    both = Cli(stack, tmp_path / "both", account.key("write"))
+    ids = [both.say("create", "--name", "shared", "--team", slug).strip() for slug in (account.team, team)]
+    done = both("show", "shared")
+    assert done.returncode == 1 and b"2 sandboxes are called 'shared'; name one by its id" in done.stderr, done
+    both.say("rm", *ids)
+
+
+def test_checkpoints_are_named_in_all_verbs(cli, account):
+    cli.say("create", "--name", "source", "--timeout", "10m")
+    ids = [cli.say("checkpoint", "create", "source", name).strip() for name in ("kept", "kept", "other")]
+    head, *rows = cli.say("checkpoint", "list").splitlines()
+    assert head.split()[:4] == ["NAME", "VERSION", "ID", "SANDBOX"], head
+    assert [row.split()[:4] for row in rows] == [
+        ["other", "1", ids[2], "source"], ["kept", "2", ids[1], "source"], ["kept", "1", ids[0], "source"]]
+    assert cli.json("checkpoint", "show", "other")["id"] == ids[2]
+    assert cli.json("checkpoint", "show", "kept:1")["id"] == ids[0]
+    for verb in ("show", "rm"):
+        done = cli("checkpoint", verb, "kept")
+        assert done.returncode == 1 and b"2 checkpoints are called 'kept'" in done.stderr, done
+    assert cli("checkpoint", "show", "kept:3").returncode == cli("checkpoint", "rm", "nothing").returncode == 3
+    cli.say("rm", cli.say("create", "--checkpoint", "kept:1").strip())
+    cli.say("checkpoint", "rm", "kept:1")
+    cli.say("checkpoint", "rm", "kept", "other")
+    assert account.api.get("/v1/checkpoints").json()["checkpoints"] == []
+
+
+def test_states_are_the_words_of_the_console(cli):
+    made = cli.say("create", "--name", "seen", "--on-timeout", "pause").strip()
+    assert "running" in cli.say("show", "seen") and cli.json("show", "seen")["state"] == "ready"
+    assert cli.say("pause", "seen") == "paused\n"
+    assert made in cli.say("list", "--state", "paused") and made not in cli.say("list", "--state", "running")
+    assert "paused" in cli.say("list") and "stopped" not in cli.say("list")
+    done = cli("list", "--state", "asleep")
+    assert done.returncode == 2 and b"resuming" in done.stderr, done
+    refused = cli("port", "expose", "seen", "3000")
+    assert refused.returncode == 1 and b"The sandbox is paused" in refused.stderr, refused
+    cli.say("resume", "seen")
+    assert made in cli.say("list", "--state", "running")
+
+
+def test_extend_never_shortens(cli):
+    cli.say("create", "--name", "long", "--timeout", "50m", "--on-timeout", "pause")
+    before = cli.json("show", "long")["deadline"]
+    assert cli.say("extend", "long", "1m").strip() == before == cli.json("show", "long")["deadline"]
+    cli.say("pause", "long")
+    cli.say("extend", "long", "1m")
+    assert cli.json("show", "long")["timeout"] == 3000
+    cli.say("extend", "long", "55m")
+    assert cli.json("show", "long")["timeout"] == 3300 and cli.json("show", "long")["state"] == "stopped"
+    cli.say("resume", "long")
+    assert cli.say("timeout", "long", "5m").strip() < before
+
+
+def words_of_a_verb(row):
+    """The words of a row of doc/reference/cli.md, with a sandbox that is not there."""
+    operands = {"PORT": "3000", "HOST": "example.com", "COMMAND": "true", "DURATION": "10m", "FOLDER": "/etc"}
+    if row.startswith("cp "):
+        return ["cp", "nobody:/etc/hostname", "/tmp"]
+    words = re.sub(r" \[[A-Z.]+\]|\[LOCAL:\]|\.\.\.", "", row).replace("TARGET", "nobody:/tmp").split()
+    return ["nobody" if word == "SANDBOX" else operands.get(word, word) for word in words]
+
+
+def test_every_verb_takes_a_name_for_a_sandbox(cli):
+    page = (pathlib.Path(__file__).parents[3] / "doc" / "reference" / "cli.md").read_text(encoding="utf-8")
+    rows = [row for row in re.findall(r"^\| `([a-z-]+ .*?)` \|", page, re.MULTILINE)
+            if re.search("SANDBOX|SOURCE|TARGET", row)]
+    calls = [words_of_a_verb(row) for row in rows]
+    calls += [["events", "--sandbox", "nobody"], ["checkpoint", "list", "--sandbox", "nobody"]]
+    assert len(calls) > 25, calls
+    for words in calls:
+        done = cli(*words)
+        assert done.returncode in (3, 125) and b"there is no sandbox 'nobody'" in done.stderr, (words, done)

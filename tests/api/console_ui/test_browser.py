@@ -77,6 +77,11 @@ def test_life_of_a_sandbox(stack, account, browse):
     browse("life", USER_NAME=person.name, PASSWORD=person.password)
 
 
+def test_names_are_first_and_states_have_one_word(stack, account, browse):
+    person = Person(stack, account.user)
+    browse("names", USER_NAME=person.name, PASSWORD=person.password)
+
+
 @pytest.mark.long
 def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, browse):
     team = account.make_team()

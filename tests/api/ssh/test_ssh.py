@@ -25,7 +25,7 @@ def ssh(stack, module_account, tmp_path_factory):
 @pytest.fixture(scope="module")
 def work(module_account):
     """A sandbox that is called work."""
-    return Sandbox.create(module_account.api, timeout=1800, metadata={"name": "work"})
+    return Sandbox.create(module_account.api, timeout=1800, name="work")
 
 
 def made_by(notice):
@@ -95,8 +95,31 @@ def test_new_is_deleted_at_the_end(ssh, module_account):
     assert "deleted when you leave" in notice and "https://" in notice
     sandbox_id = made_by(notice)
     wait_until(lambda: is_gone(module_account.api, sandbox_id), 30, "its end")
-    row = ssh.stack.query("SELECT metadata FROM sandboxes WHERE id = %s", sandbox_id)
-    assert "red" in str(row) and "brief" in str(row)
+    (row,) = ssh.stack.query("SELECT name, metadata FROM sandboxes WHERE id = %s", sandbox_id)
+    assert row["name"] == "brief" and "red" in str(row["metadata"])
+    assert f"Sandbox brief ({sandbox_id}, " in notice and "ssh brief+attach@" in notice
+
+
+def test_a_name_means_one_sandbox(ssh, module_account):
+    api = module_account.api
+    labelled = api.create(metadata={"name": "twin"})
+    made = api.create(name="twin")
+    ssh.say(made["id"], "touch here")
+    assert ssh.say("twin", "ls here") == "here\n" and ssh(labelled["id"], "ls here").returncode == 2
+    refused = ssh("new+name=twin", "true")
+    assert refused.returncode != 0 and b"has a sandbox of the name twin" in refused.stderr, refused
+    api.request("PATCH", f"/v1/sandboxes/{made['id']}", {"name": "Twin_2.b"})
+    assert ssh.say("Twin_2.b", "ls here") == "here\n"
+    gone = ssh("twin", "true")
+    assert gone.returncode != 0 and b"no sandbox and no template called twin" in gone.stderr, gone
+    for one in (labelled, made):
+        api.destroy(one["id"])
+
+
+def test_keep_alone_is_new_keep(ssh, module_account):
+    done = ssh("keep", "true")
+    assert done.returncode == 0 and "stays when you leave" in done.stderr.decode(), done
+    module_account.api.destroy(made_by(done.stderr.decode()))
 
 
 def test_new_keep_stays(ssh, stack, module_account):
@@ -120,7 +143,7 @@ def test_a_connection_that_breaks_leaves_the_sandbox(ssh, module_account):
 
 
 def test_a_paused_one_is_woken(ssh, module_account):
-    sandbox = Sandbox.create(module_account.api, metadata={"name": "asleep"})
+    sandbox = Sandbox.create(module_account.api, name="asleep")
     sandbox.data.check("echo still >/tmp/there")
     sandbox.pause()
     assert ssh.say("asleep", "cat /tmp/there") == "still\n"

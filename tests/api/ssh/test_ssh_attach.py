@@ -20,7 +20,7 @@ def ssh(stack, module_account, tmp_path_factory):
 
 @pytest.fixture
 def work(module_account):
-    sandbox = Sandbox.create(module_account.api, timeout=1800, metadata={"name": "left"})
+    sandbox = Sandbox.create(module_account.api, timeout=1800, name="left")
     yield sandbox
     module_account.api.delete(f"/v1/sandboxes/{sandbox.id}")
 

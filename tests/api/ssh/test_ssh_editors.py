@@ -54,7 +54,7 @@ def ssh(stack, module_account, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def work(module_account):
-    return Sandbox.create(module_account.api, timeout=1800, metadata={"name": "editor"})
+    return Sandbox.create(module_account.api, timeout=1800, name="editor")
 
 
 @contextlib.contextmanager

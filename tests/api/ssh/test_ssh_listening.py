@@ -22,7 +22,7 @@ def ssh(stack, module_account, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def work(module_account):
-    return Sandbox.create(module_account.api, timeout=1800, metadata={"name": "back"})
+    return Sandbox.create(module_account.api, timeout=1800, name="back")
 
 
 @pytest.fixture(scope="module")

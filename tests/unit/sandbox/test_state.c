@@ -2,6 +2,8 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
+#include "base/state_words.h"
+#include "base/str.h"
 #include "sandbox/sandbox_state.h"
 
 static void names_are_their_own_inverse(void **state)
@@ -70,7 +72,7 @@ static void only_listed_moves_are_legal(void **state)
             if (expected >= 0)
                 assert_int_equal(to, expected);
             else
-                assert_non_null(strstr(err->message, sandbox_state_name((enum sandbox_state)from)));
+                assert_non_null(strstr(err->message, sandbox_state_word((enum sandbox_state)from)));
         }
     }
 }
@@ -92,9 +94,42 @@ static void stopped_is_told_from_busy(void **state)
     struct error *err = NULL;
     enum sandbox_state to;
     assert_fails_saying(sandbox_state_next(SANDBOX_STOPPED, SANDBOX_EVENT_PAUSE, &to, &err),
-                        ERR_SANDBOX_NOT_RUNNING, "stopped");
+                        ERR_SANDBOX_NOT_RUNNING, "paused");
     assert_fails_saying(sandbox_state_next(SANDBOX_RESTORING, SANDBOX_EVENT_PAUSE, &to, &err),
-                        ERR_SANDBOX_BUSY, "restoring");
+                        ERR_SANDBOX_BUSY, "resuming");
+}
+
+/* Check that a file of the sources has a line that begins with the text. */
+static void assert_line(const char *name, const char *begin)
+{
+    const char *source = getenv("SANDLOT_SOURCE_DIR");
+    autofree char *path = xasprintf("%s/%s", source ? source : ".", name);
+    autofclose FILE *file = fopen(path, "re");
+    char line[512];
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    while (fgets(line, sizeof line, file))
+        if (str_starts_with(line, begin))
+            return;
+    fail_msg("%s has no line that begins with '%s'", path, begin);
+}
+
+static void words_are_those_of_page_and_console(void **state)
+{
+    (void)state;
+    assert_string_equal(sandbox_state_word(SANDBOX_READY), "running");
+    for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
+        enum sandbox_state one = (enum sandbox_state)i;
+        const char *name = sandbox_state_name(one), *word = sandbox_state_word(one);
+        autofree char *row = xasprintf("| `%s` | %s |", name, word);
+        autofree char *member = xasprintf("  %s: '%s',", name, word);
+        if (sandbox_state_is_shown(one))
+            assert_line("doc/reference/states.md", row);
+        if (sandbox_state_is_shown(one) && sandbox_state_told(one) == one) {
+            assert_line("console/src/lib/states.ts", member);
+            assert_string_equal(state_of_word(word), name);
+        }
+    }
 }
 
 /* "creating --> ready: created" of the picture, as the table has it. */
@@ -158,6 +193,7 @@ int main(void)
         cmocka_unit_test(only_listed_moves_are_legal),
         cmocka_unit_test(delete_is_legal_wherever_a_sandbox_is_shown),
         cmocka_unit_test(stopped_is_told_from_busy),
+        cmocka_unit_test(words_are_those_of_page_and_console),
         cmocka_unit_test(the_picture_in_the_documentation_is_the_table),
     };
     return run_tests(tests);

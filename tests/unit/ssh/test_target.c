@@ -23,6 +23,10 @@ static void new_ones(void **state)
     assert_true(target.keep);
     assert_false(target.may_exist);
     target_deinit(&target);
+    target = parsed("keep");
+    assert_true(target.keep);
+    assert_false(target.may_exist || target.name);
+    target_deinit(&target);
     target = parsed("python+nodejs");
     assert_string_equal(target.name, "python-nodejs");
     assert_false(target.may_exist);

@@ -14,6 +14,8 @@ final class AuditEntry
      * @param string $action The act.
      * @param string $resource The object of the act: an id, a slug, or the name of a member; empty when the act has
      *   none.
+     * @param string|null $resourceName The present name of the sandbox, checkpoint or volume; null: it has none, or
+     *   is gone for long.
      * @param AuditEntryActor $actor The actor.
      * @param string|null $address Address of the client; null without a client, and for readers that are not owners.
      * @param string|null $requestId X-Request-Id of the request.
@@ -27,6 +29,7 @@ final class AuditEntry
         public readonly \DateTimeImmutable $at,
         public readonly string $action,
         public readonly string $resource,
+        public readonly ?string $resourceName,
         public readonly AuditEntryActor $actor,
         public readonly ?string $address,
         public readonly ?string $requestId,
@@ -44,6 +47,7 @@ final class AuditEntry
             at: $fields->time('at'),
             action: $fields->string('action'),
             resource: $fields->string('resource'),
+            resourceName: $fields->stringOrNull('resource_name'),
             actor: $fields->object('actor', AuditEntryActor::read(...)),
             address: $fields->stringOrNull('address'),
             requestId: $fields->stringOrNull('request_id'),

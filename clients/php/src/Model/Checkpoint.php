@@ -14,6 +14,7 @@ namespace Sandlot\Model;
 final class Checkpoint
 {
     /**
+     * @param string|null $sandboxName The present name of that sandbox; null: it has none.
      * @param string $sandboxId The sandbox that it was made of, which may be gone.
      * @param string|null $parentId The checkpoint that its sandbox was made from or rolled back to before, which may
      *   be gone.
@@ -28,6 +29,7 @@ final class Checkpoint
     public function __construct(
         public readonly string $id,
         public readonly string $team,
+        public readonly ?string $sandboxName,
         public readonly string $sandboxId,
         public readonly ?string $parentId,
         public readonly string $name,
@@ -50,6 +52,7 @@ final class Checkpoint
         return new self(
             id: $fields->string('id'),
             team: $fields->string('team'),
+            sandboxName: $fields->stringOrNull('sandbox_name'),
             sandboxId: $fields->string('sandbox_id'),
             parentId: $fields->stringOrNull('parent_id'),
             name: $fields->string('name'),

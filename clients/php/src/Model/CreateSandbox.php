@@ -39,6 +39,9 @@ final class CreateSandbox implements \JsonSerializable
      *   without. On a tie, the deny decides.
      * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
      * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     * @param string|null $name A name for people and commands, of no other sandbox of the team: letters, digits,
+     *   `.`, `_` and `-`, beginning with a letter or a digit. It is free again when the sandbox is deleted. `new`,
+     *   `new-keep` and `keep` have a meaning of their own over SSH. Default null: none.
      * @param bool|null $exposeAllPorts Expose every port but 22, 49983 and 49984 to everybody, besides those of
      *   exposed_ports, whose own `public` holds. Default: false.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
@@ -67,6 +70,7 @@ final class CreateSandbox implements \JsonSerializable
         public readonly ?array $denyOut = null,
         public readonly ?string $egressProfile = null,
         public readonly ?array $egressProfiles = null,
+        public readonly ?string $name = null,
         public readonly ?bool $exposeAllPorts = null,
         public readonly ?string $maskRequestHost = null,
         public readonly mixed $exposedPorts = null,
@@ -96,6 +100,7 @@ final class CreateSandbox implements \JsonSerializable
             'deny_out' => $this->denyOut,
             'egress_profile' => $this->egressProfile,
             'egress_profiles' => $this->egressProfiles,
+            'name' => $this->name,
             'expose_all_ports' => $this->exposeAllPorts,
             'mask_request_host' => $this->maskRequestHost,
             'exposed_ports' => $this->exposedPorts,

@@ -32,6 +32,7 @@ final class CreatedSandbox
      *   stopped or frozen, or has no processor time or memory. Known 60 s after its last answer at most. Calls of the
      *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not
      *   `ready`.
+     * @param string|null $name Its name, of no other sandbox of the team. null: none.
      * @param bool $exposeAllPorts Whether every port that is not reserved is exposed to everybody, without being
      *   listed.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
@@ -62,6 +63,7 @@ final class CreatedSandbox
         public readonly ?\DateTimeImmutable $stoppedAt,
         public readonly ?ResumedFrom $resumedFrom,
         public readonly ?\DateTimeImmutable $silentSince,
+        public readonly ?string $name,
         public readonly bool $exposeAllPorts,
         public readonly ?string $maskRequestHost,
         public readonly Session $session,
@@ -96,6 +98,7 @@ final class CreatedSandbox
             stoppedAt: $fields->timeOrNull('stopped_at'),
             resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
             silentSince: $fields->timeOrNull('silent_since'),
+            name: $fields->stringOrNull('name'),
             exposeAllPorts: $fields->bool('expose_all_ports'),
             maskRequestHost: $fields->stringOrNull('mask_request_host'),
             session: $fields->object('session', Session::read(...)),

@@ -12,6 +12,7 @@ final class Event
 {
     /**
      * @param string $id Grows from event to event.
+     * @param string|null $sandboxName The name of that sandbox when the event is read; null: it has none.
      * @param string|null $sandboxId Of which sandbox; null: of none.
      * @param array<string, mixed> $data The members depend on the kind.
      */
@@ -20,6 +21,7 @@ final class Event
         public readonly EventKind $kind,
         public readonly \DateTimeImmutable $at,
         public readonly string $team,
+        public readonly ?string $sandboxName,
         public readonly ?string $sandboxId,
         public readonly array $data,
     ) {
@@ -33,6 +35,7 @@ final class Event
             kind: $fields->enum('kind', EventKind::class),
             at: $fields->time('at'),
             team: $fields->string('team'),
+            sandboxName: $fields->stringOrNull('sandbox_name'),
             sandboxId: $fields->stringOrNull('sandbox_id'),
             data: $fields->values('data'),
         );

@@ -11,10 +11,12 @@ final class ForkSandbox implements \JsonSerializable
 {
     /**
      * @param int|null $count How many sandboxes to make.
+     * @param string|null $name The name of a single one, as at a create. Forks do not have the name of the original.
      * @param int|null $timeout Seconds until each one's deadline; left out: the original's time-out.
      */
     public function __construct(
         public readonly ?int $count = null,
+        public readonly ?string $name = null,
         public readonly ?int $timeout = null,
     ) {
     }
@@ -23,6 +25,7 @@ final class ForkSandbox implements \JsonSerializable
     {
         return Members::of([
             'count' => $this->count,
+            'name' => $this->name,
             'timeout' => $this->timeout,
         ]);
     }

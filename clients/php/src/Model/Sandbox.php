@@ -32,6 +32,7 @@ final class Sandbox
      *   stopped or frozen, or has no processor time or memory. Known 60 s after its last answer at most. Calls of the
      *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not
      *   `ready`.
+     * @param string|null $name Its name, of no other sandbox of the team. null: none.
      * @param bool $exposeAllPorts Whether every port that is not reserved is exposed to everybody, without being
      *   listed.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
@@ -65,6 +66,7 @@ final class Sandbox
         public readonly ?\DateTimeImmutable $stoppedAt,
         public readonly ?ResumedFrom $resumedFrom,
         public readonly ?\DateTimeImmutable $silentSince,
+        public readonly ?string $name,
         public readonly bool $exposeAllPorts,
         public readonly ?string $maskRequestHost,
         public readonly ?\DateTimeImmutable $cleanupAt,
@@ -99,6 +101,7 @@ final class Sandbox
             stoppedAt: $fields->timeOrNull('stopped_at'),
             resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
             silentSince: $fields->timeOrNull('silent_since'),
+            name: $fields->stringOrNull('name'),
             exposeAllPorts: $fields->bool('expose_all_ports'),
             maskRequestHost: $fields->stringOrNull('mask_request_host'),
             cleanupAt: $fields->timeOrNull('cleanup_at'),

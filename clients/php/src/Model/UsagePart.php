@@ -13,12 +13,14 @@ final class UsagePart
     /**
      * @param string|null $day By day: which one, in UTC.
      * @param string|null $id By sandbox: of the sandbox, or of the checkpoint or volume that is kept.
+     * @param string|null $name By sandbox: its present name; null: none.
      */
     public function __construct(
         public readonly UsagePartRuntime $runtime,
         public readonly UsagePartStorage $storage,
         public readonly ?string $day,
         public readonly ?string $id,
+        public readonly ?string $name,
     ) {
     }
 
@@ -30,6 +32,7 @@ final class UsagePart
             storage: $fields->object('storage', UsagePartStorage::read(...)),
             day: $fields->stringOrNull('day'),
             id: $fields->stringOrNull('id'),
+            name: $fields->stringOrNull('name'),
         );
     }
 }

@@ -100,23 +100,24 @@ static void announce(struct session *session, const json_t *document)
 {
     struct buffer *notice = &session->notice;
     const struct sandbox *sandbox = &session->sandbox;
+    const char *name = json_string_value(json_object_get(document, "name"));
+    const char *called = name ? name : sandbox->id;
     const char *template = json_string_value(json_object_get(document, "template"));
     const char *url = json_string_value(json_object_get(document, "data_plane_url"));
     if (!sandbox->is_made)
         return;
-    buffer_printf(notice, "Sandbox %s (%s), %s\n", sandbox->id, template ? template : "checkpoint",
-                  url ? url : "");
+    buffer_printf(notice, "Sandbox %s (%s%s%s), %s\n", called, name ? sandbox->id : "",
+                  name ? ", " : "", template ? template : "checkpoint", url ? url : "");
     if (sandbox->is_kept)
         buffer_printf(notice,
                       "It stays when you leave, and is paused %s later; `ssh %s@…` enters it "
                       "again.\n",
-                      session->target.timeout ? session->target.timeout : "some minutes",
-                      sandbox->id);
+                      session->target.timeout ? session->target.timeout : "some minutes", called);
     else
         buffer_printf(notice, "It is deleted when you leave; `ssh new-keep@…` makes one that "
                               "stays.\n");
     buffer_printf(notice, "If the connection breaks, `ssh %s+attach@…` enters a terminal again.\n",
-                  sandbox->id);
+                  called);
 }
 
 static int find_or_make(struct session *session, json_t **document, struct error **err)

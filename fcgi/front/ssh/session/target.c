@@ -129,7 +129,9 @@ int target_parse(const char *text, struct target *target, struct error **err)
         if (take_word(target, word, is_first, err) < 0)
             return -1;
         at += size;
-        if (!*at)
-            return settle_attach(target, err);
+        if (*at)
+            continue;
+        target->may_exist &= target->name != NULL; /* keep alone is new-keep */
+        return settle_attach(target, err);
     }
 }
