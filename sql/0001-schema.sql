@@ -427,6 +427,8 @@ CREATE TABLE templates (
 -- lease_until_ms; NULL: sandlotctl builds it. copied_instance on copied_host_id: what is copied when the steps are done.
 -- net_admin 1: instances may change their interfaces and routes. size_mb NULL: not measured. from_image: the OCI image
 -- whose files took the place of the base's. image_config: JSON, what that image or the base's image says of itself.
+-- start: how the start command of a sandbox comes to run: pending (not decided yet, during the build), command, memory;
+-- empty: there is none. memory_id: the checkpoint whose memory has it running.
 CREATE TABLE template_versions (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     template_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -451,6 +453,8 @@ CREATE TABLE template_versions (
     copied_instance VARCHAR(63) COLLATE ascii_bin NULL,
     from_image VARCHAR(512) COLLATE ascii_bin NULL,
     image_config MEDIUMTEXT NULL,
+    start VARCHAR(8) COLLATE ascii_bin NOT NULL DEFAULT '',
+    memory_id CHAR(30) COLLATE ascii_bin NULL,
     PRIMARY KEY (id),
     UNIQUE KEY template_versions_number (template_id, version),
     KEY template_versions_work (state, lease_until_ms),
@@ -490,7 +494,8 @@ CREATE TABLE template_uses (
 INSERT INTO template_uses (id, counted_before) VALUES (1, '');
 
 -- The steps of a version that is built by steps. They run in a sandbox of the team, whose disk becomes the version.
--- state: waiting (the steps are not sent yet), running, copying, done. sealed: the steps, which may hold secrets; NULL
+-- state: waiting (the steps are not sent yet), running, copying, starting (a sandbox of the copy runs the start command,
+-- to keep its memory), done. sealed: the steps, which may hold secrets; NULL
 -- before they are sent and after the end. tags: a JSON list for the finished version. step: how many are done; begun 1:
 -- the next one runs. output_at: bytes read of its output. failed_step: "base", a number from 1, or "finalize".
 CREATE TABLE template_recipes (

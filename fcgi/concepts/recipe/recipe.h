@@ -21,7 +21,9 @@
  *
  * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
  * hold for the steps after them, and for the sandboxes that are made from the version. The start
- * command runs in each of these sandboxes.
+ * command runs in each of these sandboxes: after the copy, the dispatcher makes a sandbox from the
+ * version, waits for the ready command, and keeps a checkpoint with memory. Creates start from this
+ * memory. Where it cannot be kept or used, the agent runs the start command.
  */
 #pragma once
 
@@ -41,7 +43,13 @@
 #define RECIPE_FAILURE_SIZE 1024
 #define RECIPE_CONFIG       "config" /* member of the recipe of a Dockerfile */
 
-enum recipe_state { RECIPE_WAITING, RECIPE_RUNNING, RECIPE_COPYING, RECIPE_DONE };
+enum recipe_state {
+    RECIPE_WAITING,
+    RECIPE_RUNNING,
+    RECIPE_COPYING,
+    RECIPE_STARTING, /* a sandbox of the copy runs the start command, to keep its memory */
+    RECIPE_DONE
+};
 
 /* The members of a request body that has a recipe. */
 #define RECIPE_MEMBERS                                                                           \

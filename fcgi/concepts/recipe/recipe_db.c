@@ -8,7 +8,7 @@
 #include "crypto/aead.h"
 #include "recipe/recipe_row.h"
 
-static const char *const state_names[] = {"waiting", "running", "copying", "done"};
+static const char *const state_names[] = {"waiting", "running", "copying", "starting", "done"};
 
 DB_STATEMENT(count_statement) = {
     "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'",
@@ -49,6 +49,11 @@ DB_STATEMENT(seal_statement) = {"recipe.seal", "UPDATE template_recipes SET seal
                                 false};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
                                    "UPDATE template_recipes SET state = 'copying'" OURS, false};
+DB_STATEMENT(starting_statement) = {
+    "recipe.starting",
+    "UPDATE template_recipes SET state = 'starting', sandbox_id = NULL, step = ?, begun = 0,"
+    " output_at = 0, attempts = 0" OURS,
+    false};
 DB_STATEMENT(done_statement) = {
     "recipe.done",
     "UPDATE template_recipes SET state = 'done', sealed = NULL, sandbox_id = NULL,"
@@ -249,6 +254,8 @@ struct ending {
     const char *lease_owner;
     uint32_t host_id;
     const char *instance_name, *failed_step, *failure;
+    const struct template_version *version;
+    enum template_start start;
 };
 
 static int hand_over_body(struct db *db, void *context, struct error **err)
@@ -260,19 +267,58 @@ static int hand_over_body(struct db *db, void *context, struct error **err)
                 &matched, err) < 0 ||
         ours(matched, id, err) < 0)
         return -1;
-    return template_version_copy_from(db, id, ending->host_id, ending->instance_name, err);
+    return template_version_copy_from(db, id, ending->host_id, ending->instance_name, ending->start,
+                                      err);
 }
 
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                         uint32_t host_id, const char *instance_name, struct error **err)
+                         uint32_t host_id, const char *instance_name, enum template_start start,
+                         struct error **err)
 {
     struct ending ending = {
         .row = row,
         .lease_owner = lease_owner,
         .host_id = host_id,
         .instance_name = instance_name,
+        .start = start,
     };
     return db_transaction(db, hand_over_body, &ending, err);
+}
+
+int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                        struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &starting_statement,
+                DB_ARGS(db_u64(row->step), db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
+}
+
+static int started_body(struct db *db, void *context, struct error **err)
+{
+    const struct ending *ending = context;
+    const char *id = ending->row->version_id;
+    uint64_t matched;
+    if (db_exec(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)),
+                &matched, err) < 0 ||
+        ours(matched, id, err) < 0)
+        return -1;
+    return template_version_started(db, ending->version, ending->start, err);
+}
+
+int recipe_row_started(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                       const struct template_version *version, enum template_start start,
+                       struct error **err)
+{
+    struct ending ending = {
+        .row = row,
+        .lease_owner = lease_owner,
+        .version = version,
+        .start = start,
+    };
+    return db_transaction(db, started_body, &ending, err);
 }
 
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,

@@ -44,7 +44,15 @@ int recipe_row_seal(struct db *db, const struct keyring *ring, const struct reci
 /* End the steps: the version is then copied from that instance. Errors: ERR_LEASE_LOST,
  * ERR_NOT_FOUND. */
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                         uint32_t host_id, const char *instance_name, struct error **err);
+                         uint32_t host_id, const char *instance_name, enum template_start start,
+                         struct error **err);
+/* After the copy: continue with row->step in a new sandbox. Errors: ERR_LEASE_LOST. */
+int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                        struct error **err);
+/* Make the version ready. Errors: ERR_LEASE_LOST, ERR_NOT_FOUND. */
+int recipe_row_started(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                       const struct template_version *version, enum template_start start,
+                       struct error **err);
 /* End the recipe, after its sandbox is gone. No effect when the lease is lost. */
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
                     struct error **err);

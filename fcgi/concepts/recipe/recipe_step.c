@@ -120,12 +120,14 @@ static const char user_script[] =
           "[ -z \"$3\" ] || [ \"$3\" = \"$(id -g \"$1\")\" ] ||\n"
           "  [ \"$3\" = \"$(id -gn \"$1\" 2>/dev/null)\" ] ||\n"
           "  fail \"The group of user $1 is $(id -g \"$1\"), and USER cannot change it to $3.\"\n";
-/* Arguments: the ready command, the number of the start command; either may be empty. A start
- * command without a ready command has two seconds to fail. */
+/* Arguments: the ready command; the number of the start command, or START_ENDED_FILE if the agent
+ * runs it; either may be empty. A start command without a ready command has two seconds to fail. */
 static const char ready_script[] = TOOLS
     "cd " WORK_DIR "\n"
-    "check() { s=$([ -z \"$1\" ] || head -c 16 $1.status); case $s in ''|r|r0) return;; esac\n"
-    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out)\"; exit 1; }\n"
+    "check() { case $1 in '') return 0;; /*) s=r$(head -n 1 $1 2>/dev/null);;\n"
+    "  *) s=$(head -c 16 $1.status);; esac; case $s in ''|r|r0) return 0;; esac\n"
+    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out 2>/dev/null ||\n"
+    "    tail -n +2 $1)\"; exit 1; }\n"
     "i=0; until if [ -n \"$1\" ]; then (cd /; exec sh -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
     "  check \"$2\"; i=$((i + 1))\n"
     "  [ $i -lt 600 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
@@ -595,13 +597,21 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
     return json_dumps(told, JSON_COMPACT);
 }
 
+/* Return whether the start command, also one of the base, is left to the agent of a later
+ * sandbox. */
+static bool starts_later(const struct recipe_place *place)
+{
+    return place->start == START_LATER &&
+           (*start_command_of(place) || *text_of(place->defaults, "start_command"));
+}
+
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                      enum recipe_start *begun, struct error **err)
 {
     const char *start_command = start_command_of(place);
     const char *ready = text_of(place->recipe, "ready_command");
     unsigned count = recipe_step_count(place);
-    char number[16];
+    char number[sizeof START_ENDED_FILE + 16];
     snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
@@ -609,16 +619,18 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
             return error_set(err, ERR_INVALID_REQUEST,
                              "The template is of no image with an entry point or a command, which "
                              "start_image_command asks for.");
-        if (*start_command)
+        if (*start_command && place->start == START_IN_STEPS)
             return run(place, step, as, start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_READY:
-        if (*start_command || *ready)
-            return start(
-                place, step, as,
-                json_pack("[s, s, s, s]", ready_script, "sh", ready, *start_command ? number : ""),
-                err);
+        if (place->start == START_IN_AGENT)
+            snprintf(number, sizeof number, "%s", START_ENDED_FILE);
+        else if (!*start_command)
+            *number = '\0';
+        if ((*number || *ready) && !starts_later(place))
+            return start(place, step, as,
+                         json_pack("[s, s, s, s]", ready_script, "sh", ready, number), err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_CLEAN:

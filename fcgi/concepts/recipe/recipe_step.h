@@ -24,6 +24,11 @@ struct recipe_place {
     const json_t *recipe;
     json_t *defaults; /* the base's defaults: {"user", "workdir", "envs"}; owned by the caller */
     char *path;       /* PATH of its programs; likewise */
+    enum {
+        START_IN_STEPS, /* the start command runs behind the steps */
+        START_LATER,    /* not in this sandbox */
+        START_IN_AGENT, /* the agent of this sandbox has begun it */
+    } start;
 };
 
 /* Behind the steps come three more: the start command, the ready command, the clean-up. */
