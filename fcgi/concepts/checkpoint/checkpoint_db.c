@@ -29,8 +29,8 @@ DB_STATEMENT(get_statement) = {"checkpoint.get",
 DB_STATEMENT(get_any_statement) = {"checkpoint.get_any", SELECT_CHECKPOINT " WHERE c.id = ?", true};
 DB_STATEMENT(lock_statement) = {"checkpoint.lock",
                                 "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE", false};
-DB_STATEMENT(of_template_statement) = {
-    "checkpoint.of_template", SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'kept'", true};
+DB_STATEMENT(kept_statement) = {"checkpoint.kept",
+                                SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'kept'", true};
 DB_STATEMENT(list_statement) = {
     "checkpoint.list",
     SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready' AND c.id < ?" NEWEST_FIRST, true};
@@ -193,12 +193,12 @@ int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint,
     return get_one(db, &get_statement, id, checkpoint, err);
 }
 
-int checkpoint_of_template(struct db *db, const char *id, struct checkpoint *checkpoint,
-                           struct error **err)
+int checkpoint_kept(struct db *db, const char *id, struct checkpoint *checkpoint,
+                    struct error **err)
 {
     db_rows_auto *rows = NULL;
     checkpoint->id[0] = '\0';
-    if (db_query(db, &of_template_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query(db, &kept_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
         return -1;
     if (db_rows_next(rows))
         read_checkpoint(rows, checkpoint);

@@ -13,7 +13,9 @@
  *              {"type": "env", "envs": {"NAME": "value"}, "expand": true},
  *              {"type": "workdir", "path": "/app"},
  *              {"type": "user", "user": "user"}],
- *    "start_command": "…", "ready_command": "…", "start_image_command": true}
+ *    "start_command": "…", "ready_command": "…", "start_image_command": true, "no_cache": true}
+ *
+ * With no_cache, no step of an earlier build is used (recipe_cache.h).
  *
  * A recipe for an OCI image has the step that fetches it in front (recipe_image.h).
  *
@@ -56,8 +58,9 @@ enum recipe_state {
     {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &recipe_step_item}, \
         {.name = "start_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
         {.name = "ready_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
+        {.name = "start_image_command", .type = SCHEMA_BOOLEAN},                                 \
     {                                                                                            \
-        .name = "start_image_command", .type = SCHEMA_BOOLEAN                                    \
+        .name = "no_cache", .type = SCHEMA_BOOLEAN                                               \
     }
 extern const struct schema_member recipe_step_item;
 

@@ -36,12 +36,17 @@ static const struct lease_table recipes =
                       "state <> 'done'", "team_id");
 DB_STATEMENT(get_statement) = {
     "recipe.get",
-    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure"
+    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure,"
+    " cached_at_ms"
     " FROM template_recipes WHERE template_version_id = ?",
     true};
 #define OURS " WHERE template_version_id = ? AND lease_owner = ? AND state <> 'done'"
 DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
-                                   "UPDATE template_recipes SET sandbox_id = ?" OURS, false};
+                                   "UPDATE template_recipes SET sandbox_id = ?, step = ?,"
+                                   " cached_at_ms = ?" OURS,
+                                   false};
+DB_STATEMENT(cached_statement) = {"recipe.cached",
+                                  "UPDATE template_recipes SET cached_at_ms = ?" OURS, false};
 DB_STATEMENT(progress_statement) = {
     "recipe.progress", "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?" OURS,
     false};
@@ -164,6 +169,7 @@ static void read_row(const struct db_rows *rows, struct recipe_row *row, struct 
     buffer_append(sealed, data, size);
     row->tags = json_loads(db_get_text(rows, 8), 0, NULL);
     db_copy_text(row->failure, rows, 9);
+    row->cached_at_ms = db_get_i64(rows, 10);
 }
 
 static int take_body(struct db *db, void *context, struct error **err)
@@ -212,15 +218,27 @@ static int ours(uint64_t matched, const char *version_id, struct error **err)
                    : error_set(err, ERR_LEASE_LOST, "the steps of %s were taken over", version_id);
 }
 
-int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *lease_owner,
-                           const char *sandbox_id, struct error **err)
+int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                           const char *sandbox_id, unsigned steps, struct error **err)
 {
     uint64_t matched;
     if (db_exec(db, &sandbox_statement,
-                DB_ARGS(db_text(sandbox_id), db_text(version_id), db_text(lease_owner)), &matched,
-                err) < 0)
+                DB_ARGS(db_text(sandbox_id), db_u64(steps), db_i64(clock_now_ms()),
+                        db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
         return -1;
-    return ours(matched, version_id, err);
+    return ours(matched, row->version_id, err);
+}
+
+int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                      struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &cached_statement,
+                DB_ARGS(db_i64(row->cached_at_ms), db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
 }
 
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,

@@ -17,6 +17,7 @@ struct recipe_row {
     unsigned step;            /* how many steps have finished */
     bool begun;               /* the next step has started */
     uint64_t output_at;       /* bytes that were read of its output */
+    int64_t cached_at_ms;     /* when its sandbox began, or a step was cached */
     unsigned attempts;
     json_t *tags;                      /* owned by the caller that has taken the row */
     char failure[RECIPE_FAILURE_SIZE]; /* of recipe_give_up() */
@@ -32,9 +33,13 @@ void recipe_row_keep(struct db *db, const struct recipe_row *row, const char *le
 int recipe_row_defer(struct db *db, const struct recipe_row *row, const char *lease_owner,
                      uint64_t delay_ms, struct error **err);
 
-/* Record the sandbox, inside the transaction that creates it. Errors: ERR_LEASE_LOST. */
-int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *lease_owner,
-                           const char *sandbox_id, struct error **err);
+/* Record the sandbox, and how many steps its disk has already, inside the transaction that creates
+ * it. Errors: ERR_LEASE_LOST. */
+int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                           const char *sandbox_id, unsigned steps, struct error **err);
+/* Write cached_at_ms. Errors: ERR_LEASE_LOST. */
+int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                      struct error **err);
 /* Write step, begun and output_at. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);

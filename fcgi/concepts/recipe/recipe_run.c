@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "crypto/aead.h"
 #include "db/named_lease.h"
+#include "recipe/recipe_cache.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_row.h"
 #include "recipe/recipe_setting.h"
@@ -31,6 +32,8 @@
 #define LATER_MS      2000
 #define SILENT_MS     30000 /* after an agent did not answer; other recipes continue meanwhile */
 #define ATTEMPTS_MOST 20    /* to make the sandbox */
+/* A step is cached when it and the uncached ones before it took at least this long together. */
+#define CACHED_AFTER_MS 1000
 
 struct running {
     struct worker *worker;
@@ -39,6 +42,8 @@ struct running {
     struct template_version version;
     json_t *whole; /* the contents that recipe_begin() has sealed */
     struct sandbox sandbox;
+    struct checkpoint cached; /* id "": its sandbox begins with no cached step */
+    unsigned cached_steps;
 };
 
 static const char *owner(const struct running *running)
@@ -116,7 +121,9 @@ static int open_recipe(struct running *running, const struct buffer *sealed, str
 static int claim(struct db *db, const char *sandbox_id, void *context, struct error **err)
 {
     struct running *running = context;
-    return recipe_row_set_sandbox(db, running->row.version_id, owner(running), sandbox_id, err);
+    return recipe_row_set_sandbox(
+        db, &running->row, owner(running), sandbox_id,
+        running->row.state == RECIPE_STARTING ? running->row.step : running->cached_steps, err);
 }
 
 static int make_sandbox(struct running *running, struct error **err)
@@ -126,8 +133,9 @@ static int make_sandbox(struct running *running, struct error **err)
     struct plan plan;
     bool starts = running->row.state == RECIPE_STARTING;
     autofree char *metadata = xasprintf("{\"template_build\":\"%s\"}", running->row.version_id);
-    say(running, starts ? "starting a sandbox from it, to keep its memory"
-                        : "making a sandbox from the base");
+    say(running, starts                ? "starting a sandbox from it, to keep its memory"
+                 : *running->cached.id ? "making a sandbox from a cached step"
+                                       : "making a sandbox from the base");
     if (team_get_by_slug(worker->db, running->version.team_slug, &team, err) < 0 ||
         plan_get(worker->db, team.plan, &plan, err) < 0)
         return -1;
@@ -136,6 +144,7 @@ static int make_sandbox(struct running *running, struct error **err)
         .team = &team,
         .source = running->version.base_id,
         .version = starts ? &running->version : NULL,
+        .copy = *running->cached.id ? &running->cached : NULL,
         .source_field = "/template",
         .timeout_s =
             plan.max_timeout_s < RECIPE_TIME_MAX_S ? plan.max_timeout_s : RECIPE_TIME_MAX_S,
@@ -149,12 +158,74 @@ static int make_sandbox(struct running *running, struct error **err)
     return sandbox_create(worker, &request, &running->sandbox, err);
 }
 
+static int read_keys(const struct running *running, struct recipe_keys *keys, struct error **err)
+{
+    return recipe_keys_read(running->worker->db, running->row.team_id, running->version.base_id,
+                            json_object_get(running->whole, "recipe"), keys, err);
+}
+
+static bool may_cache(const struct running *running)
+{
+    const struct settings *settings = running->worker->settings;
+    return settings->build_cache_gb && settings->build_cache_steps &&
+           running->row.state == RECIPE_RUNNING;
+}
+
+static int find_cached(struct running *running, struct error **err)
+{
+    const json_t *recipe = json_object_get(running->whole, "recipe");
+    autofree struct recipe_keys *keys = xmalloc(sizeof *keys);
+    if (!may_cache(running) || json_is_true(json_object_get(recipe, "no_cache")))
+        return 0;
+    if (read_keys(running, keys, err) < 0)
+        return -1;
+    return recipe_cache_find(running->worker->db, running->row.team_id, keys,
+                             &running->cached_steps, &running->cached, err);
+}
+
+static void forget_cached(struct running *running)
+{
+    running->cached_steps = 0;
+    running->cached = (struct checkpoint){.id = ""};
+}
+
+/* The steps that the sandbox has already are in the log like the others. */
+static void say_cached(struct running *running)
+{
+    const struct recipe_place place = {.recipe = json_object_get(running->whole, "recipe")};
+    for (unsigned i = 0; i < running->cached_steps; i++) {
+        autofree char *title = recipe_step_title(&place, i);
+        autofree char *line = xasprintf("%s: cached", title);
+        say(running, line);
+    }
+    running->row.step = running->cached_steps;
+    running->row.cached_at_ms = clock_now_ms();
+}
+
+/* A cached step that cannot be used, for example because its host is full, is no reason to wait. */
+static int make_or_copy(struct running *running, struct error **err)
+{
+    error_auto failure = NULL;
+    if (find_cached(running, err) < 0)
+        return -1;
+    if (!*running->cached.id)
+        return make_sandbox(running, err);
+    if (make_sandbox(running, &failure) == 0)
+        return 0;
+    if (failure->code == ERR_LEASE_LOST)
+        return error_move(err, &failure);
+    forget_cached(running);
+    return make_sandbox(running, err);
+}
+
 /* Make the sandbox. The recipe does not fail for a temporary cause. */
 static int begin(struct running *running, struct error **err)
 {
     error_auto failure = NULL;
-    if (make_sandbox(running, &failure) == 0) {
+    if (make_or_copy(running, &failure) == 0) {
         snprintf(running->row.sandbox_id, ID_SIZE, "%s", running->sandbox.id);
+        if (running->row.state == RECIPE_RUNNING)
+            say_cached(running);
         return 0;
     }
     bool later = error_is_transient(failure) || failure->code == ERR_NO_CAPACITY;
@@ -263,6 +334,53 @@ static enum template_start plan_start(const struct running *running,
     if (!json_object_get(place->defaults, "start_command"))
         return TEMPLATE_NO_START;
     return running->version.virtual_machine ? TEMPLATE_START_COMMAND : TEMPLATE_START_PENDING;
+}
+
+/* --- its cache --- */
+
+struct caching {
+    struct running *running;
+    const char *key;
+};
+
+static int add_to_cache(struct db *db, const char *checkpoint_id, void *context, struct error **err)
+{
+    const struct caching *caching = context;
+    return recipe_cache_add(db, caching->running->row.team_id, caching->key, checkpoint_id, err);
+}
+
+/* Whether a step changes files and takes time, unlike those that only set something. */
+static bool is_work(const struct recipe_place *place, unsigned step)
+{
+    const char *type = json_string_value(json_object_get(recipe_step_at(place, step), "type"));
+    return type && !str_equal(type, "env") && !str_equal(type, "user") &&
+           !str_equal(type, "workdir");
+}
+
+/* Cache the step that is over. A failure is only logged. */
+static int cache_step(struct running *running, const struct recipe_place *place, struct error **err)
+{
+    struct recipe_row *row = &running->row;
+    autofree struct recipe_keys *keys = xmalloc(sizeof *keys);
+    struct caching caching = {running, NULL};
+    const struct checkpoint_create wanted = {
+        .user_id = row->user_id, .name = "", .claim = add_to_cache, .claim_context = &caching};
+    struct checkpoint checkpoint;
+    error_auto failure = NULL;
+    if (!may_cache(running) || !row->step || !is_work(place, row->step - 1) ||
+        clock_now_ms() - row->cached_at_ms < CACHED_AFTER_MS)
+        return 0;
+    if (read_keys(running, keys, err) < 0)
+        return -1;
+    if (row->step > keys->known)
+        return 0;
+    caching.key = keys->at[row->step];
+    if (sandbox_checkpoint(running->worker, running->sandbox.id, &wanted, &checkpoint, &failure) <
+        0)
+        log_info("a step of a template build is not cached", LOG_STR("version", row->version_id),
+                 LOG_ERROR(failure));
+    row->cached_at_ms = clock_now_ms();
+    return recipe_row_cached(running->worker->db, row, owner(running), err);
 }
 
 static int hand_over(struct running *running, struct recipe_place *place, struct error **err)
@@ -420,7 +538,7 @@ static int look(struct running *running, struct recipe_place *place, bool *idle,
         return step_failed(running, place, poll.status, err);
     if (recipe_step_is_image(place, row->step) && image_over(running, place, later, err) < 0)
         return -1;
-    return step_over(running, err);
+    return step_over(running, err) < 0 ? -1 : cache_step(running, place, err);
 }
 
 static bool is_over(const struct running *running, const struct recipe_place *place)

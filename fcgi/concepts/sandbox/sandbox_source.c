@@ -86,7 +86,7 @@ static int find_memory(struct db *db, const struct sandbox_create *request, cons
     struct checkpoint *memory = &source->checkpoint;
     if (memory->id[0] || source->version.start != TEMPLATE_START_MEMORY || request->mount_count)
         return 0;
-    if (checkpoint_of_template(db, source->version.memory_id, memory, err) < 0)
+    if (checkpoint_kept(db, source->version.memory_id, memory, err) < 0)
         return -1;
     source->from_memory = memory->id[0] && memory->disk_gb <= plan->disk_gb &&
                           (!request->cpu || request->cpu == memory->cpu) &&
