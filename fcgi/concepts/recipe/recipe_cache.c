@@ -16,11 +16,24 @@ static const char *text_of(const json_t *step, const char *name)
     return text ? text : "";
 }
 
+static bool is_image(const json_t *step)
+{
+    return str_equal(text_of(step, "type"), RECIPE_IMAGE_STEP);
+}
+
+static bool is_exact(const json_t *step)
+{
+    return str_starts_with(text_of(step, "reference"), "sha256:");
+}
+
+bool recipe_lacks_digest(const json_t *step)
+{
+    return is_image(step) && !is_exact(step) && !json_object_get(step, "user");
+}
+
 static bool has_key(const json_t *step)
 {
-    if (!str_equal(text_of(step, "type"), RECIPE_IMAGE_STEP))
-        return true;
-    return str_starts_with(text_of(step, "reference"), "sha256:") && !json_object_get(step, "user");
+    return !is_image(step) || (is_exact(step) && !json_object_get(step, "user"));
 }
 
 /* Return what decides the result of a step. *known false: an archive is gone. */

@@ -5,8 +5,8 @@
  * checkpoint. The key of a step is a hash of the base, of the step, and of all steps before it,
  * with the content of the archives that they copy.
  *
- * An image that is named by a tag may be another one tomorrow, and a login is no part of a key. So
- * the steps after such an image are not cached, unless its name has a digest.
+ * A tag may point to another image tomorrow, so the build asks the registry for its digest first. A
+ * login is no part of a key, so images with a login and the steps after them are not cached.
  */
 #pragma once
 
@@ -22,6 +22,8 @@ struct recipe_keys {
     unsigned known; /* steps that have a key */
     char at[RECIPE_STEPS_MAX + DOCKERFILE_STAGES_MAX + 1][RECIPE_KEY_SIZE];
 };
+/* Return whether the digest of an image is still to be asked for. */
+bool recipe_lacks_digest(const json_t *step);
 int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err);
 

@@ -45,6 +45,8 @@ DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
                                    "UPDATE template_recipes SET sandbox_id = ?, step = ?,"
                                    " cached_at_ms = ?" OURS,
                                    false};
+DB_STATEMENT(no_sandbox_statement) = {"recipe.no_sandbox",
+                                      "UPDATE template_recipes SET sandbox_id = NULL" OURS, false};
 DB_STATEMENT(cached_statement) = {"recipe.cached",
                                   "UPDATE template_recipes SET cached_at_ms = ?" OURS, false};
 DB_STATEMENT(progress_statement) = {
@@ -225,6 +227,16 @@ int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const ch
     if (db_exec(db, &sandbox_statement,
                 DB_ARGS(db_text(sandbox_id), db_u64(steps), db_i64(clock_now_ms()),
                         db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
+}
+
+int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                          struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &no_sandbox_statement, DB_ARGS(db_text(row->version_id), db_text(lease_owner)),
                 &matched, err) < 0)
         return -1;
     return ours(matched, row->version_id, err);

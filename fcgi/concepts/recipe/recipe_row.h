@@ -37,6 +37,9 @@ int recipe_row_defer(struct db *db, const struct recipe_row *row, const char *le
  * it. Errors: ERR_LEASE_LOST. */
 int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
                            const char *sandbox_id, unsigned steps, struct error **err);
+/* Make another sandbox in the next turn. Errors: ERR_LEASE_LOST. */
+int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                          struct error **err);
 /* Write cached_at_ms. Errors: ERR_LEASE_LOST. */
 int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
                       struct error **err);

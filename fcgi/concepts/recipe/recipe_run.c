@@ -303,6 +303,51 @@ static int progress(struct running *running, struct error **err)
     return recipe_row_progress(running->worker->db, &running->row, owner(running), err);
 }
 
+/* *ended false: it is tried again later. */
+static int end_sandbox(struct running *running, bool *ended, struct error **err)
+{
+    error_auto gone = NULL;
+    *ended = !*running->row.sandbox_id ||
+             sandbox_destroy(running->worker, running->row.sandbox_id, &gone) == 0 ||
+             gone->code == ERR_NOT_FOUND;
+    if (*ended)
+        return 0;
+    return error_is_transient(gone) ? defer(running, LATER_MS, err) : error_move(err, &gone);
+}
+
+/* Ask for the digests of images by tags, once. *found: with them, a cached step was found; the next
+ * turn makes a sandbox from it. */
+static int ask_digests(struct running *running, struct recipe_place *place, bool *found,
+                       struct error **err)
+{
+    struct recipe_row *row = &running->row;
+    bool ended, lacked = false;
+    *found = false;
+    for (unsigned i = 0; recipe_step_is_image(place, i); i++) {
+        json_t *step = json_array_get(json_object_get(place->recipe, "steps"), i);
+        char digest[RECIPE_DIGEST_SIZE];
+        if (!recipe_lacks_digest(step))
+            continue;
+        lacked = true;
+        if (recipe_image_digest(place, i, digest, err) < 0)
+            return -1;
+        if (!*digest)
+            return 0;
+        json_object_set_new(step, "reference", json_string(digest));
+    }
+    if (!lacked)
+        return 0;
+    if (recipe_row_seal(running->worker->db, running->worker->ring, row, owner(running),
+                        running->whole, err) < 0 ||
+        find_cached(running, err) < 0)
+        return -1;
+    *found = *running->cached.id;
+    forget_cached(running);
+    if (!*found || end_sandbox(running, &ended, err) < 0)
+        return *found ? -1 : 0;
+    return recipe_row_no_sandbox(running->worker->db, row, owner(running), err);
+}
+
 /* Change the sandbox to the image, and delete the password. The image has other defaults than the
  * template of builders, so the next turn opens the place again. */
 static int image_over(struct running *running, struct recipe_place *place, bool *later,
@@ -597,8 +642,11 @@ static int go_on(struct running *running, struct error **err)
         return -1;
     if (!there)
         return 0;
+    bool found = false;
     int result = open_place(running, &place, &failure);
-    if (result == 0)
+    if (result == 0 && may_cache(running) && !running->row.step && !running->row.begun)
+        result = ask_digests(running, &place, &found, &failure);
+    if (result == 0 && !found)
         result = take_turn(running, &place, &failed, &failure);
     result = result < 0 ? settle(running, place.defaults ? &place : NULL, &failure, err)
              : failed   ? 0
@@ -628,18 +676,6 @@ static int assign_tags(struct running *running, struct error **err)
         return error_move(err, &failure);
     say(running, failure->message);
     return 0;
-}
-
-/* *ended false: it is tried again later. */
-static int end_sandbox(struct running *running, bool *ended, struct error **err)
-{
-    error_auto gone = NULL;
-    *ended = !*running->row.sandbox_id ||
-             sandbox_destroy(running->worker, running->row.sandbox_id, &gone) == 0 ||
-             gone->code == ERR_NOT_FOUND;
-    if (*ended)
-        return 0;
-    return error_is_transient(gone) ? defer(running, LATER_MS, err) : error_move(err, &gone);
 }
 
 static int end(struct running *running, struct error **err)

@@ -21,10 +21,12 @@
 /* The folder of the programs in a template of builders, and the folder in which they unpack. */
 #define IMAGE_PROGRAMS "/usr/lib/sandlot/image"
 #define IMAGE_DIR      "/.sandlot-image"
+#define ORDER_FILE     WORK_DIR "/image.json"
 /* An image may lack the tools of these scripts. The build adds them in this folder. */
 #define TOOLS "PATH=$PATH:/usr/lib/sandlot/tools; "
 /* Time limits of a call: a look, and an act that begins a step. */
 #define LOOK_S        3
+#define DIGEST_S      5 /* for the digest of an image */
 #define ACT_S         20
 #define ANSWER_MS     2000   /* on top of these limits, until the agent counts as silent */
 #define OUTPUT_READ   "8192" /* bytes at once */
@@ -510,24 +512,48 @@ static int enter_stage(struct recipe_place *place, const json_t *one, enum recip
 
 /* The order may hold a password: it goes through the standard input into a file that root alone may
  * read, and the program removes it at once. */
-static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
-                       struct error **err)
+static int send_order(struct recipe_place *place, const json_t *one, struct error **err)
 {
-    static const char path[] = WORK_DIR "/image.json";
     autowipe char *order = json_dumps(one, JSON_COMPACT);
     size_t size = strlen(order);
     autowipe char *text = xmalloc(BASE64_PADDED_SIZE(size));
     base64_encode(order, size, text);
-    if (call_quick(place,
-                   json_pack("[s, s, s, s]", "-c",
-                             "mkdir -p " WORK_DIR " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
-                             "sh", path),
-                   text, err) < 0)
-        return -1;
+    return call_quick(place,
+                      json_pack("[s, s, s, s]", "-c",
+                                "mkdir -p " WORK_DIR " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
+                                "sh", ORDER_FILE),
+                      text, err);
+}
+
+static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
+                       struct error **err)
+{
     char folder[FOLDER_SIZE];
+    if (send_order(place, one, err) < 0)
+        return -1;
     image_folder(one, "stage", folder);
-    return start(place, step, NULL, json_pack("[s, s, s, s]", fetch_script, "sh", path, folder),
-                 err);
+    return start(place, step, NULL,
+                 json_pack("[s, s, s, s]", fetch_script, "sh", ORDER_FILE, folder), err);
+}
+
+int recipe_image_digest(struct recipe_place *place, unsigned step, char digest[RECIPE_DIGEST_SIZE],
+                        struct error **err)
+{
+    json_auto_t *answer = NULL;
+    *digest = '\0';
+    if (send_order(place, recipe_step_at(place, step), err) < 0 ||
+        call(
+            place, NULL,
+            json_pack("[s, s, s, s]", "-c", IMAGE_PROGRAMS "/fetch-image \"$1\"", "sh", ORDER_FILE),
+            NULL, DIGEST_S, &answer, err) < 0)
+        return -1;
+    const char *said = text_of(answer, "stdout");
+    size_t length = strcspn(said, "\n");
+    if (json_integer_value(json_object_get(answer, "exit_code")) == 0 &&
+        length + 1 == RECIPE_DIGEST_SIZE && str_starts_with(said, "sha256:") &&
+        strspn(said + 7, "0123456789abcdef") == 64)
+        snprintf(digest, RECIPE_DIGEST_SIZE, "%s", said);
+    return 0;
 }
 
 int recipe_image_enter(struct recipe_place *place, struct error **err)

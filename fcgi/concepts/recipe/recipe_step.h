@@ -62,6 +62,12 @@ enum recipe_start {
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *start,
                       struct error **err);
 
+/* Ask the registry of a step that fetches an image for the digest of its manifest. digest "": there
+ * was none soon enough. Errors: those of agent_exec(). */
+#define RECIPE_DIGEST_SIZE 72
+int recipe_image_digest(struct recipe_place *place, unsigned step, char digest[RECIPE_DIGEST_SIZE],
+                        struct error **err);
+
 /* After a step that fetches an image: exchange the sandbox's root for the image's files. A second
  * call does nothing. Errors: those of agent_exec(). */
 int recipe_image_enter(struct recipe_place *place, struct error **err);
