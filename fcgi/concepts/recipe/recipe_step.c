@@ -148,7 +148,7 @@ static const char clean_script[] =
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
           /* change-root removes the folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
-          " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done; sync";
+          " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
 /* Arguments: a file for the order, a folder for the tree. */
 static const char fetch_script[] =
     "[ -x " IMAGE_PROGRAMS "/fetch-image ] || { echo 'The template of builders cannot fetch images:"
