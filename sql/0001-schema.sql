@@ -427,6 +427,8 @@ CREATE TABLE templates (
 -- lease_until_ms; NULL: sandlotctl builds it. copied_instance on copied_host_id: what is copied when the steps are done.
 -- net_admin 1: instances may change their interfaces and routes. size_mb NULL: not measured. from_image: the OCI image
 -- whose files took the place of the base's. image_config: JSON, what that image or the base's image says of itself.
+-- start: how the start command of a sandbox comes to run: pending (not decided yet, during the build), command, memory;
+-- empty: there is none. memory_id: the checkpoint whose memory has it running.
 CREATE TABLE template_versions (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     template_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -451,6 +453,8 @@ CREATE TABLE template_versions (
     copied_instance VARCHAR(63) COLLATE ascii_bin NULL,
     from_image VARCHAR(512) COLLATE ascii_bin NULL,
     image_config MEDIUMTEXT NULL,
+    start VARCHAR(8) COLLATE ascii_bin NOT NULL DEFAULT '',
+    memory_id CHAR(30) COLLATE ascii_bin NULL,
     PRIMARY KEY (id),
     UNIQUE KEY template_versions_number (template_id, version),
     KEY template_versions_work (state, lease_until_ms),
@@ -490,9 +494,10 @@ CREATE TABLE template_uses (
 INSERT INTO template_uses (id, counted_before) VALUES (1, '');
 
 -- The steps of a version that is built by steps. They run in a sandbox of the team, whose disk becomes the version.
--- state: waiting (the steps are not sent yet), running, copying, done. sealed: the steps, which may hold secrets; NULL
+-- state: waiting (the steps are not sent yet), running, copying, starting (a sandbox of the copy runs the start command,
+-- to keep its memory), done. sealed: the steps, which may hold secrets; NULL
 -- before they are sent and after the end. tags: a JSON list for the finished version. step: how many are done; begun 1:
--- the next one runs. output_at: bytes read of its output. failed_step: "base", a number from 1, or "finalize".
+-- the next one runs. output_at: bytes read of its output. cached_at_ms: when the sandbox began, or a step was cached. failed_step: "base", a number from 1, or "finalize".
 CREATE TABLE template_recipes (
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -504,6 +509,7 @@ CREATE TABLE template_recipes (
     step INT UNSIGNED NOT NULL DEFAULT 0,
     begun TINYINT UNSIGNED NOT NULL DEFAULT 0,
     output_at BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    cached_at_ms BIGINT NOT NULL DEFAULT 0,
     failed_step VARCHAR(16) COLLATE ascii_bin NULL,
     failure VARCHAR(1024) NULL,
     lease_owner VARCHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
@@ -524,6 +530,7 @@ CREATE TABLE recipe_files (
     hash VARCHAR(64) COLLATE ascii_bin NOT NULL,
     size BIGINT UNSIGNED NOT NULL DEFAULT 0,
     is_whole TINYINT UNSIGNED NOT NULL DEFAULT 0,
+    content_hash CHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     used_at_ms BIGINT NOT NULL,
     PRIMARY KEY (id),
     KEY recipe_files_hash (team_id, hash),
@@ -537,6 +544,18 @@ CREATE TABLE recipe_file_parts (
     data MEDIUMBLOB NOT NULL,
     PRIMARY KEY (file_id, number),
     CONSTRAINT recipe_file_parts_file FOREIGN KEY (file_id) REFERENCES recipe_files (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Steps of builds that later builds of the team do not repeat. step_key: a hash of the base, of this step and of all
+-- before it, with the files that they copy. checkpoint_id: the disk after the step; only a kept checkpoint is used.
+CREATE TABLE recipe_cache (
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    step_key CHAR(64) COLLATE ascii_bin NOT NULL,
+    checkpoint_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    used_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (team_id, step_key),
+    KEY recipe_cache_used (team_id, used_at_ms),
+    KEY recipe_cache_checkpoint (checkpoint_id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Images of the hosts that every team may build templates from, by alias or fingerprint.

@@ -21,6 +21,9 @@
  * JSON, {"user", "workdir", "envs", "start_command"}. */
 #define TEMPLATE_DEFAULTS_DIR  "/etc/sandlot"
 #define TEMPLATE_DEFAULTS_FILE TEMPLATE_DEFAULTS_DIR "/template.json"
+/* After the start command has ended: a line with its exit status, or -1 if it was killed, and
+ * behind it the end of its output. */
+#define START_ENDED_FILE "/run/sandlot-start-ended"
 /* Headers of an answer with a file. */
 #define KEEPER_MODE_HEADER        "X-Mode"
 #define KEEPER_MODIFIED_AT_HEADER "X-Modified-At"

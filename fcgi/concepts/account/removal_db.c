@@ -12,7 +12,7 @@ DB_STATEMENT(holds_statement) = {
     "removal.holds",
     "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
     " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'),"
-    " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state <> 'deleted'),"
+    " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state NOT IN ('kept', 'deleted')),"
     " EXISTS (SELECT 1 FROM templates t JOIN template_versions v ON v.template_id = t.id"
     "  WHERE t.owner = ? AND v.state <> 'deleted')",
     true};

@@ -14,6 +14,13 @@ const char *const checkpoint_state_names[CHECKPOINT_STATE_COUNT] = {
 #undef STATE
 };
 
+enum checkpoint_state checkpoint_state_made(const struct checkpoint *checkpoint)
+{
+    if (checkpoint->for_fork)
+        return CHECKPOINT_FORKING;
+    return checkpoint->name[0] ? CHECKPOINT_READY : CHECKPOINT_KEPT;
+}
+
 void checkpoint_source(const struct checkpoint *checkpoint, char out[CHECKPOINT_SOURCE_SIZE])
 {
     bool snapshot = checkpoint->for_fork;

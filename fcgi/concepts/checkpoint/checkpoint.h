@@ -60,6 +60,10 @@ struct checkpoint {
     int64_t cleanup_at_ms; /* when the cleanup removes it for its age; 0: no date */
 };
 
+/* Return the state of the finished checkpoint. Without a name it is of a fork, of a template
+ * version, or of a step of a build. */
+enum checkpoint_state checkpoint_state_made(const struct checkpoint *checkpoint);
+
 /* Write the name of the source from which the runtime makes instances. */
 #define CHECKPOINT_SOURCE_SIZE (2 * INSTANCE_NAME_SIZE)
 void checkpoint_source(const struct checkpoint *checkpoint, char out[CHECKPOINT_SOURCE_SIZE]);
@@ -104,6 +108,10 @@ int checkpoint_list_tags(struct db *db, const char *team_id, const char *name,
 
 /* Return whether it was made without a name. Such a checkpoint's name follows from its id. */
 bool checkpoint_is_unnamed(const struct checkpoint *checkpoint);
+
+/* Find a checkpoint in state kept. id "": it is gone. */
+int checkpoint_kept(struct db *db, const char *id, struct checkpoint *checkpoint,
+                    struct error **err);
 
 /* Lock a checkpoint inside a transaction that makes something from it: it cannot be deleted or
  * moved before the transaction ends. *host_id: its host. Errors: ERR_NOT_FOUND (also for one that

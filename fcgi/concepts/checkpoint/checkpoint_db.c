@@ -31,6 +31,8 @@ DB_STATEMENT(get_statement) = {"checkpoint.get",
 DB_STATEMENT(get_any_statement) = {"checkpoint.get_any", SELECT_CHECKPOINT " WHERE c.id = ?", true};
 DB_STATEMENT(lock_statement) = {"checkpoint.lock",
                                 "SELECT id FROM checkpoints WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(kept_statement) = {"checkpoint.kept",
+                                SELECT_CHECKPOINT " WHERE c.id = ? AND c.state = 'kept'", true};
 DB_STATEMENT(list_statement) = {
     "checkpoint.list",
     SELECT_CHECKPOINT " WHERE c.team_id = ? AND c.state = 'ready' AND c.id < ?" NEWEST_FIRST, true};
@@ -56,13 +58,13 @@ DB_STATEMENT(next_version_statement) = {
 /* MySQL and MariaDB both know this form of a shared lock. */
 DB_STATEMENT(hold_statement) = {
     "checkpoint.hold",
-    "SELECT host_id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking')"
+    "SELECT host_id FROM checkpoints WHERE id = ? AND state IN ('ready', 'forking', 'kept')"
     " LOCK IN SHARE MODE",
     false};
 DB_STATEMENT(count_statement) = {
     "checkpoint.count",
     "SELECT COUNT(*) FROM checkpoints WHERE team_id = ? AND state IN ('creating', 'ready')"
-    " AND NOT for_fork",
+    " AND name IS NOT NULL",
     true};
 DB_STATEMENT(insert_statement) = {
     "checkpoint.insert",
@@ -72,21 +74,21 @@ DB_STATEMENT(insert_statement) = {
     " created_at_ms)"
     " VALUES (?, ?, ?, ?, ?, ?, 'creating', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
     false};
-DB_STATEMENT(ready_statement) = {
-    "checkpoint.ready",
-    "UPDATE checkpoints SET state = IF(for_fork, 'forking', 'ready'), size_mb = ?,"
-    " lease_until_ms = ? WHERE id = ? AND state = 'creating'",
-    false};
+DB_STATEMENT(ready_statement) = {"checkpoint.ready",
+                                 "UPDATE checkpoints SET state = ?, size_mb = ?, lease_until_ms = ?"
+                                 " WHERE id = ? AND state = 'creating'",
+                                 false};
 DB_STATEMENT(size_statement) = {"checkpoint.size", "SELECT size_mb FROM checkpoints WHERE id = ?",
                                 true};
 DB_STATEMENT(made_in_statement) = {
     "checkpoint.made_in",
     "SELECT id FROM checkpoints WHERE sandbox_id = ? AND incarnation = ? AND state = 'creating'",
     true};
-DB_STATEMENT(deleting_statement) = {"checkpoint.deleting",
-                                    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
-                                    " WHERE id = ? AND state IN ('creating', 'ready', 'forking')",
-                                    false};
+DB_STATEMENT(deleting_statement) = {
+    "checkpoint.deleting",
+    "UPDATE checkpoints SET state = 'deleting', lease_until_ms = ?"
+    " WHERE id = ? AND state IN ('creating', 'ready', 'forking', 'kept')",
+    false};
 /* The row and its sandbox change in one transaction. So no other transaction sees an unfinished
  * checkpoint with another state of its sandbox. */
 DB_STATEMENT(abandoned_statement) = {
@@ -130,7 +132,7 @@ DB_STATEMENT(of_instance_statement) = {
     "SELECT id FROM checkpoints WHERE instance_name = ? AND state <> 'deleted'", true};
 DB_STATEMENT(on_host_statement) = {
     "checkpoint.on_host",
-    SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state = 'ready' LIMIT 1000000", true};
+    SELECT_CHECKPOINT " WHERE c.host_id = ? AND c.state IN ('ready', 'kept') LIMIT 1000000", true};
 
 DB_STATEMENTS(statements) = {&removals.line, &removals.due, &removals.take, &removals.renew};
 
@@ -193,6 +195,18 @@ static int get_one(struct db *db, const struct db_statement *statement, const ch
 int checkpoint_get(struct db *db, const char *id, struct checkpoint *checkpoint, struct error **err)
 {
     return get_one(db, &get_statement, id, checkpoint, err);
+}
+
+int checkpoint_kept(struct db *db, const char *id, struct checkpoint *checkpoint,
+                    struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    checkpoint->id[0] = '\0';
+    if (db_query(db, &kept_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        read_checkpoint(rows, checkpoint);
+    return 0;
 }
 
 int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
@@ -384,7 +398,7 @@ int checkpoint_row_find(struct db *db, const char *team_id, const char *name, ui
 static int tell(struct db *db, const struct checkpoint *checkpoint, enum event_kind kind,
                 struct error **err)
 {
-    if (checkpoint->for_fork)
+    if (!checkpoint->name[0])
         return 0;
     const struct event_note note = {
         kind, checkpoint->team_id, checkpoint->sandbox_id,
@@ -396,7 +410,8 @@ int checkpoint_row_ready(struct db *db, const struct checkpoint *c, struct error
 {
     uint64_t matched;
     if (db_exec(db, &ready_statement,
-                DB_ARGS(db_u64(c->size_mb), db_i64(c->for_fork ? clock_in_ms(FORK_KEEP_MS) : 0),
+                DB_ARGS(db_text(checkpoint_state_names[checkpoint_state_made(c)]),
+                        db_u64(c->size_mb), db_i64(c->for_fork ? clock_in_ms(FORK_KEEP_MS) : 0),
                         db_text(c->id)),
                 &matched, err) < 0)
         return -1;

@@ -29,7 +29,8 @@ static int begin(struct db *db, void *context, struct error **err)
     struct checkpoint checkpoint;
     if (checkpoint_get_any(db, order->id, true, &checkpoint, err) < 0)
         return -1;
-    if (checkpoint.state != CHECKPOINT_READY || checkpoint.virtual_machine)
+    if ((checkpoint.state != CHECKPOINT_READY && checkpoint.state != CHECKPOINT_KEPT) ||
+        checkpoint.virtual_machine)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint that can be moved.");
     if (check_origin(db, &checkpoint, err) < 0)
         return -1;

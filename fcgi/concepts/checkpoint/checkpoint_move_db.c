@@ -13,15 +13,16 @@ DB_STATEMENT(leaving_statement) = {
     "   WHERE ((h.leaving > 0 AND h.lost_at_ms IS NULL AND " HOST_ANSWERS(
         "h.") ") OR (h.lost_at_ms IS NOT NULL AND EXISTS (SELECT 1 FROM archives a"
               "     WHERE a.current_of = c.id AND a.state = 'whole')))"
-              "   AND c.state = 'ready' AND v.virtual_machine = 0"
+              "   AND c.state IN ('ready', 'kept') AND v.virtual_machine = 0"
               "   AND NOT EXISTS (SELECT 1 FROM moves m WHERE m.id = c.id"
               "     AND (m.state <> 'failed' OR m.finished_at_ms > ?))) l"
               " ORDER BY EXISTS (SELECT 1 FROM moves m WHERE m.team_id = l.team_id"
               "   AND m.state = 'copying'), l.n, RAND() LIMIT ?",
     false};
-DB_STATEMENT(rehost_statement) = {
-    "checkpoint_move.rehost",
-    "UPDATE checkpoints SET host_id = ? WHERE id = ? AND host_id = ? AND state = 'ready'", false};
+DB_STATEMENT(rehost_statement) = {"checkpoint_move.rehost",
+                                  "UPDATE checkpoints SET host_id = ? WHERE id = ? AND host_id = ?"
+                                  " AND state IN ('ready', 'kept')",
+                                  false};
 DB_STATEMENT(in_use_statement) = {
     "checkpoint_move.in_use",
     "SELECT 1 FROM sandboxes s JOIN operations o ON o.id = s.operation_id"

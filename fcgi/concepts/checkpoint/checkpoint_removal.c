@@ -72,7 +72,8 @@ static int delete_body(struct db *db, void *context, struct error **err)
     struct deletion *deletion = context;
     if (checkpoint_get_any(db, deletion->id, true, &deletion->checkpoint, err) < 0)
         return -1;
-    if (deletion->checkpoint.state != CHECKPOINT_READY)
+    if (deletion->checkpoint.state != CHECKPOINT_READY &&
+        deletion->checkpoint.state != CHECKPOINT_KEPT)
         return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     if (deletion->unless_archived && archive_has(db, deletion->id, &deletion->archived, err) < 0)
         return -1;

@@ -12,8 +12,9 @@ int checkpoint_row_insert(struct db *db, struct checkpoint *checkpoint, struct e
 int checkpoint_row_find(struct db *db, const char *team_id, const char *name, uint32_t version,
                         struct checkpoint *checkpoint, struct error **err);
 
-/* Change a checkpoint from creating to ready, or to forking, and set its size. Call it inside the
- * transaction that ends the operation. Errors: ERR_LEASE_LOST when it was given up meanwhile. */
+/* Change a checkpoint from creating to checkpoint_state_made(), and set its size. Call it inside
+ * the transaction that ends the operation. Errors: ERR_LEASE_LOST when it was given up meanwhile.
+ */
 int checkpoint_row_ready(struct db *db, const struct checkpoint *checkpoint, struct error **err);
 
 /* Read the size of a checkpoint, deleted or not; 0 for "" or an unknown id. */
@@ -24,8 +25,8 @@ int checkpoint_row_size(struct db *db, const char *id, uint32_t *size_mb, struct
 int checkpoint_row_made_in(struct db *db, const char *sandbox_id, uint32_t incarnation,
                            char id[ID_SIZE], struct error **err);
 
-/* Change a creating, ready or forking checkpoint to deleting; other states stay. lease_s: the time
- * in which the caller removes it. */
+/* Change a creating, ready, forking or kept checkpoint to deleting; other states stay. lease_s: the
+ * time in which the caller removes it. */
 int checkpoint_row_deleting(struct db *db, const char *id, uint64_t lease_s, struct error **err);
 
 /* Mark checkpoints as deleting whose operation was given up or superseded, for any process to
@@ -63,7 +64,7 @@ int checkpoint_row_uses_instance(struct db *db, uint32_t host_id, const char *in
 int checkpoint_row_of_instance(struct db *db, const char *instance_name, char id[ID_SIZE],
                                struct error **err);
 
-/* List the ready checkpoints on a host. The caller frees the array. */
+/* List the ready and kept checkpoints on a host. The caller frees the array. */
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
                            unsigned *count, struct error **err);
 

@@ -13,7 +13,9 @@
  *              {"type": "env", "envs": {"NAME": "value"}, "expand": true},
  *              {"type": "workdir", "path": "/app"},
  *              {"type": "user", "user": "user"}],
- *    "start_command": "…", "ready_command": "…", "start_image_command": true}
+ *    "start_command": "…", "ready_command": "…", "start_image_command": true, "no_cache": true}
+ *
+ * With no_cache, no step of an earlier build is used (recipe_cache.h).
  *
  * A recipe for an OCI image has the step that fetches it in front (recipe_image.h).
  *
@@ -21,7 +23,9 @@
  *
  * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
  * hold for the steps after them, and for the sandboxes that are made from the version. The start
- * command runs in each of these sandboxes.
+ * command runs in each of these sandboxes: after the copy, the dispatcher makes a sandbox from the
+ * version, waits for the ready command, and keeps a checkpoint with memory. Creates start from this
+ * memory. Where it cannot be kept or used, the agent runs the start command.
  */
 #pragma once
 
@@ -41,15 +45,22 @@
 #define RECIPE_FAILURE_SIZE 1024
 #define RECIPE_CONFIG       "config" /* member of the recipe of a Dockerfile */
 
-enum recipe_state { RECIPE_WAITING, RECIPE_RUNNING, RECIPE_COPYING, RECIPE_DONE };
+enum recipe_state {
+    RECIPE_WAITING,
+    RECIPE_RUNNING,
+    RECIPE_COPYING,
+    RECIPE_STARTING, /* a sandbox of the copy runs the start command, to keep its memory */
+    RECIPE_DONE
+};
 
 /* The members of a request body that has a recipe. */
 #define RECIPE_MEMBERS                                                                           \
     {.name = "steps", .type = SCHEMA_ARRAY, .max = RECIPE_STEPS_MAX, .item = &recipe_step_item}, \
         {.name = "start_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
         {.name = "ready_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
+        {.name = "start_image_command", .type = SCHEMA_BOOLEAN},                                 \
     {                                                                                            \
-        .name = "start_image_command", .type = SCHEMA_BOOLEAN                                    \
+        .name = "no_cache", .type = SCHEMA_BOOLEAN                                               \
     }
 extern const struct schema_member recipe_step_item;
 

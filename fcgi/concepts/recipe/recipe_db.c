@@ -8,7 +8,7 @@
 #include "crypto/aead.h"
 #include "recipe/recipe_row.h"
 
-static const char *const state_names[] = {"waiting", "running", "copying", "done"};
+static const char *const state_names[] = {"waiting", "running", "copying", "starting", "done"};
 
 DB_STATEMENT(count_statement) = {
     "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'",
@@ -36,12 +36,19 @@ static const struct lease_table recipes =
                       "state <> 'done'", "team_id");
 DB_STATEMENT(get_statement) = {
     "recipe.get",
-    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure"
+    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure,"
+    " cached_at_ms"
     " FROM template_recipes WHERE template_version_id = ?",
     true};
 #define OURS " WHERE template_version_id = ? AND lease_owner = ? AND state <> 'done'"
 DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
-                                   "UPDATE template_recipes SET sandbox_id = ?" OURS, false};
+                                   "UPDATE template_recipes SET sandbox_id = ?, step = ?,"
+                                   " cached_at_ms = ?" OURS,
+                                   false};
+DB_STATEMENT(no_sandbox_statement) = {"recipe.no_sandbox",
+                                      "UPDATE template_recipes SET sandbox_id = NULL" OURS, false};
+DB_STATEMENT(cached_statement) = {"recipe.cached",
+                                  "UPDATE template_recipes SET cached_at_ms = ?" OURS, false};
 DB_STATEMENT(progress_statement) = {
     "recipe.progress", "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?" OURS,
     false};
@@ -49,6 +56,11 @@ DB_STATEMENT(seal_statement) = {"recipe.seal", "UPDATE template_recipes SET seal
                                 false};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
                                    "UPDATE template_recipes SET state = 'copying'" OURS, false};
+DB_STATEMENT(starting_statement) = {
+    "recipe.starting",
+    "UPDATE template_recipes SET state = 'starting', sandbox_id = NULL, step = ?, begun = 0,"
+    " output_at = 0, attempts = 0" OURS,
+    false};
 DB_STATEMENT(done_statement) = {
     "recipe.done",
     "UPDATE template_recipes SET state = 'done', sealed = NULL, sandbox_id = NULL,"
@@ -159,6 +171,7 @@ static void read_row(const struct db_rows *rows, struct recipe_row *row, struct 
     buffer_append(sealed, data, size);
     row->tags = json_loads(db_get_text(rows, 8), 0, NULL);
     db_copy_text(row->failure, rows, 9);
+    row->cached_at_ms = db_get_i64(rows, 10);
 }
 
 static int take_body(struct db *db, void *context, struct error **err)
@@ -207,15 +220,37 @@ static int ours(uint64_t matched, const char *version_id, struct error **err)
                    : error_set(err, ERR_LEASE_LOST, "the steps of %s were taken over", version_id);
 }
 
-int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *lease_owner,
-                           const char *sandbox_id, struct error **err)
+int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                           const char *sandbox_id, unsigned steps, struct error **err)
 {
     uint64_t matched;
     if (db_exec(db, &sandbox_statement,
-                DB_ARGS(db_text(sandbox_id), db_text(version_id), db_text(lease_owner)), &matched,
-                err) < 0)
+                DB_ARGS(db_text(sandbox_id), db_u64(steps), db_i64(clock_now_ms()),
+                        db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
         return -1;
-    return ours(matched, version_id, err);
+    return ours(matched, row->version_id, err);
+}
+
+int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                          struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &no_sandbox_statement, DB_ARGS(db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
+}
+
+int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                      struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &cached_statement,
+                DB_ARGS(db_i64(row->cached_at_ms), db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
 }
 
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
@@ -249,6 +284,8 @@ struct ending {
     const char *lease_owner;
     uint32_t host_id;
     const char *instance_name, *failed_step, *failure;
+    const struct template_version *version;
+    enum template_start start;
 };
 
 static int hand_over_body(struct db *db, void *context, struct error **err)
@@ -260,19 +297,58 @@ static int hand_over_body(struct db *db, void *context, struct error **err)
                 &matched, err) < 0 ||
         ours(matched, id, err) < 0)
         return -1;
-    return template_version_copy_from(db, id, ending->host_id, ending->instance_name, err);
+    return template_version_copy_from(db, id, ending->host_id, ending->instance_name, ending->start,
+                                      err);
 }
 
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                         uint32_t host_id, const char *instance_name, struct error **err)
+                         uint32_t host_id, const char *instance_name, enum template_start start,
+                         struct error **err)
 {
     struct ending ending = {
         .row = row,
         .lease_owner = lease_owner,
         .host_id = host_id,
         .instance_name = instance_name,
+        .start = start,
     };
     return db_transaction(db, hand_over_body, &ending, err);
+}
+
+int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                        struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &starting_statement,
+                DB_ARGS(db_u64(row->step), db_text(row->version_id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return ours(matched, row->version_id, err);
+}
+
+static int started_body(struct db *db, void *context, struct error **err)
+{
+    const struct ending *ending = context;
+    const char *id = ending->row->version_id;
+    uint64_t matched;
+    if (db_exec(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)),
+                &matched, err) < 0 ||
+        ours(matched, id, err) < 0)
+        return -1;
+    return template_version_started(db, ending->version, ending->start, err);
+}
+
+int recipe_row_started(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                       const struct template_version *version, enum template_start start,
+                       struct error **err)
+{
+    struct ending ending = {
+        .row = row,
+        .lease_owner = lease_owner,
+        .version = version,
+        .start = start,
+    };
+    return db_transaction(db, started_body, &ending, err);
 }
 
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,

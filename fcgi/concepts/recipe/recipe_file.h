@@ -10,12 +10,14 @@
 #include "base/ulid.h"
 #include "db/db.h"
 
-#define RECIPE_HASH_MIN   32
-#define RECIPE_HASH_MAX   64
-#define RECIPE_FILE_PART  (512 * 1024)
-#define RECIPE_FILE_MAX   (128LL << 20)
-#define RECIPE_FILES_MAX  (512LL << 20) /* of a team */
-#define RECIPE_FILES_MOST 1000          /* of a team */
+#define RECIPE_HASH_MIN          32
+#define RECIPE_HASH_MAX          64
+#define RECIPE_FILE_PART         (512 * 1024)
+#define RECIPE_FILE_MAX          (128LL << 20)
+#define RECIPE_FILES_MAX         (512LL << 20) /* of a team */
+#define RECIPE_FILES_MOST        1000          /* of a team */
+
+#define RECIPE_CONTENT_HASH_SIZE 65
 
 struct recipe_file {
     char id[ID_SIZE];
@@ -23,6 +25,7 @@ struct recipe_file {
     char hash[RECIPE_HASH_MAX + 1];
     uint64_t size;
     bool is_whole;
+    char content_hash[RECIPE_CONTENT_HASH_SIZE]; /* SHA-256 of its bytes, when it is whole */
 };
 
 /* Check for 32 to 64 lower-case hexadecimal digits. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recipe/recipe_file.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #define KEPT_MS (24 * 3600 * (uint64_t)1000)
 
-#define COLUMNS "SELECT id, team_id, hash, size, is_whole FROM recipe_files"
+#define COLUMNS "SELECT id, team_id, hash, size, is_whole, content_hash FROM recipe_files"
 DB_STATEMENT(find_statement) = {
     "recipe_file.find",
     COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 1 ORDER BY id DESC LIMIT 1", true};
@@ -38,7 +39,9 @@ DB_STATEMENT(part_statement) = {
     false};
 DB_STATEMENT(whole_statement) = {
     "recipe_file.whole",
-    "UPDATE recipe_files SET is_whole = 1, used_at_ms = ? WHERE id = ? AND is_whole = 0", false};
+    "UPDATE recipe_files SET is_whole = 1, content_hash = ?, used_at_ms = ?"
+    " WHERE id = ? AND is_whole = 0",
+    false};
 DB_STATEMENT(older_statement) = {
     "recipe_file.older",
     "DELETE FROM recipe_files WHERE team_id = ? AND hash = ? AND is_whole = 1 AND id < ?", false};
@@ -64,6 +67,7 @@ static void read_row(const struct db_rows *rows, struct recipe_file *file)
     db_copy_text(file->hash, rows, 2);
     file->size = db_get_u64(rows, 3);
     file->is_whole = db_get_bool(rows, 4);
+    db_copy_text(file->content_hash, rows, 5);
 }
 
 int recipe_file_find(struct db *db, const char *team_id, const char *hash, struct recipe_file *file,
@@ -177,6 +181,9 @@ static int fill(const struct recipe_upload *upload, char *part, size_t wanted, s
 static int write_parts(struct db *db, const struct writing *writing, struct error **err)
 {
     autofree char *part = xmalloc(RECIPE_FILE_PART);
+    unsigned char sum[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_state state;
+    crypto_hash_sha256_init(&state);
     size_t left = (size_t)writing->upload->size;
     for (unsigned number = 0; left; number++) {
         size_t size = left < RECIPE_FILE_PART ? left : RECIPE_FILE_PART;
@@ -185,8 +192,11 @@ static int write_parts(struct db *db, const struct writing *writing, struct erro
                     DB_ARGS(db_text(writing->file->id), db_u64(number), db_blob(part, size)), NULL,
                     err) < 0)
             return -1;
+        crypto_hash_sha256_update(&state, (const unsigned char *)part, size);
         left -= size;
     }
+    crypto_hash_sha256_final(&state, sum);
+    sodium_bin2hex(writing->file->content_hash, RECIPE_CONTENT_HASH_SIZE, sum, sizeof sum);
     return 0;
 }
 
@@ -194,8 +204,9 @@ static int whole_body(struct db *db, void *context, struct error **err)
 {
     const struct recipe_file *file = context;
     uint64_t matched;
-    if (db_exec(db, &whole_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(file->id)), &matched,
-                err) < 0)
+    if (db_exec(db, &whole_statement,
+                DB_ARGS(db_text(file->content_hash), db_i64(clock_now_ms()), db_text(file->id)),
+                &matched, err) < 0)
         return -1;
     if (!matched)
         return error_set(err, ERR_NOT_FOUND, "The archive was removed meanwhile.");

@@ -17,6 +17,7 @@ struct recipe_row {
     unsigned step;            /* how many steps have finished */
     bool begun;               /* the next step has started */
     uint64_t output_at;       /* bytes that were read of its output */
+    int64_t cached_at_ms;     /* when its sandbox began, or a step was cached */
     unsigned attempts;
     json_t *tags;                      /* owned by the caller that has taken the row */
     char failure[RECIPE_FAILURE_SIZE]; /* of recipe_give_up() */
@@ -32,9 +33,16 @@ void recipe_row_keep(struct db *db, const struct recipe_row *row, const char *le
 int recipe_row_defer(struct db *db, const struct recipe_row *row, const char *lease_owner,
                      uint64_t delay_ms, struct error **err);
 
-/* Record the sandbox, inside the transaction that creates it. Errors: ERR_LEASE_LOST. */
-int recipe_row_set_sandbox(struct db *db, const char *version_id, const char *lease_owner,
-                           const char *sandbox_id, struct error **err);
+/* Record the sandbox, and how many steps its disk has already, inside the transaction that creates
+ * it. Errors: ERR_LEASE_LOST. */
+int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                           const char *sandbox_id, unsigned steps, struct error **err);
+/* Make another sandbox in the next turn. Errors: ERR_LEASE_LOST. */
+int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                          struct error **err);
+/* Write cached_at_ms. Errors: ERR_LEASE_LOST. */
+int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                      struct error **err);
 /* Write step, begun and output_at. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);
@@ -44,7 +52,15 @@ int recipe_row_seal(struct db *db, const struct keyring *ring, const struct reci
 /* End the steps: the version is then copied from that instance. Errors: ERR_LEASE_LOST,
  * ERR_NOT_FOUND. */
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                         uint32_t host_id, const char *instance_name, struct error **err);
+                         uint32_t host_id, const char *instance_name, enum template_start start,
+                         struct error **err);
+/* After the copy: continue with row->step in a new sandbox. Errors: ERR_LEASE_LOST. */
+int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                        struct error **err);
+/* Make the version ready. Errors: ERR_LEASE_LOST, ERR_NOT_FOUND. */
+int recipe_row_started(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                       const struct template_version *version, enum template_start start,
+                       struct error **err);
 /* End the recipe, after its sandbox is gone. No effect when the lease is lost. */
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
                     struct error **err);

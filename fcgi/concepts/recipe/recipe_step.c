@@ -21,10 +21,12 @@
 /* The folder of the programs in a template of builders, and the folder in which they unpack. */
 #define IMAGE_PROGRAMS "/usr/lib/sandlot/image"
 #define IMAGE_DIR      "/.sandlot-image"
+#define ORDER_FILE     WORK_DIR "/image.json"
 /* An image may lack the tools of these scripts. The build adds them in this folder. */
 #define TOOLS "PATH=$PATH:/usr/lib/sandlot/tools; "
 /* Time limits of a call: a look, and an act that begins a step. */
 #define LOOK_S        3
+#define DIGEST_S      5 /* for the digest of an image */
 #define ACT_S         20
 #define ANSWER_MS     2000   /* on top of these limits, until the agent counts as silent */
 #define OUTPUT_READ   "8192" /* bytes at once */
@@ -120,12 +122,14 @@ static const char user_script[] =
           "[ -z \"$3\" ] || [ \"$3\" = \"$(id -g \"$1\")\" ] ||\n"
           "  [ \"$3\" = \"$(id -gn \"$1\" 2>/dev/null)\" ] ||\n"
           "  fail \"The group of user $1 is $(id -g \"$1\"), and USER cannot change it to $3.\"\n";
-/* Arguments: the ready command, the number of the start command; either may be empty. A start
- * command without a ready command has two seconds to fail. */
+/* Arguments: the ready command; the number of the start command, or START_ENDED_FILE if the agent
+ * runs it; either may be empty. A start command without a ready command has two seconds to fail. */
 static const char ready_script[] = TOOLS
     "cd " WORK_DIR "\n"
-    "check() { s=$([ -z \"$1\" ] || head -c 16 $1.status); case $s in ''|r|r0) return;; esac\n"
-    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out)\"; exit 1; }\n"
+    "check() { case $1 in '') return 0;; /*) s=r$(head -n 1 $1 2>/dev/null);;\n"
+    "  *) s=$(head -c 16 $1.status);; esac; case $s in ''|r|r0) return 0;; esac\n"
+    "  echo \"The start command ended with status ${s#r}: $(tail -c 4096 $1.out 2>/dev/null ||\n"
+    "    tail -n +2 $1)\"; exit 1; }\n"
     "i=0; until if [ -n \"$1\" ]; then (cd /; exec sh -c \"$1\"); else [ $i -ge 4 ]; fi; do\n"
     "  check \"$2\"; i=$((i + 1))\n"
     "  [ $i -lt 600 ] || { echo \"It was not ready in time.\"; exit 1; }\n"
@@ -144,7 +148,7 @@ static const char clean_script[] =
           " { mkdir -p /sbin; rm -f /sbin/init; ln -s $agent /sbin/init; }\n"
           /* change-root removes the folder at the same time. */
           "n=0; until rm -rf " IMAGE_DIR "*"
-          " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done; sync";
+          " 2>/dev/null; do n=$((n + 1)); [ $n -lt 50 ]; sleep 0.2; done";
 /* Arguments: a file for the order, a folder for the tree. */
 static const char fetch_script[] =
     "[ -x " IMAGE_PROGRAMS "/fetch-image ] || { echo 'The template of builders cannot fetch images:"
@@ -508,24 +512,48 @@ static int enter_stage(struct recipe_place *place, const json_t *one, enum recip
 
 /* The order may hold a password: it goes through the standard input into a file that root alone may
  * read, and the program removes it at once. */
-static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
-                       struct error **err)
+static int send_order(struct recipe_place *place, const json_t *one, struct error **err)
 {
-    static const char path[] = WORK_DIR "/image.json";
     autowipe char *order = json_dumps(one, JSON_COMPACT);
     size_t size = strlen(order);
     autowipe char *text = xmalloc(BASE64_PADDED_SIZE(size));
     base64_encode(order, size, text);
-    if (call_quick(place,
-                   json_pack("[s, s, s, s]", "-c",
-                             "mkdir -p " WORK_DIR " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
-                             "sh", path),
-                   text, err) < 0)
-        return -1;
+    return call_quick(place,
+                      json_pack("[s, s, s, s]", "-c",
+                                "mkdir -p " WORK_DIR " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
+                                "sh", ORDER_FILE),
+                      text, err);
+}
+
+static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
+                       struct error **err)
+{
     char folder[FOLDER_SIZE];
+    if (send_order(place, one, err) < 0)
+        return -1;
     image_folder(one, "stage", folder);
-    return start(place, step, NULL, json_pack("[s, s, s, s]", fetch_script, "sh", path, folder),
-                 err);
+    return start(place, step, NULL,
+                 json_pack("[s, s, s, s]", fetch_script, "sh", ORDER_FILE, folder), err);
+}
+
+int recipe_image_digest(struct recipe_place *place, unsigned step, char digest[RECIPE_DIGEST_SIZE],
+                        struct error **err)
+{
+    json_auto_t *answer = NULL;
+    *digest = '\0';
+    if (send_order(place, recipe_step_at(place, step), err) < 0 ||
+        call(
+            place, NULL,
+            json_pack("[s, s, s, s]", "-c", IMAGE_PROGRAMS "/fetch-image \"$1\"", "sh", ORDER_FILE),
+            NULL, DIGEST_S, &answer, err) < 0)
+        return -1;
+    const char *said = text_of(answer, "stdout");
+    size_t length = strcspn(said, "\n");
+    if (json_integer_value(json_object_get(answer, "exit_code")) == 0 &&
+        length + 1 == RECIPE_DIGEST_SIZE && str_starts_with(said, "sha256:") &&
+        strspn(said + 7, "0123456789abcdef") == 64)
+        snprintf(digest, RECIPE_DIGEST_SIZE, "%s", said);
+    return 0;
 }
 
 int recipe_image_enter(struct recipe_place *place, struct error **err)
@@ -595,13 +623,21 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
     return json_dumps(told, JSON_COMPACT);
 }
 
+/* Return whether the start command, also one of the base, is left to the agent of a later
+ * sandbox. */
+static bool starts_later(const struct recipe_place *place)
+{
+    return place->start == START_LATER &&
+           (*start_command_of(place) || *text_of(place->defaults, "start_command"));
+}
+
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                      enum recipe_start *begun, struct error **err)
 {
     const char *start_command = start_command_of(place);
     const char *ready = text_of(place->recipe, "ready_command");
     unsigned count = recipe_step_count(place);
-    char number[16];
+    char number[sizeof START_ENDED_FILE + 16];
     snprintf(number, sizeof number, "%u", count + RECIPE_END_START);
     switch ((enum recipe_end)(step - count)) {
     case RECIPE_END_START:
@@ -609,16 +645,18 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
             return error_set(err, ERR_INVALID_REQUEST,
                              "The template is of no image with an entry point or a command, which "
                              "start_image_command asks for.");
-        if (*start_command)
+        if (*start_command && place->start == START_IN_STEPS)
             return run(place, step, as, start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_READY:
-        if (*start_command || *ready)
-            return start(
-                place, step, as,
-                json_pack("[s, s, s, s]", ready_script, "sh", ready, *start_command ? number : ""),
-                err);
+        if (place->start == START_IN_AGENT)
+            snprintf(number, sizeof number, "%s", START_ENDED_FILE);
+        else if (!*start_command)
+            *number = '\0';
+        if ((*number || *ready) && !starts_later(place))
+            return start(place, step, as,
+                         json_pack("[s, s, s, s]", ready_script, "sh", ready, number), err);
         *begun = RECIPE_NOTHING_TO_RUN;
         return 0;
     case RECIPE_END_CLEAN:

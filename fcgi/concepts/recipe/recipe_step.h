@@ -24,6 +24,11 @@ struct recipe_place {
     const json_t *recipe;
     json_t *defaults; /* the base's defaults: {"user", "workdir", "envs"}; owned by the caller */
     char *path;       /* PATH of its programs; likewise */
+    enum {
+        START_IN_STEPS, /* the start command runs behind the steps */
+        START_LATER,    /* not in this sandbox */
+        START_IN_AGENT, /* the agent of this sandbox has begun it */
+    } start;
 };
 
 /* Behind the steps come three more: the start command, the ready command, the clean-up. */
@@ -56,6 +61,12 @@ enum recipe_start {
  * is gone, or the sandbox cannot be prepared). */
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *start,
                       struct error **err);
+
+/* Ask the registry of a step that fetches an image for the digest of its manifest. digest "": there
+ * was none soon enough. Errors: those of agent_exec(). */
+#define RECIPE_DIGEST_SIZE 72
+int recipe_image_digest(struct recipe_place *place, unsigned step, char digest[RECIPE_DIGEST_SIZE],
+                        struct error **err);
 
 /* After a step that fetches an image: exchange the sandbox's root for the image's files. A second
  * call does nothing. Errors: those of agent_exec(). */

@@ -17,6 +17,7 @@
 #include "sandbox/operation.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
+#include "template/template.h"
 #include "volume/volume_mount.h"
 #include "worker/worker.h"
 
@@ -39,8 +40,10 @@ struct sandbox_create {
     unsigned port_count;
     bool no_copying; /* ERR_COPY_FIRST if something must be copied to a host with room first */
     const struct checkpoint *copy; /* used instead of source, for a fork; NULL: source */
-    const char *forked_from;       /* NULL: not a fork */
-    unsigned turn;                 /* of a fork: how many sandboxes of the same fork come before */
+    /* Used instead of source, for its own build; NULL: source. */
+    const struct template_version *version;
+    const char *forked_from; /* NULL: not a fork */
+    unsigned turn;           /* of a fork: how many sandboxes of the same fork come before */
     /* Called inside the transaction that inserts the sandbox; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *sandbox_id, void *context, struct error **err);
     /* Called inside the transaction that makes the sandbox ready. May be NULL. */
@@ -136,9 +139,9 @@ int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeou
 /* A checkpoint request, checked. Strings are borrowed. */
 struct checkpoint_create {
     const char *user_id;
-    const char *name; /* "" for a fork; NULL: a name is generated */
+    const char *name; /* "" for a fork and for a template version; NULL: a name is generated */
     bool memory;      /* include the memory, also that of a stopped sandbox */
-    bool for_fork;    /* does not count against the plan; the caller deletes it */
+    bool for_fork;    /* a snapshot of the sandbox's instance; the caller deletes it */
     /* Called inside the transaction that inserts the checkpoint; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *checkpoint_id, void *context, struct error **err);
     void *claim_context;

@@ -114,7 +114,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     if (request->memory && check_memory(sandbox, err) < 0)
         return -1;
     plan_checkpoint(making, sandbox);
-    if ((!request->for_fork && check_quota(db, sandbox, err) < 0) ||
+    if ((*making->checkpoint->name && check_quota(db, sandbox, err) < 0) ||
         take_room(db, making->checkpoint, err) < 0 ||
         checkpoint_row_insert(db, making->checkpoint, err) < 0)
         return -1;
@@ -130,7 +130,7 @@ static int keep(struct db *db, void *context, struct error **err)
     struct checkpoint *checkpoint = context;
     if (checkpoint_row_ready(db, checkpoint, err) < 0)
         return -1;
-    if (checkpoint->for_fork)
+    if (!checkpoint->name[0])
         return 0;
     return usage_checkpoint_begin(db, checkpoint->id, checkpoint->team_id, checkpoint->size_mb,
                                   err);
@@ -222,7 +222,7 @@ static int run(struct work *work, struct checkpoint *checkpoint, struct error **
         if (add_parent_size(work, checkpoint, &failure) == 0 &&
             work_finish(work, SANDBOX_EVENT_CHECKPOINTED, NULL, &failure) == 0) {
             fault_point(FAULT_CHECKPOINT_FINISHED);
-            checkpoint->state = checkpoint->for_fork ? CHECKPOINT_FORKING : CHECKPOINT_READY;
+            checkpoint->state = checkpoint_state_made(checkpoint);
             return 0;
         }
     }

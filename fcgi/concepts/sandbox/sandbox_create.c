@@ -29,6 +29,7 @@
 #include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
+#include "sandbox/sandbox_source.h"
 #include "template/template.h"
 #include "template/warm.h"
 
@@ -54,84 +55,6 @@ static int check_overrides(const struct sandbox_create *request, const struct pl
     return request->memory_mb ? plan_check_memory(plan, request->memory_mb, "/memory_mb", err) : 0;
 }
 
-/* The source of the copy: a template version, or a checkpoint. */
-struct source {
-    struct template_version version;
-    struct checkpoint checkpoint; /* id "": none */
-};
-
-static const char *source_id(const struct source *source)
-{
-    return source->checkpoint.id[0] ? source->checkpoint.id : source->version.id;
-}
-
-static int no_checkpoint(const char *field, struct error **err)
-{
-    return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
-                           "The team has no checkpoint of this id or name.");
-}
-
-static int find_checkpoint(struct db *db, const struct sandbox_create *request,
-                           struct source *source, struct error **err)
-{
-    struct checkpoint *checkpoint = &source->checkpoint;
-    if (checkpoint_resolve(db, request->team, request->source, checkpoint, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return no_checkpoint(request->source_field, err);
-    }
-    return template_version_get(db, checkpoint->template_version_id, &source->version, err);
-}
-
-/* A name that no template has may be the name of a checkpoint. */
-static int find_named(struct worker *worker, const struct sandbox_create *request, const char *name,
-                      const char *field, struct source *source, struct error **err)
-{
-    error_auto no_template = NULL;
-    error_auto failure = NULL;
-    if (template_resolve(worker->db, request->team->id, name, field, &source->version,
-                         &no_template) == 0)
-        return 0;
-    if (no_template->code != ERR_TEMPLATE_NOT_FOUND || !request->source)
-        return error_move(err, &no_template);
-    if (find_checkpoint(worker->db, request, source, &failure) == 0)
-        return 0;
-    return error_move(err, failure->code == ERR_TEMPLATE_NOT_FOUND ? &no_template : &failure);
-}
-
-/* No template is named like the id of a checkpoint, so the form of the name distinguishes them. */
-static int find_source(struct worker *worker, const struct sandbox_create *request,
-                       struct source *source, struct error **err)
-{
-    const char *name = request->source ? request->source : worker->settings->default_template;
-    const char *field = request->source_field ? request->source_field : "/template";
-    *source = (struct source){.version = {.id = ""}};
-    if (request->copy) {
-        source->checkpoint = *request->copy;
-        return template_version_get(worker->db, request->copy->template_version_id,
-                                    &source->version, err);
-    }
-    if (str_equal(field, "/snapshot_id") || id_is_valid("ckp_", name))
-        return find_checkpoint(worker->db, request, source, err);
-    return find_named(worker, request, name, field, source, err);
-}
-
-/* The memory fixes the size and the mounts, so the request may not choose them. */
-static int check_memory(const struct sandbox_create *request, const struct source *source,
-                        struct error **err)
-{
-    const char *field = request->cpu           ? "/cpu"
-                        : request->memory_mb   ? "/memory_mb"
-                        : request->mount_count ? "/volume_mounts"
-                                               : NULL;
-    if (!source->checkpoint.memory || !field)
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "A sandbox that continues with a checkpoint's memory has the "
-                           "checkpoint's size, and no volumes.");
-}
-
 static void take_source(const struct sandbox_create *request, const struct plan *plan,
                         const struct source *source, struct sandbox *sandbox)
 {
@@ -141,7 +64,8 @@ static void take_source(const struct sandbox_create *request, const struct plan 
     memcpy(sandbox->template_slug, restored ? checkpoint->template_slug : version->slug,
            sizeof sandbox->template_slug);
     memcpy(sandbox->template_version_id, version->id, sizeof sandbox->template_version_id);
-    memcpy(sandbox->snapshot_id, checkpoint->id, sizeof sandbox->snapshot_id);
+    if (!source->from_memory)
+        memcpy(sandbox->snapshot_id, checkpoint->id, sizeof sandbox->snapshot_id);
     snprintf(sandbox->forked_from, ID_SIZE, "%s", request->forked_from ? request->forked_from : "");
     sandbox->virtual_machine = version->virtual_machine;
     sandbox->resources = (struct runtime_resources){
@@ -186,7 +110,7 @@ static int check_size(const struct work *work, const struct sandbox_create *requ
 }
 
 /* Do all checks that need no locks. */
-static int plan_sandbox(struct work *work, const struct sandbox_create *request,
+static int plan_sandbox(struct work *work, const struct sandbox_create *request, bool may_remember,
                         struct source *source, struct error **err)
 {
     struct worker *worker = work->worker;
@@ -201,8 +125,8 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
         return error_set_field(err, ERR_INVALID_REQUEST, "/timeout",
                                "The plan %s allows a timeout of at most %u seconds.", plan.name,
                                plan.max_timeout_s);
-    if (check_overrides(request, &plan, err) < 0 || find_source(worker, request, source, err) < 0 ||
-        check_memory(request, source, err) < 0)
+    if (check_overrides(request, &plan, err) < 0 ||
+        source_find(worker, request, &plan, may_remember, source, err) < 0)
         return -1;
 
     id_new("sbx_", sandbox->id);
@@ -233,6 +157,7 @@ struct insert {
     const struct buffer *envs_sealed;
     uint32_t avoid_host;                           /* failed just now; 0: none */
     bool may_claim;                                /* a warm instance */
+    bool may_remember;                             /* start from the memory of the version */
     struct warm_instance warm;                     /* the claimed one; name "": none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX]; /* the request's, found */
 };
@@ -245,7 +170,7 @@ static int hold_checkpoint(struct db *db, const struct insert *insert, uint32_t 
     if ((*err)->code != ERR_NOT_FOUND)
         return -1;
     error_clear(err);
-    return no_checkpoint(insert->request->source_field, err);
+    return source_no_checkpoint(insert->request->source_field, err);
 }
 
 /* Replace "no room" by the real cause when the host is lost, so that the client knows how long to
@@ -506,7 +431,7 @@ static int insert_rows(struct work *work, struct insert *insert, struct source *
     buffer_auto envs_sealed = BUFFER_INIT(SANDBOX_ENVS_MAX);
     const struct sandbox_create *request = insert->request;
     insert->envs_sealed = &envs_sealed;
-    if (plan_sandbox(work, request, source, err) < 0 ||
+    if (plan_sandbox(work, request, insert->may_remember, source, err) < 0 ||
         failed_start_check(work->worker, work->sandbox.team_id, source_id(source), err) < 0 ||
         seal_envs(work->worker, request, work->sandbox.id, &envs_sealed, err) < 0)
         return -1;
@@ -518,21 +443,23 @@ static int insert_rows(struct work *work, struct insert *insert, struct source *
 
 /* Make one attempt. avoid_host: the host of the last failure; 0: none.
  *
- * *was_warm: in, whether it may claim a warm instance; out, whether it did, so that another attempt
- * without one may succeed. */
+ * *was_short: in, whether it may claim a warm instance or start from the memory of the version;
+ * out, whether it did, so that another attempt without either may succeed. */
 static int attempt(struct work *work, const struct sandbox_create *request, uint32_t avoid_host,
-                   bool *was_warm, struct error **err)
+                   bool *was_short, struct error **err)
 {
     struct worker *worker = work->worker;
     struct mount_list list;
-    struct source source;
+    struct source source = {.from_memory = false};
     struct insert insert = {.request = request,
                             .source = &source,
                             .work = work,
                             .avoid_host = avoid_host,
-                            .may_claim = *was_warm};
+                            .may_claim = *was_short,
+                            .may_remember = *was_short};
     int inserted = insert_rows(work, &insert, &source, err);
-    *was_warm = insert.warm.name[0] && (inserted == 0 || (*err)->code == ERR_NO_CAPACITY);
+    *was_short = source.from_memory ||
+                 (insert.warm.name[0] && (inserted == 0 || (*err)->code == ERR_NO_CAPACITY));
     if (inserted < 0)
         return -1;
     work_start(work, worker);
@@ -729,23 +656,24 @@ static int find_room(struct work *work, const struct sandbox_create *request, st
 }
 
 /* Decide after a failed attempt. *again: try once more; if not, the error is that of the create.
- * *warm: whether the next attempt may claim a warm instance. */
+ * *may_short: whether it was the short way, and whether the next attempt may go it. */
 static int plan_another(struct work *work, const struct sandbox_create *request,
-                        struct tries *tries, bool *warm, bool *again, struct error **err)
+                        struct tries *tries, bool *may_short, bool *again, struct error **err)
 {
     enum error_code code = (*err)->code;
     bool elsewhere = !tries->avoid_host && work->operation.id[0] &&
                      clock_monotonic_ms() < tries->elsewhere_by_ms && work_lacks_host(work, *err);
     if (elsewhere)
         tries->avoid_host = work->sandbox.host_id;
-    /* A dead warm instance or an unreachable host is no reason to fail the create. */
-    *again = *warm || elsewhere;
-    *warm = false;
+    /* A dead warm instance, an unreachable host, or memory that cannot be restored is no reason to
+     * fail the create. */
+    *again = *may_short || elsewhere;
+    *may_short = false;
     if (*again)
         return 0;
     if (find_room(work, request, tries, again, err) < 0)
         return -1;
-    *warm = *again;
+    *may_short = *again;
     if (*again)
         return 0;
     /* The cause may be the address of the instance, or a short trouble of the host: try another
@@ -761,12 +689,12 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
     int64_t now_ms = clock_monotonic_ms();
     struct tries tries = {.elsewhere_by_ms = now_ms + ELSEWHERE_MOST_MS,
                           .room_by_ms = now_ms + SANDBOX_ROOM_WAIT_MS};
-    for (bool warm = true, again;;) {
+    for (bool may_short = true, again;;) {
         work_auto work = {.worker = worker};
-        int result = attempt(&work, request, tries.avoid_host, &warm, err);
+        int result = attempt(&work, request, tries.avoid_host, &may_short, err);
         notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {
-            COUNT(COUNT_CREATES, warm ? "warm" : "cold");
+            COUNT(COUNT_CREATES, may_short && !*work.sandbox.resumed_from ? "warm" : "cold");
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;
@@ -775,7 +703,7 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
             return ended_by_others(&work, err);
         if ((*err)->code == ERR_MOUNT_POINT)
             return bad_mount_point(request, err);
-        if (plan_another(&work, request, &tries, &warm, &again, err) < 0)
+        if (plan_another(&work, request, &tries, &may_short, &again, err) < 0)
             return -1;
         if (!again) {
             sandbox_tell_refused(worker->db, request->team->id, *err);

@@ -14,6 +14,8 @@ const char *const template_state_names[TEMPLATE_STATE_COUNT] = {
 #undef STATE
 };
 
+const char *const template_start_names[TEMPLATE_START_COUNT] = {"", "pending", "command", "memory"};
+
 /* Text that begins like an id is not a slug, so that ids and slugs never collide. */
 bool template_slug_is_valid(const char *slug)
 {

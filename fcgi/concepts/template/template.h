@@ -19,6 +19,16 @@ enum template_state {
 };
 extern const char *const template_state_names[TEMPLATE_STATE_COUNT];
 
+/* How the start command of a version comes to run in a sandbox. */
+enum template_start {
+    TEMPLATE_NO_START,
+    TEMPLATE_START_PENDING, /* during the build: the memory is still to be kept */
+    TEMPLATE_START_COMMAND, /* the agent runs it */
+    TEMPLATE_START_MEMORY,  /* it runs already in the memory of a checkpoint */
+    TEMPLATE_START_COUNT
+};
+extern const char *const template_start_names[TEMPLATE_START_COUNT];
+
 struct template_version {
     char id[ID_SIZE];
     char template_id[ID_SIZE];
@@ -42,6 +52,8 @@ struct template_version {
     /* During its build: the instance whose disk it becomes, and its host; "": none. */
     char copied_instance[64];
     uint32_t copied_host_id;
+    enum template_start start;
+    char memory_id[ID_SIZE]; /* the checkpoint with the memory, or "" */
 };
 
 /* Find the version that a create request names, as team_id sees it. Errors: ERR_TEMPLATE_NOT_FOUND
@@ -98,11 +110,21 @@ int template_request_build(struct db *db, const struct template_request *request
 
 /* For a version that is built by steps: record its base, and the OCI image whose files take the
  * place of the base's (NULL: none); then record the instance from which the first dispatcher copies
- * it. Errors: ERR_NOT_FOUND (it is not being built). */
+ * it, and whether its memory is to be kept afterwards. Errors: ERR_NOT_FOUND (it is not being
+ * built). */
 int template_version_set_base(struct db *db, const char *id, const struct template_version *base,
                               const char *from_image, struct error **err);
 int template_version_copy_from(struct db *db, const char *id, uint32_t host_id,
-                               const char *instance_name, struct error **err);
+                               const char *instance_name, enum template_start start,
+                               struct error **err);
+/* Inside the transaction that inserts the checkpoint with the memory of a version that is being
+ * built: record it. Errors: ERR_NOT_FOUND. */
+int template_version_set_memory(struct db *db, const char *id, const char *checkpoint_id,
+                                struct error **err);
+/* Inside a transaction: change a version with TEMPLATE_START_PENDING from building to ready.
+ * Without TEMPLATE_START_MEMORY, its checkpoint is deleted. Errors: ERR_NOT_FOUND. */
+int template_version_started(struct db *db, const struct template_version *version,
+                             enum template_start start, struct error **err);
 /* Inside a transaction: change a version from building to failed. Errors: ERR_NOT_FOUND. */
 int template_version_fail(struct db *db, const struct template_version *version,
                           struct error **err);

@@ -320,7 +320,9 @@ static void clean_up(struct building *building)
 static int finish(struct building *building, bool ready, struct error **err)
 {
     struct result result = {building, ready};
-    say(building, ready ? "ready" : "failed");
+    say(building, !ready                                              ? "failed"
+                  : building->version.start == TEMPLATE_START_PENDING ? "copied"
+                                                                      : "ready");
     if (!ready)
         clean_up(building);
     fault_point(FAULT_BUILD_FINISHING);

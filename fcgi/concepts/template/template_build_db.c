@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_row.h"
 #include "db/lease.h"
 #include "event/event.h"
 #include "template/template_columns.h"
@@ -64,8 +65,23 @@ DB_STATEMENT(base_statement) = {
     false};
 DB_STATEMENT(copy_statement) = {
     "template.copy_from",
-    "UPDATE template_versions SET copied_host_id = ?, copied_instance = ?, lease_until_ms = ?"
-    " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
+    "UPDATE template_versions SET copied_host_id = ?, copied_instance = ?, start = ?,"
+    " lease_until_ms = ? WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
+    false};
+DB_STATEMENT(copied_statement) = {
+    "template.copied",
+    "UPDATE template_versions SET copied_instance = NULL, lease_until_ms = NULL"
+    " WHERE id = ? AND lease_owner = ? AND state = 'building'",
+    false};
+DB_STATEMENT(memory_statement) = {
+    "template.set_memory",
+    "UPDATE template_versions SET memory_id = ? WHERE id = ? AND state = 'building'"
+    " AND memory_id IS NULL",
+    false};
+DB_STATEMENT(started_statement) = {
+    "template.started",
+    "UPDATE template_versions SET state = 'ready', start = ?, memory_id = ?, finished_at_ms = ?"
+    " WHERE id = ? AND state = 'building' AND start = 'pending'",
     false};
 DB_STATEMENT(fail_statement) = {"template.fail",
                                 "UPDATE template_versions SET state = 'failed', finished_at_ms = ?"
@@ -80,12 +96,15 @@ DB_STATEMENT(lock_versions_statement) = {
     "SELECT id FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
     " ORDER BY id FOR UPDATE",
     false};
-/* Warm instances do not count as users: those of a version that is not ready are dismissed. */
+/* Warm instances do not count as users: those of a version that is not ready are dismissed. Nor
+ * does the sandbox of its own build. */
 DB_STATEMENT(users_statement) = {
     "template.users",
     "SELECT s.id, s.team_id FROM sandboxes s WHERE s.template_version_id = ? AND s.visible = 1"
+    " AND NOT EXISTS (SELECT 1 FROM template_recipes r"
+    "   WHERE r.template_version_id = s.template_version_id AND r.sandbox_id = s.id)"
     " UNION ALL SELECT c.id, c.team_id FROM checkpoints c WHERE c.template_version_id = ? AND"
-    " c.state IN ('creating', 'ready') LIMIT ?",
+    " c.state IN ('creating', 'ready') AND c.name IS NOT NULL LIMIT ?",
     false};
 DB_STATEMENT(delete_version_statement) = {
     "template.delete_version",
@@ -94,7 +113,8 @@ DB_STATEMENT(delete_version_statement) = {
 DB_STATEMENT(free_slug_statement) = {"template.free_slug",
                                      "UPDATE templates SET slug = id WHERE id = ?", false};
 DB_STATEMENT(hold_statement) = {
-    "template.hold", "SELECT 1 FROM template_versions WHERE id = ? AND state = 'ready'", false};
+    "template.hold",
+    "SELECT 1 FROM template_versions WHERE id = ? AND state IN ('building', 'ready')", false};
 
 static const struct lease_table removals = LEASE_TEAMS_OWNED(
     "template.deleting", "template_versions", "id", "lease_until_ms", "state = 'deleting'", OWNER);
@@ -325,10 +345,28 @@ static int tell(struct db *db, const struct template_version *version, bool read
     return event_add(db, &note, err);
 }
 
+static int taken_over(const struct template_version *version, struct error **err)
+{
+    return error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
+}
+
+/* The version becomes ready when the memory is kept. */
+static int set_copied(struct db *db, const char *lease_owner,
+                      const struct template_version *version, struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &copied_statement, DB_ARGS(db_text(version->id), db_text(lease_owner)),
+                &matched, err) < 0)
+        return -1;
+    return matched ? 0 : taken_over(version, err);
+}
+
 int template_row_built(struct db *db, const char *lease_owner,
                        const struct template_version *version, bool ready, struct error **err)
 {
     uint64_t matched;
+    if (ready && version->start == TEMPLATE_START_PENDING)
+        return set_copied(db, lease_owner, version, err);
     if (db_exec(db, &built_statement,
                 DB_ARGS(db_text(template_state_names[ready ? TEMPLATE_READY : TEMPLATE_FAILED]),
                         db_bool(version->virtual_machine), db_text(version->fingerprint),
@@ -336,7 +374,7 @@ int template_row_built(struct db *db, const char *lease_owner,
                 &matched, err) < 0)
         return -1;
     if (!matched)
-        return error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
+        return taken_over(version, err);
     return tell(db, version, ready, err);
 }
 
@@ -360,15 +398,46 @@ int template_version_set_base(struct db *db, const char *id, const struct templa
 }
 
 int template_version_copy_from(struct db *db, const char *id, uint32_t host_id,
-                               const char *instance_name, struct error **err)
+                               const char *instance_name, enum template_start start,
+                               struct error **err)
 {
     uint64_t matched;
-    if (db_exec(
-            db, &copy_statement,
-            DB_ARGS(db_u64(host_id), db_text(instance_name), db_i64(clock_now_ms()), db_text(id)),
-            &matched, err) < 0)
+    if (db_exec(db, &copy_statement,
+                DB_ARGS(db_u64(host_id), db_text(instance_name),
+                        db_text(template_start_names[start]), db_i64(clock_now_ms()), db_text(id)),
+                &matched, err) < 0)
         return -1;
     return matched_or_gone(matched, err);
+}
+
+int template_version_set_memory(struct db *db, const char *id, const char *checkpoint_id,
+                                struct error **err)
+{
+    uint64_t matched;
+    if (db_exec(db, &memory_statement, DB_ARGS(db_text(checkpoint_id), db_text(id)), &matched,
+                err) < 0)
+        return -1;
+    return matched_or_gone(matched, err);
+}
+
+static int drop_memory(struct db *db, const struct template_version *version, struct error **err)
+{
+    return *version->memory_id ? checkpoint_row_deleting(db, version->memory_id, 0, err) : 0;
+}
+
+int template_version_started(struct db *db, const struct template_version *version,
+                             enum template_start start, struct error **err)
+{
+    uint64_t matched;
+    bool kept = start == TEMPLATE_START_MEMORY;
+    if (db_exec(db, &started_statement,
+                DB_ARGS(db_text(template_start_names[start]),
+                        kept ? db_text(version->memory_id) : db_null(), db_i64(clock_now_ms()),
+                        db_text(version->id)),
+                &matched, err) < 0 ||
+        matched_or_gone(matched, err) < 0 || (!kept && drop_memory(db, version, err) < 0))
+        return -1;
+    return tell(db, version, true, err);
 }
 
 int template_version_fail(struct db *db, const struct template_version *version, struct error **err)
@@ -421,13 +490,12 @@ static int refuse_users(struct users *users, struct error **err)
 }
 
 /* With the version locked, so that no new use begins. */
-static int refuse_used(struct db *db, const char *id, struct error **err)
+static int refuse_used(struct db *db, const struct template_version *version, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    struct template_version version;
-    struct users users = {.version = &version};
-    if (template_version_get(db, id, &version, err) < 0 ||
-        db_query(db, &users_statement, DB_ARGS(db_text(id), db_text(id), db_u64(USERS_COUNTED)),
+    const char *id = version->id;
+    struct users users = {.version = version};
+    if (db_query(db, &users_statement, DB_ARGS(db_text(id), db_text(id), db_u64(USERS_COUNTED)),
                  &rows, err) < 0)
         return -1;
     buffer_init(&users.names, 4096);
@@ -440,7 +508,9 @@ static int refuse_used(struct db *db, const char *id, struct error **err)
 
 static int delete_locked(struct db *db, const char *id, struct error **err)
 {
-    if (refuse_used(db, id, err) < 0 || template_tags_forget(db, id, err) < 0)
+    struct template_version version;
+    if (template_version_get(db, id, &version, err) < 0 || refuse_used(db, &version, err) < 0 ||
+        drop_memory(db, &version, err) < 0 || template_tags_forget(db, id, err) < 0)
         return -1;
     return db_exec(db, &delete_version_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)),
                    NULL, err);

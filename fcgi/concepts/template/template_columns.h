@@ -8,6 +8,7 @@
     "SELECT v.id, v.template_id, t.owner, o.slug, t.slug, v.version, v.state, v.virtual_machine," \
     " v.cpu, v.memory_mb, v.image, v.fingerprint, v.created_at_ms, t.created_at_ms,"              \
     " v.checkpoint_id, v.finished_at_ms, v.net_admin, t.is_public, v.size_mb,"                    \
-    " v.base_version_id, v.copied_host_id, v.copied_instance, v.from_image"                       \
+    " v.base_version_id, v.copied_host_id, v.copied_instance, v.from_image, v.start,"             \
+    " v.memory_id"                                                                                \
     " FROM template_versions v JOIN templates t ON t.id = v.template_id"                          \
     " JOIN teams o ON o.id = t.owner"

@@ -158,6 +158,9 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     version->copied_host_id = (uint32_t)db_get_u64(rows, c++);
     db_copy_text(version->copied_instance, rows, c++);
     db_copy_text(version->from_image, rows, c++);
+    version->start =
+        (enum template_start)db_get_name(rows, c++, template_start_names, TEMPLATE_START_COUNT);
+    db_copy_text(version->memory_id, rows, c++);
 }
 
 static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)

@@ -43,7 +43,7 @@ int template_row_log(struct db *db, const char *id, const char *line, struct err
 int template_row_log_output(struct db *db, const char *id, const char *text, struct error **err);
 
 /* Change a version from building to ready or failed, inside the transaction that adds its sources.
- * Errors: ERR_LEASE_LOST. */
+ * With TEMPLATE_START_PENDING it is not ready yet, but is copied. Errors: ERR_LEASE_LOST. */
 int template_row_built(struct db *db, const char *lease_owner,
                        const struct template_version *version, bool ready, struct error **err);
 

@@ -8,8 +8,9 @@
 #define WAVE_MS 30000
 #define KEEP_MS (15 * 60 * 1000)
 
-/* Only sizes with more than one create count, and only the newest version of each template. Teams
- * take turns in the order, so a team with many sizes does not displace others. */
+/* Only sizes with more than one create count, and only the newest version of each template, and
+ * none that starts from memory. Teams take turns in the order, so a team with many sizes does not
+ * displace others. */
 DB_STATEMENT(demand_statement) = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
@@ -22,7 +23,8 @@ DB_STATEMENT(demand_statement) = {
     "     GROUP BY team_id, template_version_id, cpu, memory_mb, disk_gb,"
     "     FLOOR(created_at_ms / ?)) d"
     "   JOIN template_versions v ON v.id = d.template_version_id"
-    "   WHERE v.state = 'ready' AND NOT EXISTS (SELECT 1 FROM template_versions n"
+    "   WHERE v.state = 'ready' AND v.memory_id IS NULL AND NOT EXISTS (SELECT 1 FROM "
+    "template_versions n"
     "     WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
     "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, v.net_admin,"
     "   d.cpu, d.memory_mb, d.disk_gb HAVING SUM(d.n) > 1) r"

@@ -136,7 +136,7 @@ int template_builds_baseline(struct api *api, const json_t *body,
 static json_t *read_recipe(const json_t *body)
 {
     static const char *const members[] = {"steps", "start_command", "ready_command",
-                                          "start_image_command"};
+                                          "start_image_command", "no_cache"};
     json_t *recipe = json_object();
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
         if (json_object_get(body, members[i]))
@@ -162,7 +162,7 @@ static int check_members(const json_t *body, const char *origin, struct error **
 {
     static const char *const of_steps[] = {"steps", NULL};
     static const char *const of_builds[] = {"start_command", "ready_command", "start_image_command",
-                                            "tags", NULL};
+                                            "no_cache",      "tags",          NULL};
     static const char *const of_images[] = {"registry_login", NULL};
     static const char *const of_dockerfiles[] = {"context", "build_args", "target", NULL};
     bool dockerfile = str_equal(origin, "/dockerfile");

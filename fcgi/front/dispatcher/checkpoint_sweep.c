@@ -47,8 +47,8 @@ static int vanishing_body(struct db *db, void *context, struct error **err)
         vanishing->runtime->ops->inspect(vanishing->runtime, checkpoint.instance_name, &status,
                                          err) < 0)
         return -1;
-    if (checkpoint.state != CHECKPOINT_READY || checkpoint.host_id != vanishing->host_id ||
-        status != RUNTIME_ABSENT)
+    if ((checkpoint.state != CHECKPOINT_READY && checkpoint.state != CHECKPOINT_KEPT) ||
+        checkpoint.host_id != vanishing->host_id || status != RUNTIME_ABSENT)
         return 0;
     vanishing->vanished = true;
     if (archive_has(db, vanishing->id, &vanishing->archived, err) < 0)

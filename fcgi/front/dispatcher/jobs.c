@@ -16,6 +16,7 @@
 #include "login/login.h"
 #include "moving/moving.h"
 #include "recipe/recipe.h"
+#include "recipe/recipe_cache.h"
 #include "recipe/recipe_file.h"
 #include "retention/retention.h"
 #include "sandbox/reservation.h"
@@ -39,6 +40,7 @@
 #define ARCHIVE_LOOK_MS   5000
 #define TEMPLATE_USES_MS  60000
 #define RETENTION_MS      600000
+#define BUILD_CACHE_MS    30000
 #define RETENTION_MOST_MS 5000 /* in one run; later runs do the rest */
 #define DAY_MS            (24 * 60 * 60 * (int64_t)1000)
 
@@ -197,6 +199,8 @@ struct job dispatcher_jobs[] = {
     {"moves that failed", PROCESS_WORK, .sweep = purge_moves, .every_ms = RETENTION_MS},
     {"kept answers", PROCESS_WORK, .sweep = purge_answers},
     {"archives of builds", PROCESS_WORK, .sweep = purge_archives, .every_ms = RETENTION_MS},
+    {"cached steps of builds", PROCESS_WORK, .sweep = recipe_cache_purge,
+     .every_ms = BUILD_CACHE_MS},
     {"sign-ins that have ended", PROCESS_WORK, .sweep = purge_logins},
     {"audit log's age", PROCESS_WORK, .sweep = retain_audit, .every_ms = AUDIT_RETAIN_MS,
      .at_start = true},

@@ -3,21 +3,26 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/common/users.h"
+#include "agent/process/process.h"
 #include "agent/process/process_launch.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"
 
-#define FILE_MAX  (256 * 1024)
-#define START_TAG "start_command"
+#define FILE_MAX    (256 * 1024)
+#define START_TAG   "start_command"
+#define OUTPUT_KEPT 4096
 
 static void complain(const char *what, const char *why)
 {
@@ -80,6 +85,52 @@ void defaults_deinit(struct defaults *defaults)
     free(defaults->start_command);
 }
 
+/* --- how the start command ended --- */
+
+static struct buffer last_output = BUFFER_INIT(OUTPUT_KEPT);
+
+static bool has_room(struct process_follower *follower)
+{
+    (void)follower;
+    return true;
+}
+
+static void keep_output(struct process_follower *follower, enum process_output_kind kind,
+                        uint64_t offset, const char *data, size_t size)
+{
+    (void)follower;
+    (void)kind;
+    (void)offset;
+    size_t kept = size < OUTPUT_KEPT ? size : OUTPUT_KEPT;
+    if (last_output.size + kept > OUTPUT_KEPT)
+        buffer_consume(&last_output, last_output.size + kept - OUTPUT_KEPT);
+    buffer_append(&last_output, data + size - kept, kept);
+}
+
+static void record_end(struct process_follower *follower, const struct process_end *end)
+{
+    (void)follower;
+    int status = WIFEXITED(end->wait_status) ? WEXITSTATUS(end->wait_status) : -1;
+    int fd = open(START_ENDED_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!file) {
+        complain(START_TAG, "its end cannot be recorded");
+        return;
+    }
+    fprintf(file, "%d\n%s", status, buffer_string(&last_output));
+    fclose(file);
+    buffer_clear(&last_output);
+}
+
+static void follow(struct process *process)
+{
+    static const struct process_follower_events events = {
+        .has_room = has_room, .output = keep_output, .ended = record_end};
+    static struct process_follower follower = {.events = &events};
+    if (!follower.process)
+        process_follow(process, &follower);
+}
+
 void defaults_start(struct agent *agent, const struct defaults *defaults)
 {
     user_auto user = {.name = NULL};
@@ -94,6 +145,9 @@ void defaults_start(struct agent *agent, const struct defaults *defaults)
         return;
     }
     call.command = user.shell && *user.shell ? user.shell : "/bin/sh";
+    unlink(START_ENDED_FILE);
     if (process_launch(agent, &user, &call, &process, &error) < 0)
         complain("start_command", error.message);
+    else
+        follow(process);
 }

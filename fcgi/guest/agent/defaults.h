@@ -19,7 +19,8 @@ struct defaults {
 void defaults_read(struct defaults *defaults);
 void defaults_deinit(struct defaults *defaults);
 
-/* Run the start command as a process of the agent. That it cannot be started is logged. */
+/* Run the start command as a process of the agent, and write START_ENDED_FILE when it has ended.
+ * That it cannot be started is logged. */
 void defaults_start(struct agent *agent, const struct defaults *defaults);
 
 #define defaults_auto __attribute__((cleanup(defaults_deinit))) struct defaults

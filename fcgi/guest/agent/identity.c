@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 
 #define CONTAINER_MARKER "/run/.containerenv"
 #define ID_FILE          IDENTITY_FOLDER "/.E2B_SANDBOX_ID"
+#define MACHINE_ID_FILE  "/etc/machine-id"
 
 static void write_file(const char *path, const char *text)
 {
@@ -39,6 +43,18 @@ static void write_files(const char *route, const char *template)
     write_file(IDENTITY_FOLDER "/.E2B_TEMPLATE_ID", template);
 }
 
+/* Copies of one disk or memory need different ids. A template without the file gets none. */
+static void renew_machine_id(void)
+{
+    uint64_t random[2];
+    autoclose int fd = open(MACHINE_ID_FILE, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random ||
+        dprintf(fd, "%016" PRIx64 "%016" PRIx64 "\n", random[0], random[1]) < 0)
+        log_info("cannot write the machine id", LOG_INT("errno", errno));
+}
+
 bool identity_is_recorded(const char *route)
 {
     char text[256];
@@ -57,6 +73,8 @@ void identity_adopt(const char *route, const char *template)
         return;
     free(known);
     known = xstrdup(route);
+    if (!identity_is_recorded(route))
+        renew_machine_id();
     write_files(route, template);
     write_marker();
 }

@@ -25,6 +25,7 @@ const struct cli_option template_build_options[] = {
     {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
     {"registry-user", 0, "USER", "sign in at the image's registry; the password is read"},
     {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
+    {"no-cache", 0, NULL, "run all steps, also those that an earlier build has run"},
     {"team", 0, "TEAM", "whose it is"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
     {"memory", 'm', "MIB", "memory of its sandboxes"},
@@ -115,6 +116,8 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
     input_text(body, "image", cli_value(call, "host-image"));
     if (cli_flag(call, "start-image-command"))
         json_object_set_new(body, "start_image_command", json_true());
+    if (cli_flag(call, "no-cache"))
+        json_object_set_new(body, "no_cache", json_true());
     if (add_login(call, body, err) < 0)
         return -1;
     input_text(body, "team", cli_value(call, "team"));

@@ -155,6 +155,32 @@ ENTRYPOINT []
     wait_until(lambda: sh(sandbox, "cat /tmp/started || true") == "yes!\n", 20, "the command")
 
 
+def test_an_image_by_a_tag_is_cached_by_its_digest(account, registry):
+    api, name = account.api, slug()
+
+    def push(which):
+        registry.push("tagged", Image([layer(*shell(), folder("etc"), entry("etc/which", which))]))
+
+    def made(number):
+        body = {"dockerfile": f"FROM {PLAIN}/tagged\nRUN cat /etc/which >/made; sleep 1.2\n"}
+        if number == 1:
+            create(api, name, **body)
+        else:
+            assert api.post(f"/v1/templates/{name}/versions", body).status == 201
+        shown = built(api, name, number, timeout_s=120)
+        sandbox = Sandbox.create(api, template=name)
+        said = sh(sandbox, "cat /made")
+        api.destroy(sandbox.id)
+        return shown["log"].count(": cached"), said
+
+    push(b"one")
+    assert made(1) == (0, "one")
+    assert made(2) == (2, "one"), "the image and the step on it"
+    push(b"two")
+    assert made(3) == (0, "two"), "the tag points to another image"
+    assert made(4) == (2, "two")
+
+
 def test_stages_copy_from_each_other(account, registry):
     api, name = account.api, slug()
     for one in ("builder", "base"):

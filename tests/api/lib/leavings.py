@@ -19,13 +19,13 @@ def own(stack, select, *states):
 
 
 def delete_checkpoints(stack, kept=frozenset()):
-    for made in own(stack, CHECKPOINTS, "ready") - kept:
+    for made in own(stack, CHECKPOINTS, "ready", "kept") - kept:
         stack.query("UPDATE checkpoints SET state = 'deleting', name = NULL WHERE id = %s", made)
         stack.query("UPDATE usage_intervals SET ended_at_ms = started_at_ms WHERE sandbox_id = %s", made)
 
 
 def delete_versions(stack, kept=frozenset()):
-    wait_until(lambda: not own(stack, BUILDS, "running", "copying"), 120, "the end of the builds")
+    wait_until(lambda: not own(stack, BUILDS, "running", "copying", "starting"), 120, "the end of the builds")
     for made in own(stack, VERSIONS, "building", "ready", "failed") - kept:
         stack.query("UPDATE template_recipes SET state = 'done' WHERE template_version_id = %s", made)
         stack.query("DELETE FROM template_tags WHERE template_version_id = %s", made)
@@ -33,13 +33,13 @@ def delete_versions(stack, kept=frozenset()):
 
 
 def delete_recipe_files(stack):
-    wait_until(lambda: not own(stack, BUILDS, "running", "copying"), 120, "the end of the builds")
+    wait_until(lambda: not own(stack, BUILDS, "running", "copying", "starting"), 120, "the end of the builds")
     stack.query("DELETE f FROM recipe_files f JOIN teams t ON t.id = f.team_id WHERE t.slug IN %s", tuple(TEAMS))
 
 
 @contextlib.contextmanager
 def deleted_after(stack):
-    checkpoints = own(stack, CHECKPOINTS, "ready")
+    checkpoints = own(stack, CHECKPOINTS, "ready", "kept")
     versions = own(stack, VERSIONS, "building", "ready", "failed")
     yield
     delete_versions(stack, versions)

@@ -40,6 +40,8 @@ final class CreateTemplateVersion implements \JsonSerializable
      *   command, and fails when this line does not succeed within five minutes.
      * @param bool|null $startImageCommand With `template`, `from_image` or `dockerfile`: the start command is the
      *   entry point of the image or the Dockerfile, followed by its command.
+     * @param bool|null $noCache With `template`, `from_image` or `dockerfile`: run all steps, also those that an
+     *   earlier build of the team has run on the same base with the same files.
      * @param list<string>|null $tags With `template`, `from_image` or `dockerfile`: tags that point to the version
      *   soon after it is ready.
      * @param RuntimeBaselineRequest|null $runtimeBaseline Default: that of the checkpoint, or of the plan.
@@ -59,6 +61,7 @@ final class CreateTemplateVersion implements \JsonSerializable
         public readonly ?string $startCommand = null,
         public readonly ?string $readyCommand = null,
         public readonly ?bool $startImageCommand = null,
+        public readonly ?bool $noCache = null,
         public readonly ?array $tags = null,
         public readonly ?RuntimeBaselineRequest $runtimeBaseline = null,
     ) {
@@ -81,6 +84,7 @@ final class CreateTemplateVersion implements \JsonSerializable
             'start_command' => $this->startCommand,
             'ready_command' => $this->readyCommand,
             'start_image_command' => $this->startImageCommand,
+            'no_cache' => $this->noCache,
             'tags' => $this->tags,
             'runtime_baseline' => $this->runtimeBaseline,
         ]);

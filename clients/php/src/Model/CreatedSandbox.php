@@ -27,7 +27,8 @@ final class CreatedSandbox
      * @param array<string, string> $metadata
      * @param list<ExposedPort> $exposedPorts
      * @param string $dataPlaneUrl Address of files and processes.
-     * @param ResumedFrom|null $resumedFrom The state from which the last resume really continued.
+     * @param ResumedFrom|null $resumedFrom The state from which the last resume really continued. A create sets
+     *   `memory` when the sandbox continues with the memory of a checkpoint or a template version.
      * @param \DateTimeImmutable|null $silentSince Since when the agent of the sandbox has not answered: it is
      *   stopped or frozen, or has no processor time or memory. Known 60 s after its last answer at most. Calls of the
      *   data plane answer 502 `runtime_unavailable` meanwhile. Null while it answers, and while the sandbox is not

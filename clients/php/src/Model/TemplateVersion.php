@@ -16,6 +16,10 @@ final class TemplateVersion
      * @param list<string> $tags The tags that point to it.
      * @param int|null $sizeMb The storage on a host's disk: the stored image, or the storage that a checkpoint took
      *   in addition to its template. null: not measured.
+     * @param TemplateVersionStart|null $start How its start command comes to run in a new sandbox. `memory`: it runs
+     *   already, because the sandbox continues with memory that the build has kept; a sandbox of another size, with
+     *   volumes, or on another host runs the command instead. `command`: the agent runs it. null: it has none, or the
+     *   build is not over.
      */
     public function __construct(
         public readonly string $id,
@@ -27,6 +31,7 @@ final class TemplateVersion
         public readonly BuildState $state,
         public readonly array $tags,
         public readonly ?int $sizeMb,
+        public readonly ?TemplateVersionStart $start,
         public readonly \DateTimeImmutable $createdAt,
     ) {
     }
@@ -44,6 +49,7 @@ final class TemplateVersion
             state: $fields->enum('state', BuildState::class),
             tags: $fields->strings('tags'),
             sizeMb: $fields->intOrNull('size_mb'),
+            start: $fields->enumOrNull('start', TemplateVersionStart::class),
             createdAt: $fields->time('created_at'),
         );
     }

@@ -16,6 +16,10 @@ final class TemplateVersionBuild
      * @param list<string> $tags The tags that point to it.
      * @param int|null $sizeMb The storage on a host's disk: the stored image, or the storage that a checkpoint took
      *   in addition to its template. null: not measured.
+     * @param TemplateVersionStart|null $start How its start command comes to run in a new sandbox. `memory`: it runs
+     *   already, because the sandbox continues with memory that the build has kept; a sandbox of another size, with
+     *   volumes, or on another host runs the command instead. `command`: the agent runs it. null: it has none, or the
+     *   build is not over.
      * @param string|null $checkpointId The source of the build; the checkpoint may be deleted.
      * @param string|null $image The source of the build. Null for versions of other teams and of the deployment.
      * @param string|null $fromImage The OCI image that it was built from. Null for versions of other teams.
@@ -37,6 +41,7 @@ final class TemplateVersionBuild
         public readonly BuildState $state,
         public readonly array $tags,
         public readonly ?int $sizeMb,
+        public readonly ?TemplateVersionStart $start,
         public readonly \DateTimeImmutable $createdAt,
         public readonly ?string $checkpointId,
         public readonly ?string $image,
@@ -61,6 +66,7 @@ final class TemplateVersionBuild
             state: $fields->enum('state', BuildState::class),
             tags: $fields->strings('tags'),
             sizeMb: $fields->intOrNull('size_mb'),
+            start: $fields->enumOrNull('start', TemplateVersionStart::class),
             createdAt: $fields->time('created_at'),
             checkpointId: $fields->stringOrNull('checkpoint_id'),
             image: $fields->stringOrNull('image'),

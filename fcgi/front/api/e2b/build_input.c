@@ -146,11 +146,13 @@ int e2b_build_recipe(const json_t *body, json_t **recipe, struct error **err)
     json_auto_t *steps = json_array();
     size_t at;
     json_t *step;
+    bool forced = json_is_true(json_object_get(body, "force"));
     json_array_foreach (json_object_get(body, "steps"), at, step) {
         if (read_step(step, at, steps, err) < 0)
             return -1;
+        forced = forced || json_is_true(json_object_get(step, "force"));
     }
-    *recipe = json_pack("{s:O}", "steps", steps);
+    *recipe = json_pack("{s:O, s:b}", "steps", steps, "no_cache", (int)forced);
     add_command(body, "startCmd", *recipe, "start_command");
     add_command(body, "readyCmd", *recipe, "ready_command");
     return 0;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The cache of steps. After a step that takes a while, the build keeps a checkpoint of its sandbox.
+ * A later build of the team with the same base and the same steps up to there begins with this
+ * checkpoint. The key of a step is a hash of the base, of the step, and of all steps before it,
+ * with the content of the archives that they copy.
+ *
+ * A tag may point to another image tomorrow, so the build asks the registry for its digest first. A
+ * login is no part of a key, so images with a login and the steps after them are not cached.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "checkpoint/checkpoint.h"
+#include "recipe/recipe.h"
+
+#define RECIPE_KEY_SIZE 65
+
+/* The keys of the first steps; at: by the number of steps that are over. */
+struct recipe_keys {
+    unsigned known; /* steps that have a key */
+    char at[RECIPE_STEPS_MAX + DOCKERFILE_STAGES_MAX + 1][RECIPE_KEY_SIZE];
+};
+/* Return whether the digest of an image is still to be asked for. */
+bool recipe_lacks_digest(const json_t *step);
+int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
+                     struct recipe_keys *keys, struct error **err);
+
+/* Find the checkpoint of as many steps as possible. *steps: how many; 0: none. This counts as a
+ * use. */
+int recipe_cache_find(struct db *db, const char *team_id, const struct recipe_keys *keys,
+                      unsigned *steps, struct checkpoint *checkpoint, struct error **err);
+
+/* Inside the transaction that inserts the checkpoint: add it, in the place of an older one. */
+int recipe_cache_add(struct db *db, const char *team_id, const char *key, const char *checkpoint_id,
+                     struct error **err);
+
+/* Delete what is beyond the bounds of each team, the longest unused first, and what no build can
+ * use any more; a few at once. */
+int recipe_cache_purge(struct worker *worker, struct error **err);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
+#include "checkpoint/checkpoint_row.h"
+#include "recipe/recipe_cache.h"
+
+#define PURGED_AT_ONCE 500
+
+DB_STATEMENT(find_statement) = {
+    "recipe_cache.find",
+    "SELECT checkpoint_id FROM recipe_cache WHERE team_id = ? AND step_key = ?", false};
+DB_STATEMENT(used_statement) = {
+    "recipe_cache.used",
+    "UPDATE recipe_cache SET used_at_ms = ? WHERE team_id = ? AND step_key = ?", false};
+DB_STATEMENT(add_statement) = {
+    "recipe_cache.add",
+    "INSERT INTO recipe_cache (team_id, step_key, checkpoint_id, used_at_ms) VALUES (?, ?, ?, ?)"
+    " ON DUPLICATE KEY UPDATE checkpoint_id = ?, used_at_ms = ?",
+    false};
+DB_STATEMENT(delete_statement) = {"recipe_cache.delete",
+                                  "DELETE FROM recipe_cache WHERE checkpoint_id = ?", false};
+/* Beyond the bounds; of a removed team; with a base that is gone; without its checkpoint. */
+DB_STATEMENT(purge_statement) = {
+    "recipe_cache.purge",
+    "SELECT r.checkpoint_id FROM (SELECT e.checkpoint_id, e.used_at_ms, c.state, t.removed_at_ms,"
+    "   v.state AS base_state,"
+    "   ROW_NUMBER() OVER (PARTITION BY e.team_id ORDER BY e.used_at_ms DESC, e.step_key) AS n,"
+    "   SUM(COALESCE(c.size_mb, 0)) OVER (PARTITION BY e.team_id"
+    "     ORDER BY e.used_at_ms DESC, e.step_key) AS sum_mb"
+    "   FROM recipe_cache e JOIN teams t ON t.id = e.team_id"
+    "   LEFT JOIN checkpoints c ON c.id = e.checkpoint_id"
+    "   LEFT JOIN template_versions v ON v.id = c.template_version_id) r"
+    " WHERE r.n > ? OR r.sum_mb > ? OR r.removed_at_ms IS NOT NULL OR r.base_state <> 'ready'"
+    "   OR r.state IS NULL OR r.state NOT IN ('creating', 'kept')"
+    " ORDER BY r.used_at_ms LIMIT ?",
+    true};
+
+static int find_one(struct db *db, const char *team_id, const char *key,
+                    struct checkpoint *checkpoint, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    checkpoint->id[0] = '\0';
+    if (db_query(db, &find_statement, DB_ARGS(db_text(team_id), db_text(key)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return 0;
+    return checkpoint_kept(db, db_get_text(rows, 0), checkpoint, err);
+}
+
+int recipe_cache_find(struct db *db, const char *team_id, const struct recipe_keys *keys,
+                      unsigned *steps, struct checkpoint *checkpoint, struct error **err)
+{
+    for (*steps = keys->known; *steps; --*steps) {
+        const char *key = keys->at[*steps];
+        if (find_one(db, team_id, key, checkpoint, err) < 0)
+            return -1;
+        if (*checkpoint->id)
+            return db_exec(db, &used_statement,
+                           DB_ARGS(db_i64(clock_now_ms()), db_text(team_id), db_text(key)), NULL,
+                           err);
+    }
+    return 0;
+}
+
+int recipe_cache_add(struct db *db, const char *team_id, const char *key, const char *checkpoint_id,
+                     struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    struct db_value id = db_text(checkpoint_id), now = db_i64(clock_now_ms());
+    if (db_query(db, &find_statement, DB_ARGS(db_text(team_id), db_text(key)), &rows, err) < 0 ||
+        (db_rows_next(rows) && checkpoint_row_deleting(db, db_get_text(rows, 0), 0, err) < 0))
+        return -1;
+    return db_exec(db, &add_statement, DB_ARGS(db_text(team_id), db_text(key), id, now, id, now),
+                   NULL, err);
+}
+
+static int drop_body(struct db *db, void *context, struct error **err)
+{
+    const char *checkpoint_id = context;
+    if (db_exec(db, &delete_statement, DB_ARGS(db_text(checkpoint_id)), NULL, err) < 0)
+        return -1;
+    return checkpoint_row_deleting(db, checkpoint_id, 0, err);
+}
+
+int recipe_cache_purge(struct worker *worker, struct error **err)
+{
+    const struct settings *settings = worker->settings;
+    db_rows_auto *rows = NULL;
+    if (db_query(worker->db, &purge_statement,
+                 DB_ARGS(db_u64(settings->build_cache_steps),
+                         db_u64(settings->build_cache_gb * 1024), db_u64(PURGED_AT_ONCE)),
+                 &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        char id[ID_SIZE];
+        db_copy_text(id, rows, 0);
+        if (db_transaction(worker->db, drop_body, id, err) < 0)
+            return -1;
+    }
+    return 0;
+}

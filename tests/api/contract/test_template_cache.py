@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Builds do not repeat the steps of earlier builds."""
+
+import pytest
+
+from leavings import delete_recipe_files
+from stack import wait_until
+from tenant import Sandbox
+from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
+from test_template_steps import HASH, archive, upload
+
+pytestmark = pytest.mark.parallel
+
+CACHED = "SELECT r.*, c.state, c.size_mb FROM recipe_cache r LEFT JOIN checkpoints c ON c.id = r.checkpoint_id" \
+         " JOIN teams t ON t.id = r.team_id WHERE t.slug = %s"
+
+
+@pytest.fixture(autouse=True)
+def no_cached_step_is_left(stack, nothing_is_left):  # noqa: F811
+    yield
+    delete_recipe_files(stack)
+
+
+def run(command):
+    """A step that is worth a place in the cache."""
+    return {"type": "run", "command": f"{command}; sleep 1.2"}
+
+
+def uses(version):
+    """The titles of steps in the log, and which of them were cached."""
+    titles = [line.split(" ", 1)[1] for line in version["log"].splitlines() if " step " in line and " | " not in line and " error:" not in line]
+    return [title.endswith(": cached") for title in titles]
+
+
+class Builds:
+    def __init__(self, account, stack):
+        self.api, self.name, self.stack, self.count = account.api, slug(), stack, 0
+
+    def make(self, steps, state="ready", **fields):
+        self.count += 1
+        body = {"template": self.stack.template, "steps": steps, **fields}
+        if self.count == 1:
+            create(self.api, self.name, **body)
+        else:
+            assert self.api.post(f"/v1/templates/{self.name}/versions", body).status == 201
+        return built(self.api, self.name, self.count, state, timeout_s=120)
+
+    def read(self, command):
+        sandbox = Sandbox.create(self.api, template=self.name)
+        said = sandbox.data.check(command)
+        self.api.destroy(sandbox.id)
+        return said
+
+
+@pytest.fixture
+def builds(account, stack):
+    return Builds(account, stack)
+
+
+def test_the_same_steps_run_once(builds):
+    steps = [{"type": "env", "envs": {"WORD": "said"}}, run("date +%N >~/first"), run("echo $WORD >~/second"),
+             {"type": "workdir", "path": "/tmp"}]
+    assert uses(builds.make(steps)) == [False] * 4
+    first = builds.read("cat ~/first ~/second; pwd")
+    assert uses(builds.make(steps)) == [True, True, True, False]
+    assert builds.read("cat ~/first ~/second; pwd") == first
+    # The last line changes.
+    steps[2] = run("echo other >~/second")
+    assert uses(builds.make(steps)) == [True, True, False, False]
+    assert builds.read("cat ~/first ~/second").split() == [first.split()[0], "other"]
+    # What comes before a step belongs to its key.
+    steps[0] = {"type": "env", "envs": {"WORD": "new"}}
+    assert uses(builds.make(steps)) == [False] * 4
+
+
+def test_no_cache_runs_all_and_replaces(builds):
+    steps = [run("date +%N >~/first")]
+    builds.make(steps)
+    first = builds.read("cat ~/first")
+    assert uses(builds.make(steps, no_cache=True)) == [False]
+    second = builds.read("cat ~/first")
+    assert second != first
+    assert uses(builds.make(steps)) == [True]
+    assert builds.read("cat ~/first") == second
+
+
+def test_files_count_by_their_content(builds):
+    api = builds.api
+    steps = [{"type": "copy", "files": HASH, "source": ".", "destination": "/home/user/"}, run("cat ~/one >~/copy")]
+    upload(api, archive(one=b"1"))
+    builds.make(steps)
+    upload(api, archive(one=b"2"))  # another one under the same name
+    assert uses(builds.make(steps)) == [False, False]
+    assert builds.read("cat ~/copy") == "2"
+    assert uses(builds.make(steps)) == [True, True]
+    assert builds.read("cat ~/copy ~/one") == "22"
+
+
+def test_a_failed_step_is_not_cached(builds):
+    builds.make([run("true"), {"type": "run", "command": "sleep 1.2; exit 3"}], state="failed")
+    failed = builds.make([run("true"), {"type": "run", "command": "sleep 1.2; exit 3"}], state="failed")
+    assert uses(failed) == [True, False]
+
+
+def test_teams_do_not_share(builds, other_account, stack):
+    steps = [run("date +%N >~/first")]
+    builds.make(steps)
+    assert uses(Builds(other_account, stack).make(steps)) == [False]
+
+
+def test_a_cached_step_that_is_lost_runs_again(builds, account, stack):
+    steps = [run("date +%N >~/first")]
+    builds.make(steps)
+    (cached,) = stack.query(CACHED, account.team)
+    name = stack.query("SELECT instance_name FROM checkpoints WHERE id = %s", cached["checkpoint_id"])[0]["instance_name"]
+    stack.incus.request("DELETE", f"/1.0/instances/{name}")
+    wait_until(lambda: name not in stack.incus.names(), 60, "the end of the instance")
+    assert uses(builds.make(steps)) == [False]
+    assert builds.read("wc -l <~/first") == "1\n"
+
+
+def test_it_is_hidden_and_counts_nowhere(builds, account, stack):
+    builds.make([run("true")])
+    (cached,) = stack.query(CACHED, account.team)
+    assert cached["state"] == "kept"
+    assert account.api.get("/v1/checkpoints").json()["checkpoints"] == []
+    assert account.api.get(f"/v1/checkpoints/{cached['checkpoint_id']}").status == 404
+    assert not stack.query("SELECT 1 FROM memory_images WHERE id = %s", cached["checkpoint_id"])
+
+
+def test_the_cache_of_a_team_is_bounded(builds, account, stack):
+    """Beyond the bound, the longest unused step goes, with its disk. The test moves the bound by rows that seem newer."""
+    builds.make([run("true")])
+    (cached,) = stack.query(CACHED, account.team)
+    name = stack.query("SELECT instance_name FROM checkpoints WHERE id = %s", cached["checkpoint_id"])[0]["instance_name"]
+    limit = int(stack.settings.get("build_cache_steps", 200))
+    stack.query("INSERT INTO recipe_cache (team_id, step_key, checkpoint_id, used_at_ms) VALUES "
+                + ", ".join(f"('{cached['team_id']}', SHA2('{i}', 256), '{cached['checkpoint_id'][:-4]}{i:04}', {cached['used_at_ms'] + 1000})"
+                            for i in range(limit)))
+    wait_until(lambda: not stack.query(CACHED, account.team), 180, "the end of the surplus and of what has no disk")
+    wait_until(lambda: name not in stack.incus.names(), 60, "the end of its disk")

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Template versions whose start command already runs in the memory that a create continues with."""
+
+import os
+
+import pytest
+
+from client import assert_error
+from tenant import Sandbox
+from stack import wait_until
+from test_template_builds import built, create, nothing_is_left, slug  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.parallel
+
+SERVER = (  # says when and as whom it began, and what its agent says now
+    "import http.server, os, urllib.request\n"
+    "said = os.urandom(8).hex()\n"
+    "class Answer(http.server.BaseHTTPRequestHandler):\n"
+    "    def do_GET(self):\n"
+    "        envs = urllib.request.urlopen('http://localhost:49983/envs').read()\n"
+    "        self.send_response(200); self.end_headers(); self.wfile.write(said.encode() + b' ' + envs)\n"
+    "    def log_message(self, *_): pass\n"
+    "server = http.server.HTTPServer(('', 8222), Answer)\n"
+    "open('/tmp/serves', 'w').close()\n"
+    "server.serve_forever()\n")
+STEPS = [{"type": "user", "user": "root"},
+         {"type": "run", "command": "echo uninitialized >/etc/machine-id"},
+         {"type": "run", "command": "cat >/opt/server.py <<'END'\n" + SERVER + "END"},
+         {"type": "user", "user": "user"}]
+START = {"start_command": "exec python3 /opt/server.py", "ready_command": "test -e /tmp/serves"}
+
+
+def made(api, stack, **fields):
+    name = slug()
+    create(api, name, **{"template": stack.template, "steps": STEPS, "runtime_baseline": {"cpu": 1, "memory_mb": 384},
+                         **START, **fields})
+    return name, built(api, name, 1, timeout_s=180)
+
+
+def asked(sandbox):
+    """What the server said, from the first call after the create."""
+    return sandbox.data.check("curl -s http://127.0.0.1:8222/")
+
+
+def asked_later(sandbox):
+    wait_until(lambda: sandbox.data.bash("curl -sf http://127.0.0.1:8222/").exit_code == 0, 60, "the server")
+    return asked(sandbox)
+
+
+def damage(stack, name):
+    for part in (stack.instance_dir(name) / "sandlot-memory").glob("pages-*.img"):
+        os.truncate(part, part.stat().st_size // 2)
+
+
+def lose(stack, name):
+    stack.incus.request("DELETE", f"/1.0/instances/{name}")
+
+
+def kept(stack, version):
+    return stack.query("SELECT c.* FROM template_versions v JOIN checkpoints c ON c.id = v.memory_id WHERE v.id = %s",
+                       version["id"])
+
+
+def assert_nothing_of_it(stack, checkpoint):
+    wait_until(lambda: stack.query("SELECT 1 FROM checkpoints WHERE id = %s AND state = 'deleted'", checkpoint["id"]),
+               60, "the end of the memory")
+    assert not stack.query("SELECT 1 FROM memory_images WHERE id = %s", checkpoint["id"])
+    assert checkpoint["instance_name"] not in stack.incus.names()
+
+
+def test_the_server_is_up_when_the_create_answers(account, stack):
+    api = account.api
+    name, version = made(api, stack, tags=["v1"])
+    assert version["start"] == "memory"
+    assert version["log"].splitlines()[-1].endswith("ready")
+    wait_until(lambda: api.list() == [], 60, "the end of the build's sandboxes")
+    one, two = (Sandbox.create(api, template=name, envs={"WORD": word}) for word in ("first", "second"))
+    said = [asked(one), asked(two)]
+    assert said[0].split()[0] == said[1].split()[0], "both go on with one memory"
+    assert '"first"' in said[0] and '"second"' in said[1], "a restored program asks for the variables"
+    for sandbox, word in ((one, "first"), (two, "second")):
+        assert sandbox.document["resumed_from"] == "memory" and sandbox.document["snapshot_id"] is None
+        assert sandbox.document["template"] == name
+        assert sandbox.data.check("echo $WORD; id -un; ls -A /var/tmp") == f"{word}\nuser\n"
+    for path in ("/etc/machine-id", "/run/e2b/.E2B_SANDBOX_ID"):
+        assert one.data.read(path) != two.data.read(path)
+    assert one.address != two.address
+    # It is a sandbox like any other.
+    assert one.pause()["state"] == "stopped"
+    one.resume()
+    assert asked(one) == said[0]
+    assert api.get("/v1/checkpoints").json()["checkpoints"] == []
+    tagged = Sandbox.create(api, template=f"{name}:v1")
+    assert asked(tagged).split()[0] == said[0].split()[0]
+
+
+def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
+    api = make_account("pro").api
+    name, version = made(api, stack)
+    checkpoint = kept(stack, version)[0]
+    assert checkpoint["state"] == "kept" and checkpoint["name"] is None
+    words = asked(Sandbox.create(api, template=name)).split()[0]
+    other = Sandbox.create(api, template=name, memory_mb=512)
+    assert other.document["resumed_from"] is None and asked_later(other).split()[0] != words
+    for harm in (damage, lose):
+        harm(stack, checkpoint["instance_name"])
+        other = Sandbox.create(api, template=name)
+        assert other.document["resumed_from"] is None and asked_later(other).split()[0] != words
+
+
+def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
+    api = account.api
+    stack.ctl("team", "set-plan", account.team, "enterprise")
+    name, version = made(api, stack)
+    checkpoint = kept(stack, version)[0]
+    assert stack.query("SELECT size_mb FROM memory_images WHERE id = %s", checkpoint["id"]) == [{"size_mb": 384}]
+    assert_error(api.delete(f"/v1/checkpoints/{checkpoint['id']}"), 404, "not_found")
+    assert_error(api.post("/v1/sandboxes", {"template": checkpoint["id"]}), 422, "template_not_found", "/template")
+    # Without room for more memory, the next version runs its command.
+    set_plan("enterprise", paused_memory_gb=0)
+    api.post(f"/v1/templates/{name}/versions", {"template": stack.template, "steps": STEPS, **START})
+    second = built(api, name, 2, timeout_s=180)
+    assert second["start"] == "command" and "0 MiB of memory" in second["log"]
+    assert asked_later(Sandbox.create(api, template=name))
+    assert asked(Sandbox.create(api, template=f"{name}:1"))
+    for sandbox in api.list():
+        api.destroy(sandbox["id"])
+    wait_until(lambda: api.delete(f"/v1/templates/{name}").status == 204, 60, "the end of the sandboxes")
+    assert_nothing_of_it(stack, checkpoint)
+
+
+def test_a_start_command_that_fails_fails_the_build(account, stack):
+    name = slug()
+    create(account.api, name, template=stack.template, start_command="echo no such thing; exit 4",
+           ready_command="test -e /tmp/never")
+    failed = built(account.api, name, 1, "failed", timeout_s=120)
+    assert "status 4" in failed["log"] and "no such thing" in failed["log"] and failed["start"] is None
+
+
+def test_a_version_is_deleted_while_its_memory_is_kept(account, stack):
+    api, name = account.api, slug()
+    # The second start is slower than the first one.
+    create(api, name, template=stack.template, start_command="test -e /home/user/once && sleep 500; touch /home/user/once; "
+           "touch /home/user/up; exec sleep 1000", ready_command="test -e /home/user/up; rm -f /home/user/up")
+    wait_until(lambda: "keep its memory" in api.get(f"/v1/templates/{name}/versions/1").json()["log"], 120, "the second start")
+    wait_until(lambda: [one for one in api.list() if one["template"] == name], 60, "its sandbox")
+    assert api.delete(f"/v1/templates/{name}").status == 204
+    wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "recipe/recipe_cache.h"
+
+#define DIGEST "sha256:" ZEROS ZEROS ZEROS ZEROS
+#define ZEROS  "0000000000000000"
+
+static struct recipe_keys keys_of(const char *team, const char *base, const char *text)
+{
+    struct recipe_keys keys;
+    error_auto err = NULL;
+    json_auto_t *recipe = json_loads(text, 0, NULL);
+    assert_non_null(recipe);
+    assert_int_equal(recipe_keys_read(NULL, team, base, recipe, &keys, &err), 0);
+    return keys;
+}
+
+#define STEPS(list)  "{\"steps\": [" list "]}"
+#define RUN(command) "{\"type\": \"run\", \"command\": \"" command "\"}"
+
+static void a_key_depends_on_all_before_it(void **state)
+{
+    (void)state;
+    struct recipe_keys keys = keys_of("tea_a", "tpv_a", STEPS(RUN("a") ", " RUN("b")));
+    struct recipe_keys last = keys_of("tea_a", "tpv_a", STEPS(RUN("a") ", " RUN("c")));
+    struct recipe_keys first = keys_of("tea_a", "tpv_a", STEPS(RUN("c") ", " RUN("b")));
+    assert_int_equal(keys.known, 2);
+    assert_string_equal(keys.at[1], last.at[1]);
+    assert_string_not_equal(keys.at[2], last.at[2]);
+    assert_string_not_equal(keys.at[1], first.at[1]);
+    assert_string_not_equal(keys.at[2], first.at[2]);
+    assert_string_not_equal(keys.at[1], keys.at[2]);
+}
+
+static void teams_and_bases_have_their_own(void **state)
+{
+    (void)state;
+    struct recipe_keys keys = keys_of("tea_a", "tpv_a", STEPS(RUN("a")));
+    struct recipe_keys team = keys_of("tea_b", "tpv_a", STEPS(RUN("a")));
+    struct recipe_keys base = keys_of("tea_a", "tpv_b", STEPS(RUN("a")));
+    struct recipe_keys dockerfile =
+        keys_of("tea_a", "tpv_a", "{\"config\": {}, \"steps\": [" RUN("a") "]}");
+    assert_string_not_equal(keys.at[1], team.at[1]);
+    assert_string_not_equal(keys.at[1], base.at[1]);
+    assert_string_not_equal(keys.at[1], dockerfile.at[1]);
+}
+
+static void the_line_of_a_dockerfile_does_not_count(void **state)
+{
+    (void)state;
+    struct recipe_keys one =
+        keys_of("tea_a", "tpv_a", STEPS("{\"type\": \"run\", \"command\": \"a\", \"line\": 2}"));
+    struct recipe_keys two =
+        keys_of("tea_a", "tpv_a", STEPS("{\"line\": 3, \"command\": \"a\", \"type\": \"run\"}"));
+    assert_string_equal(one.at[1], two.at[1]);
+}
+
+static void an_image_needs_a_digest_and_no_login(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *step;
+        unsigned known;
+        bool lacks;
+    } cases[] = {
+        {"{\"type\": \"image\", \"reference\": \"latest\"}", 0, true},
+        {"{\"type\": \"image\", \"reference\": \"" DIGEST "\"}", 2, false},
+        {"{\"type\": \"image\", \"reference\": \"" DIGEST "\", \"user\": \"u\"}", 0, false},
+        {"{\"type\": \"image\", \"reference\": \"latest\", \"user\": \"u\"}", 0, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char text[512];
+        snprintf(text, sizeof text, STEPS("%s, %s"), cases[i].step, RUN("a"));
+        json_auto_t *step = json_loads(cases[i].step, 0, NULL);
+        assert_int_equal(keys_of("tea_a", "tpv_a", text).known, cases[i].known);
+        assert_int_equal(recipe_lacks_digest(step), cases[i].lacks);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_depends_on_all_before_it),
+        cmocka_unit_test(teams_and_bases_have_their_own),
+        cmocka_unit_test(the_line_of_a_dockerfile_does_not_count),
+        cmocka_unit_test(an_image_needs_a_digest_and_no_login),
+    };
+    return run_tests(tests);
+}
