@@ -13,6 +13,7 @@
 #include "checkpoint/memory_image.h"
 #include "crypto/aead.h"
 #include "moving/moving.h"
+#include "network/egress_authority.h"
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/mount_list.h"
@@ -342,6 +343,7 @@ int work_succeed_agent(struct work *work, const struct former_agent *former, uns
     };
     int result = -1;
     if (find_told(work, &envs, &init.log_kib, err) == 0 &&
+        egress_authority(work->worker->db, ring, &init.authority, err) == 0 &&
         agent_secret(ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0 &&
         (!former || agent_secret(ring, former->instance_name, former->key_id, known, err) == 0)) {
         init.envs = buffer_string(&envs);

@@ -18,6 +18,7 @@
 #include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
+#include "network/egress_secrets.h"
 #include "network/firewall_client.h"
 #include "sandbox/failed_starts.h"
 #include "sandbox/hand_over.h"
@@ -392,6 +393,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
+        egress_rules_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
         (hand_over_told_later(sandbox, &insert->warm, request->mount_count) &&
          sandbox_size_owe(db, sandbox->id, err) < 0) ||
         reserve_last(db, insert, err) < 0)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/pool.h"
+#include "network/egress_secrets.h"
 #include "network/firewall_client.h"
 #include "network/sandbox_policy.h"
 #include "sandbox/lifecycle_steps.h"
@@ -32,7 +33,9 @@ void work_network_begin(struct work *work)
         fail(work, failure);
         return;
     }
-    if (sandbox_policy_compile(work->worker->db, sandbox->network, &wire.policy, &failure) < 0) {
+    if (sandbox_policy_compile(work->worker->db, sandbox->network, &wire.policy, &failure) < 0 ||
+        egress_rules_compile(work->worker->db, work->worker->ring, sandbox->team_id,
+                             sandbox->network, &wire.policy, &failure) < 0) {
         fail(work, failure);
         return;
     }

@@ -39,6 +39,8 @@ final class CreateSandbox implements \JsonSerializable
      *   without. On a tie, the deny decides.
      * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
      * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     * @param list<EgressRule>|null $rules Rules for requests to single hosts over HTTPS. A host with rules is
+     *   reached through them only. Of the rules of one host, the first with the method and the path decides.
      * @param bool|null $exposeAllPorts Expose every port but 22, 49983 and 49984 to everybody, besides those of
      *   exposed_ports, whose own `public` holds. Default: false.
      * @param string|null $maskRequestHost What servers in the sandbox see as Host instead of their preview's name: a
@@ -67,6 +69,7 @@ final class CreateSandbox implements \JsonSerializable
         public readonly ?array $denyOut = null,
         public readonly ?string $egressProfile = null,
         public readonly ?array $egressProfiles = null,
+        public readonly ?array $rules = null,
         public readonly ?bool $exposeAllPorts = null,
         public readonly ?string $maskRequestHost = null,
         public readonly mixed $exposedPorts = null,
@@ -96,6 +99,7 @@ final class CreateSandbox implements \JsonSerializable
             'deny_out' => $this->denyOut,
             'egress_profile' => $this->egressProfile,
             'egress_profiles' => $this->egressProfiles,
+            'rules' => $this->rules,
             'expose_all_ports' => $this->exposeAllPorts,
             'mask_request_host' => $this->maskRequestHost,
             'exposed_ports' => $this->exposedPorts,
