@@ -108,6 +108,7 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
         .uri = text_of(request, "SANDLOT_URI"),
     };
     (void)err;
+    response->is_quiet = true;
     if (!sandbox || sandbox->closed)
         return refuse(response, "The address is no sandbox's.");
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);

@@ -150,6 +150,12 @@ def test_a_host_without_a_rule_is_not_the_proxys(plain, outside):
     assert addresses.split()[0] == "169.254.0.1"
 
 
+def test_the_check_knows_rules(plain):
+    for port, verdict in ((443, "allow"), (80, "deny")):
+        answer = plain.api.post(f"{plain.path}/network/check", {"host": HOST, "port": port}).json()
+        assert (answer["verdict"], answer["reason"]) == (verdict, "egress_rule"), answer
+
+
 # --- limits ---
 
 
@@ -273,6 +279,15 @@ def test_the_proxys_port_is_closed_but_for_the_redirected_address(plain, stack):
         answer = raw(plain, f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n", address=address, port=port)
         assert answer is None, answer
     assert subprocess.run(["curl", "-sk", "--max-time", "3", f"https://127.0.0.1:{port}/"], check=False).returncode != 0
+
+
+def test_a_sandbox_has_so_many_connections(api, outside):
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": HOST}])
+    try:
+        opened = other.data.check(f"python3 {other.put_guest('many_connections.py')} 169.254.0.1 443 300")
+        assert opened.strip() == "256"
+    finally:
+        api.delete(other.path)
 
 
 def test_the_secret_is_nowhere_in_the_sandbox_nor_in_logs_or_files(plain, stack, outside):

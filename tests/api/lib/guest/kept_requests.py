@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""kept_requests.py HOST FILE: requests on one connection, and the status of each as a line of the file."""
+"""kept_requests.py HOST FILE: requests on one connection until one is refused, and the status of each as a line."""
 
 import http.client
 import sys
@@ -14,4 +14,6 @@ for _ in range(300):
     answer.read()
     with open(sys.argv[2], "a", encoding="ascii") as log:
         log.write(f"{answer.status if connection.sock is kept else 'closed'}\n")
+    if answer.status == 403:
+        break
     time.sleep(0.2)
