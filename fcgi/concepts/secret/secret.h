@@ -19,30 +19,36 @@
 #define SECRET_NAME_MAX  63
 #define SECRET_VALUE_MAX 4096 /* bytes */
 #define SECRET_HOSTS_MAX 16
+#define SECRET_ANY_HOST  "*"
 
 struct secret {
     char id[ID_SIZE];
     char name[SECRET_NAME_MAX + 1];
     char team_slug[SLUG_MAX + 1];
-    json_t *hosts; /* array of names and wildcards, canonical; owned */
+    json_t *hosts;    /* array of names and wildcards, canonical; "*" is any host; owned */
+    json_t *metadata; /* texts of E2B's clients, an object; owned */
     uint64_t version;
     int64_t created_at_ms, updated_at_ms, used_at_ms; /* 0: never */
 };
 void secret_deinit(struct secret *secret);
 
-/* Check that a value can be in a header: printable characters of ASCII. */
-bool secret_value_is_valid(const char *value);
+/* Checks of a schema: a value can be in a header, and hosts is a list of names and wildcards, or
+ * the star alone. Errors: ERR_INVALID_REQUEST at pointer. */
+int secret_check_value(const json_t *value, const char *pointer, struct error **err);
+int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err);
 
-/* A new value, or other hosts; NULL leaves them. */
+/* A new value, other hosts or other metadata; NULL leaves them. */
 struct secret_change {
     const char *name;
     const char *value;
     const json_t *hosts; /* checked and canonical */
+    const json_t *metadata;
+    bool only_new; /* a secret of this name is an error */
 };
 
 /* Create a secret of a team or change it. *secret is the result; the caller ends with
  * secret_deinit(). *created: it is new. Errors: ERR_INVALID_REQUEST with the field (a new secret
- * lacks value or hosts, the team has SECRETS_PER_TEAM). */
+ * lacks value or hosts, the team has SECRETS_PER_TEAM), ERR_NAME_TAKEN. */
 int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
                const char *user_id, const struct secret_change *change, struct secret *secret,
                bool *created, struct error **err);

@@ -12,9 +12,10 @@
 
 #define SEALED_MAX (SECRET_VALUE_MAX + 128)
 
-#define SELECT_SECRET                                                                    \
-    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms," \
-    " COALESCE(s.used_at_ms, 0) FROM secrets s JOIN teams t ON t.id = s.team_id WHERE"   \
+#define SELECT_SECRET                                                                             \
+    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms,"          \
+    " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}') FROM secrets s JOIN teams t ON t.id " \
+    "= s.team_id WHERE"                                                                           \
     " s.team_id = ?"
 
 DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?", true};
@@ -23,12 +24,15 @@ DB_STATEMENT(count_statement) = {"secret.count", "SELECT COUNT(*) FROM secrets W
                                  false};
 DB_STATEMENT(insert_statement) = {
     "secret.insert",
-    "INSERT INTO secrets (id, team_id, name, hosts, value, created_by, created_at_ms,"
-    " updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, created_by, created_at_ms,"
+    " updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(value_statement) = {
     "secret.set_value",
     "UPDATE secrets SET value = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
+DB_STATEMENT(metadata_statement) = {
+    "secret.set_metadata", "UPDATE secrets SET metadata = ?, updated_at_ms = ? WHERE id = ?",
+    false};
 DB_STATEMENT(hosts_statement) = {
     "secret.set_hosts",
     "UPDATE secrets SET hosts = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
@@ -56,6 +60,7 @@ DB_STATEMENT(follow_statement) = {
 void secret_deinit(struct secret *secret)
 {
     json_decref(secret->hosts);
+    json_decref(secret->metadata);
     *secret = (struct secret){0};
 }
 
@@ -66,14 +71,6 @@ void secrets_free(struct secret *secrets, unsigned count)
     free(secrets);
 }
 
-bool secret_value_is_valid(const char *value)
-{
-    for (const char *c = value; *c; c++)
-        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
-            return false;
-    return *value;
-}
-
 static int not_found(struct error **err)
 {
     return error_set(err, ERR_NOT_FOUND, "There is no such secret.");
@@ -82,6 +79,7 @@ static int not_found(struct error **err)
 static void read_secret(const struct db_rows *rows, struct secret *secret)
 {
     *secret = (struct secret){.hosts = json_loads(db_get_text(rows, 3), 0, NULL),
+                              .metadata = json_loads(db_get_text(rows, 8), 0, NULL),
                               .version = db_get_u64(rows, 4),
                               .created_at_ms = db_get_i64(rows, 5),
                               .updated_at_ms = db_get_i64(rows, 6),
@@ -156,6 +154,12 @@ static int admit(struct db *db, const struct put *put, struct error **err)
     return 0;
 }
 
+/* NULL: none was given. */
+static char *metadata_text(const struct put *put)
+{
+    return put->change->metadata ? json_dumps(put->change->metadata, JSON_COMPACT) : NULL;
+}
+
 static int insert(struct db *db, const struct put *put, struct error **err)
 {
     char id[ID_SIZE];
@@ -165,10 +169,11 @@ static int insert(struct db *db, const struct put *put, struct error **err)
     if (admit(db, put, err) < 0 || seal(put, id_new("sec_", id), &sealed, err) < 0)
         return -1;
     hosts = json_dumps(put->change->hosts, JSON_COMPACT);
+    autofree char *metadata = metadata_text(put);
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(id), db_text(put->team->id), db_text(put->change->name),
-                           db_text(hosts), db_blob(sealed.data, sealed.size), db_text(put->user_id),
-                           db_i64(now_ms), db_i64(now_ms)),
+                           db_text(hosts), db_blob(sealed.data, sealed.size), db_text(metadata),
+                           db_text(put->user_id), db_i64(now_ms), db_i64(now_ms)),
                    NULL, err);
 }
 
@@ -182,6 +187,10 @@ static int update(struct db *db, const struct put *put, struct error **err)
          db_exec(db, &value_statement,
                  DB_ARGS(db_blob(sealed.data, sealed.size), db_i64(now_ms), db_text(id)), NULL,
                  err) < 0))
+        return -1;
+    autofree char *metadata = metadata_text(put);
+    if (metadata && db_exec(db, &metadata_statement,
+                            DB_ARGS(db_text(metadata), db_i64(now_ms), db_text(id)), NULL, err) < 0)
         return -1;
     if (!put->change->hosts)
         return 0;
@@ -202,6 +211,8 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (put->created && (*err)->code != ERR_NOT_FOUND)
         return -1;
     error_clear(err);
+    if (!put->created && put->change->only_new)
+        return error_set_field(err, ERR_NAME_TAKEN, "/name", "The team has a secret of this name.");
     if ((put->created ? insert(db, put, err) : update(db, put, err)) < 0 ||
         touch(db, team_id, name, err) < 0)
         return -1;
@@ -245,6 +256,8 @@ int secret_delete(struct db *db, const char *team_id, const char *name, struct e
 
 static bool host_matches(const char *pattern, const char *host)
 {
+    if (str_equal(pattern, SECRET_ANY_HOST))
+        return true;
     if (!str_starts_with(pattern, "*."))
         return str_equal(pattern, host);
     size_t size = strlen(host), end = strlen(pattern + 1);

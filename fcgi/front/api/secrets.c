@@ -8,35 +8,8 @@
 #include "network/policy_entry.h"
 #include "secret/secret.h"
 
-static int check_secret_value(const json_t *value, const char *pointer, struct error **err)
-{
-    if (secret_value_is_valid(json_string_value(value)))
-        return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "The value of a secret consists of printable characters of ASCII, "
-                           "without line breaks.");
-}
-
-static int check_host(const json_t *value, const char *pointer, struct error **err)
-{
-    struct policy_entry entry;
-    error_auto problem = NULL;
-    bool is_host = policy_entry_parse(json_string_value(value), &entry, &problem) == 0;
-    if (is_host) {
-        autofree char *text = policy_entry_text(&entry);
-        is_host = entry.kind != POLICY_NETWORK && !entry.port &&
-                  str_equal(text, json_string_value(value));
-        policy_entry_deinit(&entry);
-    }
-    return is_host
-               ? 0
-               : error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                 "A host of a secret is a name in lower case, or *. and a name, "
-                                 "without a port.");
-}
-
 static const struct schema_member host_item = {
-    .type = SCHEMA_STRING, .min = 1, .max = POLICY_HOST_MAX + 2, .check = check_host};
+    .type = SCHEMA_STRING, .min = 1, .max = POLICY_HOST_MAX + 2};
 
 const struct schema_member secret_put_schema[] = {
     {.name = "team", .type = SCHEMA_STRING, .min = 1, .max = 63},
@@ -44,7 +17,7 @@ const struct schema_member secret_put_schema[] = {
      .type = SCHEMA_STRING,
      .min = 1,
      .max = SECRET_VALUE_MAX,
-     .check = check_secret_value},
+     .check = secret_check_value},
     {.name = "hosts", .type = SCHEMA_ARRAY, .min = 1, .max = SECRET_HOSTS_MAX, .item = &host_item},
     {.name = NULL},
 };

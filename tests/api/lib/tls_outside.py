@@ -53,6 +53,11 @@ class TlsOutside:
 
     # --- up and down ---
 
+    def on_host(self, *arguments, check=True):
+        """ip in the network of the host that has the sandboxes, whose nginx comes here."""
+        netns = self.stack.other_netns
+        return run("ip", *(["-n", netns] if netns else []), *arguments, check=check)
+
     def start(self):
         self.remove()
         self.certify("good", HOST, OTHER_HOST)
@@ -60,14 +65,14 @@ class TlsOutside:
         self.certify("own", HOST, signed=False)
         self.show("good")
         run("ip", "netns", "add", self.namespace)
-        run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        run("ip", "addr", "add", f"{self.near}/31", "dev", self.link)
-        run("ip", "link", "set", self.link, "up")
+        self.on_host("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
+        self.on_host("addr", "add", f"{self.near}/31", "dev", self.link)
+        self.on_host("link", "set", self.link, "up")
         for arguments in (("addr", "add", f"{self.far}/31", "dev", "eth0"), ("link", "set", "eth0", "up"),
                           ("link", "set", "lo", "up"), ("route", "add", "default", "via", self.near),
                           ("addr", "add", f"{self.address}/32", "dev", "lo")):
             run("ip", "-n", self.namespace, *arguments)
-        run("ip", "route", "add", f"{self.address}/32", "via", self.far, "dev", self.link)
+        self.on_host("route", "add", f"{self.address}/32", "via", self.far, "dev", self.link)
         self.process = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace, sys.executable, str(SERVE), str(self.directory), self.address])
         wait_until(lambda: "LISTEN" in run("ip", "netns", "exec", self.namespace, "ss", "-tln"), 15, "the TLS server")
@@ -75,7 +80,7 @@ class TlsOutside:
     def remove(self):
         for pid in run("ip", "netns", "pids", self.namespace, check=False).split():
             subprocess.run(["kill", "-KILL", pid], check=False)
-        run("ip", "link", "del", self.link, check=False)
+        self.on_host("link", "del", self.link, check=False)
         run("ip", "netns", "del", self.namespace, check=False)
 
     def stop(self):

@@ -14,6 +14,7 @@ final class PutSecret implements \JsonSerializable
      * @param string|null $team Slug of the team.
      * @param string|null $value Printable characters of ASCII, without line breaks.
      * @param list<string>|null $hosts Hosts that it may be sent to: names, or *. and a name for all names below it.
+     *   The star alone stands for any host: then a member of the team can send it to a server of their own.
      */
     public function __construct(
         public readonly ?string $team = null,
