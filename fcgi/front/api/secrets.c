@@ -18,7 +18,12 @@ const struct schema_member secret_put_schema[] = {
      .min = 1,
      .max = SECRET_VALUE_MAX,
      .check = secret_check_value},
-    {.name = "hosts", .type = SCHEMA_ARRAY, .min = 1, .max = SECRET_HOSTS_MAX, .item = &host_item},
+    {.name = "hosts",
+     .type = SCHEMA_ARRAY,
+     .min = 1,
+     .max = SECRET_HOSTS_MAX,
+     .item = &host_item,
+     .check = secret_check_hosts},
     {.name = NULL},
 };
 

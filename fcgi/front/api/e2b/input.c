@@ -147,7 +147,7 @@ static json_t *denied(const json_t *policy)
 static json_t *header_value(const char *text)
 {
     static const char theirs[] = "${e2b.secrets.", ours[] = "${secrets.";
-    buffer_auto value = BUFFER_INIT(SIZE_MAX);
+    buffer_auto value = BUFFER_INIT(strlen(text) + 1);
     for (const char *at; (at = strstr(text, theirs)); text = at + strlen(theirs)) {
         buffer_append(&value, text, (size_t)(at - text));
         buffer_append_string(&value, ours);
