@@ -260,7 +260,7 @@ char *egress_value_fill(const char *value, const char *(*value_of)(void *context
     struct buffer text = BUFFER_INIT(EGRESS_HEADER_MAX);
     char name[EGRESS_SECRET_NAME_MAX + 1];
     const char *filled = "";
-    while (*value && filled) {
+    while (filled && *value) {
         const char *at = strstr(value, MENTION);
         size_t plain = at ? (size_t)(at - value) : strlen(value);
         buffer_append(&text, value, plain);

@@ -13,7 +13,6 @@
 #include "checkpoint/memory_image.h"
 #include "crypto/aead.h"
 #include "moving/moving.h"
-#include "network/egress_authority.h"
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/mount_list.h"
@@ -21,6 +20,7 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
+#include "secret/egress_authority.h"
 
 #define BUSY_POLL_MS   15
 #define HANG_UP_MS     1000

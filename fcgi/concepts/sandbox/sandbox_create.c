@@ -18,7 +18,6 @@
 #include "moving/moving.h"
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
-#include "network/egress_secrets.h"
 #include "network/firewall_client.h"
 #include "sandbox/failed_starts.h"
 #include "sandbox/hand_over.h"
@@ -31,6 +30,7 @@
 #include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
+#include "secret/egress_secrets.h"
 #include "template/template.h"
 #include "template/warm.h"
 

@@ -12,12 +12,12 @@
 #include "base/mem.h"
 #include "http/pool.h"
 #include "network/denied_names.h"
-#include "network/egress_secrets.h"
 #include "network/firewall_client.h"
 #include "network/protected.h"
 #include "network/sandbox_policy.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network_row.h"
+#include "secret/egress_secrets.h"
 #include "secret/secret.h"
 
 /* The process that stored a policy applies it; after this time it counts as dead. */

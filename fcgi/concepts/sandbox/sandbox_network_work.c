@@ -5,11 +5,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/pool.h"
-#include "network/egress_secrets.h"
 #include "network/firewall_client.h"
 #include "network/sandbox_policy.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network_row.h"
+#include "secret/egress_secrets.h"
 
 static void fail(struct work *work, const struct error *failure)
 {

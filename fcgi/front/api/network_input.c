@@ -2,8 +2,8 @@
 #include "api/network_input.h"
 
 #include "base/mem.h"
-#include "network/egress_secrets.h"
 #include "network/sandbox_policy.h"
+#include "secret/egress_secrets.h"
 
 const struct schema_member network_entry_item = {
     .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};

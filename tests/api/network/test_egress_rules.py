@@ -3,7 +3,10 @@
 nginx of its host, and a TLS server outside."""
 
 import json
+import os
 import secrets as random
+import shutil
+import signal
 import subprocess
 
 import pytest
@@ -133,10 +136,19 @@ def test_uploads_streams_and_websockets_pass(plain, outside):
     assert plain.data.check(f"python3 /tmp/tls_socket.py {HOST}").strip() == "hello"
 
 
-def test_node_trusts_the_proxy_where_it_is_there(plain, outside):
-    if plain.data.check("command -v node || true").strip() == "":
-        pytest.skip("the template has no node")
-    body = plain.data.check(f"node -e 'fetch(\"https://{HOST}/\").then(r => r.text()).then(t => console.log(t))'")
+def test_node_trusts_the_proxy_without_an_option(plain, outside, tmp_path):
+    """Node of this machine with its libraries: the template has none."""
+    node = shutil.which("node")
+    if not node:
+        pytest.skip("node is not installed here")
+    linked = subprocess.run(["ldd", node], check=True, capture_output=True, text=True).stdout
+    files = [node, *(word for word in linked.split() if word.startswith("/"))]
+    packed = tmp_path / "node.tar.gz"
+    subprocess.run(["tar", "-chzf", packed, "--transform", "s|.*/||", "-P", *files], check=True)
+    plain.data.upload("/tmp/node.tar.gz", packed.read_bytes())
+    body = plain.data.check(
+        "mkdir -p /tmp/node && tar -xzf /tmp/node.tar.gz -C /tmp/node && cd /tmp/node && ./ld-linux* --library-path . ./node -e "
+        f"'fetch(\"https://{HOST}/\").then(r => r.text()).then(t => console.log(t))'")
     assert values(body, "authorization") == [f"Bearer {VALUE}"]
 
 
@@ -267,6 +279,38 @@ def test_the_source_address_cannot_be_forged(plain, api, outside):
             f"curl -sS --max-time 4 --interface {plain.address} --resolve {HOST}:443:169.254.0.1 https://{HOST}/ 2>&1 || true",
             user="root")
         assert VALUE not in answer and len(outside.requests()) == before, answer
+    finally:
+        api.delete(other.path)
+
+
+@pytest.fixture
+def trusting_nginx(stack):
+    """nginx takes a client's address from X-Forwarded-For of the network that the sandboxes are in."""
+    extra = stack.root / "nginx" / "sites" / "trust.conf"
+    master = int((stack.run_dir / "nginx-master.pid").read_text())
+    workers = lambda: set(subprocess.run(["pgrep", "-P", str(master)], check=False, capture_output=True).stdout.split())
+
+    def load():
+        before = workers()
+        os.kill(master, signal.SIGHUP)
+        wait_until(lambda: workers() - before, 15, "new workers of nginx")
+
+    try:
+        extra.write_text(f"set_real_ip_from {stack.range};\nreal_ip_header X-Forwarded-For;\n")
+        load()
+        yield
+    finally:
+        extra.unlink()
+        load()
+
+
+@pytest.mark.one_host
+def test_a_header_does_not_say_who_asks(plain, api, outside, trusting_nginx):
+    """The first sandbox's address, in a header of another one that has the same host in its rules."""
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": HOST}])
+    try:
+        status, body = curl(other, "-H", f"X-Forwarded-For: {plain.address}")
+        assert status == 200 and not values(body, "authorization"), body
     finally:
         api.delete(other.path)
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "network/egress_secrets.h"
+#include "secret/egress_secrets.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "network/egress_authority.h"
+#include "secret/egress_authority.h"
 #include "secret/secret.h"
 
 #define SECRET_GONE                                                                          \

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "crypto/aead.h"
 #include "crypto/authority.h"
-#include "network/egress_authority.h"
+#include "secret/egress_authority.h"
 
 #define AUTHORITY_NAME "sandlot egress"
 #define AUTHORITY_DAYS 7300
