@@ -764,6 +764,42 @@ CREATE TABLE sandbox_egress_profiles (
     CONSTRAINT sandbox_egress_profiles_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Secrets that requests of sandboxes get on their way out. value is sealed; hosts: JSON array of the names that it may be
+-- sent to. metadata: JSON object of E2B's clients. version counts changes. used_at_ms: when a host last reported its use.
+CREATE TABLE secrets (
+    id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    name VARCHAR(63) COLLATE ascii_bin NOT NULL,
+    hosts TEXT NOT NULL,
+    value BLOB NOT NULL,
+    metadata TEXT NULL,
+    version BIGINT UNSIGNED NOT NULL DEFAULT 1,
+    created_by CHAR(30) COLLATE ascii_bin NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
+    used_at_ms BIGINT NULL,
+    PRIMARY KEY (id),
+    UNIQUE KEY secrets_of_team (team_id, name)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The sandboxes whose egress rules mention a secret of their team, by its name.
+CREATE TABLE sandbox_secrets (
+    sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    name VARCHAR(63) COLLATE ascii_bin NOT NULL,
+    PRIMARY KEY (sandbox_id, name),
+    KEY sandbox_secrets_name (name),
+    CONSTRAINT sandbox_secrets_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The authority that signs certificates of hosts with egress rules; its key is sealed. One row.
+CREATE TABLE egress_authority (
+    one TINYINT UNSIGNED NOT NULL,
+    certificate TEXT NOT NULL,
+    sealed_key BLOB NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (one)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- ===== Volumes =====
 
 -- Volumes. state: creating, ready, deleting, deleted; the process that makes or removes one holds it until

@@ -10,7 +10,7 @@ firewall_load()
     modprobe -q nf_tables 2>/dev/null || true
     # What make would put in for @…@ are defaults only, and all of them are given here.
     output=$("${WITHIN[@]}" env SANDLOT_RANGE="$RANGE" SANDLOT_NIC_PREFIX="$NIC_PREFIX" SANDLOT_NFT_TABLE="$NFT_TABLE" \
-        SANDLOT_DNS_PORT="$FIREWALL_PORT" SANDLOT_LOG_GROUP="$FIREWALL_PORT" SANDLOT_TUN="$FIREWALL_TUN" \
+        SANDLOT_DNS_PORT="$FIREWALL_PORT" SANDLOT_EGRESS_PORT="$((FIREWALL_PORT + 1))" SANDLOT_LOG_GROUP="$FIREWALL_PORT" SANDLOT_TUN="$FIREWALL_TUN" \
         SANDLOT_NFT_FILE="$SOURCE_DIR/conf/nftables/sandlot.nft.in" sh "$program" 2>&1) || {
         printf '%s\n' "$output"
         die "the kernel refused the nftables rules conf/nftables/sandlot.nft.in"
@@ -28,6 +28,7 @@ firewall_start()
     user_ensure "$FIREWALL_USER" /nonexistent
     path=$(program sandlot-firewall)
     install -d -m 700 -o "$FIREWALL_USER" "$FIREWALL_STATE"
+    install -d -m 2750 -o "$FIREWALL_USER" -g "$(id -g "$NGINX_USER")" "$FIREWALL_STATE-certificates"
     install -d -m 750 -o root -g "$RUNTIME_GROUP" "$RUN_DIR/firewall"
     rm -f "$RUN_DIR/firewall.sock"
     worker_watch 1 "$path" --config "$CONFIG_FILE"
@@ -67,7 +68,7 @@ firewall_remove()
 {
     nft delete table inet "$NFT_TABLE" 2>/dev/null || true
     nft delete table inet "${NFT_TABLE}_front" 2>/dev/null || true
-    rm -rf "${FIREWALL_STATE:?}"
+    rm -rf "${FIREWALL_STATE:?}" "$FIREWALL_STATE-certificates"
 }
 
 # firewall_remove_of_incus: incusd leaves chains of instances that were paused once; with

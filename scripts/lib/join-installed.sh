@@ -57,7 +57,7 @@ join_firewall()
 join_relay()
 {
     ctl host certificate "$JOIN_NAME" --range "$RANGE" --output "$RELAY_DIR" --dir "$RELAY_DIR"
-    echo "include $RELAY_DIR/sandlot-relay.conf;" | write_file 644 root:root /etc/nginx/conf.d/sandlot-relay.conf
+    printf 'include %s;\n' "$RELAY_DIR/sandlot-relay.conf" "$RELAY_DIR/sandlot-egress.conf" | write_file 644 root:root /etc/nginx/conf.d/sandlot-relay.conf
     nginx -q -t || die "nginx refuses its configuration: nginx -t"
     systemctl enable --quiet nginx.service
     systemctl reload-or-restart nginx.service || die "nginx does not start: journalctl -u nginx"

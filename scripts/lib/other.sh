@@ -147,6 +147,7 @@ other_config()
         -e "s|^firewall_http_socket = .*|firewall_http_socket = $OTHER_DIR/run/firewall/http.sock|" \
         -e "s|^limits_socket = .*|limits_socket = $OTHER_DIR/run/limits.sock|" \
         -e "s|^firewall_state_dir = .*|firewall_state_dir = /run/sandlot-firewall-$STACK-$OTHER_NAME|" \
+        -e "s|^firewall_certificates_dir = .*|firewall_certificates_dir = /run/sandlot-firewall-$STACK-$OTHER_NAME-certificates|" \
         "$CONFIG_FILE" | write_file 644 root:root "$OTHER_DIR/etc/sandlot.conf"
 }
 
@@ -186,6 +187,7 @@ http {
     proxy_temp_path $STATE_ROOT/nginx/proxy;
     fastcgi_temp_path $STATE_ROOT/nginx/fastcgi;
     include $STATE_ROOT/relay/sandlot-relay.conf;
+    include $STATE_ROOT/relay/sandlot-egress.conf;
 }
 END
     nginx -q -t -c "$STATE_ROOT/nginx/nginx.conf" || die "nginx refuses the relay's configuration"

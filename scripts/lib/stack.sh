@@ -82,7 +82,7 @@ stack_discard()
     bare_discard
     other_discard
     third_host other_discard
-    rm -rf "$FIREWALL_STATE" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
+    rm -rf "$FIREWALL_STATE" "$FIREWALL_STATE-certificates" "$INCUS_STATE" "$LXC_CONFIG_DIR" "$MYSQL_DIR" "$MARKS_DIR" "$STATE_ROOT"/{incus,mysql}.made "$STATE_ROOT/template.key" \
         "$ETC_DIR" "$RUN_DIR" "$NGINX_DIR" "$STATE_ROOT/stack.env" "$STATE_ROOT/ssh_known_hosts"
 }
 

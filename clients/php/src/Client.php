@@ -31,6 +31,7 @@ final class Client
     public readonly Checkpoints $checkpoints;
     public readonly Templates $templates;
     public readonly Keys $keys;
+    public readonly Secrets $secrets;
     public readonly Account $account;
 
     /** Calls that have no method here yet. */
@@ -69,6 +70,7 @@ final class Client
         $this->checkpoints = new Checkpoints($this->api);
         $this->templates = new Templates($this->api);
         $this->keys = new Keys($this->api);
+        $this->secrets = new Secrets($this->api);
         $this->account = new Account($this->api);
     }
 

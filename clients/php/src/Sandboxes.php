@@ -9,6 +9,7 @@ namespace Sandlot;
 use Sandlot\Http\Api;
 use Sandlot\Http\DataPlanes;
 use Sandlot\Model\CreateSandbox;
+use Sandlot\Model\EgressRule;
 use Sandlot\Model\ExposedPortRequest;
 use Sandlot\Model\Fields;
 use Sandlot\Model\LifecycleRequest;
@@ -40,6 +41,7 @@ final class Sandboxes
      * @param list<string>|null $allowOut hosts and networks that it may reach, see Network\Policy
      * @param list<string>|null $denyOut those that it may not
      * @param list<string>|null $egressProfiles the operator's lists of what may be reached
+     * @param list<EgressRule>|null $rules what may be sent to single hosts, and with which headers
      * @param list<ExposedPortRequest>|'all'|null $exposedPorts
      * @param list<int>|null $httpsPorts those whose servers speak TLS
      * @param string|null $maskRequestHost what servers see as Host instead of their preview's name
@@ -67,6 +69,7 @@ final class Sandboxes
         ?array $denyOut = null,
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
+        ?array $rules = null,
         array|string|null $exposedPorts = null,
         ?array $httpsPorts = null,
         ?string $maskRequestHost = null,

@@ -55,6 +55,18 @@ final class AccountTest extends ServiceTestCase
         $reader->account->me();
     }
 
+    public function testSecretsAreWrittenAndNeverShown(): void
+    {
+        $secrets = self::client()->secrets;
+        $made = $secrets->put('php', 'hidden', ['api.example.com']);
+        $this->assertSame([1, ['api.example.com']], [$made->version, $made->hosts]);
+        $this->assertSame(2, $secrets->put('php', hosts: ['*.example.com'])->version);
+        $this->assertContains('php', array_column($secrets->list(), 'name'));
+        $this->assertStringNotContainsString('hidden', serialize($secrets->list()));
+        $secrets->delete('php');
+        $this->assertNotContains('php', array_column($secrets->list(), 'name'));
+    }
+
     public function testTemplates(): void
     {
         $templates = self::client()->templates;

@@ -85,7 +85,7 @@ static int reach_firewall(struct trial *trial, struct error **err)
     if (!firewall)
         return error_set(err, ERR_CONFIG, "it has none");
     int result = firewall_list(firewall, &policies, &count, err);
-    free(policies);
+    firewall_policies_free(policies, result == 0 ? count : 0);
     return result;
 }
 

@@ -8,8 +8,10 @@
 
 DB_STATEMENT(denied_statement) = {
     "denied_names.list",
-    "SELECT CAST(JSON_EXTRACT(network, '$.deny_out') AS CHAR) FROM sandboxes"
-    " WHERE team_id = ? AND visible = 1 AND id <> ? AND JSON_LENGTH(network, '$.deny_out') > 0",
+    "SELECT CAST(JSON_EXTRACT(network, '$.deny_out') AS CHAR),"
+    " CAST(JSON_EXTRACT(network, '$.rules[*].host') AS CHAR) FROM sandboxes"
+    " WHERE team_id = ? AND visible = 1 AND id <> ? AND (JSON_LENGTH(network, '$.deny_out') > 0"
+    " OR JSON_LENGTH(network, '$.rules') > 0)",
     true};
 
 /* Put the host names among the entries into a set, the keys of an object. Wildcards and networks
@@ -30,12 +32,21 @@ static void collect(json_t *set, const json_t *entries)
     }
 }
 
+static void collect_rules(json_t *set, const json_t *rules)
+{
+    size_t index;
+    json_t *rule;
+    json_array_foreach ((json_t *)rules, index, rule)
+        json_object_set_new(set, json_string_value(json_object_get(rule, "host")), json_null());
+}
+
 int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_id,
                        const char *network, unsigned max, struct error **err)
 {
     db_rows_auto *rows = NULL;
     json_auto_t *policy = json_loads(network, 0, NULL), *set = json_object();
     collect(set, json_object_get(policy, "deny_out"));
+    collect_rules(set, json_object_get(policy, "rules"));
     size_t own = json_object_size(set);
     if (!own)
         return 0;
@@ -43,14 +54,16 @@ int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_i
                  err) < 0)
         return -1;
     while (db_rows_next(rows)) {
-        json_auto_t *entries = json_loads(db_get_text(rows, 0), 0, NULL);
-        collect(set, entries);
+        for (unsigned column = 0; column < 2; column++) {
+            json_auto_t *entries = json_loads(db_get_text(rows, column), 0, NULL);
+            collect(set, entries);
+        }
     }
     if (json_object_size(set) <= max)
         return 0;
     return error_set_field(
         err, ERR_INVALID_REQUEST, "/deny_out",
-        "The policies of a team deny at most %u different names, all of its "
+        "The policies of a team deny, or have rules for, at most %u different names, all of its "
         "sandboxes together; with this policy there would be %zu, %zu from this sandbox.",
         max, json_object_size(set), own);
 }

@@ -175,7 +175,7 @@ void firewall_close(struct firewall *firewall)
     free(firewall->ca_file);
     free(firewall->client_cert_file);
     free(firewall->client_key_file);
-    free(firewall->body);
+    mem_wipe_free(firewall->body);
     free(firewall);
 }
 
@@ -188,7 +188,7 @@ static void begin_sizing(struct firewall *firewall, const char *method, const ch
     int running;
     error_auto before = NULL;
     firewall_end(firewall, &before);
-    free(firewall->body);
+    mem_wipe_free(firewall->body);
     firewall->body = body;
     buffer_clear(&firewall->answer);
     set_options(firewall, path, tenant, size);
@@ -348,11 +348,19 @@ static bool read_policy(const json_t *json, struct firewall_policy *policy)
         return false;
     *policy = (struct firewall_policy){
         .revision = (uint64_t)json_integer_value(json_object_get(json, "revision")),
-        .denied = (uint64_t)json_integer_value(json_object_get(json, "denied"))};
+        .denied = (uint64_t)json_integer_value(json_object_get(json, "denied")),
+        .secrets_used = json_incref(json_object_get(json, "secrets_used"))};
     snprintf(policy->sandbox_id, sizeof policy->sandbox_id, "%s", sandbox_id);
     for (unsigned i = 0; i < 4; i++)
         policy->address = policy->address << 8 | address.bytes[i];
     return true;
+}
+
+void firewall_policies_free(struct firewall_policy *policies, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        json_decref(policies[i].secrets_used);
+    free(policies);
 }
 
 int firewall_list(struct firewall *firewall, struct firewall_policy **policies, size_t *count,

@@ -83,12 +83,15 @@ struct firewall_policy {
     uint32_t address;
     char sandbox_id[65];
     uint64_t revision;
-    uint64_t denied; /* connections and names refused under all its policies so far */
+    uint64_t denied;      /* connections and names refused under all its policies so far */
+    json_t *secrets_used; /* name of a secret -> ms since 1970; NULL: none was sent; owned */
 };
 
-/* List the policies in force; the caller frees. */
+/* List the policies in force; the caller ends with firewall_policies_free(). */
 int firewall_list(struct firewall *firewall, struct firewall_policy **policies, size_t *count,
                   struct error **err);
+
+void firewall_policies_free(struct firewall_policy *policies, size_t count);
 
 /* The machine on which the firewall runs. */
 struct firewall_host {

@@ -18,6 +18,7 @@ void policy_deinit(struct policy *policy)
         free(policy->rules[i].origin);
     }
     free(policy->rules);
+    json_decref(policy->egress);
     *policy = (struct policy){0};
 }
 

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "http/schema.h"
+#include "network/egress_rule.h"
 #include "network/policy_entry.h"
 
 #define POLICY_RULES_MAX 8192
@@ -31,6 +32,7 @@ struct policy {
     enum policy_verdict default_verdict;
     struct policy_rule *rules;
     size_t count;
+    json_t *egress; /* the firewall's form of egress rules (egress_rule.h); NULL: none; owned */
 };
 void policy_deinit(struct policy *policy);
 
@@ -128,6 +130,8 @@ static inline void policy_wire_autodeinit_(struct policy_wire *wire)
  *
  *   {"sandbox_id": "sbx_…", "address": "10.88.0.7", "revision": 7, "default": "deny",
  *    "rules": [{"entry": "api.example.com:443", "verdict": "allow", "origin": "/allow_out/0"}, …]}
+ *
+ * With egress rules it has a member "egress" too. Firewalls of earlier versions refuse it.
  */
 json_t *policy_wire_json(const struct policy_wire *wire);
 

@@ -3,9 +3,10 @@
  * The policy of a sandbox as requests have it and as it is stored:
  *
  *   {"allow_internet_access": b, "allow_package_registry_access": b, "allow_out": […],
- *    "deny_out": […], "egress_profiles": […]}
+ *    "deny_out": […], "egress_profiles": […], "rules": […]}
  *
- * sandbox_policy_compile() makes the rules from it.
+ * sandbox_policy_compile() makes the policy from it, without its egress rules ("rules", see
+ * egress_rule.h).
  */
 #pragma once
 

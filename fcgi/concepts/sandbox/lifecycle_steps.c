@@ -20,6 +20,7 @@
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
+#include "secret/egress_authority.h"
 
 #define BUSY_POLL_MS   15
 #define HANG_UP_MS     1000
@@ -342,6 +343,7 @@ int work_succeed_agent(struct work *work, const struct former_agent *former, uns
     };
     int result = -1;
     if (find_told(work, &envs, &init.log_kib, err) == 0 &&
+        egress_authority(work->worker->db, ring, &init.authority, err) == 0 &&
         agent_secret(ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) == 0 &&
         (!former || agent_secret(ring, former->instance_name, former->key_id, known, err) == 0)) {
         init.envs = buffer_string(&envs);

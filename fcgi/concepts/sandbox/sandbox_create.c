@@ -30,6 +30,7 @@
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
 #include "sandbox/sandbox_source.h"
+#include "secret/egress_secrets.h"
 #include "template/template.h"
 #include "template/warm.h"
 
@@ -316,6 +317,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
+        egress_rules_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
         (hand_over_told_later(sandbox, &insert->warm, request->mount_count) &&
          sandbox_size_owe(db, sandbox->id, err) < 0) ||
         reserve_last(db, insert, err) < 0)

@@ -17,6 +17,8 @@
 #include "network/sandbox_policy.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_network_row.h"
+#include "secret/egress_secrets.h"
+#include "secret/secret.h"
 
 /* The process that stored a policy applies it; after this time it counts as dead. */
 #define TAKE_OVER_MS 6000
@@ -45,7 +47,9 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
                              .address = sandbox->address,
                              .revision = sandbox->network_revision,
                              .tenant = pool_tenant(sandbox->team_id)};
-    if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0)
+    if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0 ||
+        egress_rules_compile(worker->db, worker->ring, sandbox->team_id, sandbox->network,
+                             &wire.policy, err) < 0)
         return -1;
     firewall_put_begin(firewall, &wire, false, NULL);
     return firewall_end(firewall, err);
@@ -131,7 +135,9 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (network_row_update(db, sandbox, err) < 0 ||
         sandbox_tell_updated(db, sandbox, &changed, err) < 0)
         return -1;
-    return egress_profile_follow(db, sandbox->id, sandbox->network, false, err);
+    if (egress_profile_follow(db, sandbox->id, sandbox->network, false, err) < 0)
+        return -1;
+    return egress_rules_follow(db, sandbox->id, sandbox->network, false, err);
 }
 
 int sandbox_network_put(struct worker *worker, const char *id,
@@ -329,6 +335,20 @@ static bool is_desired(const struct network_desired *desired, size_t count,
     return false;
 }
 
+/* Record when the host last sent the team's secrets for a sandbox. */
+static int note_secrets(struct worker *worker, const struct network_desired *desired,
+                        const json_t *used, struct error **err)
+{
+    const char *name;
+    json_t *at_ms;
+    json_object_foreach ((json_t *)used, name, at_ms) {
+        if (egress_secret_name_is_valid(name) &&
+            secret_used(worker->db, desired->team_id, name, json_integer_value(at_ms), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* The policies were listed before the rows were read. A policy that is only in a row may be newer
  * than the list, and is then sent again, which is harmless. A policy that is only in the list has
  * no row. */
@@ -352,6 +372,8 @@ static int compare(struct worker *worker, uint32_t host_id, struct firewall *fir
             sandbox_tell_denials(worker->db, desired[i].team_id, desired[i].id,
                                  desired[i].denials_told, found->denied, err) < 0)
             return -1;
+        if (found && note_secrets(worker, &desired[i], found->secrets_used, err) < 0)
+            return -1;
     }
     for (size_t i = 0; i < policy_count; i++)
         if (!is_desired(desired, desired_count, &policies[i]) &&
@@ -363,7 +385,7 @@ static int compare(struct worker *worker, uint32_t host_id, struct firewall *fir
 static int reconcile_host(struct worker *worker, const struct host *host, struct error **err)
 {
     struct runtime *runtime;
-    autofree struct firewall_policy *policies = NULL;
+    struct firewall_policy *policies = NULL;
     size_t count;
     if (runtimes_of(worker->runtimes, worker->db, host, &runtime, err) < 0)
         return -1;
@@ -372,7 +394,9 @@ static int reconcile_host(struct worker *worker, const struct host *host, struct
         return 0;
     if (firewall_list(firewall, &policies, &count, err) < 0)
         return -1;
-    return compare(worker, host->id, firewall, policies, count, err);
+    int result = compare(worker, host->id, firewall, policies, count, err);
+    firewall_policies_free(policies, count);
+    return result;
 }
 
 /* A firewall that cannot be reached stays so for many rounds, so this is not a warning. */

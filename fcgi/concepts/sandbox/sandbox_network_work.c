@@ -9,6 +9,7 @@
 #include "network/sandbox_policy.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network_row.h"
+#include "secret/egress_secrets.h"
 
 static void fail(struct work *work, const struct error *failure)
 {
@@ -32,7 +33,9 @@ void work_network_begin(struct work *work)
         fail(work, failure);
         return;
     }
-    if (sandbox_policy_compile(work->worker->db, sandbox->network, &wire.policy, &failure) < 0) {
+    if (sandbox_policy_compile(work->worker->db, sandbox->network, &wire.policy, &failure) < 0 ||
+        egress_rules_compile(work->worker->db, work->worker->ring, sandbox->team_id,
+                             sandbox->network, &wire.policy, &failure) < 0) {
         fail(work, failure);
         return;
     }

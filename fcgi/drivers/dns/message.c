@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dns/message.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -109,6 +110,26 @@ void dns_result_deinit(struct dns_result *result)
     if (result->authority)
         ldns_rr_list_deep_free(result->authority);
     *result = (struct dns_result){0};
+}
+
+void dns_result_of_address(struct dns_result *result, const char *name, uint32_t address,
+                           uint32_t ttl_s)
+{
+    uint32_t bytes = htonl(address);
+    ldns_rr *rr = ldns_rr_new();
+    ldns_rdf *owner = ldns_dname_new_frm_str(name);
+    ldns_rdf *value = ldns_rdf_new_frm_data(LDNS_RDF_TYPE_A, sizeof bytes, &bytes);
+    *result = (struct dns_result){
+        .records = ldns_rr_list_new(), .complete = true, .authoritative = true, .ttl_s = ttl_s};
+    if (!rr || !owner || !value || !result->records)
+        panic("out of memory");
+    ldns_rr_set_type(rr, LDNS_RR_TYPE_A);
+    ldns_rr_set_class(rr, LDNS_RR_CLASS_IN);
+    ldns_rr_set_ttl(rr, ttl_s);
+    ldns_rr_set_owner(rr, owner);
+    ldns_rr_push_rdf(rr, value);
+    ldns_rr_list_push_rr(result->records, rr);
+    set_name(result->last_name, name);
 }
 
 static bool answers(const ldns_pkt *packet, uint16_t id, const char *name, uint16_t type)

@@ -54,6 +54,10 @@ struct dns_result {
 };
 void dns_result_deinit(struct dns_result *result);
 
+/* Make a result of our own: the name has this address (host byte order) and no other. */
+void dns_result_of_address(struct dns_result *result, const char *name, uint32_t address,
+                           uint32_t ttl_s);
+
 /* Read an upstream's answer for name (lower case) and type. Returns 0, or -1 when it does not
  * answer the question (another id, another question, or broken): ignore it then. *truncated: ask
  * again over TCP. The caller ends with dns_result_deinit(). */

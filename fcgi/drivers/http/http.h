@@ -116,6 +116,7 @@ struct http_response {
     struct buffer body;       /* or: a body of bytes of content_type */
     const char *content_type; /* of body; static */
     struct buffer headers;    /* extra header lines, "Name: value\r\n" */
+    bool is_quiet;            /* one of very many: no line in the log, unless it failed */
     bool is_bare;             /* these and the status, if not 200: only nginx reads it */
     /* Sends bytes to the client; set by the server. NULL: answers are sent as a whole only. */
     int (*send)(void *context, const void *data, size_t size);

@@ -271,7 +271,9 @@ static void log_request(const struct http_request *request, const struct http_re
 {
     autofree char *path = xstrndup(request->path, LOG_PATH_MAX);
     int64_t duration_us = clock_monotonic_us() - request->started_us;
-    enum log_level level = response->status >= 500 ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO;
+    enum log_level level = response->status >= 500 ? LOG_LEVEL_ERROR
+                           : response->is_quiet    ? LOG_LEVEL_DEBUG
+                                                   : LOG_LEVEL_INFO;
     log_event(level, "request", LOG_STR("operation", request->operation),
               LOG_STR("method", request->method), LOG_STR("path", path),
               LOG_INT("status", response->status), LOG_INT("duration_ms", duration_us / 1000),

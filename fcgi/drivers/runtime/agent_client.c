@@ -83,12 +83,14 @@ static int check_status(long status, long wanted, struct error **err)
 
 static char *init_body(const struct agent_init *init)
 {
+    json_auto_t *authority = json_string(init->authority ? init->authority : "");
+    autofree char *quoted = json_dumps(authority, JSON_ENCODE_ANY);
     /* Put together as text: the JSON library keeps copies that it does not wipe. */
     return xasprintf("{\"sandbox_id\":\"%s\",\"route\":\"%s\",\"template\":\"%s\","
                      "\"secret\":\"%s\",\"default_user\":\"user\",\"log_kib\":%u,"
-                     "\"envs\":%s,\"succeeds\":%s}",
+                     "\"envs\":%s,\"authority\":%s,\"succeeds\":%s}",
                      init->sandbox_id, init->route, init->template, init->secret, init->log_kib,
-                     *init->envs ? init->envs : "{}", init->former ? "true" : "false");
+                     *init->envs ? init->envs : "{}", quoted, init->former ? "true" : "false");
 }
 
 int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,

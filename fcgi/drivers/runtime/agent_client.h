@@ -41,6 +41,9 @@ struct agent_init {
      * new secret alone. NULL: another agent. */
     const char *former;
     const char *envs; /* JSON object text; "": none */
+    /* The certificate (PEM) of the authority of egress rules, which programs in it trust; NULL: it
+     * keeps what it has. */
+    const char *authority;
     uint32_t log_kib; /* of the output of processes that it may keep */
 };
 

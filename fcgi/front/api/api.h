@@ -132,6 +132,7 @@ route_handler logs_list;
 route_handler ports_list, ports_show, ports_put, ports_delete;
 route_handler network_show, network_put, network_check, network_denials;
 route_handler events_list;
+route_handler secrets_list, secrets_show, secrets_put, secrets_delete;
 route_handler webhooks_create, webhooks_list, webhooks_show, webhooks_update, webhooks_delete;
 route_handler webhooks_rotate, webhooks_test;
 route_handler webhook_messages_list, webhook_messages_show, webhook_messages_resend;
@@ -180,6 +181,7 @@ extern const struct schema_member host_join_schema[];
 #define HOST_JOIN_BODY_MAX 32768
 extern const struct schema_member ssh_key_create_schema[];
 extern const struct schema_member session_create_schema[];
+extern const struct schema_member secret_put_schema[];
 extern const struct schema_member webhook_create_schema[], webhook_update_schema[];
 extern const struct schema_member checkpoint_create_schema[];
 extern const struct schema_member template_create_schema[];

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "network/sandbox_policy.h"
+#include "secret/egress_secrets.h"
 
 const struct schema_member network_entry_item = {
     .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};
@@ -81,6 +82,12 @@ static int flag(const json_t *body, const char *member, bool by_default)
     return value ? json_is_true(value) : by_default;
 }
 
+/* The team whose secrets the rules may mention: of the new sandbox, or of the one that is there. */
+static const char *team_of(const struct api *api)
+{
+    return api->access.team ? api->access.team->id : api->access.sandbox.team_id;
+}
+
 int network_input_read(struct api *api, const json_t *body, char **network, struct error **err)
 {
     struct network_class class = network_class_of(api->settings->default_network_class);
@@ -94,6 +101,11 @@ int network_input_read(struct api *api, const json_t *body, char **network, stru
                                     flag(body, "allow_package_registry_access", class.registries),
                                     "allow_out", list_or_empty(body, "allow_out"), "deny_out",
                                     list_or_empty(body, "deny_out"), "egress_profiles", profiles);
+    json_t *rules = json_object_get(body, "rules");
+    if (json_array_size(rules))
+        json_object_set(policy, "rules", rules);
+    if (egress_rules_admit(api->worker.db, team_of(api), policy, err) < 0)
+        return -1;
     *network = json_dumps(policy, JSON_COMPACT);
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "network/egress_profile.h"
+#include "network/egress_rule.h"
 #include "network/policy_entry.h"
 
 #define NETWORK_ENTRIES_MAX 256 /* in each list */
@@ -26,6 +27,10 @@ extern const struct schema_member network_entry_item, network_profile_item;
          .type = SCHEMA_STRING,                                                      \
          .min = 1,                                                                   \
          .max = EGRESS_PROFILE_NAME_MAX},                                            \
+        {.name = "rules",                                                            \
+         .type = SCHEMA_ARRAY,                                                       \
+         .max = EGRESS_RULES_MAX,                                                    \
+         .item = &egress_rule_item},                                                 \
     {                                                                                \
         .name = "egress_profiles", .type = SCHEMA_ARRAY, .max = EGRESS_PROFILES_MAX, \
         .item = &network_profile_item                                                \

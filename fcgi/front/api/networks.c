@@ -76,6 +76,23 @@ static int policy_in_question(struct api *api, const json_t *body, char **networ
     return -1;
 }
 
+/* A host with egress rules is reached through them, at one port. */
+static void explain_rules(const char *network, const struct network_question *question,
+                          struct network_verdict *verdict)
+{
+    json_auto_t *stored = json_loads(network, 0, NULL);
+    if (!egress_has_host(stored, question->host) || str_equal(verdict->reason, "name_service"))
+        return;
+    bool is_port = question->port == EGRESS_PORT;
+    verdict->rule = NULL;
+    verdict->verdict = is_port ? POLICY_ALLOW : POLICY_DENY;
+    verdict->reason = "egress_rule";
+    snprintf(verdict->message, sizeof verdict->message,
+             is_port ? "Egress rules name the host; requests that they allow pass."
+                     : "Egress rules name the host; it is reached at port %d only.",
+             EGRESS_PORT);
+}
+
 int network_check(void *context, struct http_request *request, struct http_response *response,
                   struct error **err)
 {
@@ -95,6 +112,7 @@ int network_check(void *context, struct http_request *request, struct http_respo
         network_verdict_find(&policy, networks, &question, &verdict, err) < 0 ||
         explain_registries(api->worker.db, network, &verdict, err) < 0)
         return -1;
+    explain_rules(network, &question, &verdict);
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
     return http_response_json(response, 200,
                               json_pack("{s:s, s:i, s:s, s:s?, s:s?, s:s, s:s, s:s}", "host",

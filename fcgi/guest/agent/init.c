@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/authority.h"
 #include "agent/boot_files.h"
 #include "agent/common/proto.h"
 #include "agent/common/users.h"
@@ -26,7 +27,7 @@
 
 /* A checked body. */
 struct init {
-    const char *secret, *sandbox_id, *default_user, *route, *template;
+    const char *secret, *sandbox_id, *default_user, *route, *template, *authority;
     int64_t log_kib;
     bool succeeds; /* the agent's memory is of another sandbox, whose secret it shall forget */
     struct environment environment;
@@ -114,6 +115,7 @@ static int read_body(const struct shared_secret *known, const json_t *message, s
         proto_string(message, "default_user", &init->default_user, error) < 0 ||
         proto_string(message, "route", &init->route, error) < 0 ||
         proto_string(message, "template", &init->template, error) < 0 ||
+        proto_string(message, "authority", &init->authority, error) < 0 ||
         (proto_field(message, "logKib") &&
          proto_integer(message, "logKib", 0, PROCESS_LOG_MAX / 1024, &init->log_kib, error) < 0) ||
         proto_object(message, "envs", &envs, error) < 0 ||
@@ -127,6 +129,8 @@ static int read_body(const struct shared_secret *known, const json_t *message, s
     if (set_known(init, "SANDLOT_SANDBOX_ID", init->sandbox_id, error) < 0 ||
         set_known(init, "E2B_SANDBOX_ID", init->route, error) < 0 ||
         set_known(init, "E2B_TEMPLATE_ID", init->template, error) < 0)
+        return -1;
+    if (*init->authority && authority_set_environment(&init->environment, error) < 0)
         return -1;
     return environment_set_json(&init->environment, envs, error);
 }
@@ -168,8 +172,10 @@ static void adopt(struct agent *agent, struct init *init)
     take_defaults(agent, init, &defaults);
     process_log_set_max(&agent->processes->log, (size_t)init->log_kib * 1024);
     guard_keep(agent);
-    if (inside)
+    if (inside) {
         identity_adopt(init->route, init->template);
+        authority_adopt(init->authority);
+    }
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));
     if (first)

@@ -9,6 +9,7 @@ enum dns_action {
     DNS_FORWARD,
     DNS_ANSWER_EMPTY,
     DNS_ANSWER_REFUSED,
+    DNS_ANSWER_PROXY, /* a host with egress rules: the address is the proxy's */
 };
 
 enum dns_action dns_decide_question(const struct policy *policy,

@@ -22,6 +22,7 @@
 #define CLOCK_SLACK_MS 1000
 #define FLOOD_LOG_MS   60000
 #define UDP_BATCH      16 /* datagrams in one go */
+#define PROXY_TTL_S    30 /* of the proxy's address, for hosts with egress rules */
 
 /* Questions for new names: the burst, and the rate for each second, by the rule that allows
  * them. */
@@ -222,6 +223,16 @@ static void forward(struct dns_server *server, struct filter_sandbox *sandbox,
     }
 }
 
+/* Answer with the address of the proxy: the packet filter sends its port 443 to nginx. */
+static void answer_proxy(struct dns_server *server, const struct dns_reply_to *to,
+                         const struct dns_question *question)
+{
+    struct dns_result result;
+    dns_result_of_address(&result, question->name, FILTER_RESOLVER, PROXY_TTL_S);
+    answer(server, to, question, LDNS_RCODE_NOERROR, &result, PROXY_TTL_S, NULL);
+    dns_result_deinit(&result);
+}
+
 static void take_question(struct dns_server *server, uint32_t address,
                           const struct dns_reply_to *to, const uint8_t *wire, size_t size)
 {
@@ -240,7 +251,9 @@ static void take_question(struct dns_server *server, uint32_t address,
         forward(server, sandbox, to, &question);
         return;
     }
-    if (action == DNS_ANSWER_REFUSED)
+    if (action == DNS_ANSWER_PROXY)
+        answer_proxy(server, to, &question);
+    else if (action == DNS_ANSWER_REFUSED)
         refuse(server, sandbox, to, &question, *question.name ? question.name : ".");
     else
         answer(server, to, &question, reading == DNS_READ ? LDNS_RCODE_NOERROR : rcode, NULL, 0,

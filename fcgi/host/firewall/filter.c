@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "firewall/certificates.h"
 #include "firewall/ended.h"
 #include "firewall/state.h"
 
@@ -70,6 +71,7 @@ static void sandbox_free(struct filter *filter, struct filter_sandbox *sandbox)
     release_lookups(filter, &sandbox->names);
     names_deinit(&sandbox->names);
     policy_wire_deinit(&sandbox->wire);
+    json_decref(sandbox->secrets_used);
     free(sandbox->elements);
     free(sandbox);
 }
@@ -167,6 +169,36 @@ static struct lookup *use_lookup(struct filter *filter, const char *name, struct
     return lookup;
 }
 
+static int add_lookup(struct filter *filter, const char *name, struct names *names,
+                      struct rate *fresh, struct error **err)
+{
+    struct name_lookup lookup = {use_lookup(filter, name, fresh, err), {0}};
+    if (!lookup.lookup)
+        return -1;
+    if (uses_lookup(names, lookup.lookup)) { /* used for several ports or rules */
+        lookup_release(&filter->lookups, lookup.lookup);
+        return 0;
+    }
+    names->lookups = xreallocarray(names->lookups, names->lookup_count + 1, sizeof *names->lookups);
+    names->lookups[names->lookup_count++] = lookup;
+    return 0;
+}
+
+/* Use a lookup for each host with egress rules, so that its addresses are known when the proxy
+ * asks. The lookup gives no rights. */
+static int lookup_egress(struct filter *filter, const struct policy *policy, struct names *names,
+                         struct rate *fresh, struct error **err)
+{
+    size_t index;
+    json_t *rule;
+    json_array_foreach (json_object_get(policy->egress, "rules"), index, rule) {
+        if (add_lookup(filter, json_string_value(json_object_get(rule, "host")), names, fresh,
+                       err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Use a lookup for each name that the policy denies on any port. Errors: ERR_RATE_LIMITED; names
  * then has some of the lookups. */
 static int lookup_denied(struct filter *filter, const struct policy *policy, struct names *names,
@@ -176,19 +208,13 @@ static int lookup_denied(struct filter *filter, const struct policy *policy, str
         const struct policy_entry *entry = &policy->rules[i].entry;
         if (entry->kind != POLICY_HOST || policy->rules[i].verdict != POLICY_DENY)
             continue;
-        struct name_lookup lookup = {use_lookup(filter, entry->name, fresh, err), {0}};
-        if (!lookup.lookup)
+        size_t before = names->lookup_count;
+        if (add_lookup(filter, entry->name, names, fresh, err) < 0)
             return -1;
-        if (uses_lookup(names, lookup.lookup)) { /* denied for several ports */
-            lookup_release(&filter->lookups, lookup.lookup);
-            continue;
-        }
-        name_rights_find(policy, entry->name, &lookup.rights);
-        names->lookups =
-            xreallocarray(names->lookups, names->lookup_count + 1, sizeof *names->lookups);
-        names->lookups[names->lookup_count++] = lookup;
+        if (names->lookup_count > before)
+            name_rights_find(policy, entry->name, &names->lookups[before].rights);
     }
-    return 0;
+    return lookup_egress(filter, policy, names, fresh, err);
 }
 
 void filter_wake(const struct filter *filter)
@@ -402,8 +428,11 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
 {
     release_lookups(filter, &sandbox->names);
     names_deinit(&sandbox->names);
-    if (!same_sandbox(sandbox, wire->sandbox_id))
+    if (!same_sandbox(sandbox, wire->sandbox_id)) {
         sandbox->denials.count = 0;
+        json_decref(sandbox->secrets_used);
+        sandbox->secrets_used = NULL;
+    }
     policy_wire_deinit(&sandbox->wire);
     sandbox->wire = *wire;
     sandbox->names = *names;
@@ -488,6 +517,8 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     }
     if (to_cut == CUT_ALL)
         cut_all(filter, sandbox);
+    certificates_change(filter->settings->firewall_certificates_dir, address,
+                        sandbox->wire.policy.egress, wire->policy.egress);
     take_policy(filter, sandbox, wire, &names);
     if (to_cut == CUT_FORBIDDEN)
         cut_forbidden(filter, address, &sandbox->wire, &sandbox->names);
@@ -541,6 +572,8 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
     if (kernel_run(filter->kernel, rules.commands, err) < 0 || ended_add(filter, address, err) < 0)
         return -1;
     log_info("policy removed", LOG_STR("sandbox", sandbox_id));
+    certificates_change(filter->settings->firewall_certificates_dir, address,
+                        sandbox->wire.policy.egress, NULL);
     remove_sandbox(filter, sandbox);
     return 0;
 }

@@ -32,6 +32,7 @@ struct filter_sandbox {
     struct name_element *elements; /* in the kernel's sets, unless expired */
     size_t element_count;
     struct denials denials;
+    json_t *secrets_used; /* name -> when it was last sent, wall clock ms; NULL: none was; owned */
     struct rate lookups, wildcard_lookups; /* lookups that go to the upstream */
     unsigned waiting;                      /* questions without an answer */
     int64_t flood_logged_at_ms;            /* monotonic */

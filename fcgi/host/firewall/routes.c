@@ -14,6 +14,7 @@
 #include "common/idle_time.h"
 #include "config.h"
 #include "firewall/calls.h"
+#include "firewall/egress.h"
 #include "firewall/sizing.h"
 #include "http/router.h"
 
@@ -171,10 +172,10 @@ static json_t *policy_summary(const struct filter_sandbox *sandbox)
 {
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(sandbox->address);
-    return json_pack("{s:s, s:s, s:I, s:I}", "address", policy_address_text(&address, text),
+    return json_pack("{s:s, s:s, s:I, s:I, s:O*}", "address", policy_address_text(&address, text),
                      "sandbox_id", sandbox->wire.sandbox_id, "revision",
                      (json_int_t)sandbox->wire.revision, "denied",
-                     (json_int_t)sandbox->denials.total);
+                     (json_int_t)sandbox->denials.total, "secrets_used", sandbox->secrets_used);
 }
 
 static int list_policies(void *context, struct http_request *request,
@@ -283,6 +284,7 @@ static const struct route_query delete_query[] = {
 static const struct route routes[] = {
     {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
     {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
+    {.method = "GET", .pattern = "/v1/egress", .operation = "askEgress", .handler = egress_answer},
     {.method = "GET", .pattern = "/v1/sizing", .operation = "getSizing", .handler = get_sizing},
     {.method = "GET",
      .pattern = "/v1/policies",

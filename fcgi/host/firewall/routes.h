@@ -9,6 +9,8 @@
  *   DELETE /v1/policies/<address>/calls         end connections to the agent -> {"ended"}
  *   GET    /v1/policies                         policies in force
  *   GET    /v1/policies/<address>/denials       latest refusals of this sandbox
+ *   GET    /v1/egress                           nginx asks about a request to a host with egress
+ *                                               rules (firewall/egress.h)
  *   GET    /v1/host                             processors and memory of the machine
  *   GET    /v1/sizing                           {"reason"}: why instances cannot be resized; null
  *                                               if they can

@@ -13,6 +13,7 @@
 
 #define SUFFIX       ".json"
 #define SUFFIX_ENDED ".ended"
+#define RULES_LOST   "The egress rules of this sandbox are being loaded; try again in a minute."
 #define FILE_MAX     (POLICY_WIRE_MAX + NAMES_MAX * 512)
 
 static char *path_of(const char *directory, uint32_t address, const char *suffix)
@@ -20,6 +21,29 @@ static char *path_of(const char *directory, uint32_t address, const char *suffix
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address from = policy_address_ipv4(address);
     return xasprintf("%s/%s%s", directory, policy_address_text(&from, text), suffix);
+}
+
+/* Return the policy without secrets and keys, with a revision that the control plane replaces:
+ * until then the hosts of its egress rules are closed. */
+static json_t *policy_json(const struct policy_wire *wire)
+{
+    json_t *policy = policy_wire_json(wire), *rules = json_array(), *certificates = json_object();
+    const json_t *egress = wire->policy.egress;
+    size_t index;
+    json_t *rule, *pem;
+    const char *host;
+    json_array_foreach (json_object_get(egress, "rules"), index, rule)
+        json_array_append_new(rules, json_pack("{s:O, s:s}", "host", json_object_get(rule, "host"),
+                                               "refused", RULES_LOST));
+    json_object_foreach (json_object_get(egress, "certificates"), host, pem)
+        json_object_set_new(certificates, host, json_string("-"));
+    json_t *lost = json_pack("{s:o, s:o}", "rules", rules, "certificates", certificates);
+    if (egress) {
+        json_object_set(policy, "egress", lost);
+        json_object_set_new(policy, "revision", json_integer(0));
+    }
+    json_decref(lost);
+    return policy;
 }
 
 static json_t *state_json(const struct filter_sandbox *sandbox)
@@ -31,8 +55,8 @@ static json_t *state_json(const struct filter_sandbox *sandbox)
                               json_pack("[s, I, I]", answer->name, (json_int_t)answer->address,
                                         (json_int_t)answer->expires_at_ms));
     }
-    return json_pack("{s:o, s:o, s:I}", "policy", policy_wire_json(&sandbox->wire), "answers",
-                     answers, "tenant", (json_int_t)sandbox->wire.tenant);
+    return json_pack("{s:o, s:o, s:I}", "policy", policy_json(&sandbox->wire), "answers", answers,
+                     "tenant", (json_int_t)sandbox->wire.tenant);
 }
 
 int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err)

@@ -33,11 +33,17 @@ static const char *title_above(const char *verb)
     static const struct {
         const char *first, *title;
     } groups[] = {
-        {"login", "Deployments"},       {"create", "Sandboxes"},
-        {"port list", "Ports"},         {"checkpoint create", "Checkpoints"},
-        {"network show", "Network"},    {"volume create", "Volumes"},
-        {"template list", "Templates"}, {"key create", "Keys"},
-        {"member list", "Teams"},       {"webhook create", "Events and usage"},
+        {"login", "Deployments"},
+        {"create", "Sandboxes"},
+        {"port list", "Ports"},
+        {"checkpoint create", "Checkpoints"},
+        {"network show", "Network"},
+        {"volume create", "Volumes"},
+        {"template list", "Templates"},
+        {"key create", "Keys"},
+        {"member list", "Teams"},
+        {"secret set", "Secrets"},
+        {"webhook create", "Events and usage"},
         {"help", "This program"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)

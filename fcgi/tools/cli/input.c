@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define RULES_MAX (256 * 1024) /* bytes of a file with egress rules */
+
 void input_text(json_t *body, const char *member, const char *value)
 {
     if (value)
@@ -72,6 +74,24 @@ void input_texts(const struct cli_call *call, const char *option, json_t *body, 
     json_decref(texts);
 }
 
+/* Egress rules from a file; the service checks them. */
+static int input_rules(const char *path, json_t *body, struct error **err)
+{
+    autofree char *text = NULL;
+    json_error_t problem;
+    if (!path)
+        return 0;
+    if (input_file(path, RULES_MAX, &text, err) < 0)
+        return -1;
+    json_t *rules = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
+    if (!json_is_array(rules)) {
+        json_decref(rules);
+        return error_set(err, ERR_INVALID_REQUEST, "%s is no JSON array of rules", path);
+    }
+    json_object_set_new(body, "rules", rules);
+    return 0;
+}
+
 int input_network(const struct cli_call *call, json_t *body, struct error **err)
 {
     if (cli_flag(call, "no-internet") && cli_flag(call, "internet"))
@@ -83,5 +103,5 @@ int input_network(const struct cli_call *call, json_t *body, struct error **err)
     input_texts(call, "allow", body, "allow_out");
     input_texts(call, "deny", body, "deny_out");
     input_texts(call, "profile", body, "egress_profiles");
-    return 0;
+    return input_rules(cli_value(call, "rules"), body, err);
 }

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-#define SECRET_MAX 4096
+#define SECRET_MAX 8192
 
 static struct termios before;
 static bool is_raw;

@@ -136,6 +136,12 @@ const struct cli_verb cli_verbs[] = {
      0},
     {"invitation decline", "TEAM", "Decline an invitation", verb_invitation_decline, NULL, 1, 1, 0},
 
+    {"secret set", "NAME", "Set the value of a secret from the standard input", verb_secret_set,
+     secret_set_options, 1, 1, 0},
+    {"secret list", "", "List secrets, without their values", verb_secret_list, secret_team_options,
+     0, 0, 0},
+    {"secret rm", "NAME", "Delete a secret", verb_secret_rm, secret_team_options, 1, 1, 0},
+
     {"webhook create", "URL", "Send the events of a team to an address", verb_webhook_create,
      webhook_create_options, 1, 1, 0},
     {"webhook list", "", "List webhooks", verb_webhook_list, webhook_list_options, 0, 0, 0},

@@ -131,6 +131,12 @@ VERB(invitation_accept);
 VERB(invitation_decline);
 extern const struct cli_option member_invite_options[];
 
+/* verbs_secret.c */
+VERB(secret_set);
+VERB(secret_list);
+VERB(secret_rm);
+extern const struct cli_option secret_set_options[], secret_team_options[];
+
 /* verbs_webhook.c */
 VERB(webhook_create);
 VERB(webhook_list);

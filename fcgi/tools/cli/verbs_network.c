@@ -30,6 +30,7 @@ const struct cli_option network_set_options[] = {
     {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
     {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
+    {"rules", 0, "FILE", "egress rules, a JSON array"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -56,5 +56,5 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
         doctor_check_host_clock(doctor, host, firewall);
         check_sizing(doctor, host, firewall);
     }
-    free(policies);
+    firewall_policies_free(policies, count);
 }

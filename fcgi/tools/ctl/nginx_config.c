@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "ctl/nginx_config.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include "ctl/nginx_html.h"
 #include "endpoint/endpoint.h"
 #include "host/host_check.h"
+#include "network/egress_rule.h"
 
 #define TEMPLATE_MAX       262144
 #define RENDERED_MAX       (2 * TEMPLATE_MAX)
@@ -171,6 +173,38 @@ static char *files_endpoints(void)
     return buffer_steal(&expression);
 }
 
+/* Text for each header that an egress rule may set: the name as it is sent, and as a part of a
+ * variable. */
+static char *egress_text(const char *format)
+{
+    buffer_auto text = BUFFER_INIT(ENDPOINTS_TEXT_MAX);
+    for (size_t i = 0; egress_header_names[i]; i++) {
+        autofree char *variable = xstrdup(egress_header_names[i]);
+        for (char *c = variable; *c; c++)
+            *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
+        for (const char *c = format; *c; c++) {
+            if (*c == '%')
+                buffer_append_string(&text, variable);
+            else if (*c == '#')
+                buffer_append_string(&text, egress_header_names[i]);
+            else
+                buffer_append_char(&text, *c);
+        }
+    }
+    return buffer_steal(&text);
+}
+
+static const struct {
+    const char *name, *format;
+} egress_texts[] = {
+    {"egress_maps", "map $sandlot_set_% $sandlot_egress_% {\n"
+                    "    default $sandlot_set_%;\n"
+                    "    \"\"      $http_%;\n"
+                    "}\n"},
+    {"egress_reads", "        auth_request_set $sandlot_set_% $upstream_http_sandlot_set_%;\n"},
+    {"egress_lines", "        proxy_set_header # $sandlot_egress_%;\n"},
+};
+
 static bool has_console(const struct settings *settings)
 {
     return *settings->console_url;
@@ -267,6 +301,9 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return waiting_endpoints();
     if (!strcmp(name, "files_endpoints"))
         return files_endpoints();
+    for (size_t i = 0; i < ARRAY_SIZE(egress_texts); i++)
+        if (!strcmp(name, egress_texts[i].name))
+            return egress_text(egress_texts[i].format);
     if (renderer->relay) {
         char *value = relay_value(renderer->relay, name);
         if (value)

@@ -110,6 +110,24 @@ def test_members_and_invitations(cli, stack, account, make_account, tmp_path):
     assert its.json("invitation", "list")["invitations"] == []
 
 
+def test_secrets_and_rules(cli, tmp_path):
+    assert cli.say("secret", "set", "llm", "--host", "api.example.com", stdin=b"hidden\n").strip() == "llm"
+    listed = cli.say("secret", "list", "--json")
+    (secret,) = json.loads(listed)["secrets"]
+    assert (secret["hosts"], secret["version"]) == (["api.example.com"], 1) and "hidden" not in listed
+    assert cli("secret", "set", "llm", stdin=b"").returncode != 0
+    cli.say("secret", "set", "llm", "--keep-value", "--host", "*.example.com")
+    rules = [{"host": "api.example.com", "headers": {"X-Api-Key": "${secrets.llm}"}, "methods": ["GET"]}]
+    (tmp_path / "rules.json").write_text(json.dumps(rules))
+    cli.say("create", "--name", "ruled", "--no-internet", "--rules", tmp_path / "rules.json")
+    assert cli.json("network", "show", "ruled")["rules"] == rules
+    (tmp_path / "rules.json").write_text("{}")
+    assert b"no JSON array" in cli("network", "set", "ruled", "--rules", tmp_path / "rules.json").stderr
+    cli.say("rm", "ruled")
+    cli.say("secret", "rm", "llm")
+    assert cli.json("secret", "list")["secrets"] == []
+
+
 def test_webhooks(cli):
     made = cli.json("webhook", "create", "https://hooks.example.com/x", "--kind", "sandbox.paused")
     assert made["secret"].startswith("whsec_") and made["kinds"] == ["sandbox.paused"]

@@ -200,11 +200,37 @@ def test_the_environment_of_a_fork_names_a_template(sandbox):
     assert fork.data.check(read) == sandbox.data.check(read)
 
 
+def test_secrets_and_rules(call, sandbox):
+    name = "s" + secrets.token_hex(4)
+    made = call("POST", "/secrets", {"name": name, "value": "first", "metadata": {"owner": "me"}})
+    assert made.status == 201 and made.json()["currentVersion"] == 1, made
+    assert made.json()["metadata"] == {"owner": "me"} and "first" not in str(made.json())
+    assert_refused(call("POST", "/secrets", {"name": name, "value": "again"}), 409)
+    identifier = made.json()["secretID"]
+    changed = call("POST", f"/secrets/{name}", {"value": "second"})
+    assert changed.status == 200 and changed.json()["currentVersion"] == 2, changed
+    assert call("GET", f"/secrets/{identifier}").json() == changed.json()
+    assert name in [one["name"] for one in call("GET", "/secrets").json()]
+    path = f"/sandboxes/{name_of(sandbox)}/network"
+    rules = {"api.example.com": [{"transform": {"headers": {"Authorization": "Bearer ${e2b.secrets.%s}" % name}}}]}
+    assert call("PUT", path, {"rules": rules}).status == 204
+    shown = sandbox.api.get(f"{sandbox.path}/network").json()["rules"]
+    assert shown == [{"host": "api.example.com", "headers": {"Authorization": "Bearer ${secrets.%s}" % name}}]
+    for bad in ({"api.example.com": [{"transform": {"headers": {"X-Own": "v"}}}]},
+                {"api.example.com": [{"transform": {"headers": {"Cookie": "a\r\nb: c"}}}]},
+                {"*.example.com": [{"transform": {"headers": {"Cookie": "v"}}}]}):
+        assert_refused(call("PUT", path, {"rules": bad}), 400)
+    bound = call("POST", f"/secrets/{name}", {"value": "third", "metadata": {"hosts": "other.example"}})
+    assert bound.status == 200 and bound.json()["metadata"] == {"hosts": "other.example"}, bound
+    assert_refused(call("PUT", path, {"rules": rules}), 400)
+    assert call("DELETE", f"/secrets/{identifier}").status == 204
+    assert_refused(call("GET", f"/secrets/{name}"), 404)
+    assert call("PUT", path, {}).status == 204
+
+
 def test_what_is_not_served_says_so(call, sandbox):
     name = name_of(sandbox)
-    assert_refused(call("POST", "/secrets", {"name": "x"}), 501, "secrets")
     for body, said in (({"iam": {"tokens": {"a": {"audience": "b"}}}}, "iam"),
-                       ({"network": {"rules": {"a.example": [{"transform": {"headers": {"a": "b"}}}]}}}, "rules"),
                        ({"network": {"egressProxy": {"address": "a.example:1080"}}}, "egressProxy")):
         for path in ("/sandboxes", "/v2/sandboxes"):
             assert_refused(call("POST", path, {"templateID": "base", **body}), 501, said)

@@ -71,9 +71,20 @@ static void names_are_looked_at_where_there_are_some(void **state)
     assert_int_equal(count_of(text, "\"by_name\""), 1);
     assert_int_equal(count_of(text, "\"echo_by_name\""), 1);
     assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"asks_names\""), 1);
-    /* Nothing is taken away but what closed the address to this host. */
-    assert_int_equal(count_of(text, "{\"delete\""), 1);
+    /* Nothing is taken away but what closed the address to this host, and the way to the proxy. */
+    assert_int_equal(count_of(text, "{\"delete\""), 2);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"gone\""), 1);
+    assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 1);
+}
+
+static void egress_rules_open_the_proxy_and_let_names_be_asked(void **state)
+{
+    policy_auto policy = {.default_verdict = POLICY_DENY, .egress = json_object()};
+    (void)state;
+    autofree char *text = text_of(&policy);
+    assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"proxied\""), 1);
+    assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 0);
+    assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"asks_names\""), 1);
 }
 
 static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
@@ -149,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_short_policy_becomes_rules),
         cmocka_unit_test(a_long_policy_becomes_one_set_without_overlaps),
         cmocka_unit_test(names_are_looked_at_where_there_are_some),
+        cmocka_unit_test(egress_rules_open_the_proxy_and_let_names_be_asked),
         cmocka_unit_test(elements_are_taken_out_whether_they_are_there_or_not),
         cmocka_unit_test(only_chains_of_sandboxes_of_the_table_are_dropped),
         cmocka_unit_test(denials_are_counted_and_bounded),

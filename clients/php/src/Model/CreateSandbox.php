@@ -39,6 +39,8 @@ final class CreateSandbox implements \JsonSerializable
      *   without. On a tie, the deny decides.
      * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
      * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     * @param list<EgressRule>|null $rules Rules for requests to single hosts over HTTPS. A host with rules is
+     *   reached through them only. Of the rules of one host, the first with the method and the path decides.
      * @param string|null $name A name for people and commands, of no other sandbox of the team: letters, digits,
      *   `.`, `_` and `-`, beginning with a letter or a digit. It is free again when the sandbox is deleted. `new`,
      *   `new-keep` and `keep` have a meaning of their own over SSH. Default null: none.
@@ -70,6 +72,7 @@ final class CreateSandbox implements \JsonSerializable
         public readonly ?array $denyOut = null,
         public readonly ?string $egressProfile = null,
         public readonly ?array $egressProfiles = null,
+        public readonly ?array $rules = null,
         public readonly ?string $name = null,
         public readonly ?bool $exposeAllPorts = null,
         public readonly ?string $maskRequestHost = null,
@@ -100,6 +103,7 @@ final class CreateSandbox implements \JsonSerializable
             'deny_out' => $this->denyOut,
             'egress_profile' => $this->egressProfile,
             'egress_profiles' => $this->egressProfiles,
+            'rules' => $this->rules,
             'name' => $this->name,
             'expose_all_ports' => $this->exposeAllPorts,
             'mask_request_host' => $this->maskRequestHost,

@@ -19,6 +19,7 @@ final class Network
      *   applies; without a previous policy, the sandbox reaches nothing. The service tries again until the policy is
      *   applied.
      * @param string|null $statusReason Why it is pending; null once it is applied.
+     * @param list<EgressRule>|null $rules
      */
     public function __construct(
         public readonly bool $allowInternetAccess,
@@ -29,6 +30,7 @@ final class Network
         public readonly array $egressProfiles,
         public readonly NetworkStatus $status,
         public readonly ?string $statusReason,
+        public readonly ?array $rules,
     ) {
     }
 
@@ -44,6 +46,7 @@ final class Network
             egressProfiles: $fields->strings('egress_profiles'),
             status: $fields->enum('status', NetworkStatus::class),
             statusReason: $fields->stringOrNull('status_reason'),
+            rules: $fields->objectsOrNull('rules', EgressRule::read(...)),
         );
     }
 }

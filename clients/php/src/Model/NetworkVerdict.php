@@ -15,7 +15,8 @@ final class NetworkVerdict
      * @param string|null $origin Where the entry stands: /allow_out/0, /deny_out/3,
      *   egress_profiles/package-registries.
      * @param VerdictReason $reason entry: that entry; default: no entry matches; protected_network: no sandbox
-     *   reaches it; ipv6: sandboxes have none; name_service: names are asked for at the service's own resolver only.
+     *   reaches it; ipv6: sandboxes have none; name_service: names are asked for at the service's own resolver only;
+     *   egress_rule: rules name the host.
      * @param NetworkStatus $status Whether the policy is in force.
      */
     public function __construct(

@@ -85,6 +85,18 @@ enum Operation: string
     /** List recent refusals of a sandbox. */
     case ListDenials = 'GET /v1/sandboxes/{id}/network/denials';
 
+    /** List the secrets of a team by name. */
+    case ListSecrets = 'GET /v1/secrets';
+
+    /** Show a secret without its value. */
+    case ShowSecret = 'GET /v1/secrets/{name}';
+
+    /** Create a secret, or change its value or hosts. */
+    case PutSecret = 'PUT /v1/secrets/{name}';
+
+    /** Delete a secret. */
+    case DeleteSecret = 'DELETE /v1/secrets/{name}';
+
     /** Make a volume. */
     case CreateVolume = 'POST /v1/volumes';
 

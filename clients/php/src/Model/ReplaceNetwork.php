@@ -27,6 +27,8 @@ final class ReplaceNetwork implements \JsonSerializable
      *   without. On a tie, the deny decides.
      * @param string|null $egressProfile One egress profile of the operator, as in egress_profiles.
      * @param list<string>|null $egressProfiles Egress profiles of the operator whose entries are allowed.
+     * @param list<EgressRule>|null $rules Rules for requests to single hosts over HTTPS. A host with rules is
+     *   reached through them only. Of the rules of one host, the first with the method and the path decides.
      */
     public function __construct(
         public readonly ?bool $allowInternetAccess = null,
@@ -36,6 +38,7 @@ final class ReplaceNetwork implements \JsonSerializable
         public readonly ?array $denyOut = null,
         public readonly ?string $egressProfile = null,
         public readonly ?array $egressProfiles = null,
+        public readonly ?array $rules = null,
     ) {
     }
 
@@ -49,6 +52,7 @@ final class ReplaceNetwork implements \JsonSerializable
             'deny_out' => $this->denyOut,
             'egress_profile' => $this->egressProfile,
             'egress_profiles' => $this->egressProfiles,
+            'rules' => $this->rules,
         ]);
     }
 }

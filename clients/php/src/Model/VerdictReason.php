@@ -14,6 +14,7 @@ enum VerdictReason: string
     case ProtectedNetwork = 'protected_network';
     case Ipv6 = 'ipv6';
     case NameService = 'name_service';
+    case EgressRule = 'egress_rule';
 
     /** A value that is newer than this package. */
     case Unknown = 'unknown';

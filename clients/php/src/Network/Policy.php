@@ -7,6 +7,7 @@ declare(strict_types=1);
 namespace Sandlot\Network;
 
 use Sandlot\Http\Api;
+use Sandlot\Model\EgressRule;
 use Sandlot\Model\CheckNetwork;
 use Sandlot\Model\Denial;
 use Sandlot\Model\Network;
@@ -36,6 +37,7 @@ final class Policy
      * @param list<string>|null $allowOut
      * @param list<string>|null $denyOut
      * @param list<string>|null $egressProfiles
+     * @param list<EgressRule>|null $rules
      */
     public function set(
         ?bool $allowInternetAccess = null,
@@ -45,6 +47,7 @@ final class Policy
         ?array $denyOut = null,
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
+        ?array $rules = null,
     ): Network {
         $policy = new ReplaceNetwork(...get_defined_vars());
         return Network::read($this->api->call(Operation::ReplaceNetwork, $this->path(), body: $policy));

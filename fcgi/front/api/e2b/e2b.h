@@ -155,6 +155,9 @@ route_handler e2b_builds_status, e2b_builds_logs;
 route_handler e2b_template_files_link, e2b_template_files_put;
 route_handler e2b_events_list, e2b_webhooks_create, e2b_webhooks_list, e2b_webhooks_show;
 route_handler e2b_webhooks_update, e2b_webhooks_delete;
+route_handler e2b_secrets_create, e2b_secrets_list, e2b_secrets_show, e2b_secrets_update;
+route_handler e2b_secrets_delete;
+extern const struct schema_member e2b_secret_schema[], e2b_secret_update_schema[];
 extern const struct schema_member e2b_webhook_schema[], e2b_webhook_update_schema[];
 extern const struct schema_member e2b_build_schema[], e2b_build_start_schema[];
 

@@ -4,6 +4,7 @@
 
 #include "api/e2b/e2b.h"
 #include "api/network_input.h"
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
@@ -142,10 +143,60 @@ static json_t *denied(const json_t *policy)
     return list;
 }
 
+/* Translate a header's value: E2B's word for a secret has one more name in front. */
+static json_t *header_value(const char *text)
+{
+    static const char theirs[] = "${e2b.secrets.", ours[] = "${secrets.";
+    buffer_auto value = BUFFER_INIT(strlen(text) + 1);
+    for (const char *at; (at = strstr(text, theirs)); text = at + strlen(theirs)) {
+        buffer_append(&value, text, (size_t)(at - text));
+        buffer_append_string(&value, ours);
+    }
+    buffer_append_string(&value, text);
+    return json_string(buffer_string(&value));
+}
+
+/* Translate the rules of one host. Each has a transform with headers. */
+static int add_rules_of(const char *host, const json_t *list, json_t *rules, struct error **err)
+{
+    size_t index;
+    json_t *rule, *value;
+    const char *name;
+    autofree char *field = schema_pointer("/rules", host);
+    json_array_foreach ((json_t *)list, index, rule) {
+        json_t *theirs = json_object_get(json_object_get(rule, "transform"), "headers");
+        json_auto_t *headers = json_object(), *ours = json_pack("{s:s}", "host", host);
+        json_object_foreach (theirs, name, value) {
+            if (!json_is_string(value))
+                return error_set_field(err, ERR_INVALID_REQUEST, field,
+                                       "The value of a header is a text.");
+            json_object_set_new(headers, name, header_value(json_string_value(value)));
+        }
+        if (json_object_size(headers))
+            json_object_set(ours, "headers", headers);
+        json_array_append(rules, ours);
+    }
+    return 0;
+}
+
+static int add_rules(const json_t *policy, json_t *out, struct error **err)
+{
+    json_auto_t *rules = json_array();
+    const char *host;
+    json_t *list;
+    json_object_foreach (json_object_get(policy, "rules"), host, list) {
+        if (add_rules_of(host, list, rules, err) < 0)
+            return -1;
+    }
+    if (json_array_size(rules))
+        json_object_set(out, "rules", rules);
+    return 0;
+}
+
 static int add_policy(const json_t *policy, json_t *out, struct error **err)
 {
-    static const char *const missing[] = {"rules", "egressProxy", NULL};
-    if (refuse_given(policy, missing, err) < 0)
+    static const char *const missing[] = {"egressProxy", NULL};
+    if (refuse_given(policy, missing, err) < 0 || add_rules(policy, out, err) < 0)
         return -1;
     if (is_given(policy, "allowOut"))
         json_object_set_new(out, "allow_out", allowed(policy));

@@ -263,6 +263,7 @@ int e2b_sandboxes_network(void *context, struct http_request *request,
     autofree char *network = NULL;
     sandbox_auto changed = {0};
     if (e2b_network_body(request->json, &body, err) < 0 ||
+        schema_validate(network_put_schema, body, err) < 0 ||
         network_input_read(api, body, &network, err) < 0)
         return -1;
     struct sandbox_network_change change = {network, false, false};

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "network/egress_rule.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "network/policy_entry.h"
+
+#define MENTION       "${"
+#define MENTION_OURS  "${secrets."
+#define METHOD_MAX    20
+#define VALUE_MAX     1024 /* bytes of a value with mentions of secrets */
+#define WIRE_TEXT_MAX 512
+
+const char *const egress_header_names[] = {
+#define EGRESS_HEADER(name) name,
+#include "network/egress_headers.def"
+#undef EGRESS_HEADER
+    NULL};
+
+/* --- forms --- */
+
+static int check_host(const json_t *value, const char *pointer, struct error **err)
+{
+    struct policy_entry entry;
+    error_auto problem = NULL;
+    const char *text = json_string_value(value);
+    bool is_name = policy_entry_parse(text, &entry, &problem) == 0;
+    if (is_name) {
+        is_name = entry.kind == POLICY_HOST && !entry.port && str_equal(entry.name, text);
+        policy_entry_deinit(&entry);
+    }
+    return is_name ? 0
+                   : error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                     "A rule names one host, in lower case and without a port.");
+}
+
+static int check_method(const json_t *value, const char *pointer, struct error **err)
+{
+    for (const char *c = json_string_value(value); *c; c++)
+        if (*c < 'A' || *c > 'Z')
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "A method is written in capital letters, such as GET.");
+    return 0;
+}
+
+/* Whether no server can read the path as another one: no dots or double slashes to remove, and none
+ * of these bytes behind a percent sign. */
+static bool is_plain(const char *path, size_t size)
+{
+    if (!size || path[0] != '/')
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)path[i];
+        bool at_start = c == '/';
+        const char *rest = path + i + 1;
+        size_t left = size - i - 1;
+        if (c <= ' ' || c >= 0x7f || c == '\\' || c == ';')
+            return false;
+        if (at_start && left && rest[0] == '/')
+            return false;
+        if (at_start && left && rest[0] == '.' &&
+            (left == 1 || rest[1] == '/' || (rest[1] == '.' && (left == 2 || rest[2] == '/'))))
+            return false;
+        if (c == '%' && (left < 2 || strchr("01", rest[0]) || !strncasecmp(rest, "2e", 2) ||
+                         !strncasecmp(rest, "2f", 2) || !strncasecmp(rest, "5c", 2) ||
+                         !strncasecmp(rest, "25", 2) || !strncasecmp(rest, "3b", 2)))
+            return false;
+    }
+    return true;
+}
+
+static int check_path(const json_t *value, const char *pointer, struct error **err)
+{
+    const char *text = json_string_value(value), *star = strchr(text, '*');
+    size_t size = strlen(text);
+    if (is_plain(text, size) && !strpbrk(text, "?#") && (!star || star == text + size - 1))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                           "A path begins with a slash, is written without dots to resolve, query "
+                           "or escaped slashes, and may end with a star: /v1/*.");
+}
+
+static int check_headers(const json_t *value, const char *pointer, struct error **err);
+
+static const struct schema_member method_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = METHOD_MAX, .check = check_method};
+static const struct schema_member path_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = EGRESS_PATH_MAX, .check = check_path};
+static const struct schema_member value_item = {.type = SCHEMA_STRING, .min = 1, .max = VALUE_MAX};
+static const struct schema_member wire_value_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = EGRESS_HEADER_MAX};
+
+#define LIMIT_MEMBERS                                                             \
+    {.name = "methods",                                                           \
+     .type = SCHEMA_ARRAY,                                                        \
+     .min = 1,                                                                    \
+     .max = EGRESS_METHODS_MAX,                                                   \
+     .item = &method_item},                                                       \
+    {                                                                             \
+        .name = "paths", .type = SCHEMA_ARRAY, .min = 1, .max = EGRESS_PATHS_MAX, \
+        .item = &path_item                                                        \
+    }
+
+static const struct schema_member rule_members[] = {
+    {.name = "host",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = POLICY_HOST_MAX,
+     .check = check_host},
+    {.name = "headers",
+     .type = SCHEMA_MAP,
+     .min = 1,
+     .max = EGRESS_HEADERS_MAX,
+     .item = &value_item,
+     .check = check_headers},
+    LIMIT_MEMBERS,
+    {.name = NULL},
+};
+const struct schema_member egress_rule_item = {.type = SCHEMA_OBJECT, .members = rule_members};
+
+static const struct schema_member name_item = {
+    .type = SCHEMA_STRING, .min = 1, .max = EGRESS_SECRET_NAME_MAX};
+static const struct schema_member wire_rule_members[] = {
+    {.name = "host",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = POLICY_HOST_MAX,
+     .check = check_host},
+    {.name = "headers",
+     .type = SCHEMA_MAP,
+     .max = EGRESS_HEADERS_MAX,
+     .item = &wire_value_item,
+     .check = check_headers},
+    LIMIT_MEMBERS,
+    {.name = "secrets", .type = SCHEMA_ARRAY, .max = EGRESS_SECRETS_MAX, .item = &name_item},
+    {.name = "refused", .type = SCHEMA_STRING, .max = WIRE_TEXT_MAX},
+    {.name = NULL},
+};
+static const struct schema_member wire_rule_item = {.type = SCHEMA_OBJECT,
+                                                    .members = wire_rule_members};
+static const struct schema_member pem_item = {.type = SCHEMA_STRING, .min = 1, .max = 8192};
+const struct schema_member egress_wire_members[] = {
+    {.name = "rules",
+     .type = SCHEMA_ARRAY,
+     .required = true,
+     .min = 1,
+     .max = EGRESS_RULES_MAX,
+     .item = &wire_rule_item},
+    {.name = "certificates", .type = SCHEMA_MAP, .max = EGRESS_RULES_MAX, .item = &pem_item},
+    {.name = NULL},
+};
+
+/* --- headers --- */
+
+static bool header_is_known(const char *name)
+{
+    for (size_t i = 0; egress_header_names[i]; i++)
+        if (!strcasecmp(egress_header_names[i], name))
+            return true;
+    return false;
+}
+
+bool egress_secret_name_is_valid(const char *name)
+{
+    size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return size && size <= EGRESS_SECRET_NAME_MAX && !name[size];
+}
+
+/* Read the mention of a secret at "${". Returns the text behind it, or NULL. */
+static const char *read_mention(const char *text, char name[EGRESS_SECRET_NAME_MAX + 1])
+{
+    if (!str_starts_with(text, MENTION_OURS))
+        return NULL;
+    text += strlen(MENTION_OURS);
+    size_t size = strcspn(text, "}");
+    if (!size || size > EGRESS_SECRET_NAME_MAX || !text[size])
+        return NULL;
+    memcpy(name, text, size);
+    name[size] = '\0';
+    return egress_secret_name_is_valid(name) ? text + size + 1 : NULL;
+}
+
+static int check_value(const char *text, const char *pointer, struct error **err)
+{
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "A header's value consists of printable characters of ASCII.");
+    for (const char *at = strstr(text, MENTION); at; at = strstr(at, MENTION)) {
+        at = read_mention(at, name);
+        if (!at)
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "A secret is mentioned as ${secrets.NAME}.");
+    }
+    return 0;
+}
+
+/* Two spellings of one header would be two values of it. */
+static unsigned count_header(const json_t *headers, const char *known)
+{
+    unsigned count = 0;
+    const char *name;
+    json_t *text;
+    json_object_foreach ((json_t *)headers, name, text)
+        count += !strcasecmp(name, known);
+    return count;
+}
+
+static int check_headers(const json_t *value, const char *pointer, struct error **err)
+{
+    const char *name;
+    json_t *text;
+    json_object_foreach ((json_t *)value, name, text) {
+        autofree char *at = schema_pointer(pointer, name);
+        if (!header_is_known(name))
+            return error_set_field(err, ERR_INVALID_REQUEST, at,
+                                   "A rule cannot set this header; doc/reference/egress-rules.md "
+                                   "lists those that it can.");
+        if (count_header(value, name) > 1)
+            return error_set_field(err, ERR_INVALID_REQUEST, at,
+                                   "The rule sets this header twice.");
+        if (json_is_string(text) && check_value(json_string_value(text), at, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- secrets --- */
+
+int egress_rule_each_secret(const json_t *rule,
+                            int (*visit)(void *context, const char *header, const char *name,
+                                         struct error **err),
+                            void *context, struct error **err)
+{
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    const char *header;
+    json_t *value;
+    json_object_foreach (json_object_get(rule, "headers"), header, value) {
+        const char *at = strstr(json_string_value(value), MENTION);
+        while (at && (at = read_mention(at, name))) {
+            if (visit(context, header, name, err) < 0)
+                return -1;
+            at = strstr(at, MENTION);
+        }
+    }
+    return 0;
+}
+
+char *egress_value_fill(const char *value, const char *(*value_of)(void *context, const char *name),
+                        void *context)
+{
+    struct buffer text = BUFFER_INIT(EGRESS_HEADER_MAX);
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    const char *filled = "";
+    while (filled && *value) {
+        const char *at = strstr(value, MENTION);
+        size_t plain = at ? (size_t)(at - value) : strlen(value);
+        buffer_append(&text, value, plain);
+        value += plain;
+        if (!at)
+            continue;
+        value = read_mention(at, name);
+        filled = value ? value_of(context, name) : NULL;
+        if (filled)
+            buffer_append_string(&text, filled);
+    }
+    if (filled && !buffer_overflowed(&text))
+        return buffer_steal(&text);
+    buffer_wipe(&text);
+    return NULL;
+}
+
+/* --- deciding --- */
+
+bool egress_has_host(const json_t *egress, const char *name)
+{
+    size_t index;
+    json_t *rule;
+    json_array_foreach (json_object_get(egress, "rules"), index, rule) {
+        if (str_equal(json_string_value(json_object_get(rule, "host")), name))
+            return true;
+    }
+    return false;
+}
+
+static bool has_method(const json_t *rule, const char *method)
+{
+    const json_t *methods = json_object_get(rule, "methods");
+    size_t index;
+    json_t *value;
+    json_array_foreach ((json_t *)methods, index, value) {
+        if (str_equal(json_string_value(value), method))
+            return true;
+    }
+    return !methods;
+}
+
+static bool has_path(const json_t *rule, const char *path, size_t size)
+{
+    const json_t *paths = json_object_get(rule, "paths");
+    size_t index;
+    json_t *value;
+    if (!paths)
+        return true;
+    if (!is_plain(path, size))
+        return false;
+    json_array_foreach ((json_t *)paths, index, value) {
+        const char *text = json_string_value(value);
+        size_t length = strlen(text);
+        bool is_prefix = text[length - 1] == '*';
+        length -= is_prefix;
+        if ((is_prefix ? size >= length : size == length) && !memcmp(text, path, length))
+            return true;
+    }
+    return false;
+}
+
+/* The header Host may have a port; only this one. */
+static bool is_host(const char *header, const char *name)
+{
+    size_t size = strlen(name);
+    return !strncasecmp(header, name, size) && (!header[size] || str_equal(header + size, ":443"));
+}
+
+static const json_t *refuse(const char **reason, const char *why)
+{
+    *reason = why;
+    return NULL;
+}
+
+const json_t *egress_decide(const json_t *egress, const struct egress_request *request,
+                            const char **reason)
+{
+    size_t index, size = strcspn(request->uri, "?");
+    json_t *rule;
+    bool method = false;
+    if (!str_equal(request->sni, request->host) || !is_host(request->http_host, request->sni))
+        return refuse(reason, "The host of the request is not the host of its TLS connection.");
+    if (!egress_has_host(egress, request->host))
+        return refuse(reason, "No egress rule of this sandbox names the host.");
+    json_array_foreach (json_object_get(egress, "rules"), index, rule) {
+        if (!str_equal(json_string_value(json_object_get(rule, "host")), request->host) ||
+            !has_method(rule, request->method))
+            continue;
+        method = true;
+        if (!has_path(rule, request->uri, size))
+            continue;
+        const char *refused = json_string_value(json_object_get(rule, "refused"));
+        return refused ? refuse(reason, refused) : rule;
+    }
+    return refuse(reason, method
+                              ? "No egress rule of this sandbox allows the path at this host."
+                              : "No egress rule of this sandbox allows the method at this host.");
+}

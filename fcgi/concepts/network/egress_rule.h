@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Egress rules: what may be sent to single hosts over HTTPS, and which headers sandlot sets there.
+ * A rule of a request, which is stored as it is:
+ *
+ *   {"host": "api.example.com", "headers": {"Authorization": "Bearer ${secrets.example}"},
+ *    "methods": ["GET", …], "paths": ["/v1/…*", …]}
+ *
+ * The rules of one host are looked at in their order: the first with the method and the path
+ * decides. A host that a rule names is reached through its rules only.
+ *
+ * The firewall of a host gets them with the values of the secrets (struct policy, egress):
+ *
+ *   {"rules": [{"host", "headers": {"authorization": "Bearer …"}, "methods", "paths", "secrets":
+ *    ["example"], "refused": "why no request passes"}],
+ *    "certificates": {"api.example.com": "certificate and key, PEM"}}
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "http/schema.h"
+
+#define EGRESS_RULES_MAX       32
+#define EGRESS_METHODS_MAX     16
+#define EGRESS_PATHS_MAX       64
+#define EGRESS_PATH_MAX        512
+#define EGRESS_HEADERS_MAX     8
+#define EGRESS_HEADER_MAX      8192 /* bytes of a value, with its secrets */
+#define EGRESS_SECRETS_MAX     16   /* secrets in one policy */
+#define EGRESS_SECRET_NAME_MAX 63
+#define EGRESS_PORT            443
+
+/* An element of the list in a request. */
+extern const struct schema_member egress_rule_item;
+/* The member of the firewall's form. */
+extern const struct schema_member egress_wire_members[];
+
+/* The names of the headers that a rule may set, in lower case; NULL ends them. */
+extern const char *const egress_header_names[];
+
+/* Check that this can be the name of a secret: 1 to 63 letters, digits, hyphens, underscores. */
+bool egress_secret_name_is_valid(const char *name);
+
+/* Call visit() for each mention of a secret in a rule. It may be called with one name several
+ * times. Returns -1 as soon as visit() does. */
+int egress_rule_each_secret(const json_t *rule,
+                            int (*visit)(void *context, const char *header, const char *name,
+                                         struct error **err),
+                            void *context, struct error **err);
+
+/* Replace each mention of a secret in a value. value_of() returns its value, which the caller of
+ * this function owns, or NULL. Returns the text, which the caller wipes and frees, or NULL: a
+ * secret has no value, or the text is longer than EGRESS_HEADER_MAX. */
+char *egress_value_fill(const char *value, const char *(*value_of)(void *context, const char *name),
+                        void *context);
+
+/* --- deciding, on a host --- */
+
+struct egress_request {
+    const char *sni, *host, *http_host; /* of TLS; of the request as nginx read it; its header */
+    const char *method, *uri;
+};
+
+/* Whether a rule names the host. egress NULL: there are no rules. */
+bool egress_has_host(const json_t *egress, const char *name);
+
+/* Return the rule that lets a request pass, or NULL, and *reason: a sentence without text of the
+ * request. */
+const json_t *egress_decide(const json_t *egress, const struct egress_request *request,
+                            const char **reason);

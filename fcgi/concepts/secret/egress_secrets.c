@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "secret/egress_secrets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "secret/egress_authority.h"
+#include "secret/secret.h"
+
+#define SECRET_GONE                                                                          \
+    "A secret of the egress rule does not exist, or may not be sent to the host, or is too " \
+    "long together with the rest of the header."
+
+static const char *host_of(const json_t *rule)
+{
+    return json_string_value(json_object_get(rule, "host"));
+}
+
+/* --- admission --- */
+
+struct admission {
+    struct db *db;
+    const char *team_id, *host;
+    size_t index;
+};
+
+static int admit_secret(void *context, const char *header, const char *name, struct error **err)
+{
+    const struct admission *admission = context;
+    struct secret secret = {0};
+    autofree char *list = xasprintf("/rules/%zu/headers", admission->index);
+    autofree char *field = schema_pointer(list, header);
+    if (secret_get(admission->db, admission->team_id, name, &secret, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return error_set_field(err, ERR_INVALID_REQUEST, field, "The team has no secret %s.", name);
+    }
+    bool goes = secret_goes_to(&secret, admission->host);
+    secret_deinit(&secret);
+    return goes ? 0
+                : error_set_field(err, ERR_INVALID_REQUEST, field,
+                                  "The secret %s may not be sent to this host; its hosts are a "
+                                  "part of the secret.",
+                                  name);
+}
+
+/* A rule with methods or paths would limit nothing where the host is open besides. */
+static int admit_limits(const json_t *stored, const json_t *rule, size_t index, struct error **err)
+{
+    static const char *const members[] = {"methods", "paths"};
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        autofree char *field = xasprintf("/rules/%zu/%s", index, members[i]);
+        if (json_object_get(rule, members[i]) &&
+            json_is_true(json_object_get(stored, "allow_internet_access")))
+            return error_set_field(err, ERR_INVALID_REQUEST, field,
+                                   "With allow_internet_access the sandbox reaches the host's "
+                                   "addresses without the rule: set allow_internet_access to "
+                                   "false.");
+    }
+    return 0;
+}
+
+int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored, struct error **err)
+{
+    size_t index;
+    json_t *rule;
+    json_array_foreach (json_object_get(stored, "rules"), index, rule) {
+        struct admission admission = {db, team_id, host_of(rule), index};
+        if (admit_limits(stored, rule, index, err) < 0 ||
+            egress_rule_each_secret(rule, admit_secret, &admission, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_name(void *context, const char *header, const char *name, struct error **err)
+{
+    json_t *names = context;
+    (void)header;
+    json_object_set_new(names, name, json_null());
+    return json_object_size(names) <= EGRESS_SECRETS_MAX
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, "/rules",
+                                 "The rules of a policy mention at most %d secrets.",
+                                 EGRESS_SECRETS_MAX);
+}
+
+int egress_rules_follow(struct db *db, const char *sandbox_id, const char *network,
+                        bool is_new_sandbox, struct error **err)
+{
+    json_auto_t *stored = json_loads(network, 0, NULL), *names = json_object();
+    size_t index;
+    json_t *rule;
+    json_array_foreach (json_object_get(stored, "rules"), index, rule) {
+        if (egress_rule_each_secret(rule, add_name, names, err) < 0)
+            return -1;
+    }
+    return secret_follow(db, sandbox_id, names, is_new_sandbox, err);
+}
+
+/* --- values --- */
+
+/* The secrets of a policy that a rule may send: name -> value. */
+struct values {
+    struct db *db;
+    const struct keyring *ring;
+    const char *team_id, *host;
+    json_t *names;  /* array: those that the rule mentions */
+    json_t *opened; /* name -> value, or null: none */
+    bool missing;
+};
+
+static int open_value(void *context, const char *header, const char *name, struct error **err)
+{
+    struct values *values = context;
+    struct secret secret = {0};
+    autowipe char *value = NULL;
+    (void)header;
+    if (secret_get(values->db, values->team_id, name, &secret, err) == 0) {
+        bool goes = secret_goes_to(&secret, values->host);
+        secret_deinit(&secret);
+        if (goes && secret_reveal(values->db, values->ring, values->team_id, name, &value, err) < 0)
+            return -1;
+    } else if ((*err)->code != ERR_NOT_FOUND) {
+        return -1;
+    }
+    error_clear(err);
+    values->missing |= !value;
+    if (value && !json_object_get(values->opened, name))
+        json_array_append_new(values->names, json_string(name));
+    if (value)
+        json_object_set_new(values->opened, name, json_string(value));
+    return 0;
+}
+
+static const char *value_of(void *context, const char *name)
+{
+    const struct values *values = context;
+    return json_string_value(json_object_get(values->opened, name));
+}
+
+static char *lower_case(const char *name)
+{
+    char *lower = xstrdup(name);
+    for (char *c = lower; *c; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c += 'a' - 'A';
+    return lower;
+}
+
+static void fill_headers(const json_t *rule, struct values *values, json_t *headers)
+{
+    const char *name;
+    json_t *text;
+    json_object_foreach (json_object_get(rule, "headers"), name, text) {
+        autofree char *lower = lower_case(name);
+        autowipe char *value = egress_value_fill(json_string_value(text), value_of, values);
+        values->missing |= !value;
+        if (value)
+            json_object_set_new(headers, lower, json_string(value));
+    }
+}
+
+static int compile_rule(const json_t *rule, struct values *values, json_t *rules,
+                        struct error **err)
+{
+    json_auto_t *headers = json_object(), *opened = json_object(), *names = json_array();
+    values->host = host_of(rule);
+    values->opened = opened;
+    values->names = names;
+    values->missing = false;
+    if (egress_rule_each_secret(rule, open_value, values, err) < 0)
+        return -1;
+    fill_headers(rule, values, headers);
+    if (values->missing)
+        json_object_clear(headers);
+    json_array_append_new(rules,
+                          json_pack("{s:s, s:O*, s:O*, s:O, s:O, s:s*}", "host", values->host,
+                                    "methods", json_object_get(rule, "methods"), "paths",
+                                    json_object_get(rule, "paths"), "headers", headers, "secrets",
+                                    names, "refused", values->missing ? SECRET_GONE : NULL));
+    return 0;
+}
+
+int egress_rules_compile(struct db *db, const struct keyring *ring, const char *team_id,
+                         const char *network, struct policy *policy, struct error **err)
+{
+    json_auto_t *stored = json_loads(network, 0, NULL), *rules = json_array(),
+                *certificates = json_object();
+    struct values values = {.db = db, .ring = ring, .team_id = team_id};
+    const json_t *list = json_object_get(stored, "rules");
+    size_t index;
+    json_t *rule;
+    if (!json_array_size(list))
+        return 0;
+    json_array_foreach ((json_t *)list, index, rule) {
+        if (compile_rule(rule, &values, rules, err) < 0 ||
+            egress_authority_certify(db, ring, host_of(rule), certificates, err) < 0)
+            return -1;
+    }
+    policy->egress = json_pack("{s:O, s:O}", "rules", rules, "certificates", certificates);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "secret/secret.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "network/policy_entry.h"
+
+int secret_check_value(const json_t *value, const char *pointer, struct error **err)
+{
+    for (const char *c = json_string_value(value); *c; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                   "The value of a secret consists of printable characters of "
+                                   "ASCII, without line breaks.");
+    return 0;
+}
+
+static bool is_host(const char *text)
+{
+    struct policy_entry entry;
+    error_auto problem = NULL;
+    if (!text || policy_entry_parse(text, &entry, &problem) < 0)
+        return false;
+    autofree char *canonical = policy_entry_text(&entry);
+    bool is_name = entry.kind != POLICY_NETWORK && !entry.port && str_equal(canonical, text);
+    policy_entry_deinit(&entry);
+    return is_name;
+}
+
+int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err)
+{
+    size_t index, count = json_array_size(hosts);
+    json_t *host;
+    json_array_foreach ((json_t *)hosts, index, host) {
+        const char *text = json_string_value(host);
+        if ((count == 1 && str_equal(text, SECRET_ANY_HOST)) || is_host(text))
+            continue;
+        autofree char *at = xasprintf("%s/%zu", pointer, index);
+        return error_set_field(err, ERR_INVALID_REQUEST, at,
+                               "A host of a secret is a name in lower case, or *. and a name, "
+                               "without a port; the star alone stands for any host.");
+    }
+    return count && count <= SECRET_HOSTS_MAX
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, pointer, "A secret has 1 to %d hosts.",
+                                 SECRET_HOSTS_MAX);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Secrets of teams: values that sandlot puts into requests of sandboxes to certain hosts
+ * (network/egress_rule.h), and that no sandbox and no answer ever contains. They are sealed with
+ * the key ring. Each secret has the hosts that it may be sent to.
+ *
+ * A change of a secret changes the policy of every sandbox whose rules mention it: the same
+ * transaction increments their revisions, and a dispatcher applies them.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "account/account.h"
+#include "crypto/keyring.h"
+#include "db/db.h"
+
+#define SECRETS_PER_TEAM 100
+#define SECRET_NAME_MAX  63
+#define SECRET_VALUE_MAX 4096 /* bytes */
+#define SECRET_HOSTS_MAX 16
+#define SECRET_ANY_HOST  "*"
+
+struct secret {
+    char id[ID_SIZE];
+    char name[SECRET_NAME_MAX + 1];
+    char team_slug[SLUG_MAX + 1];
+    json_t *hosts;    /* array of names and wildcards, canonical; "*" is any host; owned */
+    json_t *metadata; /* texts of E2B's clients, an object; owned */
+    uint64_t version;
+    int64_t created_at_ms, updated_at_ms, used_at_ms; /* 0: never */
+};
+void secret_deinit(struct secret *secret);
+
+/* Checks of a schema: a value can be in a header, and hosts is a list of names and wildcards, or
+ * the star alone. Errors: ERR_INVALID_REQUEST at pointer. */
+int secret_check_value(const json_t *value, const char *pointer, struct error **err);
+int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err);
+
+/* A new value, other hosts or other metadata; NULL leaves them. */
+struct secret_change {
+    const char *name;
+    const char *value;
+    const json_t *hosts; /* checked and canonical */
+    const json_t *metadata;
+    bool only_new; /* a secret of this name is an error */
+};
+
+/* Create a secret of a team or change it. *secret is the result; the caller ends with
+ * secret_deinit(). *created: it is new. Errors: ERR_INVALID_REQUEST with the field (a new secret
+ * lacks value or hosts, the team has SECRETS_PER_TEAM), ERR_NAME_TAKEN. */
+int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
+               const char *user_id, const struct secret_change *change, struct secret *secret,
+               bool *created, struct error **err);
+/* Delete it. Requests of rules that mention it are refused from then on. Errors: ERR_NOT_FOUND. */
+int secret_delete(struct db *db, const char *team_id, const char *name, struct error **err);
+
+/* Read one; the caller ends with secret_deinit(). Errors: ERR_NOT_FOUND. */
+int secret_get(struct db *db, const char *team_id, const char *name, struct secret *secret,
+               struct error **err);
+/* List all of a team by name; the caller frees. */
+int secret_list(struct db *db, const char *team_id, struct secret **secrets, unsigned *count,
+                struct error **err);
+void secrets_free(struct secret *secrets, unsigned count);
+
+/* Check whether a secret may be sent to a host. */
+bool secret_goes_to(const struct secret *secret, const char *host);
+
+/* Read the value of a secret; the caller wipes and frees *value. Errors: ERR_NOT_FOUND. */
+int secret_reveal(struct db *db, const struct keyring *ring, const char *team_id, const char *name,
+                  char **value, struct error **err);
+
+/* Inside a transaction: record which secrets the rules of a sandbox mention, the keys of an object,
+ * replacing earlier records. */
+int secret_follow(struct db *db, const char *sandbox_id, const json_t *names, bool is_new_sandbox,
+                  struct error **err);
+
+/* Record when a secret was last sent. An older time changes nothing. */
+int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,
+                struct error **err);

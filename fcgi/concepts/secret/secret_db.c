@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "crypto/aead.h"
+#include "secret/secret.h"
+
+#define SEALED_MAX (SECRET_VALUE_MAX + 128)
+
+#define SELECT_SECRET                                                                             \
+    "SELECT s.id, s.name, t.slug, s.hosts, s.version, s.created_at_ms, s.updated_at_ms,"          \
+    " COALESCE(s.used_at_ms, 0), COALESCE(s.metadata, '{}') FROM secrets s JOIN teams t ON t.id " \
+    "= s.team_id WHERE"                                                                           \
+    " s.team_id = ?"
+
+DB_STATEMENT(get_statement) = {"secret.get", SELECT_SECRET " AND s.name = ?", true};
+DB_STATEMENT(list_statement) = {"secret.list", SELECT_SECRET " ORDER BY s.name LIMIT 1000", true};
+DB_STATEMENT(count_statement) = {"secret.count", "SELECT COUNT(*) FROM secrets WHERE team_id = ?",
+                                 false};
+DB_STATEMENT(insert_statement) = {
+    "secret.insert",
+    "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, created_by, created_at_ms,"
+    " updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    false};
+DB_STATEMENT(value_statement) = {
+    "secret.set_value",
+    "UPDATE secrets SET value = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
+DB_STATEMENT(metadata_statement) = {
+    "secret.set_metadata", "UPDATE secrets SET metadata = ?, updated_at_ms = ? WHERE id = ?",
+    false};
+DB_STATEMENT(hosts_statement) = {
+    "secret.set_hosts",
+    "UPDATE secrets SET hosts = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
+DB_STATEMENT(delete_statement) = {"secret.delete",
+                                  "DELETE FROM secrets WHERE team_id = ? AND name = ?", false};
+DB_STATEMENT(reveal_statement) = {
+    "secret.reveal", "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?", true};
+DB_STATEMENT(used_statement) = {"secret.used",
+                                "UPDATE secrets SET used_at_ms = ? WHERE team_id = ? AND name = ? "
+                                "AND COALESCE(used_at_ms, 0) < ?",
+                                false};
+/* A stopped sandbox gets its policy when it is resumed. */
+DB_STATEMENT(touch_statement) = {
+    "secret.touch",
+    "UPDATE sandboxes s JOIN sandbox_secrets f ON f.sandbox_id = s.id"
+    " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
+    " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
+    " WHERE f.name = ? AND s.team_id = ? AND s.visible = 1",
+    false};
+DB_STATEMENT(unfollow_statement) = {"secret.unfollow",
+                                    "DELETE FROM sandbox_secrets WHERE sandbox_id = ?", false};
+DB_STATEMENT(follow_statement) = {
+    "secret.follow", "INSERT INTO sandbox_secrets (sandbox_id, name) VALUES (?, ?)", false};
+
+void secret_deinit(struct secret *secret)
+{
+    json_decref(secret->hosts);
+    json_decref(secret->metadata);
+    *secret = (struct secret){0};
+}
+
+void secrets_free(struct secret *secrets, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        secret_deinit(&secrets[i]);
+    free(secrets);
+}
+
+static int not_found(struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND, "There is no such secret.");
+}
+
+static void read_secret(const struct db_rows *rows, struct secret *secret)
+{
+    *secret = (struct secret){.hosts = json_loads(db_get_text(rows, 3), 0, NULL),
+                              .metadata = json_loads(db_get_text(rows, 8), 0, NULL),
+                              .version = db_get_u64(rows, 4),
+                              .created_at_ms = db_get_i64(rows, 5),
+                              .updated_at_ms = db_get_i64(rows, 6),
+                              .used_at_ms = db_get_i64(rows, 7)};
+    db_copy_text(secret->id, rows, 0);
+    db_copy_text(secret->name, rows, 1);
+    db_copy_text(secret->team_slug, rows, 2);
+}
+
+int secret_get(struct db *db, const char *team_id, const char *name, struct secret *secret,
+               struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(team_id), db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return not_found(err);
+    read_secret(rows, secret);
+    return 0;
+}
+
+int secret_list(struct db *db, const char *team_id, struct secret **secrets, unsigned *count,
+                struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *secrets = NULL;
+    *count = 0;
+    if (db_query(db, &list_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        *secrets = xreallocarray(*secrets, *count + 1, sizeof **secrets);
+        read_secret(rows, &(*secrets)[(*count)++]);
+    }
+    return 0;
+}
+
+/* --- changing --- */
+
+struct put {
+    const struct keyring *ring;
+    const struct team *team;
+    const char *user_id;
+    const struct secret_change *change;
+    struct secret *secret;
+    bool created;
+};
+
+static int touch(struct db *db, const char *team_id, const char *name, struct error **err)
+{
+    return db_exec(db, &touch_statement,
+                   DB_ARGS(db_i64(clock_now_ms()), db_text(name), db_text(team_id)), NULL, err);
+}
+
+static int seal(const struct put *put, const char *id, struct buffer *sealed, struct error **err)
+{
+    const char *value = put->change->value;
+    return aead_seal(put->ring, value, strlen(value), id, sealed, err);
+}
+
+static int admit(struct db *db, const struct put *put, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (!put->change->value || !put->change->hosts)
+        return error_set_field(err, ERR_INVALID_REQUEST, put->change->value ? "/hosts" : "/value",
+                               "A new secret needs a value and the hosts that it may be sent to.");
+    if (db_query(db, &count_statement, DB_ARGS(db_text(put->team->id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows) && db_get_u64(rows, 0) >= SECRETS_PER_TEAM)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
+                               "The team has %d secrets already; delete one first.",
+                               SECRETS_PER_TEAM);
+    return 0;
+}
+
+/* NULL: none was given. */
+static char *metadata_text(const struct put *put)
+{
+    return put->change->metadata ? json_dumps(put->change->metadata, JSON_COMPACT) : NULL;
+}
+
+static int insert(struct db *db, const struct put *put, struct error **err)
+{
+    char id[ID_SIZE];
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    autofree char *hosts = NULL;
+    int64_t now_ms = clock_now_ms();
+    if (admit(db, put, err) < 0 || seal(put, id_new("sec_", id), &sealed, err) < 0)
+        return -1;
+    hosts = json_dumps(put->change->hosts, JSON_COMPACT);
+    autofree char *metadata = metadata_text(put);
+    return db_exec(db, &insert_statement,
+                   DB_ARGS(db_text(id), db_text(put->team->id), db_text(put->change->name),
+                           db_text(hosts), db_blob(sealed.data, sealed.size), db_text(metadata),
+                           db_text(put->user_id), db_i64(now_ms), db_i64(now_ms)),
+                   NULL, err);
+}
+
+static int update(struct db *db, const struct put *put, struct error **err)
+{
+    const char *id = put->secret->id;
+    int64_t now_ms = clock_now_ms();
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    if (put->change->value &&
+        (seal(put, id, &sealed, err) < 0 ||
+         db_exec(db, &value_statement,
+                 DB_ARGS(db_blob(sealed.data, sealed.size), db_i64(now_ms), db_text(id)), NULL,
+                 err) < 0))
+        return -1;
+    autofree char *metadata = metadata_text(put);
+    if (metadata && db_exec(db, &metadata_statement,
+                            DB_ARGS(db_text(metadata), db_i64(now_ms), db_text(id)), NULL, err) < 0)
+        return -1;
+    if (!put->change->hosts)
+        return 0;
+    autofree char *hosts = json_dumps(put->change->hosts, JSON_COMPACT);
+    return db_exec(db, &hosts_statement, DB_ARGS(db_text(hosts), db_i64(now_ms), db_text(id)), NULL,
+                   err);
+}
+
+static int put_body(struct db *db, void *context, struct error **err)
+{
+    struct put *put = context;
+    struct plan plan;
+    const char *team_id = put->team->id, *name = put->change->name;
+    secret_deinit(put->secret);
+    if (team_lock(db, team_id, &plan, err) < 0)
+        return -1;
+    put->created = secret_get(db, team_id, name, put->secret, err) < 0;
+    if (put->created && (*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    if (!put->created && put->change->only_new)
+        return error_set_field(err, ERR_NAME_TAKEN, "/name", "The team has a secret of this name.");
+    if ((put->created ? insert(db, put, err) : update(db, put, err)) < 0 ||
+        touch(db, team_id, name, err) < 0)
+        return -1;
+    secret_deinit(put->secret);
+    return secret_get(db, team_id, name, put->secret, err);
+}
+
+int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
+               const char *user_id, const struct secret_change *change, struct secret *secret,
+               bool *created, struct error **err)
+{
+    struct put put = {ring, team, user_id, change, secret, false};
+    int result = db_transaction(db, put_body, &put, err);
+    if (result < 0)
+        secret_deinit(secret);
+    *created = put.created;
+    return result;
+}
+
+struct deletion {
+    const char *team_id, *name;
+};
+
+static int delete_body(struct db *db, void *context, struct error **err)
+{
+    const struct deletion *deletion = context;
+    uint64_t deleted;
+    if (db_exec(db, &delete_statement, DB_ARGS(db_text(deletion->team_id), db_text(deletion->name)),
+                &deleted, err) < 0)
+        return -1;
+    return deleted ? touch(db, deletion->team_id, deletion->name, err) : not_found(err);
+}
+
+int secret_delete(struct db *db, const char *team_id, const char *name, struct error **err)
+{
+    struct deletion deletion = {team_id, name};
+    return db_transaction(db, delete_body, &deletion, err);
+}
+
+/* --- using --- */
+
+static bool host_matches(const char *pattern, const char *host)
+{
+    if (str_equal(pattern, SECRET_ANY_HOST))
+        return true;
+    if (!str_starts_with(pattern, "*."))
+        return str_equal(pattern, host);
+    size_t size = strlen(host), end = strlen(pattern + 1);
+    return size > end && str_equal(host + size - end, pattern + 1);
+}
+
+bool secret_goes_to(const struct secret *secret, const char *host)
+{
+    size_t index;
+    json_t *pattern;
+    json_array_foreach (secret->hosts, index, pattern) {
+        if (host_matches(json_string_value(pattern), host))
+            return true;
+    }
+    return false;
+}
+
+int secret_reveal(struct db *db, const struct keyring *ring, const char *team_id, const char *name,
+                  char **value, struct error **err)
+{
+    struct buffer plain = BUFFER_INIT(SECRET_VALUE_MAX);
+    db_rows_auto *rows = NULL;
+    size_t size;
+    if (db_query(db, &reveal_statement, DB_ARGS(db_text(team_id), db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return not_found(err);
+    const void *sealed = db_get_blob(rows, 1, &size);
+    int result = aead_open(ring, sealed, size, db_get_text(rows, 0), &plain, err);
+    if (result == 0)
+        *value = xstrndup(buffer_string(&plain), plain.size);
+    buffer_wipe(&plain);
+    return result;
+}
+
+int secret_follow(struct db *db, const char *sandbox_id, const json_t *names, bool is_new_sandbox,
+                  struct error **err)
+{
+    const char *name;
+    json_t *ignored;
+    if (!is_new_sandbox &&
+        db_exec(db, &unfollow_statement, DB_ARGS(db_text(sandbox_id)), NULL, err) < 0)
+        return -1;
+    json_object_foreach ((json_t *)names, name, ignored) {
+        if (db_exec(db, &follow_statement, DB_ARGS(db_text(sandbox_id), db_text(name)), NULL, err) <
+            0)
+            return -1;
+    }
+    return 0;
+}
+
+int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,
+                struct error **err)
+{
+    return db_exec(db, &used_statement,
+                   DB_ARGS(db_i64(at_ms), db_text(team_id), db_text(name), db_i64(at_ms)), NULL,
+                   err);
+}

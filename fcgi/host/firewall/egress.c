@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/egress.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/ipv4.h"
+#include "base/mem.h"
+
+#define LINE_PREFIX "Sandlot-Set-"
+#define LINE_MAX    64
+
+static const char *text_of(const struct http_request *request, const char *name)
+{
+    const char *text = http_parameter(request, name);
+    return text ? text : "";
+}
+
+static uint32_t client_address(const char *text)
+{
+    struct policy_address parsed;
+    uint32_t address = 0;
+    if (policy_address_parse(text, &parsed) < 0 || parsed.family != POLICY_IPV4)
+        return 0;
+    for (unsigned i = 0; i < 4; i++)
+        address = address << 8 | parsed.bytes[i];
+    return address;
+}
+
+static int refuse(struct http_response *response, const char *reason)
+{
+    response->status = 403;
+    response->is_bare = true;
+    http_response_header(response, "Sandlot-Reason", "%s", reason);
+    return 0;
+}
+
+/* Return the address of the host that an upstream named last and that a sandbox may reach, or 0. */
+static uint32_t newest_address(const struct filter *filter, const char *host)
+{
+    const struct lookup *lookup = lookup_find(&filter->lookups, host);
+    const struct lookup_address *newest = NULL;
+    for (size_t i = 0; lookup && i < lookup->count; i++) {
+        struct policy_address address = policy_address_ipv4(lookup->addresses[i].address);
+        if ((!newest || lookup->addresses[i].seen_at_ms > newest->seen_at_ms) &&
+            !protected_reason(&filter->protected_networks, &address))
+            newest = &lookup->addresses[i];
+    }
+    return newest ? newest->address : 0;
+}
+
+static bool denies(const struct policy *policy, const char *host)
+{
+    struct policy_decision decision = policy_decide_name(policy, host, EGRESS_PORT);
+    return decision.rule && decision.verdict == POLICY_DENY;
+}
+
+static void add_headers(struct http_response *response, const json_t *rule)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach (json_object_get(rule, "headers"), name, value) {
+        char line[LINE_MAX];
+        snprintf(line, sizeof line, LINE_PREFIX "%s", name);
+        http_response_header(response, line, "%s", json_string_value(value));
+    }
+}
+
+/* Remember when each secret of a rule was sent. */
+static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
+{
+    size_t index;
+    json_t *name;
+    if (!sandbox->secrets_used)
+        sandbox->secrets_used = json_object();
+    json_array_foreach (json_object_get(rule, "secrets"), index, name)
+        json_object_set_new(sandbox->secrets_used, json_string_value(name),
+                            json_integer(clock_now_ms()));
+}
+
+static int pass(const struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
+                const char *host, struct http_response *response)
+{
+    char text[IPV4_TEXT_SIZE];
+    uint32_t address = newest_address(filter, host);
+    if (!address)
+        return refuse(response, "The host has no address that a sandbox may reach.");
+    response->is_bare = true;
+    http_response_header(response, "Sandlot-Upstream", "%s:%d", ipv4_format(address, text),
+                         EGRESS_PORT);
+    add_headers(response, rule);
+    note_use(sandbox, rule);
+    return 0;
+}
+
+int egress_answer(void *context, struct http_request *request, struct http_response *response,
+                  struct error **err)
+{
+    struct filter *filter = context;
+    const char *reason = NULL;
+    struct filter_sandbox *sandbox =
+        filter_find(filter, client_address(text_of(request, "SANDLOT_CLIENT")));
+    const struct egress_request asked = {
+        .sni = text_of(request, "SANDLOT_SNI"),
+        .host = text_of(request, "SANDLOT_HOST"),
+        .http_host = text_of(request, "SANDLOT_HTTP_HOST"),
+        .method = text_of(request, "SANDLOT_METHOD"),
+        .uri = text_of(request, "SANDLOT_URI"),
+    };
+    (void)err;
+    response->is_quiet = true;
+    if (!sandbox || sandbox->closed)
+        return refuse(response, "The address is no sandbox's.");
+    const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
+    if (rule && denies(&sandbox->wire.policy, asked.host))
+        reason = "The sandbox's policy denies the host.";
+    if (!reason)
+        return pass(filter, sandbox, rule, asked.host, response);
+    if (egress_has_host(sandbox->wire.policy.egress, asked.sni))
+        denials_add(&sandbox->denials, DENIAL_CONNECTION, asked.sni, EGRESS_PORT, "tcp",
+                    clock_now_ms());
+    return refuse(response, reason);
+}

@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Secrets that requests of sandboxes get on their way out, and rules about methods and paths: a real sandbox,
+nginx of its host, and a TLS server outside."""
+
+import json
+import os
+import secrets as random
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from client import assert_error
+from fake_internet import FirewallProcess
+from stack import wait_until
+from tenant import Account, Sandbox
+from tls_outside import HOST, OTHER_HOST, TlsOutside
+
+VALUE = "sk-" + random.token_hex(16)
+BEARER = {"Authorization": "Bearer ${secrets.llm}"}
+
+
+@pytest.fixture(scope="module")
+def outside(stack, internet, tmp_path_factory):
+    outside = TlsOutside(stack, tmp_path_factory.mktemp("tls"))
+    try:
+        outside.start()
+        for name in (HOST, OTHER_HOST, "elsewhere.test"):
+            internet.add(name, outside.address)
+        yield outside
+    finally:
+        outside.stop()
+
+
+@pytest.fixture(scope="module")
+def api(module_account):
+    api = module_account.api
+    answer = api.request("PUT", "/v1/secrets/llm", {"value": VALUE, "hosts": [HOST]})
+    assert answer.status == 201, answer
+    return api
+
+
+@pytest.fixture(scope="module")
+def sandbox(api, outside):
+    return Sandbox.create(
+        api, timeout=1800, allow_internet_access=False, rules=[{"host": HOST, "headers": BEARER}])
+
+
+@pytest.fixture
+def plain(sandbox):
+    """The sandbox with its first policy."""
+    policy(sandbox, [{"host": HOST, "headers": BEARER}])
+    return sandbox
+
+
+def policy(sandbox, rules, **fields):
+    answer = sandbox.api.request(
+        "PUT", f"{sandbox.path}/network", {"allow_internet_access": False, "rules": rules, **fields})
+    assert answer.status == 200, answer
+    assert answer.json()["status"] == "applied", answer.json()
+    return answer.json()
+
+
+def curl(sandbox, *arguments, url=f"https://{HOST}/v1/chat"):
+    """Status and body."""
+    text = sandbox.data.check(
+        "curl -sS --max-time 20 -w '\\n%{http_code}' " + " ".join(f"'{word}'" for word in (*arguments, url)) + " 2>&1 || true")
+    body, _, status = text.rstrip().rpartition("\n")
+    return int(status) if status.isdigit() else 0, body
+
+
+def seen(body):
+    """What the server got: its JSON, with the headers by their lower-case names."""
+    got = json.loads(body)
+    got["headers"] = [(name.lower(), value) for name, value in got["headers"]]
+    return got
+
+
+def values(body, name):
+    return [value for known, value in seen(body)["headers"] if known == name]
+
+
+# --- what a rule does ---
+
+
+def test_a_request_gets_the_secret_that_the_sandbox_does_not_have(plain, outside):
+    status, body = curl(plain, "-d", "question")
+    assert status == 200, body
+    assert values(body, "authorization") == [f"Bearer {VALUE}"]
+    assert seen(body)["name"] == HOST and seen(body)["body"] == len("question")
+    assert values(body, "host") == [HOST]
+
+
+def test_python_and_curl_trust_the_proxy_without_an_option(plain, outside):
+    body = plain.data.check(
+        "python3 -c \"import urllib.request as r; print(r.urlopen('https://%s/').read().decode())\"" % HOST)
+    assert values(body, "authorization") == [f"Bearer {VALUE}"]
+    names = plain.data.check("env")
+    assert "NODE_EXTRA_CA_CERTS=" in names and "REQUESTS_CA_BUNDLE=" in names
+
+
+@pytest.mark.parametrize("path", ["/v1/é", "/v1/a%20b?x=1&y=%2e"])
+def test_the_target_goes_as_it_came(plain, outside, path):
+    status, body = curl(plain, url=f"https://{HOST}{path}")
+    assert status == 200 and seen(body)["target"].startswith("/v1/"), body
+    assert "x=1&y=%2e" in seen(body)["target"] or "?" not in path
+
+
+def test_a_value_of_the_guest_is_replaced_and_other_headers_stay(plain, outside):
+    status, body = curl(plain, "-H", "Authorization: Bearer mine", "-H", "authorization: Bearer too",
+                        "-H", "X-Api-Key: own", "-H", "Authorization : Bearer odd", "-H", "X-Other: kept")
+    assert status in (200, 400), body
+    if status == 200:
+        assert values(body, "authorization") == [f"Bearer {VALUE}"]
+    status, body = curl(plain, "--http1.1", "-H", "Authorization: Bearer mine", "-H", "authorization: Bearer too",
+                        "-H", "X-Api-Key: own", "-H", "X-Other: kept")
+    assert status in (200, 400), body
+    status, body = curl(plain, "-H", "AUTHORIZATION: Bearer mine", "-H", "X-Api-Key: own", "-H", "X-Other: kept")
+    assert status == 200, body
+    assert values(body, "authorization") == [f"Bearer {VALUE}"]
+    assert values(body, "x-api-key") == ["own"] and values(body, "x-other") == ["kept"]
+
+
+def test_uploads_streams_and_websockets_pass(plain, outside):
+    body = plain.data.check(
+        f"head -c 20000000 /dev/zero >/tmp/big; curl -sS --max-time 60 -T /tmp/big https://{HOST}/v1/upload")
+    assert seen(body)["body"] == 20000000 and seen(body)["method"] == "PUT"
+    body = plain.data.check(
+        f"head -c 300000 /dev/zero | curl -sS --http1.1 -H 'Transfer-Encoding: chunked' -T - https://{HOST}/v1/upload")
+    assert seen(body)["body"] == 300000
+    times = plain.data.check(
+        f"curl -sSN https://{HOST}/events | while read -r line; do date +%s%N; done").split()
+    assert int(times[-1]) - int(times[0]) > 600_000_000, "events come one by one"
+    plain.put_guest("tls_socket.py")
+    assert plain.data.check(f"python3 /tmp/tls_socket.py {HOST}").strip() == "hello"
+
+
+def test_node_trusts_the_proxy_without_an_option(plain, outside, tmp_path):
+    """Node of this machine with its libraries: the template has none."""
+    node = shutil.which("node")
+    if not node:
+        pytest.skip("node is not installed here")
+    linked = subprocess.run(["ldd", node], check=True, capture_output=True, text=True).stdout
+    files = [node, *(word for word in linked.split() if word.startswith("/"))]
+    packed = tmp_path / "node.tar.gz"
+    subprocess.run(["tar", "-chzf", packed, "--transform", "s|.*/||", "-P", *files], check=True)
+    plain.data.upload("/tmp/node.tar.gz", packed.read_bytes())
+    body = plain.data.check(
+        "mkdir -p /tmp/node && tar -xzf /tmp/node.tar.gz -C /tmp/node && cd /tmp/node && ./ld-linux* --library-path . ./node -e "
+        f"'fetch(\"https://{HOST}/\").then(r => r.text()).then(t => console.log(t))'")
+    assert values(body, "authorization") == [f"Bearer {VALUE}"]
+
+
+def test_a_host_without_a_rule_is_not_the_proxys(plain, outside):
+    status, body = curl(plain, url=f"https://{OTHER_HOST}/")
+    assert status == 0 and "resolve host" in body, "closed by default"
+    policy(plain, [{"host": HOST, "headers": BEARER}], allow_out=["*.example.com:443"])
+    addresses = plain.data.check(f"getent ahostsv4 {HOST}")
+    assert addresses.split()[0] == "169.254.0.1"
+
+
+def test_the_check_knows_rules(plain):
+    for port, verdict in ((443, "allow"), (80, "deny")):
+        answer = plain.api.post(f"{plain.path}/network/check", {"host": HOST, "port": port}).json()
+        assert (answer["verdict"], answer["reason"]) == (verdict, "egress_rule"), answer
+
+
+# --- limits ---
+
+
+def test_methods_and_paths(plain, outside):
+    policy(plain, [{"host": HOST, "methods": ["GET", "HEAD"], "paths": ["/simple/*", "/exact"]}])
+    assert curl(plain, url=f"https://{HOST}/simple/pip/?x=1")[0] == 200
+    assert curl(plain, url=f"https://{HOST}/exact")[0] == 200
+    before = len(outside.requests())
+    for path in ("/upload", "/exact/", "/simple", "/simple/../upload", "/simple/%2e%2e/upload", "/simple/..%2fupload",
+                 "/simple//upload", "/simple/a;/../b", "/simple/%252e%252e/upload", "/simple/\\..\\upload"):
+        status, body = curl(plain, "--path-as-is", url=f"https://{HOST}{path}")
+        assert status == 403 and "allows the path" in body, (path, body)
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        status, body = curl(plain, "-X", method, url=f"https://{HOST}/exact")
+        assert status == 403 and json.loads(body)["error"] == "egress_refused" and "method" in body, body
+    assert len(outside.requests()) == before
+    status, body = curl(plain, "-H", "X-HTTP-Method-Override: DELETE", url=f"https://{HOST}/exact")
+    assert status == 200 and not values(body, "x-http-method-override")
+
+
+def test_the_first_rule_with_method_and_path_decides(plain, outside):
+    policy(plain, [{"host": HOST, "methods": ["GET"], "headers": {"X-Api-Key": "reads"}},
+                   {"host": HOST, "paths": ["/v1/*"], "headers": BEARER}])
+    assert values(curl(plain)[1], "x-api-key") == ["reads"]
+    body = curl(plain, "-d", "x")[1]
+    assert values(body, "authorization") == [f"Bearer {VALUE}"] and not values(body, "x-api-key")
+    assert curl(plain, "-d", "x", url=f"https://{HOST}/v2")[0] == 403
+
+
+# --- a hostile guest ---
+
+
+def raw(sandbox, text, name=HOST, port=443, address=None):
+    """What comes back for these bytes over TLS with a name; None without a connection."""
+    path = sandbox.put_guest("tls_raw.py")
+    words = [name, address or name, str(port), text.encode().hex()]
+    answer, _, end = sandbox.data.check(f"python3 {path} " + " ".join(words)).rstrip().rpartition("\n")
+    assert end in ("end", "failed"), (answer, end)
+    return answer if end == "end" else None
+
+
+@pytest.mark.parametrize("head", [
+    "GET / HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {other}\r\nConnection: close\r\n\r\n",
+    "GET https://{other}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
+    "GET https://{host}/ HTTP/1.1\r\nHost: {other}\r\nConnection: close\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}:8443\r\nConnection: close\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nHost: {other}\r\nConnection: close\r\n\r\n",
+    "GET / HTTP/1.0\r\n\r\n",
+    "GET / HTTP/1.1\r\nConnection: close\r\n\r\n",
+    "GET /_sandlot/egress HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
+    "TRACE / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
+    "CONNECT {other}:443 HTTP/1.1\r\nHost: {host}\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\n X-Folded: x\r\n\r\n",
+    "GET / HTTP/0.9\r\n\r\n",
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+])
+def test_a_request_that_is_not_for_the_host_of_its_connection_is_refused(plain, outside, head):
+    before = len(outside.requests())
+    answer = raw(plain, head.format(host=HOST, other=OTHER_HOST))
+    assert " 200 " not in answer.split("\r\n")[0] and VALUE not in answer, answer
+    assert len(outside.requests()) == before
+
+
+def test_http_1_0_and_pipelining_are_requests_like_others(plain, outside):
+    answer = raw(plain, f"GET /a HTTP/1.0\r\nHost: {HOST}\r\n\r\n")
+    assert " 200 " in answer.split("\r\n")[0], answer
+    policy(plain, [{"host": HOST, "headers": BEARER, "methods": ["GET", "POST"], "paths": ["/ok"]}])
+    before = len(outside.requests())
+    answer = raw(plain, f"GET /ok HTTP/1.1\r\nHost: {HOST}\r\n\r\nGET /not HTTP/1.1\r\nHost: {HOST}\r\n\r\n"
+                        f"GET /ok HTTP/1.1\r\nHost: {OTHER_HOST}\r\nConnection: close\r\n\r\n")
+    assert answer.count("HTTP/1.1 200") == 1 and answer.count("HTTP/1.1 403") == 2, answer
+    assert [got["target"] for got in outside.requests()[before:]] == ["/ok"]
+    inner = f"GET /not HTTP/1.1\r\nHost: {HOST}\r\n\r\n"
+    before = len(outside.requests())
+    raw(plain, f"POST /ok HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {len(inner)}\r\nConnection: close\r\n\r\n{inner}")
+    assert [got["target"] for got in outside.requests()[before:]] == ["/ok"], "the body stays a body"
+
+
+def test_names_without_a_rule_get_no_certificate(plain, outside):
+    for name in (OTHER_HOST, "none", "-", "x.." + HOST, "../" + HOST):
+        answer = raw(plain, f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n", name=name, address="169.254.0.1")
+        assert answer is None, (name, answer)
+
+
+def test_another_sandbox_gets_nothing(plain, api, outside):
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": OTHER_HOST}])
+    try:
+        answer = raw(other, f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n", address="169.254.0.1")
+        assert answer is None, "no certificate of another sandbox's rule"
+        answer = raw(other, f"GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n",
+                     name=OTHER_HOST, address="169.254.0.1")
+        assert " 403 " in answer.split("\r\n")[0], answer
+        assert VALUE not in curl(other, url=f"https://{OTHER_HOST}/")[1]
+        policy(other, [])
+        answer = raw(other, f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n", address="169.254.0.1")
+        assert answer is None, "the proxy is closed to a sandbox without rules"
+    finally:
+        api.delete(other.path)
+
+
+def test_the_source_address_cannot_be_forged(plain, api, outside):
+    """Another sandbox that sends from the first one's address: the packet filter drops it."""
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": OTHER_HOST}])
+    try:
+        before = len(outside.requests())
+        other.data.run("bash", "-c", f"ip addr add {plain.address}/32 dev eth0 || true", user="root")
+        answer = other.data.check(
+            f"curl -sS --max-time 4 --interface {plain.address} --resolve {HOST}:443:169.254.0.1 https://{HOST}/ 2>&1 || true",
+            user="root")
+        assert VALUE not in answer and len(outside.requests()) == before, answer
+    finally:
+        api.delete(other.path)
+
+
+@pytest.fixture
+def trusting_nginx(stack):
+    """nginx takes a client's address from X-Forwarded-For of the network that the sandboxes are in."""
+    extra = stack.root / "nginx" / "sites" / "trust.conf"
+    master = int((stack.run_dir / "nginx-master.pid").read_text())
+    workers = lambda: set(subprocess.run(["pgrep", "-P", str(master)], check=False, capture_output=True).stdout.split())
+
+    def load():
+        before = workers()
+        os.kill(master, signal.SIGHUP)
+        wait_until(lambda: workers() - before, 15, "new workers of nginx")
+
+    try:
+        extra.write_text(f"set_real_ip_from {stack.range};\nreal_ip_header X-Forwarded-For;\n")
+        load()
+        yield
+    finally:
+        extra.unlink()
+        load()
+
+
+@pytest.mark.one_host
+def test_a_header_does_not_say_who_asks(plain, api, outside, trusting_nginx):
+    """The first sandbox's address, in a header of another one that has the same host in its rules."""
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": HOST}])
+    try:
+        status, body = curl(other, "-H", f"X-Forwarded-For: {plain.address}")
+        assert status == 200 and not values(body, "authorization"), body
+    finally:
+        api.delete(other.path)
+
+
+def test_the_proxys_port_is_closed_but_for_the_redirected_address(plain, stack):
+    port = stack.settings["firewall_egress_port"]
+    for address in ("169.254.0.1", stack.range.split("/")[0][:-1] + "1"):
+        answer = raw(plain, f"GET / HTTP/1.1\r\nHost: {HOST}\r\n\r\n", address=address, port=port)
+        assert answer is None, answer
+    outsider = stack.on_host("curl", "-sk", "--max-time", "3", f"https://127.0.0.1:{port}/")
+    assert subprocess.run(outsider, check=False).returncode != 0
+
+
+def test_a_sandbox_has_so_many_connections(api, outside):
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": HOST}])
+    try:
+        opened = other.data.check(f"python3 {other.put_guest('many_connections.py')} 169.254.0.1 443 300")
+        assert opened.strip() == "256"
+    finally:
+        api.delete(other.path)
+
+
+def test_the_secret_is_nowhere_in_the_sandbox_nor_in_logs_or_files(plain, stack, outside):
+    assert curl(plain)[0] == 200
+    plain.data.check("curl -sS https://%s/ -o /dev/null" % HOST)
+    found = plain.data.check(
+        f"grep -rIls '{VALUE[:20]}' /etc /run /tmp /home /var /proc/*/environ /proc/*/cmdline 2>/dev/null || true",
+        user="root")
+    assert not [line for line in found.split() if not line.startswith("/proc/")], found
+    state = FirewallProcess(stack)
+    places = [stack.root / "log", stack.settings["firewall_state_dir"], stack.root / "run", stack.root / "nginx"]
+    if stack.other_netns:
+        places += [stack.host_dir / "log", stack.host_dir / "nginx"]
+    found = subprocess.run(["grep", "-rals", VALUE, *map(str, places)], check=False, capture_output=True, text=True).stdout
+    assert not found, found
+    assert state.pids()
+    rows = stack.query("SELECT value FROM secrets") + stack.query("SELECT network FROM sandboxes WHERE id = %s", plain.id)
+    assert VALUE not in str(rows)
+
+
+def test_no_answer_has_the_value(api, plain):
+    shown = [api.get("/v1/secrets").json(), api.get("/v1/secrets/llm").json(), plain.show(),
+             api.get(f"{plain.path}/network").json(), api.get("/v1/audit?limit=200").json()]
+    assert VALUE not in json.dumps(shown)
+    assert ["llm"] == [entry["resource"] for entry in shown[-1]["items"] if entry["action"] == "secret.put"][-1:]
+
+
+# --- servers outside ---
+
+
+def test_a_server_with_another_certificate_gets_nothing(plain, outside):
+    before = len(outside.requests())
+    try:
+        for file in ("strange", "own"):
+            outside.show(file)
+            status, body = curl(plain)
+            assert status == 502 and "verified" in body, body
+    finally:
+        outside.show("good")
+    assert len(outside.requests()) == before
+    assert curl(plain)[0] == 200
+
+
+def test_answers_cannot_steer_the_proxy(plain, outside):
+    status, body = curl(plain, url=f"https://{HOST}/accel")
+    assert (status, body.strip()) == (200, "as it is")
+    status, body = curl(plain, "-L", url=f"https://{HOST}/redirect")
+    assert "resolve host: elsewhere.test" in body, "the other host has no rule and is not reached"
+    assert curl(plain, url=f"https://{HOST}/drop")[0] == 502
+
+
+def test_a_name_that_moves_into_a_private_network_is_not_followed(plain, outside, internet, stack):
+    name = f"moved.{random.token_hex(3)}.test"
+    internet.add(name, "10.0.0.1")
+    policy(plain, [{"host": name}])
+    status, body = curl(plain, url=f"https://{name}/")
+    assert status == 403 and "no address" in body, body
+
+
+# --- changes and faults ---
+
+
+def test_a_change_of_rules_counts_for_the_next_request_of_a_kept_connection(plain, outside):
+    plain.data.check("rm -f /tmp/kept.log")
+    plain.data.background("python3", plain.put_guest("kept_requests.py"), HOST, "/tmp/kept.log")
+    lines = lambda: plain.data.check("cat /tmp/kept.log 2>/dev/null || true").split()
+    wait_until(lambda: "200" in lines(), 15, "the first answer")
+    policy(plain, [{"host": HOST, "methods": ["POST"]}])
+    wait_until(lambda: lines()[-1] == "403", 15, "a refusal")
+
+
+def test_a_new_value_and_the_end_of_a_secret_reach_running_sandboxes(api, outside):
+    name, value = "k" + random.token_hex(4), "first-" + random.token_hex(8)
+    made = api.request("PUT", f"/v1/secrets/{name}", {"value": value, "hosts": [HOST]})
+    assert made.status == 201 and made.json()["version"] == 1, made
+    sandbox = Sandbox.create(api, timeout=600, allow_internet_access=False,
+                             rules=[{"host": HOST, "headers": {"X-Api-Key": "${secrets.%s}" % name}}])
+    try:
+        assert values(curl(sandbox)[1], "x-api-key") == [value]
+        changed = api.request("PUT", f"/v1/secrets/{name}", {"value": "second"})
+        assert changed.status == 200 and changed.json()["version"] == 2, changed
+        wait_until(lambda: values(curl(sandbox)[1], "x-api-key") == ["second"], 30, "the new value")
+        wait_until(lambda: api.get(f"/v1/secrets/{name}").json()["last_used_at"], 90, "a time of use")
+        assert api.request("PUT", f"/v1/secrets/{name}", {"hosts": ["elsewhere.test"]}).status == 200
+        wait_until(lambda: curl(sandbox)[0] == 403, 30, "a secret that may not go there any more")
+        assert api.request("PUT", f"/v1/secrets/{name}", {"hosts": ["*." + HOST.split(".", 1)[1]]}).status == 200
+        wait_until(lambda: curl(sandbox)[0] == 200, 30, "one that may")
+        assert api.delete(f"/v1/secrets/{name}").status == 204
+        wait_until(lambda: curl(sandbox)[0] == 403, 30, "the end of the secret")
+        assert "secret" in curl(sandbox)[1]
+        assert api.get(f"/v1/secrets/{name}").status == 404
+    finally:
+        api.delete(sandbox.path)
+
+
+def test_without_the_firewall_nothing_passes_and_after_its_restart_the_rules_come_back(plain, stack, outside):
+    firewall = FirewallProcess(stack)
+    before = len(outside.requests())
+    with firewall.stopped():
+        status, body = curl(plain, "--resolve", f"{HOST}:443:169.254.0.1")
+        assert status == 503 and "cannot decide" in body, body
+    assert len(outside.requests()) == before
+    wait_until(lambda: curl(plain)[0] == 200, 90, "the rules again")
+
+
+def test_a_pause_keeps_the_rules(plain, outside):
+    plain.pause()
+    plain.resume()
+    assert values(curl(plain)[1], "authorization") == [f"Bearer {VALUE}"]
+
+
+# --- requests that are refused ---
+
+
+@pytest.mark.parametrize("rules, field", [
+    ([{"host": "API.example.com"}], "/rules/0/host"),
+    ([{"host": "*.example.com"}], "/rules/0/host"),
+    ([{"host": "192.0.2.7"}], "/rules/0/host"),
+    ([{"host": "api.example.com:443"}], "/rules/0/host"),
+    ([{}], "/rules/0/host"),
+    ([{"host": HOST, "headers": {"X-Own": "v"}}], "/rules/0/headers/X-Own"),
+    ([{"host": HOST, "headers": {"Cookie": "a", "cookie": "b"}}], "/rules/0/headers/Cookie"),
+    ([{"host": HOST, "headers": {"Cookie": "a\nb"}}], "/rules/0/headers/Cookie"),
+    ([{"host": HOST, "headers": {"Cookie": "${secret.llm}"}}], "/rules/0/headers/Cookie"),
+    ([{"host": HOST, "headers": {"Cookie": "${secrets.nothing}"}}], "/rules/0/headers/Cookie"),
+    ([{"host": HOST}, {"host": OTHER_HOST, "headers": BEARER}], "/rules/1/headers/Authorization"),
+    ([{"host": HOST, "headers": {}}], "/rules/0/headers"),
+    ([{"host": HOST, "methods": ["get"]}], "/rules/0/methods/0"),
+    ([{"host": HOST, "paths": ["/a/*/b"]}], "/rules/0/paths/0"),
+    ([{"host": HOST, "paths": ["a"]}], "/rules/0/paths/0"),
+    ([{"host": HOST, "paths": ["/a/../b"]}], "/rules/0/paths/0"),
+    ([{"host": HOST, "header": {}}], "/rules/0/header"),
+    ([{"host": HOST}] * 33, "/rules"),
+])
+def test_a_bad_rule_is_refused_at_its_member(api, rules, field):
+    assert_error(api.post("/v1/sandboxes", {"allow_internet_access": False, "rules": rules}), 422, "invalid_request", field)
+
+
+def test_limits_need_a_policy_that_is_closed_besides(api):
+    answer = api.post("/v1/sandboxes", {"allow_internet_access": True, "rules": [{"host": HOST, "methods": ["GET"]}]})
+    assert_error(answer, 422, "invalid_request", "/rules/0/methods")
+
+
+@pytest.mark.parametrize("name, body, field", [
+    ("x", {"value": "v"}, "/hosts"),
+    ("x", {"hosts": ["a.example"]}, "/value"),
+    ("x", {"value": "a\nb", "hosts": ["a.example"]}, "/value"),
+    ("x", {"value": "ü", "hosts": ["a.example"]}, "/value"),
+    ("x", {"value": "v" * 4097, "hosts": ["a.example"]}, "/value"),
+    ("x", {"value": "v", "hosts": []}, "/hosts"),
+    ("x", {"value": "v", "hosts": ["10.0.0.0/8"]}, "/hosts/0"),
+    ("x", {"value": "v", "hosts": ["a.example:443"]}, "/hosts/0"),
+    ("x.y", {"value": "v", "hosts": ["a.example"]}, None),
+])
+def test_a_bad_secret_is_refused_at_its_member(api, name, body, field):
+    answer = api.request("PUT", f"/v1/secrets/{name}", body)
+    assert_error(answer, 422, "invalid_request", field)
+    assert "sk-" not in str(answer.json())
+
+
+def test_a_policy_mentions_so_many_secrets(api):
+    names = [f"m{number}" for number in range(17)]
+    for name in names:
+        assert api.request("PUT", f"/v1/secrets/{name}", {"value": "v", "hosts": [HOST]}).status in (200, 201)
+    value = " ".join("${secrets.%s}" % name for name in names)
+    answer = api.post("/v1/sandboxes", {"allow_internet_access": False, "rules": [{"host": HOST, "headers": {"Cookie": value}}]})
+    assert_error(answer, 422, "invalid_request", "/rules")
+
+
+def test_a_team_has_so_many_secrets(stack):
+    account = Account(stack)
+    for number in range(100):
+        assert account.api.request("PUT", f"/v1/secrets/s{number}", {"value": "v", "hosts": [HOST]}).status == 201
+    answer = account.api.request("PUT", "/v1/secrets/more", {"value": "v", "hosts": [HOST]})
+    assert_error(answer, 422, "invalid_request", "/name")
+    assert len(account.api.get("/v1/secrets").json()["secrets"]) == 100
+    assert account.api.request("PUT", "/v1/secrets/s5", {"value": "w"}).status == 200
+
+
+def test_secrets_are_of_one_team(api, stack, outside):
+    stranger = Account(stack).api
+    assert stranger.get("/v1/secrets").json() == {"secrets": []}
+    assert stranger.get("/v1/secrets/llm").status == 404
+    assert stranger.delete("/v1/secrets/llm").status == 404
+    answer = stranger.post("/v1/sandboxes", {"allow_internet_access": False, "rules": [{"host": HOST, "headers": BEARER}]})
+    assert_error(answer, 422, "invalid_request", "/rules/0/headers/Authorization")

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "network/egress_rule.h"
+
+#define HOST "api.example.com"
+
+static const char *decide(const char *rules, struct egress_request request)
+{
+    static char *kept;
+    const char *reason = "";
+    json_auto_t *egress = json_pack("{s:o}", "rules", json_loads(rules, 0, NULL));
+    const json_t *rule = egress_decide(egress, &request, &reason);
+    free(kept);
+    kept = rule ? json_dumps(json_object_get(rule, "headers"), JSON_COMPACT) : xstrdup(reason);
+    return kept;
+}
+
+static struct egress_request get(const char *uri)
+{
+    return (struct egress_request){HOST, HOST, HOST, "GET", uri};
+}
+
+static void the_first_rule_with_method_and_path_decides(void **state)
+{
+    const char *rules =
+        "[{\"host\":\"" HOST "\",\"methods\":[\"GET\"],\"paths\":[\"/a*\"],"
+        "\"headers\":{\"cookie\":\"1\"}},"
+        "{\"host\":\"" HOST "\",\"paths\":[\"/b\"],\"headers\":{\"cookie\":\"2\"}}]";
+    struct egress_request post = get("/b?x");
+    (void)state;
+    post.method = "POST";
+    assert_string_equal(decide(rules, get("/a/x?y=/../")), "{\"cookie\":\"1\"}");
+    assert_string_equal(decide(rules, get("/b")), "{\"cookie\":\"2\"}");
+    assert_string_equal(decide(rules, post), "{\"cookie\":\"2\"}");
+    assert_non_null(strstr(decide(rules, get("/c")), "allows the path"));
+    post.uri = "/a";
+    assert_non_null(strstr(decide(rules, post), "allows the path"));
+    rules = "[{\"host\":\"" HOST "\",\"methods\":[\"HEAD\"]}]";
+    assert_non_null(strstr(decide(rules, get("/")), "allows the method"));
+}
+
+static void names_must_agree(void **state)
+{
+    static const struct {
+        const char *sni, *host, *http_host;
+        bool passes;
+    } cases[] = {
+        {HOST, HOST, HOST, true},
+        {HOST, HOST, HOST ":443", true},
+        {HOST, HOST, "API.example.com", true},
+        {HOST, HOST, HOST ":80", false},
+        {HOST, HOST, HOST ".", false},
+        {HOST, HOST, "", false},
+        {HOST, HOST, "api.example", false},
+        {HOST, "other.example", HOST, false},
+        {"", HOST, HOST, false},
+        {"other.example", "other.example", "other.example", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct egress_request request = {cases[i].sni, cases[i].host, cases[i].http_host, "GET",
+                                         "/"};
+        const char *said = decide("[{\"host\":\"" HOST "\",\"headers\":{}}]", request);
+        assert_int_equal(!strcmp(said, "{}"), cases[i].passes);
+    }
+}
+
+static void a_path_that_a_server_could_read_otherwise_is_refused(void **state)
+{
+    static const char *const odd[] = {"/a/../b",     "/a/./b",   "/a/..",  "/a/.",   "/a//b",
+                                      "/a/%2e%2e/b", "/a/%2E/b", "/a/%2f", "/a/%5C", "/a/%25",
+                                      "/a/;x",       "/a/\\b",   "/a/%00", "/a/%0a", "/a/%1f",
+                                      "/a/%",        "/a/%3B",   "a",      ""};
+    static const char *const plain[] = {"/a/", "/a/...", "/a/.b", "/a/b.", "/a/%20", "/a/%C3%A9"};
+    const char *rules = "[{\"host\":\"" HOST "\",\"paths\":[\"/a/*\"],\"headers\":{}}]";
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_string_not_equal(decide(rules, get(odd[i])), "{}");
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_string_equal(decide(rules, get(plain[i])), "{}");
+    rules = "[{\"host\":\"" HOST "\",\"headers\":{}}]";
+    assert_string_equal(decide(rules, get("/a/../b")), "{}");
+}
+
+static void a_closed_rule_says_why(void **state)
+{
+    (void)state;
+    assert_string_equal(decide("[{\"host\":\"" HOST "\",\"refused\":\"gone\"}]", get("/")), "gone");
+}
+
+static const char *value_of(void *context, const char *name)
+{
+    (void)context;
+    return !strcmp(name, "a") ? "1" : !strcmp(name, "b") ? "${secrets.a}" : NULL;
+}
+
+static void mentions_are_filled_once(void **state)
+{
+    (void)state;
+    autofree char *both = egress_value_fill("x ${secrets.a}${secrets.b} $", value_of, NULL);
+    assert_string_equal(both, "x 1${secrets.a} $");
+    assert_null(egress_value_fill("${secrets.c}", value_of, NULL));
+    assert_null(egress_value_fill("${other}", value_of, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_rule_with_method_and_path_decides),
+        cmocka_unit_test(names_must_agree),
+        cmocka_unit_test(a_path_that_a_server_could_read_otherwise_is_refused),
+        cmocka_unit_test(a_closed_rule_says_why),
+        cmocka_unit_test(mentions_are_filled_once),
+    };
+    return run_tests(tests);
+}
