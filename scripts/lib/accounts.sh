@@ -46,6 +46,22 @@ accounts_template()
     printf '%s\n' "$key" >"$MARKS_DIR/template"
 }
 
+# accounts_ready_template NAME: a new version when its files or the default template are new ones.
+accounts_ready_template()
+{
+    local mark=$MARKS_DIR/template-$1 key
+
+    key=$(cat "$STATE_ROOT/template.key" <(cd "$SCRIPTS_DIR/templates/$1" && find . -type f | sort | xargs sha256sum) |
+        sha256sum | cut -c 1-16)
+    if [[ -e $mark && $(<"$mark") == "$key" ]]; then
+        echo "its version is there"
+        return 0
+    fi
+    env -u SANDLOT_KEY SANDLOT_URL="$BASE_URL" SANDLOT_CA="$TLS_DIR/ca.pem" SANDLOT_CONFIG="$CONFIG_FILE" \
+        PATH="$PREFIX/bin:$PREFIX/sbin:$PATH" "$SCRIPTS_DIR/ready-template" --base "$TEMPLATE" "$1"
+    printf '%s\n' "$key" >"$mark"
+}
+
 accounts_demo()
 {
     local write_key read_key

@@ -25,6 +25,8 @@ const struct cli_option template_build_options[] = {
     {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
     {"registry-user", 0, "USER", "sign in at the image's registry; the password is read"},
     {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
+    {"start-command", 0, "COMMAND", "sandboxes begin with this command"},
+    {"ready-command", 0, "COMMAND", "the build waits until this command succeeds"},
     {"no-cache", 0, NULL, "run all steps, also those that an earlier build has run"},
     {"team", 0, "TEAM", "whose it is"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
@@ -116,6 +118,8 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
     input_text(body, "image", cli_value(call, "host-image"));
     if (cli_flag(call, "start-image-command"))
         json_object_set_new(body, "start_image_command", json_true());
+    input_text(body, "start_command", cli_value(call, "start-command"));
+    input_text(body, "ready_command", cli_value(call, "ready-command"));
     if (cli_flag(call, "no-cache"))
         json_object_set_new(body, "no_cache", json_true());
     if (add_login(call, body, err) < 0)

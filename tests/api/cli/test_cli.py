@@ -477,6 +477,14 @@ def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
         sent = stack.query("SELECT id, hash FROM recipe_files WHERE team_id = (SELECT id FROM teams WHERE slug = %s)", module_account.team)
         assert build() == "2\n" and len(sent) == 1
         assert sent == stack.query("SELECT id, hash FROM recipe_files WHERE hash = %s", sent[0]["hash"])
+        build("--follow", "--start-command", "echo begun >/tmp/begun; exec sleep 1000",
+              "--ready-command", "test -s /tmp/begun && touch /tmp/ready")
+        started = Sandbox.create(module_account.api, template=slug)
+        started.data.check("test -e /tmp/ready; until grep -q begun /tmp/begun; do sleep 0.1; done")
+        module_account.api.destroy(started.id)
+        failed = cli("template", "build", slug, str(tmp_path), "--build-arg", f"BASE={stack.template}", "--follow",
+                     "--start-command", "echo boom; exit 3")
+        assert failed.returncode == 1 and b"boom" in failed.stdout + failed.stderr, failed
         (tmp_path / "Dockerfile").write_text("FROM x\nCOPPY a b\n")
         refused = cli("template", "build", slug, str(tmp_path))
         assert refused.returncode == 1 and b"Line 2, column 1: there is no instruction COPPY; did you mean COPY?" in refused.stderr

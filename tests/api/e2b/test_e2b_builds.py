@@ -62,13 +62,6 @@ def test_failures_reach_the_package(installed, stack, account, files):
     wait_until(lambda: account.api.list() == [], 60, "the end of the sandboxes of builds")
 
 
-@pytest.mark.long
-def test_the_code_interpreters_package(installed, stack, account):
-    """With a program behind its port that a template carries; what listens there is the template's business."""
-    done = run(["node", "code.mjs"], installed, environment(stack, account), timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 DOCKERFILE = """FROM e2bdev/base
 ENV GREETING=hello
 WORKDIR /app
