@@ -109,6 +109,8 @@ qemu_tree()
     newer=$(qemu_newer "$release" | paste -sd ' ')
     later=$(qemu_later "$release")
     include=$(tr -s "[:space:]" , <<<"$QEMU_PACKAGES linux-image-cloud-amd64")
+    # Debian 13 opens the devices of /etc/crypttab with a package of its own.
+    [[ $release == bookworm ]] || include+=systemd-cryptsetup
     qemu_sources "$release" >"${root%/*}/sources.list"
     # shellcheck disable=SC2016 # mmdebstrap's shell
     mmdebstrap --mode=root --variant=minbase --format=directory --dpkgopt=force-unsafe-io \

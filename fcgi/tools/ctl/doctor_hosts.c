@@ -97,6 +97,18 @@ int doctor_open_incus(struct doctor *doctor, const struct host *host, struct inc
     return incus_open(&options, incus, err);
 }
 
+/* Incus cannot mount a pool whose device is missing, and still has its records. */
+static int check_mounted(const struct host *host, const json_t *pool, struct error **err)
+{
+    const char *status = json_string_value(json_object_get(pool, "status"));
+    if (!status || str_equal(status, "Created"))
+        return 0;
+    return error_set(err, ERR_CONFIG,
+                     "Incus cannot use the storage pool %s, whose status is %s; check that its "
+                     "device is there, and open (`incus storage show %s`)",
+                     host->pool, status, host->pool);
+}
+
 static int check_pool(struct doctor *doctor, const struct host *host, struct error **err)
 {
     struct incus *incus;
@@ -105,7 +117,7 @@ static int check_pool(struct doctor *doctor, const struct host *host, struct err
         return -1;
     autofree char *path = xasprintf("/1.0/storage-pools/%s", host->pool);
     int result = incus_get(incus, path, &pool, err);
-    if (result == 0)
+    if (result == 0 && (result = check_mounted(host, pool, err)) == 0)
         check_room(doctor, host, incus);
     incus_close(incus);
     if (result < 0 && (*err)->code == ERR_NOT_FOUND) {
