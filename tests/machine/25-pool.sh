@@ -17,7 +17,7 @@ sleep 20
 sandlot pause secretive
 sync
 text=$(printf 'PLAIN-TEXT-%.0s' 1 2 3 4 5 6 7 8)
-find /var/lib/incus -name 'pages-*.img' -exec cat {} + | grep -qF "${text%-}" || fail "the text is not in the image"
+[[ -n $(find /var/lib/incus -name 'pages-*.img' -exec grep -lF "${text%-}" {} +) ]] || fail "the text is not in the image"
 ! grep -qaF "${text%-}" /var/lib/pool.luks || fail "the text is in clear on the disk"
 [[ $(sandlot resume secretive) == memory ]]
 sandlot rm secretive
