@@ -278,7 +278,7 @@ install -d -m 755 /etc/sandlot
 cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 \
     --key-file /etc/sandlot/pool.key /var/lib/pool.luks
 cryptsetup open --key-file /etc/sandlot/pool.key /var/lib/pool.luks sandlot-pool
-echo 'sandlot-pool /var/lib/pool.luks /etc/sandlot/pool.key luks' >>/etc/crypttab
+echo 'sandlot-pool /var/lib/pool.luks /etc/sandlot/pool.key luks,headless' >>/etc/crypttab
 echo 'sandlot sandlot/pool-device string /dev/mapper/sandlot-pool' | debconf-set-selections
 END_OF_TEXT
 }
