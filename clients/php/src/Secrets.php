@@ -22,7 +22,8 @@ final class Secrets
     /** @return list<Secret> */
     public function list(?string $team = null): array
     {
-        return $this->api->call(Operation::ListSecrets, query: ['team' => $team])->objects('secrets', Secret::read(...));
+        $answer = $this->api->call(Operation::ListSecrets, query: ['team' => $team]);
+        return $answer->objects('secrets', Secret::read(...));
     }
 
     /**

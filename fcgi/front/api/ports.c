@@ -38,7 +38,7 @@ static int check_ready(const struct sandbox *sandbox, struct error **err)
     if (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s; its ports can be inspected once it is ready.",
+                     "The sandbox is %s; its ports can be inspected once it is running.",
                      sandbox_state_word(sandbox->state));
 }
 

@@ -104,7 +104,7 @@ def test_ports_need_a_running_sandbox(make_sandbox):
     for method, path in (("GET", "/ports"), ("GET", "/ports/3000"), ("PUT", "/ports/3001"),
                          ("DELETE", "/ports/3000")):
         answer = sandbox.api.request(method, sandbox.path + path)
-        assert "stopped" in assert_error(answer, 409, "sandbox_not_running")["message"]
+        assert "paused" in assert_error(answer, 409, "sandbox_not_running")["message"]
     sandbox.resume()
     assert status_of(sandbox, 3000) == "no_listener"
     assert_error(sandbox.api.get(f"{sandbox.path}/ports/3001"), 404, "not_found")
