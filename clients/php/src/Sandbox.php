@@ -23,6 +23,7 @@ use Sandlot\Model\Operation;
 use Sandlot\Model\PauseSandbox;
 use Sandlot\Model\Purpose;
 use Sandlot\Model\ResumeSandbox;
+use Sandlot\Model\RollbackSandbox;
 use Sandlot\Model\SandboxState;
 use Sandlot\Model\Session;
 use Sandlot\Model\UpdateSandbox;
@@ -122,6 +123,18 @@ final class Sandbox
         $this->access->set($resumed->object('session', Session::read(...)));
         $this->info = $resumed->object('sandbox', Model\Sandbox::read(...));
         return $this;
+    }
+
+    /**
+     * The disk, and the memory if the checkpoint has it, become those of a checkpoint of this sandbox.
+     *
+     * @param string $checkpoint its id or name
+     * @param int|null $timeout seconds from now
+     */
+    public function rollback(string $checkpoint, ?int $timeout = null): self
+    {
+        $wish = new RollbackSandbox($checkpoint, $timeout);
+        return $this->take($this->api->call(Operation::RollbackSandbox, $this->path(), body: $wish));
     }
 
     public function delete(): void

@@ -131,6 +131,9 @@ final class SandboxTest extends ServiceTestCase
         $this->assertSame('then', self::client()->checkpoints->get($checkpoint->id)->name);
         $copy = self::client()->sandboxes->create(timeout: 300, snapshotId: $checkpoint->id);
         $this->assertSame('then', $copy->files->read('of-the-checkpoint'));
+        $copy->files->write('of-the-checkpoint', 'later');
+        $this->assertSame($checkpoint->id, $copy->rollback('then', timeout: 300)->info()->snapshotId);
+        $this->assertSame('then', $copy->files->read('of-the-checkpoint'));
         $copy->delete();
         $this->templateOf($checkpoint);
         self::client()->checkpoints->delete($checkpoint->id);
