@@ -99,6 +99,7 @@ enum incus_error incus_error_of(int code, const char *text)
         {"incusd-exec: no end after ", INCUS_ERROR_STUCK},
         {"o space left on device", INCUS_ERROR_NO_SPACE},
         {"isk quota exceeded", INCUS_ERROR_NO_SPACE},
+        {"torage pool is unavailable", INCUS_ERROR_POOL_CLOSED},
         {"nstance is busy running a", INCUS_ERROR_BUSY},
         /* The refusal of a change while one of its snapshots is being deleted. */
         {"nstance snapshot record count doesn't match", INCUS_ERROR_BUSY},

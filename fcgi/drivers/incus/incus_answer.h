@@ -18,6 +18,7 @@ enum incus_error {
     INCUS_ERROR_IN_USE,      /* an instance has the volume */
     INCUS_ERROR_START,       /* a container was not started, of which liblxc's log has the reason */
     INCUS_ERROR_NO_SPACE,    /* the storage pool or the instance's quota is full */
+    INCUS_ERROR_POOL_CLOSED, /* the server could not mount the storage pool */
     INCUS_ERROR_MOUNT_POINT, /* likewise: the place of a mount is not suitable (incusd-exec) */
     INCUS_ERROR_STUCK,       /* likewise: it did not end and was killed (incusd-exec) */
     INCUS_ERROR_UNAVAILABLE, /* the server is starting or ending */

@@ -187,6 +187,9 @@ static int conclude(struct runtime *base, unsigned orders_before, int result, st
     if (result && (*err)->code == ERR_RUNTIME_REFUSED &&
         incus_last_error(runtime_incus_of(base)->incus) == INCUS_ERROR_NO_SPACE)
         error_recode(err, ERR_INSUFFICIENT_STORAGE);
+    if (result && (*err)->code == ERR_RUNTIME_REFUSED &&
+        incus_last_error(runtime_incus_of(base)->incus) == INCUS_ERROR_POOL_CLOSED)
+        error_recode(err, ERR_RUNTIME_UNAVAILABLE);
     return result;
 }
 

@@ -147,6 +147,8 @@ static void sorts_refusals(void **state)
          "/var/lib/incus/containers "
          "/run/incus/sandlot_sbx-1/lxc.conf: exit status 1",
          INCUS_ERROR_START},
+        {500, "Create instance from copy: Storage pool is unavailable on this server",
+         INCUS_ERROR_POOL_CLOSED},
         {503, "Shutting down", INCUS_ERROR_UNAVAILABLE},
         {500, "Failed to begin transaction: sql: database is closed", INCUS_ERROR_INTERRUPTED},
         {400, "", INCUS_ERROR_OTHER},
