@@ -141,8 +141,6 @@ static int replace_instance(struct work *work, struct error **err)
 static int give_up(struct work *work, struct error **failure, struct error **err)
 {
     error_auto ignored = NULL;
-    if (work_still_ours(work, err) < 0)
-        return -1;
     if (work->runtime)
         work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &ignored);
     if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, (*failure)->message, err) < 0)
@@ -165,10 +163,13 @@ int work_run_rollback(struct work *work, struct error **err)
     }
     if (failure->code == ERR_LEASE_LOST)
         return error_move(err, &failure);
+    /* A delete that removes the instance at the same time is the cause of some failures. */
+    if (work_still_ours(work, err) < 0)
+        return -1;
     if (work->operation.attempts >= ATTEMPTS)
         return give_up(work, &failure, err);
     work_defer(work, failure);
-    return error_move(err, &failure);
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "%s", failure->message);
 }
 
 /* Copy the checkpoint to the host of the sandbox, if it is on another one. */
