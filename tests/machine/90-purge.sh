@@ -14,7 +14,7 @@ done
 ! nft list tables | grep sandlot || fail "the packet filter is left"
 systemctl list-units --plain --no-legend --no-pager 'sandlot*' | tee /tmp/units
 [[ ! -s /tmp/units ]] || fail "active units are left"
-find /etc/systemd /etc/nginx /etc/apparmor.d -name 'sandlot*' | tee /tmp/files
+find /etc/systemd /etc/nginx /etc/apparmor.d /var/log -name 'sandlot*' | tee /tmp/files
 [[ ! -s /tmp/files ]] || fail "files are left"
 ! grep sandlot /proc/self/mounts || fail "a mount is left"
 ! ip -o link | grep -E ': (sl[a-z0-9]+|0tun-[a-z]+)[@:]' || fail "a link is left"
