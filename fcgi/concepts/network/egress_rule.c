@@ -95,6 +95,11 @@ static const struct schema_member value_item = {.type = SCHEMA_STRING, .min = 1,
 static const struct schema_member wire_value_item = {
     .type = SCHEMA_STRING, .min = 1, .max = EGRESS_HEADER_MAX};
 
+#define HOST_MEMBER                                                                                \
+    {                                                                                              \
+        .name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = POLICY_HOST_MAX, \
+        .check = check_host                                                                        \
+    }
 #define LIMIT_MEMBERS                                                             \
     {.name = "methods",                                                           \
      .type = SCHEMA_ARRAY,                                                        \
@@ -107,12 +112,7 @@ static const struct schema_member wire_value_item = {
     }
 
 static const struct schema_member rule_members[] = {
-    {.name = "host",
-     .type = SCHEMA_STRING,
-     .required = true,
-     .min = 1,
-     .max = POLICY_HOST_MAX,
-     .check = check_host},
+    HOST_MEMBER,
     {.name = "headers",
      .type = SCHEMA_MAP,
      .min = 1,
@@ -127,12 +127,7 @@ const struct schema_member egress_rule_item = {.type = SCHEMA_OBJECT, .members =
 static const struct schema_member name_item = {
     .type = SCHEMA_STRING, .min = 1, .max = EGRESS_SECRET_NAME_MAX};
 static const struct schema_member wire_rule_members[] = {
-    {.name = "host",
-     .type = SCHEMA_STRING,
-     .required = true,
-     .min = 1,
-     .max = POLICY_HOST_MAX,
-     .check = check_host},
+    HOST_MEMBER,
     {.name = "headers",
      .type = SCHEMA_MAP,
      .max = EGRESS_HEADERS_MAX,
@@ -203,7 +198,7 @@ static int check_value(const char *text, const char *pointer, struct error **err
     return 0;
 }
 
-/* Two spellings of one header would be two values of it. */
+/* Count the spellings of a header: with two of them, nginx would send two values. */
 static unsigned count_header(const json_t *headers, const char *known)
 {
     unsigned count = 0;

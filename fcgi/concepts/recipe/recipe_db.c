@@ -214,8 +214,15 @@ int recipe_row_defer(struct db *db, const struct recipe_row *row, const char *le
     return lease_defer(db, &recipes, row->version_id, lease_owner, delay_ms, err);
 }
 
-static int ours(uint64_t matched, const char *version_id, struct error **err)
+/* Change a row that this process holds. Errors: ERR_LEASE_LOST when another one has taken it
+ * over. */
+static int change_ours(struct db *db, const struct db_statement *statement,
+                       const struct db_value *values, size_t count, const char *version_id,
+                       struct error **err)
 {
+    uint64_t matched;
+    if (db_exec(db, statement, values, count, &matched, err) < 0)
+        return -1;
     return matched ? 0
                    : error_set(err, ERR_LEASE_LOST, "the steps of %s were taken over", version_id);
 }
@@ -223,60 +230,48 @@ static int ours(uint64_t matched, const char *version_id, struct error **err)
 int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
                            const char *sandbox_id, unsigned steps, struct error **err)
 {
-    uint64_t matched;
-    if (db_exec(db, &sandbox_statement,
-                DB_ARGS(db_text(sandbox_id), db_u64(steps), db_i64(clock_now_ms()),
-                        db_text(row->version_id), db_text(lease_owner)),
-                &matched, err) < 0)
-        return -1;
-    return ours(matched, row->version_id, err);
+    return change_ours(db, &sandbox_statement,
+                       DB_ARGS(db_text(sandbox_id), db_u64(steps), db_i64(clock_now_ms()),
+                               db_text(row->version_id), db_text(lease_owner)),
+                       row->version_id, err);
 }
 
 int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,
                           struct error **err)
 {
-    uint64_t matched;
-    if (db_exec(db, &no_sandbox_statement, DB_ARGS(db_text(row->version_id), db_text(lease_owner)),
-                &matched, err) < 0)
-        return -1;
-    return ours(matched, row->version_id, err);
+    return change_ours(db, &no_sandbox_statement,
+                       DB_ARGS(db_text(row->version_id), db_text(lease_owner)), row->version_id,
+                       err);
 }
 
 int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
                       struct error **err)
 {
-    uint64_t matched;
-    if (db_exec(db, &cached_statement,
-                DB_ARGS(db_i64(row->cached_at_ms), db_text(row->version_id), db_text(lease_owner)),
-                &matched, err) < 0)
-        return -1;
-    return ours(matched, row->version_id, err);
+    return change_ours(
+        db, &cached_statement,
+        DB_ARGS(db_i64(row->cached_at_ms), db_text(row->version_id), db_text(lease_owner)),
+        row->version_id, err);
 }
 
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err)
 {
-    uint64_t matched;
-    if (db_exec(db, &progress_statement,
-                DB_ARGS(db_u64(row->step), db_bool(row->begun), db_u64(row->output_at),
-                        db_text(row->version_id), db_text(lease_owner)),
-                &matched, err) < 0)
-        return -1;
-    return ours(matched, row->version_id, err);
+    return change_ours(db, &progress_statement,
+                       DB_ARGS(db_u64(row->step), db_bool(row->begun), db_u64(row->output_at),
+                               db_text(row->version_id), db_text(lease_owner)),
+                       row->version_id, err);
 }
 
 int recipe_row_seal(struct db *db, const struct keyring *ring, const struct recipe_row *row,
                     const char *lease_owner, const json_t *whole, struct error **err)
 {
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
-    uint64_t matched;
-    if (seal(ring, whole, row->version_id, &sealed, err) < 0 ||
-        db_exec(db, &seal_statement,
-                DB_ARGS(db_blob(sealed.data, sealed.size), db_text(row->version_id),
-                        db_text(lease_owner)),
-                &matched, err) < 0)
-        return -1;
-    return ours(matched, row->version_id, err);
+    return seal(ring, whole, row->version_id, &sealed, err) < 0
+               ? -1
+               : change_ours(db, &seal_statement,
+                             DB_ARGS(db_blob(sealed.data, sealed.size), db_text(row->version_id),
+                                     db_text(lease_owner)),
+                             row->version_id, err);
 }
 
 struct ending {
@@ -292,10 +287,8 @@ static int hand_over_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
     const char *id = ending->row->version_id;
-    uint64_t matched;
-    if (db_exec(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)),
-                &matched, err) < 0 ||
-        ours(matched, id, err) < 0)
+    if (change_ours(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)), id,
+                    err) < 0)
         return -1;
     return template_version_copy_from(db, id, ending->host_id, ending->instance_name, ending->start,
                                       err);
@@ -318,22 +311,17 @@ int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char
 int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err)
 {
-    uint64_t matched;
-    if (db_exec(db, &starting_statement,
-                DB_ARGS(db_u64(row->step), db_text(row->version_id), db_text(lease_owner)),
-                &matched, err) < 0)
-        return -1;
-    return ours(matched, row->version_id, err);
+    return change_ours(db, &starting_statement,
+                       DB_ARGS(db_u64(row->step), db_text(row->version_id), db_text(lease_owner)),
+                       row->version_id, err);
 }
 
 static int started_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
     const char *id = ending->row->version_id;
-    uint64_t matched;
-    if (db_exec(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)),
-                &matched, err) < 0 ||
-        ours(matched, id, err) < 0)
+    if (change_ours(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)), id,
+                    err) < 0)
         return -1;
     return template_version_started(db, ending->version, ending->start, err);
 }
@@ -363,12 +351,11 @@ static int fail_body(struct db *db, void *context, struct error **err)
     const struct ending *ending = context;
     const char *id = ending->row->version_id;
     struct template_version version;
-    uint64_t matched;
-    if (db_exec(db, &fail_statement,
-                DB_ARGS(db_text(ending->failed_step), db_text(ending->failure), db_text(id),
-                        db_text(ending->lease_owner)),
-                &matched, err) < 0 ||
-        ours(matched, id, err) < 0 || template_version_get(db, id, &version, err) < 0)
+    if (change_ours(db, &fail_statement,
+                    DB_ARGS(db_text(ending->failed_step), db_text(ending->failure), db_text(id),
+                            db_text(ending->lease_owner)),
+                    id, err) < 0 ||
+        template_version_get(db, id, &version, err) < 0)
         return -1;
     return template_version_fail(db, &version, err);
 }
