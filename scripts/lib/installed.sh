@@ -192,7 +192,7 @@ installed_incus()
 
 incus_pool_on_crypt()
 {
-    # An encrypted one is made before, and named by POOL_SOURCE. A file instead of it would not be encrypted.
+    # The operator makes an encrypted device first, and POOL_SOURCE names it. A file would not be encrypted.
     [[ -n $POOL_SOURCE ]] || return 1
     incus_cli storage create "$POOL" btrfs source="$POOL_SOURCE" ||
         die "Incus makes no storage pool on $POOL_SOURCE: it must be an empty block device"

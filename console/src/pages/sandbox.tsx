@@ -47,7 +47,7 @@ export function isRunning(sandbox: Sandbox): boolean {
   return sandbox.state === 'ready' || sandbox.state === 'checkpointing'
 }
 
-/** What people call it. */
+/** The name of a sandbox, or its id if it has no name. */
 export const nameOf = (sandbox: Sandbox): string => sandbox.name ?? sandbox.id
 
 function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (sandbox: Sandbox) => void }) {

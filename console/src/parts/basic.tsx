@@ -150,7 +150,7 @@ export function Id(props: { value: string; href?: string }) {
   return props.href ? <a href={props.href}>{text}</a> : text
 }
 
-/** What has a name: the name first, and the id behind it. */
+/** Shows a name with the id after it, or the id alone if there is no name. */
 export function Named(props: { name: string | null | undefined; id: string; href?: string }) {
   if (!props.name) return <Id value={props.id} {...(props.href ? { href: props.href } : {})} />
   return (

@@ -93,10 +93,10 @@ struct sandbox_rollback {
 };
 
 /* Replace the disk and the memory of a running or stopped sandbox by those of a checkpoint. Id,
- * address, ports, policy and secrets stay. What the sandbox has now is lost, also when a failure of
- * its host lets it end as stopped; a later rollback may then succeed. When the checkpoint's memory
- * does not start, its disk does. The call waits for operations in progress. Errors:
- * ERR_INVALID_REQUEST and ERR_NOT_FOUND with the field, ERR_SANDBOX_QUOTA_EXCEEDED,
+ * address, ports, policy and secrets stay. Its present disk and memory are lost, also when a
+ * failure of its host lets it end as stopped; a later rollback may then succeed. When the
+ * checkpoint's memory does not start, its disk does. The call waits for operations in progress.
+ * Errors: ERR_INVALID_REQUEST and ERR_NOT_FOUND with the field, ERR_SANDBOX_QUOTA_EXCEEDED,
  * ERR_NO_CAPACITY. */
 int sandbox_rollback(struct worker *worker, const char *id, const struct sandbox_rollback *how,
                      struct sandbox *sandbox, struct error **err);

@@ -74,7 +74,7 @@ static void print_event(const struct cli *cli, const json_t *event)
     puts(shown);
 }
 
-/* Where a list of events is, and what is kept of it. */
+/* The position in the list of events, and the events that --tail keeps. */
 struct reading {
     char *after;   /* the id of the last event; "": the list begins with the first */
     json_t *kept;  /* the newest events of --tail; NULL: all are printed */

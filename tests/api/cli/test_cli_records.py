@@ -176,7 +176,7 @@ def test_a_name_stands_for_the_id(cli, account):
     assert [line.split()[:2] for line in shown[:2]] == [["name", "second"], ["id", made]]
     forked = cli.say("fork", "second", "--name", "copy").strip()
     assert cli.json("show", "copy")["id"] == forked
-    # A name that another client gave in the metadata is none.
+    # A name in the metadata, from another client, is not the name of the sandbox.
     api.request("PATCH", f"/v1/sandboxes/{made}", {"metadata": {"name": "third"}})
     assert cli("show", "third").returncode == 3
     events = [line.split()[1:4] for line in cli.say("events", "--sandbox", "second").splitlines()]

@@ -27,7 +27,7 @@ def run(command):
 
 
 def uses(version):
-    """The titles of steps in the log, and which of them were cached."""
+    """For each step in the log: whether the build took it from the cache."""
     titles = [line.split(" ", 1)[1] for line in version["log"].splitlines() if " step " in line and " | " not in line and " error:" not in line]
     return [title.endswith(": cached") for title in titles]
 
@@ -68,7 +68,7 @@ def test_the_same_steps_run_once(builds):
     steps[2] = run("echo other >~/second")
     assert uses(builds.make(steps)) == [True, True, False, False]
     assert builds.read("cat ~/first ~/second").split() == [first.split()[0], "other"]
-    # What comes before a step belongs to its key.
+    # The key of a step includes all steps before it.
     steps[0] = {"type": "env", "envs": {"WORD": "new"}}
     assert uses(builds.make(steps)) == [False] * 4
 

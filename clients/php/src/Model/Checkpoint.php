@@ -14,7 +14,7 @@ namespace Sandlot\Model;
 final class Checkpoint
 {
     /**
-     * @param string|null $sandboxName The present name of that sandbox; null: it has none.
+     * @param string|null $sandboxName The present name of the sandbox; null if it has no name.
      * @param string $sandboxId The sandbox that it was made of, which may be gone.
      * @param string|null $parentId The checkpoint that its sandbox was made from or rolled back to before, which may
      *   be gone.

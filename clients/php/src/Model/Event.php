@@ -12,7 +12,7 @@ final class Event
 {
     /**
      * @param string $id Grows from event to event.
-     * @param string|null $sandboxName The name of that sandbox when the event is read; null: it has none.
+     * @param string|null $sandboxName The name of the sandbox when the event is read; null if it has no name.
      * @param string|null $sandboxId Of which sandbox; null: of none.
      * @param array<string, mixed> $data The members depend on the kind.
      */

@@ -6,7 +6,7 @@ import json
 import time
 
 OUTPUT_MAX = 32 << 20  # of a cell, in octets of JSON
-PIECE = 1 << 20  # of a stream, in characters: a part of a long text is better than none of it
+PIECE = 1 << 20  # of a stream, in characters: a longer text becomes several lines, as many as OUTPUT_MAX allows
 ERROR_MAX = 1 << 20
 LINE_COST = 64  # what a line takes beside its octets
 # MIME types, and the members that a result has for them. Everything else is in `extra`.

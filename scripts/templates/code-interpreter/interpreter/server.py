@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The server behind @e2b/code-interpreter: it runs cells of code in contexts, and streams what they say as lines
-of JSON. Only programs of the sandbox and the edge reach it; whoever does may run anything here anyway."""
+"""The server behind @e2b/code-interpreter: it runs cells of code in contexts, and streams their output as lines
+of JSON. Only programs of the sandbox and the edge reach it; these may run any program here anyway."""
 
 import asyncio
 import json

@@ -47,7 +47,7 @@ function leave() {
   saved.clear()
 }
 
-// The engine's own generator goes on with the same numbers in each copy of the memory, and cannot be seeded. The
+// V8's own generator returns the same numbers in each copy of the memory, and cannot be seeded. The
 // module `crypto` does the same.
 function randomFrom(pool) {
   const source = fs.openSync('/dev/urandom', 'r')
@@ -141,7 +141,7 @@ function post(method, parameters) {
     session.post(method, parameters, (error, answer) => (error ? reject(error) : resolve(answer))))
 }
 
-// The value behind the inspector's description of it.
+// Returns the value that the inspector describes.
 async function valueOf(remote) {
   if (!remote.objectId) {
     if (remote.type === 'bigint') return BigInt(remote.unserializableValue.slice(0, -1))
