@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pages by the path of the address; links are plain ones.
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { Store, useStore } from './store'
 
 const here = (): string => location.pathname + location.search
@@ -28,8 +28,9 @@ export function returnPath(path: string): string {
   return path === '/' || path === '/login' || path === '/sign-in' ? '/sandboxes' : path
 }
 
+/** Set the title together with the page: a later effect would leave the former title for a moment. */
 export function useTitle(title: string): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = title === '' ? 'sandlot' : `${title} – sandlot`
   }, [title])
 }

@@ -480,10 +480,10 @@ int checkpoint_row_take_deleting(struct db *db, uint64_t lease_s, struct checkpo
     return *id ? checkpoint_get_any(db, id, false, checkpoint, err) : 0;
 }
 
+/* The image's row is deleted first: a crash after it repeats the deletion of the checkpoint. */
 int checkpoint_row_deleted(struct db *db, const char *id, struct error **err)
 {
-    if (db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err) <
-        0)
+    if (memory_image_drop(db, id, err) < 0)
         return -1;
-    return memory_image_drop(db, id, err);
+    return db_exec(db, &deleted_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err);
 }
