@@ -99,6 +99,15 @@ void activity_note_cpu(struct activity *activity, int64_t now_ms, uint64_t cpu_m
     activity->cpu_ms = cpu_ms;
 }
 
+void activity_hold(struct activity *activity, int64_t now_ms, int64_t seconds)
+{
+    int64_t until_ms = now_ms + seconds * 1000;
+    if (!seconds)
+        activity->held_until_ms = 0;
+    else if (activity->held_until_ms < until_ms)
+        activity->held_until_ms = until_ms;
+}
+
 int64_t activity_idle_ms(struct activity *activity, int64_t now_ms)
 {
     if (activity->held_until_ms > now_ms)
@@ -156,6 +165,6 @@ int hold_finish(struct request *request, struct rpc_error *error)
                              "the body must be a JSON object with seconds");
     if (proto_integer(body, "seconds", 0, AGENT_HOLD_MAX_S, &seconds, error) < 0)
         return -1;
-    request->agent->activity.held_until_ms = seconds ? clock_monotonic_ms() + seconds * 1000 : 0;
+    activity_hold(&request->agent->activity, clock_monotonic_ms(), seconds);
     return httpd_reply_empty(&request->http, 204);
 }

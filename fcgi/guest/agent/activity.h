@@ -37,5 +37,8 @@ void activity_note_packets(struct activity *activity, int64_t now_ms, uint64_t p
 bool activity_cpu_is_due(const struct activity *activity, int64_t now_ms, uint64_t idle_s);
 void activity_note_cpu(struct activity *activity, int64_t now_ms, uint64_t cpu_ms);
 
+/* Hold the sandbox awake for so many seconds. A shorter hold leaves a longer one; 0 ends it. */
+void activity_hold(struct activity *activity, int64_t now_ms, int64_t seconds);
+
 /* Return for how many milliseconds the sandbox was idle before now_ms, after the readings. */
 int64_t activity_idle_ms(struct activity *activity, int64_t now_ms);

@@ -17,6 +17,7 @@
 #include "agent/first_process.h"
 #include "agent/framework/server.h"
 #include "agent/guard.h"
+#include "agent/hold.h"
 #include "agent/process/process.h"
 #include "agent/relay.h"
 #include "agent/routes.h"
@@ -52,10 +53,13 @@ static void print_help(void)
          "       sandlot-agent tcp PORT\n"
          "       sandlot-agent listen PORT\n"
          "       sandlot-agent accepted NAME\n"
+         "       sandlot-agent hold COMMAND [ARGUMENT…]\n"
          "Serves the data plane of the sandbox that it runs in; without an option, the first\n"
          "process of a sandbox is its init too. tcp connects the standard "
          "streams\nto a server of the sandbox. listen listens for a client outside, and accepted "
-         "connects\none of its connections to the standard streams.\n\n"
+         "connects\none of its connections to the standard streams. hold runs a command, and keeps "
+         "the\n"
+         "sandbox awake meanwhile.\n\n"
          "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
          "  --port PORT           port of the HTTP server (49983)\n"
          "  --relay-port PORT     port of the preview relay (49984)\n"
@@ -186,6 +190,8 @@ int main(int argc, char **argv)
         return tcp_listen_run(str_equal(argv[2], "0") ? 0 : parse_port(argv[2]));
     if (argc == 3 && str_equal(argv[1], "accepted"))
         return tcp_accepted_run(argv[2]);
+    if (argc >= 3 && str_equal(argv[1], "hold"))
+        return hold_run(argv + (argc > 3 && str_equal(argv[2], "--") ? 3 : 2));
     parse_options(argc, argv, &options);
     log_init("sandlot-agent");
     log_configure(options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);

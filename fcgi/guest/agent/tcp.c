@@ -31,7 +31,7 @@ static int connect_to(const void *address, socklen_t size)
     return fd;
 }
 
-static int connect_to_port(uint16_t port)
+int tcp_connect(uint16_t port)
 {
     const struct sockaddr_in v4 = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -105,7 +105,7 @@ void tcp_join_client(int fd)
 int tcp_run(uint16_t port)
 {
     signal(SIGPIPE, SIG_IGN);
-    int fd = connect_to_port(port);
+    int fd = tcp_connect(port);
     if (fd < 0) {
         fprintf(stderr, "sandlot-agent: port %u: %s\n", port, strerror(errno));
         return 1;

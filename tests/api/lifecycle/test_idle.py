@@ -11,17 +11,19 @@ pytestmark = pytest.mark.parallel
 
 SHORTEST_S = 30
 PATIENCE_S = 300
+AGENT = "/usr/lib/sandlot/sandlot-agent"
 IDLE = {"idle_timeout": SHORTEST_S, "auto_resume": True}
 
 
 def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
     idle = make_sandbox(lifecycle=IDLE)
     idle.data.check("echo kept >/run/lock/memory; sync", user="root")
-    others = [make_sandbox(lifecycle=IDLE) for _ in range(3)] + [make_sandbox()]
-    busy, held, holder, without = others
+    others = [make_sandbox(lifecycle=IDLE) for _ in range(4)] + [make_sandbox()]
+    busy, held, holder, commander, without = others
     busy.data.background("sh", "-c", "while :; do :; done")
     assert held.api.request("PUT", f"{held.path}/hold", {"seconds": 3600}).json()["hold_until"]
     holder.data.check("""curl -sf -d '{"seconds": 3600}' http://127.0.0.1:49983/hold""")
+    commander.data.background(AGENT, "hold", "--", "sleep", "1000")
     assert (idle.show()["lifecycle"]["idle_timeout"], without.show()["lifecycle"]["idle_timeout"]) == (SHORTEST_S, None)
     # A sandbox of the same age shows that the others would have been paused by now, too.
     last = make_sandbox(lifecycle=IDLE)
@@ -30,6 +32,9 @@ def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
     assert [other.show()["state"] for other in others] == ["ready"] * len(others)
     told = events.until(idle.api, "sandbox.paused", f"sandbox_id={idle.id}")
     assert told["data"] == {"by": "idleness"}, told
+    route = idle.document["data_plane_url"].removeprefix("https://").split(".")[0]
+    theirs = idle.api.origin.request("GET", f"/sandboxes/{route}", None, {"X-API-Key": idle.api.key})
+    assert theirs.json()["state"] == "paused", "E2B's clients see a pause like any other"
     # A request wakes it, with its memory, and it does not fall asleep at once.
     assert idle.data.read("/run/lock/memory") == b"kept\n"
     told = events.until(idle.api, "sandbox.resumed", f"sandbox_id={idle.id}")
@@ -48,6 +53,28 @@ def test_the_end_of_a_hold(make_sandbox):
     wait_until(lambda: held.show()["state"] == "stopped", PATIENCE_S, "the pause after the hold", 1)
     answer = held.api.request("PUT", f"{held.path}/hold", {"seconds": 60})
     assert_error(answer, 409, "sandbox_not_running")
+
+
+def test_a_command_that_holds(make_sandbox):
+    """It is the command itself, without a child of its own, and holds no stream open."""
+    sandbox = make_sandbox()
+    for command, code in (("exit 7", 7), ("kill -TERM $$", 143), ("! pgrep -P $$ || exit 9", 0)):
+        assert sandbox.data.check(f"{AGENT} hold -- sh -c '{command}'; echo $?") == f"{code}\n"
+    assert sandbox.data.run(AGENT, "hold", "/nowhere").exit_code == 127
+    # The end of the command is the end of its output, too.
+    assert sandbox.data.check(f"{AGENT} hold -- echo out | cat") == "out\n"
+    sandbox.data.check("for _ in $(seq 100); do pgrep -f 'agent [h]old' || exit 0; sleep 0.1; done; exit 1")
+
+
+@pytest.mark.long
+def test_the_end_of_a_command_that_holds(make_sandbox):
+    sandbox = make_sandbox(lifecycle=IDLE)
+    sandbox.data.background(AGENT, "hold", "sleep", "1000")
+    other = make_sandbox(lifecycle=IDLE)
+    wait_until(lambda: other.show()["state"] == "stopped", PATIENCE_S, "the pause of the other one", 1)
+    assert sandbox.show()["state"] == "ready"
+    sandbox.data.check("pkill -x sleep")
+    wait_until(lambda: sandbox.show()["state"] == "stopped", PATIENCE_S, "the pause after the command", 1)
 
 
 def test_it_is_changed_and_ended(make_sandbox):

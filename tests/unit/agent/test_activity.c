@@ -78,6 +78,20 @@ static void test_packets_and_processor_time_are_activity(void **state)
     assert_int_equal(note(&activity, 1075000, 10, 5), 0);
 }
 
+static void test_a_hold_is_busy_until_its_end(void **state)
+{
+    (void)state;
+    struct activity activity = {.busy_ms = 1000000};
+    activity_hold(&activity, 1000000, 60);
+    assert_int_equal(activity_idle_ms(&activity, 1059999), 0);
+    assert_int_equal(activity_idle_ms(&activity, 1069999), 10000);
+    activity_hold(&activity, 1069999, 60);
+    activity_hold(&activity, 1070000, 1);
+    assert_int_equal(activity_idle_ms(&activity, 1129998), 0);
+    activity_hold(&activity, 1129998, 0);
+    assert_int_equal(activity_idle_ms(&activity, 1129999), 1);
+}
+
 static void test_processor_time_is_read_eight_times_in_the_timeout(void **state)
 {
     (void)state;
@@ -110,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_connections_of_ipv6),
         cmocka_unit_test(test_the_first_reading_is_busy),
         cmocka_unit_test(test_packets_and_processor_time_are_activity),
+        cmocka_unit_test(test_a_hold_is_busy_until_its_end),
         cmocka_unit_test(test_processor_time_is_read_eight_times_in_the_timeout),
         cmocka_unit_test(test_a_hold_is_activity_until_it_ends),
     };
