@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import events
 from client import assert_error
 from tenant import Sandbox
 from faults import (  # noqa: F401
@@ -189,6 +190,19 @@ def test_a_dispatcher_killed_in_a_pause_at_the_deadline(make_sandbox, stack, fau
     )
     assert not row["operation_id"] or settled_row(stack, sandbox.id)
     settle(stack)
+    assert sandbox.resume(timeout=60)["resumed_from"] == "memory"
+
+
+@pytest.mark.parametrize("point", ["idle.pausing", "pause.begun", "pause.stopped", "finishing", "pause.finished"])
+def test_a_dispatcher_killed_in_a_pause_of_an_idle_sandbox(make_sandbox, stack, fault_points, point):
+    sandbox = make_sandbox(lifecycle={"idle_timeout": 30})
+    fault_points.arm(point, "kill", "sandlot-dispatcher")
+    wait_until(lambda: not (fault_points.directory / point).exists(), 120, f"a dispatcher at {point}")
+    wait_until(lambda: stack.row(sandbox.id)["state"] == "stopped", stack.lease_s + 120, "the pause")
+    settle(stack)
+    paused = [event for event in events.page(sandbox.api, f"limit=1000&sandbox_id={sandbox.id}")["events"]
+              if event["kind"] == "sandbox.paused"]
+    assert [event["data"] for event in paused] == [{"by": "idleness"}], "it was paused once"
     assert sandbox.resume(timeout=60)["resumed_from"] == "memory"
 
 

@@ -4,13 +4,11 @@
 import base64
 import concurrent.futures
 import contextlib
-import http.client
 import json
 import os
 import pathlib
 import signal
 import socket
-import subprocess
 import threading
 import time
 
@@ -18,13 +16,13 @@ import pytest
 
 from client import Origin, assert_error
 from edge import RawConnection
+from false_agent import AGENT_PORT, replace_agent
 from pools import shares
 from stack import wait_until
 from tenant import Sandbox
 from volumes import OCTETS, Volume
 
 PORT = 3000
-AGENT_PORT = 49983
 PUBLIC = [{"port": PORT, "protocol": "http", "public": True}]
 WAKES = {"on_timeout": "pause", "auto_resume": True}
 FILES_SHARE = 4  # of the set-up's eight workers
@@ -58,24 +56,6 @@ def repeated(count, call):
         for thread in threads:
             thread.join()
     assert not failures, failures[:3]
-
-
-def agent_says(sandbox):
-    """What comes from where the agent should be, asked by its host; b"" when it stays mute."""
-    done = subprocess.run(sandbox.stack.on_host("curl", "-si", "--http0.9", "--max-time", "2", f"http://{sandbox.address}:{AGENT_PORT}/health"),
-                          capture_output=True, check=False)
-    return done.stdout or (b"" if done.returncode == 28 else None)
-
-
-def replace_agent(sandbox, answer):
-    """As root of the sandbox."""
-    program = sandbox.put_guest("false_agent.py")
-    with contextlib.suppress(http.client.IncompleteRead, ConnectionError):  # the agent may end before its answer does
-        result = sandbox.data.run("python3", program, "install", answer, user="root")
-        assert result.exit_code == 0, result
-    wait_until(lambda: agent_says(sandbox) == b"" if answer == "mute" else
-               b"False" in (agent_says(sandbox) or b""), 30, "the false agent")
-    return sandbox
 
 
 def mute_sandbox(account, **fields):

@@ -12,10 +12,18 @@ import time
 
 START = pathlib.Path("/usr/lib/sandlot/start-agent")
 PROGRAM = pathlib.Path("/usr/lib/sandlot/false-agent")
+
+
+def spoken(body):
+    return b"HTTP/1.1 200 False\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
 ANSWERS = {
     "302": b"HTTP/1.1 302 False\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n",
     "204": b"HTTP/1.1 204 False\r\n\r\n",
     "text": b"HTTP/1.1 200 False\r\nContent-Length: 5\r\n\r\nhello",
+    "idle": spoken(b'{"idle_ms": 9007199254740992, "connections": 0}'),
+    "awake": spoken(b'{"idle_ms": 0, "connections": 1}'),
     "garbage": b"\x00\xff False\r\n\r\n",
 }
 
