@@ -186,13 +186,12 @@ static int exit_code_of(const json_t *end)
     return 255;
 }
 
-/* The exit code alone would not show it. Users of SSH read the same text. */
-static void say_out_of_memory(const json_t *end)
+/* The exit code alone would not show why it failed. Users of SSH read the same text. */
+static void say_reason(const json_t *end)
 {
-    if (json_is_true(json_object_get(end, "outOfMemory")))
-        fputs("sandlot: out of memory: the kernel killed a process of the sandbox; give it more "
-              "memory_mb\r\n",
-              stderr);
+    const char *message = json_string_value(json_object_get(end, "message"));
+    if (message)
+        fprintf(stderr, "sandlot: %s\r\n", message);
 }
 
 static void take_event(struct remote *remote, const json_t *event)
@@ -208,7 +207,7 @@ static void take_event(struct remote *remote, const json_t *event)
     if (end) {
         remote->ended = true;
         remote->exit_code = exit_code_of(end);
-        say_out_of_memory(end);
+        say_reason(end);
     }
 }
 

@@ -56,7 +56,8 @@ def read_block(response):
 def test_a_shell_line(data):
     answer = run(data, "echo out; echo err >&2; exit 3")
     assert answer.pop("duration_ms") >= 0
-    assert answer == {"exit_code": 3, "signal": None, "timed_out": False, "oom": False, "truncated": False,
+    assert answer == {"exit_code": 3, "signal": None, "timed_out": False, "oom": False, "reason": None,
+                      "message": None, "truncated": False,
                       "stdout": "out\n", "stdout_encoding": "utf-8",
                       "stderr": "err\n", "stderr_encoding": "utf-8"}
 
@@ -134,7 +135,7 @@ def test_as_a_stream(data):
     name, end = said.pop()
     assert name == "exit"
     assert end.pop("duration_ms") >= 400
-    assert end == {"exit_code": 5, "signal": None, "timed_out": False, "oom": False}
+    assert end == {"exit_code": 5, "signal": None, "timed_out": False, "oom": False, "reason": None, "message": None}
     assert said == [("stdout", {"data": "one\n", "encoding": "utf-8"}),
                     ("stderr", {"data": "two\n", "encoding": "utf-8"}),
                     ("stdout", {"data": "/w==", "encoding": "base64"})]

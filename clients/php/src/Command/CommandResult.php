@@ -16,6 +16,8 @@ final class CommandResult
      * @param int $exitCode 128 and the signal's number when a signal ended it
      * @param string|null $signal its name, such as SIGKILL
      * @param bool $timedOut whether the time limit ended it
+     * @param string|null $reason why it failed: out_of_memory, process_limit, disk_full, time_limit, signal
+     * @param string|null $message the reason in words
      * @param bool $truncated whether stdout or stderr was longer than the 1 MiB that is kept
      */
     public function __construct(
@@ -27,6 +29,8 @@ final class CommandResult
         public readonly bool $truncated = false,
         public readonly int $durationMs = 0,
         public readonly bool $outOfMemory = false,
+        public readonly ?string $reason = null,
+        public readonly ?string $message = null,
     ) {
     }
 
@@ -42,6 +46,8 @@ final class CommandResult
             truncated: $fields->boolOrNull('truncated') ?? false,
             durationMs: $fields->int('duration_ms'),
             outOfMemory: $fields->boolOrNull('oom') ?? false,
+            reason: $fields->stringOrNull('reason'),
+            message: $fields->stringOrNull('message'),
         );
     }
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/process/memory_kills.h"
 #include "agent/process/process_io.h"
 #include "agent/process/session_kill.h"
 #include "base/clock.h"
@@ -69,7 +68,8 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     size_t config_size = json_dumpb(description, NULL, 0, JSON_COMPACT);
     struct process_ends ends;
     pid_t pid;
-    uint64_t kills_before = memory_kills();
+    struct group_counts before;
+    group_counts_read(&before);
     if (check_bounds(table, config_size, tag, error) < 0 ||
         process_spawn(spec, &pid, &ends, error) < 0)
         return -1;
@@ -81,7 +81,7 @@ int process_start(struct agent *agent, const struct process_spec *spec, json_t *
     p->config = steal_pointer(&description);
     p->config_size = config_size;
     p->has_pty = spec->with_pty;
-    p->kills_before = kills_before;
+    p->before = before;
     buffer_init(&p->missed, PROCESS_MISSED_MAX);
     LIST_INIT(&p->followers);
     STAILQ_INIT(&p->inputs);
@@ -150,16 +150,18 @@ static void on_grace_over(struct loop_timer *timer)
     process_end_if_done(process);
 }
 
-/* A program that fails while the kernel kills for lack of memory counts as out of memory: a shell,
- * make or a test runner ends with a code of its own when it loses a child. */
-static void note_memory(struct process *process)
+static void note_reason(struct process *process)
 {
-    uint64_t kills;
-    if (!process->end.wait_status || process->hurried)
+    struct group_counts now;
+    if (!process->end.wait_status || process->end.reason)
         return;
-    kills = memory_kills();
-    process->end.out_of_memory = kills > process->kills_before;
-    process_log_note_kills(&process->agent->processes->log, kills);
+    if (process->hurried) {
+        process_reason_order(&process->end);
+        return;
+    }
+    group_counts_read(&now);
+    process_reason_find(&process->end, process->pid, &process->before, &now);
+    process_log_note_kills(&process->agent->processes->log, now.memory_kills);
 }
 
 static void note_exit(struct process *process)
@@ -173,7 +175,7 @@ static void note_exit(struct process *process)
     else
         process->end.wait_status =
             W_EXITCODE(0, info.si_status) | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
-    note_memory(process);
+    note_reason(process);
     loop_timer_disarm(&process->agent->loop, &process->limit);
     loop_timer_arm(&process->agent->loop, &process->grace, clock_monotonic_ms() + PROCESS_GRACE_MS,
                    on_grace_over);
@@ -274,7 +276,7 @@ void process_kill(struct process *process)
 static void on_limit(struct loop_timer *timer)
 {
     struct process *process = container_of(timer, struct process, limit);
-    process->end.timed_out = true;
+    process_reason_time_limit(&process->end);
     process_kill(process);
 }
 

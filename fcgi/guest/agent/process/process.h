@@ -25,6 +25,7 @@
 
 #include "agent/common/rpc_error.h"
 #include "agent/process/process_log.h"
+#include "agent/process/process_reason.h"
 #include "agent/process/process_spawn.h"
 #include "base/buffer.h"
 #include "base/loop.h"
@@ -45,13 +46,6 @@ struct process;
 struct process_follower;
 struct request;
 struct stream;
-
-/* How a program ended. */
-struct process_end {
-    int wait_status;
-    bool timed_out;     /* its time limit ended it */
-    bool out_of_memory; /* the kernel killed it, or one of its processes, for lack of memory */
-};
 
 /* Callbacks of a follower. It may leave in each callback except has_room(). */
 struct process_follower_events {
@@ -112,7 +106,7 @@ struct process {
     bool grace_over; /* it has ended when no output is owed any more */
     bool settled;    /* has ended for its followers */
     struct process_end end;
-    uint64_t kills_before; /* for want of memory, in the sandbox, when it started */
+    struct group_counts before; /* of the sandbox, when it started */
     struct loop_timer limit, grace;
     struct process_output output, error;
     struct loop_source input;

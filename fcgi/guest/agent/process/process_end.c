@@ -56,9 +56,10 @@ json_t *process_end_event(const struct process_end *how)
     int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
     json_t *end = json_pack("{s:i, s:b, s:s}", "exitCode", code, "exited", WIFEXITED(wait_status),
                             "status", status);
-    if (how->out_of_memory) {
-        json_object_set_new(end, "error", json_sprintf("%s (" PROCESS_OUT_OF_MEMORY ")", status));
-        json_object_set_new(end, "outOfMemory", json_true());
+    if (how->reason && how->reason != REASON_SIGNAL) {
+        json_object_set_new(end, "error", json_sprintf("%s (%s)", status, how->message));
+        json_object_set_new(end, "reason", json_string(process_reason_name(how->reason)));
+        json_object_set_new(end, "message", json_string(how->message));
     } else if (code != 0) {
         json_object_set_new(end, "error", json_string(status));
     }

@@ -6,10 +6,6 @@
 
 #include "agent/process/process.h"
 
-/* The message for a program that ran out of memory. */
-#define PROCESS_OUT_OF_MEMORY \
-    "out of memory: the kernel killed a process of the sandbox; give it more memory_mb"
-
-/* {"event":{"end":{…}}}: exitCode, exited, status, and error unless it was exit code 0;
- * outOfMemory where that was the cause. */
+/* {"event":{"end":{…}}}: exitCode, exited, status, and error unless it was exit code 0; reason and
+ * message where the status does not say it. */
 json_t *process_end_event(const struct process_end *how);

@@ -47,7 +47,7 @@ struct process_log {
     size_t bytes, max;
     uint64_t last_position;
     bool sealed;          /* somebody has read the newest entry: nothing is added to it */
-    uint64_t kills_noted; /* of memory_kills() */
+    uint64_t kills_noted; /* of group_counts_read() */
 };
 
 void process_log_init(struct process_log *log);

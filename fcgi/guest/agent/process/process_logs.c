@@ -5,7 +5,7 @@
 #include "agent/agent.h"
 #include "agent/common/proto.h"
 #include "agent/process/exec_text.h"
-#include "agent/process/memory_kills.h"
+#include "agent/process/group_counts.h"
 #include "agent/process/process.h"
 #include "base/str.h"
 
@@ -90,10 +90,12 @@ static json_t *collect(struct process_log *log, const struct logs_query *query)
 int logs_finish(struct request *request, struct rpc_error *error)
 {
     struct process_log *log = &request->agent->processes->log;
+    struct group_counts counts;
     struct logs_query query;
     if (read_query(request, &query, error) < 0)
         return -1;
-    process_log_note_kills(log, memory_kills()); /* also of programs in the background */
+    group_counts_read(&counts);
+    process_log_note_kills(log, counts.memory_kills); /* also of programs in the background */
     json_t *list = collect(log, &query);
     log->sealed = true;
     return httpd_reply_json(&request->http, 200, json_pack("{s:o}", "logs", list));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Our own extensions (details and resumeFrom of requests, offsets and outOfMemory of answers) have
- * no number that clients know, and so no row. */
+/* Our own extensions (details and resumeFrom of requests; offsets, reason and message of
+ * answers) have no number that clients know, and so no row. */
 #include "agent/process/process_messages.h"
 
 const struct message process_message_empty = {NULL, 0};
