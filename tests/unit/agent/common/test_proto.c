@@ -180,13 +180,31 @@ static void tells_ends(void **state)
     }
 }
 
+static void tells_reasons(void **state)
+{
+    (void)state;
+    const struct process_end full = {W_EXITCODE(1, 0), REASON_DISK_FULL, "disk full"};
+    const struct process_end killed = {W_EXITCODE(0, SIGSEGV), REASON_SIGNAL, "signal: SIGSEGV"};
+    json_auto_t *reason = process_end_event(&full);
+    json_auto_t *status = process_end_event(&killed);
+    const json_t *end = json_object_get(json_object_get(reason, "event"), "end");
+    assert_string_equal(json_string_value(json_object_get(end, "error")),
+                        "exit status 1 (disk full)");
+    assert_string_equal(json_string_value(json_object_get(end, "reason")), "disk_full");
+    assert_string_equal(json_string_value(json_object_get(end, "message")), "disk full");
+    end = json_object_get(json_object_get(status, "event"), "end");
+    assert_string_equal(json_string_value(json_object_get(end, "error")),
+                        "signal: segmentation error");
+    assert_null(json_object_get(end, "reason"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_fields),        cmocka_unit_test(checks_types),
         cmocka_unit_test(reads_integers),      cmocka_unit_test(reads_bytes),
         cmocka_unit_test(layers_environments), cmocka_unit_test(bounds_environments),
-        cmocka_unit_test(tells_ends),
+        cmocka_unit_test(tells_ends),          cmocka_unit_test(tells_reasons),
     };
     return run_tests(tests);
 }
