@@ -661,6 +661,7 @@ CREATE TABLE sandboxes (
     idle_connections VARCHAR(8) COLLATE ascii_bin NOT NULL DEFAULT 'wait',
     hold_until_ms BIGINT NULL,
     moved_by VARCHAR(8) COLLATE ascii_bin NOT NULL DEFAULT '',
+    stop_reason VARCHAR(16) COLLATE ascii_bin NOT NULL DEFAULT '',
     PRIMARY KEY (id),
     UNIQUE KEY sandboxes_route (route),
     UNIQUE KEY sandboxes_instance (instance_name),

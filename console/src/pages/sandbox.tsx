@@ -43,6 +43,16 @@ const TABS: [string, string][] = [
 /** What these show comes from inside the sandbox, with a token that viewers get none of. */
 const INSIDE = new Set(['terminal', 'files', 'processes'])
 
+const REASONS: Record<NonNullable<Sandbox['reason']>, string> = {
+  request: 'paused on request',
+  deadline: 'paused at its deadline',
+  idleness: 'paused because it was idle',
+  move: 'moves to another host',
+  ended: 'ended by itself, or with its host',
+  rebooting: 'rebooted again and again',
+  host_lost: 'its host is lost',
+}
+
 export function isRunning(sandbox: Sandbox): boolean {
   return sandbox.state === 'ready' || sandbox.state === 'checkpointing'
 }
@@ -248,6 +258,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
           <Fact name="Changed">
             <Time at={sandbox.updated_at} />
           </Fact>
+          {sandbox.reason && <Fact name="Why it is stopped">{REASONS[sandbox.reason]}</Fact>}
           {sandbox.resumed_from && <Fact name="Last resumed from">{sandbox.resumed_from}</Fact>}
           {sandbox.silent_since && (
             <Fact name="No answer since">

@@ -416,6 +416,11 @@ static void postpone(struct sandbox *sandbox, int64_t now_ms)
     sandbox->pause_failures++;
 }
 
+static void set_stop_reason(struct sandbox *sandbox, const char *reason)
+{
+    snprintf(sandbox->stop_reason, sizeof sandbox->stop_reason, "%s", reason);
+}
+
 void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
 {
     int64_t now_ms = clock_now_ms();
@@ -425,11 +430,14 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         sandbox->silent_since_ms = 0;
         sandbox->deadline_at_ms = now_ms + (int64_t)sandbox->timeout_s * 1000;
         sandbox->stopped_at_ms = 0;
+        sandbox->stop_reason[0] = '\0';
         sandbox->pause_failures = 0;
         sandbox->cleanup_at_ms = 0;
         break;
     case SANDBOX_EVENT_PAUSED:
-    case SANDBOX_EVENT_DIED:
+        set_stop_reason(sandbox, sandbox->moved_by);
+        /* fall through */
+    case SANDBOX_EVENT_DIED: /* its watcher has set the reason */
         sandbox->reserved = RESERVES_NOTHING;
         sandbox->silent_since_ms = 0;
         sandbox->deadline_at_ms = sandbox->hold_until_ms = 0;
@@ -437,6 +445,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         sandbox->resumed_from[0] = '\0';
         break;
     case SANDBOX_EVENT_LOST:
+        set_stop_reason(sandbox, STOPPED_HOST_LOST);
         sandbox->reserved = RESERVES_NOTHING;
         sandbox->silent_since_ms = 0;
         sandbox->deadline_at_ms = sandbox->network_due_at_ms = 0;

@@ -78,6 +78,12 @@ const char *sandbox_made_from(const struct sandbox *sandbox)
     return restored ? sandbox->snapshot_id : sandbox->template_slug;
 }
 
+bool sandbox_has_ended(const struct sandbox *sandbox)
+{
+    return str_equal(sandbox->stop_reason, STOPPED_ENDED) ||
+           str_equal(sandbox->stop_reason, STOPPED_REBOOTING);
+}
+
 bool sandbox_has_volumes(const struct sandbox *sandbox)
 {
     return !str_equal(sandbox->volume_mounts, "{}");

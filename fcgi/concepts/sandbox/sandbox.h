@@ -69,6 +69,13 @@ struct sandbox_chosen {
 #define MOVED_BY_IDLENESS "idleness"
 #define MOVED_BY_TRAFFIC  "traffic" /* of the data plane or a preview */
 #define MOVED_BY_ROLLBACK "rollback"
+#define MOVED_BY_MOVE     "move" /* to another host, while it runs */
+#define MOVED_BY_MOST     9
+
+/* Why a sandbox is stopped, as stored and shown, besides the causes of its pause. */
+#define STOPPED_ENDED     "ended"     /* from inside, or with its host */
+#define STOPPED_REBOOTING "rebooting" /* its host ended its reboots */
+#define STOPPED_HOST_LOST "host_lost"
 
 #define SANDBOX_HOST_SIZE sizeof((struct sandbox_choices *)0)->request_host
 #define SANDBOX_NAME_SIZE sizeof((struct sandbox_choices *)0)->name
@@ -111,10 +118,11 @@ struct sandbox {
     uint32_t timeout_s;
     int64_t deadline_at_ms; /* 0: none, it is not running */
     SANDBOX_CHOICES;
-    bool memory_left;        /* the present or last pause or resume is without the memory */
-    uint32_t pause_failures; /* in a row */
-    char moved_by[9];        /* the cause of the present or last pause or resume: MOVED_BY_… */
-    int64_t hold_until_ms;   /* idleness does not pause it before; 0: no hold */
+    bool memory_left;             /* the present or last pause or resume is without the memory */
+    uint32_t pause_failures;      /* in a row */
+    char moved_by[MOVED_BY_MOST]; /* the cause of the present or last pause or resume: MOVED_BY_… */
+    char stop_reason[17];         /* MOVED_BY_… or STOPPED_…; "" while it runs */
+    int64_t hold_until_ms;        /* idleness does not pause it before; 0: no hold */
     struct runtime_resources resources;
     char *metadata;            /* JSON object of strings */
     char *volume_mounts;       /* JSON object */
@@ -151,6 +159,9 @@ const char *sandbox_network_status(const struct sandbox *sandbox);
 /* Return why the policy is pending, in a sentence; NULL when it is applied. Borrowed from the
  * sandbox. */
 const char *sandbox_network_reason(const struct sandbox *sandbox);
+
+/* Whether it is stopped without a pause: its programs are gone. */
+bool sandbox_has_ended(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);
 

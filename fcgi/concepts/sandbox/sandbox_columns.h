@@ -62,6 +62,7 @@
     SANDBOX_FIELDS(COLUMN_BOOL_, COLUMN_CHOICE_, COLUMN_TEXT_, COLUMN_NUMBER_, FIXED, CHANGED)     \
     LATER("memory_left", s->memory_left = db_get_bool(rows, c), db_bool(s->memory_left))           \
     LATER("moved_by", db_copy_text(s->moved_by, rows, c), db_text(s->moved_by))                    \
+    LATER("stop_reason", db_copy_text(s->stop_reason, rows, c), db_text(s->stop_reason))           \
     LATER("hold_until_ms", s->hold_until_ms = db_get_i64(rows, c), time_or_null(s->hold_until_ms)) \
     LATER("pause_failures", s->pause_failures = READ_U32_, db_u64(s->pause_failures))              \
     FIXED("cpu", s->resources.cpu = READ_U32_, db_u64(s->resources.cpu))                                   \

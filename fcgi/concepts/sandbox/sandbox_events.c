@@ -88,10 +88,9 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
     case SANDBOX_EVENT_RESUME_FAILED:
         return sandbox_tell_failed(db, sandbox, "resume", err);
     case SANDBOX_EVENT_DIED:
-        return tell(db, sandbox, EVENT_SANDBOX_DIED, NULL, err);
     case SANDBOX_EVENT_LOST:
-        return tell(db, sandbox, EVENT_SANDBOX_DIED, json_pack("{s:s}", "reason", "host_lost"),
-                    err);
+        return tell(db, sandbox, EVENT_SANDBOX_DIED,
+                    json_pack("{s:s}", "reason", sandbox->stop_reason), err);
     case SANDBOX_EVENT_DELETE:
         return tell(db, sandbox, EVENT_SANDBOX_DELETED, NULL, err);
     case SANDBOX_EVENT_PAUSE: /* these have an event at their end */

@@ -78,6 +78,7 @@ static int admit_pause(struct db *db, struct sandbox *sandbox, void *context, st
     if (sandbox->state != SANDBOX_READY)
         return 0;
     sandbox->memory_left = false;
+    snprintf(sandbox->moved_by, sizeof sandbox->moved_by, "%s", MOVED_BY_MOVE);
     return move_note(db, sandbox->id, PAUSED, sandbox->deadline_at_ms, err);
 }
 

@@ -23,9 +23,9 @@ int sandbox_row_insert(struct db *db, const struct sandbox *sandbox,
                        const struct buffer *envs_sealed, struct error **err);
 
 /* Write the columns that a lifecycle move changes: state, visible, reserved, incarnation,
- * operation_id, deadline, timeout, hold_until, moved_by, resumed_from, silent_since, stopped_at,
- * pause_failures, network_applied, network_due_at, updated_at. Sets updated_at. Returns to team and
- * host the shares that the sandbox no longer needs. */
+ * operation_id, deadline, timeout, hold_until, moved_by, stop_reason, resumed_from, silent_since,
+ * stopped_at, pause_failures, network_applied, network_due_at, updated_at. Sets updated_at. Returns
+ * to team and host the shares that the sandbox no longer needs. */
 int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **err);
 
 /* Return all shares of a sandbox that is stopped and does not resume by itself. */

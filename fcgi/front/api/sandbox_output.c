@@ -133,6 +133,7 @@ void sandbox_write(const struct settings *settings, const struct sandbox *s, str
     json_text_time(out, "created_at", s->created_at_ms);
     json_text_time(out, "updated_at", s->updated_at_ms);
     json_text_time(out, "stopped_at", s->stopped_at_ms);
+    json_text_string_or_null(out, "reason", s->stop_reason);
     json_text_string_or_null(out, "resumed_from", s->resumed_from);
     json_text_time(out, "silent_since", s->silent_since_ms);
     if (s->cleanup_at_ms)

@@ -134,12 +134,15 @@ static void count_reboot(struct host_monitor *monitor, const char *instance_name
     one->last_ms = now_ms;
 }
 
+static bool looped(const struct rebooting *one)
+{
+    return one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
+}
+
 static void log_end(struct host_monitor *monitor, const char *id, const char *instance_name)
 {
     const struct rebooting *one = rebooting_of(monitor, instance_name);
-    bool looped =
-        one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
-    if (looped)
+    if (looped(one))
         log_warning("stopped a sandbox that rebooted repeatedly", LOG_STR("sandbox", id),
                     LOG_INT("reboots", one->times));
     else
@@ -151,7 +154,7 @@ static void log_end(struct host_monitor *monitor, const char *id, const char *in
 /* The check of an instance, with its sandbox's row locked: no operation of the sandbox can start,
  * so the runtime's answer stays true. */
 struct verdict {
-    const char *id;
+    const char *id, *reason;
     uint32_t host_id;
     struct runtime *runtime;
     enum runtime_status status;
@@ -176,6 +179,7 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_DIED, &sandbox.state, err) < 0)
         return -1;
     sandbox.incarnation++;
+    snprintf(sandbox.stop_reason, sizeof sandbox.stop_reason, "%s", verdict->reason);
     sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
     verdict->ended = true;
     if (sandbox_row_update(db, &sandbox, err) < 0 ||
@@ -199,7 +203,12 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
     *again_ms = ASK_AGAIN_MS;
     if (state != SANDBOX_READY) /* an operation is under way and will set the state */
         return 0;
-    struct verdict verdict = {.id = id, .host_id = monitor->host_id, .runtime = monitor->runtime};
+    struct verdict verdict = {
+        .id = id,
+        .reason = looped(rebooting_of(monitor, instance_name)) ? STOPPED_REBOOTING : STOPPED_ENDED,
+        .host_id = monitor->host_id,
+        .runtime = monitor->runtime,
+    };
     runtime_limit(monitor->runtime, PATIENCE_MS);
     int result = db_transaction(worker->db, verdict_body, &verdict, err);
     runtime_limit(monitor->runtime, 0);

@@ -293,7 +293,8 @@ static int ensure_running(struct gate *gate, const struct gate_request *request,
     default:
         if (found->sandbox.auto_resume && !request->is_poll)
             return wake(gate, request, found, decision);
-        return refuse(decision, REFUSAL_PAUSED);
+        return refuse(decision,
+                      sandbox_has_ended(&found->sandbox) ? REFUSAL_ENDED : REFUSAL_PAUSED);
     }
 }
 

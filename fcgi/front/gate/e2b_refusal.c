@@ -13,6 +13,7 @@ static int status_of(enum refusal_reason reason, int status)
     switch (reason) {
     case REFUSAL_NO_SANDBOX:
     case REFUSAL_PAUSED:
+    case REFUSAL_ENDED:
     case REFUSAL_GONE:
     case REFUSAL_PORT_NOT_EXPOSED:
     case REFUSAL_NO_LISTENER:
@@ -35,6 +36,8 @@ static const char *message_of(enum refusal_reason reason)
     case REFUSAL_PAUSED:
     case REFUSAL_GONE:
         return "The sandbox was not found";
+    case REFUSAL_ENDED:
+        return "The sandbox was not found: it ended by itself, or with its host";
     case REFUSAL_PORT_NOT_EXPOSED:
     case REFUSAL_NO_LISTENER:
         return "The sandbox is running but port is not open";

@@ -126,7 +126,7 @@ def test_a_host_is_lost(hosts, account, api, stack):
             loss = stack.ctl("host", "lost", "other", "--yes")
             assert loss["sandboxes"] >= 2 and loss["checkpoints"] >= 1
             for one in (runs, paused):
-                assert one.show()["state"] == "stopped"
+                assert (one.show()["state"], one.show()["reason"]) == ("stopped", "host_lost")
                 assert_error(api.post(f"{one.path}/resume", {}), 409, "sandbox_not_startable")
             assert api.get(f"/v1/checkpoints/{checkpoint['id']}").status == 404
             assert until(api, "sandbox.died", f"sandbox_id={runs.id}")["data"] == {"reason": "host_lost"}

@@ -37,6 +37,7 @@ def test_a_guest_that_reboots_for_ever_is_stopped(attacker, bystander, stack):
     lines = wait_until(lambda: [line for line in log_lines(stack, sandbox.id)
                                 if "rebooted repeatedly" in line or "stopped by itself" in line],
                        10, "the reason in the log")
+    assert sandbox.show()["reason"] == ("rebooting" if "reboots=" in lines[-1] else "ended")
     if "reboots=" in lines[-1]:
         assert 3 <= int(lines[-1].rsplit("reboots=", 1)[1].split()[0]) <= REBOOTS_MOST + 1
     bystander.goes_on(rounds=1, pause=False)

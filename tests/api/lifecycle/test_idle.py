@@ -28,7 +28,7 @@ def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
     # A sandbox of the same age shows that the others would have been paused by now, too.
     last = make_sandbox(lifecycle=IDLE)
     wait_until(lambda: last.show()["state"] == "stopped", PATIENCE_S, "the pause of the last one", 1)
-    assert idle.show()["state"] == "stopped"
+    assert (idle.show()["state"], idle.show()["reason"]) == ("stopped", "idleness")
     assert [other.show()["state"] for other in others] == ["ready"] * len(others)
     told = events.until(idle.api, "sandbox.paused", f"sandbox_id={idle.id}")
     assert told["data"] == {"by": "idleness"}, told
@@ -39,7 +39,7 @@ def test_an_idle_sandbox_is_paused_and_others_are_not(make_sandbox):
     assert idle.data.read("/run/lock/memory") == b"kept\n"
     told = events.until(idle.api, "sandbox.resumed", f"sandbox_id={idle.id}")
     assert (told["data"]["by"], told["data"]["from"]) == ("traffic", "memory"), told
-    assert idle.show()["state"] == "ready"
+    assert (idle.show()["state"], idle.show()["reason"]) == ("ready", None)
 
 
 @pytest.mark.long

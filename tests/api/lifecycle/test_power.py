@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+import events
+from client import assert_error
 from tenant import Sandbox
 from faults import instances, quiet, quota_in_use, settle  # noqa: F401
 from stack import wait_until
@@ -60,14 +62,22 @@ def test_a_process_killed_for_want_of_memory_leaves_the_sandbox(sandbox):
     assert sandbox.data.check("echo here") == "here\n"
 
 
-def test_switched_off_from_inside(sandbox, stack):
+def test_switched_off_from_inside(make_sandbox, stack):
+    sandbox = make_sandbox(exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
     sandbox.data.upload("/home/user/kept", b"kept")
     sandbox.data.background("sudo", "poweroff", "-f")
     wait_until(lambda: is_down(stack, sandbox), 30, "the end of the instance")
     wait_until(lambda: stopped(sandbox), 10, "the notice")
+    assert events.until(sandbox.api, "sandbox.died", f"sandbox_id={sandbox.id}")["data"] == {"reason": "ended"}
+    assert sandbox.show()["reason"] == "ended"
+    for answer, status in ((sandbox.data.download("/home/user/kept"), 409), (sandbox.preview(3000).request("GET", "/"), 503)):
+        refused = assert_error(answer, status, "sandbox_not_running")
+        assert "ended by itself" in refused["message"], refused
     assert quota_in_use(sandbox.api) == 0
     assert sandbox.resume()["resumed_from"] == "disk"
     assert sandbox.data.read("/home/user/kept") == b"kept"
+    assert sandbox.show()["reason"] is None
+    assert sandbox.pause()["reason"] == "request"
 
 
 @pytest.mark.faults

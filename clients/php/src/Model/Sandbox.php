@@ -27,6 +27,10 @@ final class Sandbox
      * @param array<string, string> $metadata
      * @param list<ExposedPort> $exposedPorts
      * @param string $dataPlaneUrl Address of files and processes.
+     * @param SandboxReason|null $reason Why it is stopped: it was paused on request, at its deadline or because it
+     *   was idle (`lifecycle.idle_timeout`), or for a `move` to another host, where it resumes by itself; it `ended`
+     *   from inside or with its host; its host ended its reboots; its host is lost. Null until its first stop, and
+     *   while it runs.
      * @param ResumedFrom|null $resumedFrom The state from which the last resume really continued. A create sets
      *   `memory` when the sandbox continues with the memory of a checkpoint or a template version.
      * @param \DateTimeImmutable|null $silentSince Since when the agent of the sandbox has not answered: it is
@@ -65,6 +69,7 @@ final class Sandbox
         public readonly \DateTimeImmutable $createdAt,
         public readonly \DateTimeImmutable $updatedAt,
         public readonly ?\DateTimeImmutable $stoppedAt,
+        public readonly ?SandboxReason $reason,
         public readonly ?ResumedFrom $resumedFrom,
         public readonly ?\DateTimeImmutable $silentSince,
         public readonly ?string $name,
@@ -100,6 +105,7 @@ final class Sandbox
             createdAt: $fields->time('created_at'),
             updatedAt: $fields->time('updated_at'),
             stoppedAt: $fields->timeOrNull('stopped_at'),
+            reason: $fields->enumOrNull('reason', SandboxReason::class),
             resumedFrom: $fields->enumOrNull('resumed_from', ResumedFrom::class),
             silentSince: $fields->timeOrNull('silent_since'),
             name: $fields->stringOrNull('name'),
