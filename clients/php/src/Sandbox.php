@@ -15,6 +15,7 @@ use Sandlot\Model\Checkpoint;
 use Sandlot\Model\CreateCheckpoint;
 use Sandlot\Model\CreateSession;
 use Sandlot\Model\Fields;
+use Sandlot\Model\HoldSandbox;
 use Sandlot\Model\Lifetime;
 use Sandlot\Model\LifecycleRequest;
 use Sandlot\Model\Members;
@@ -123,6 +124,22 @@ final class Sandbox
         $this->access->set($resumed->object('session', Session::read(...)));
         $this->info = $resumed->object('sandbox', Model\Sandbox::read(...));
         return $this;
+    }
+
+    /**
+     * Until then it is not paused as idle (`idleTimeout` of its lifecycle). Its deadline stays.
+     *
+     * @param int $seconds from now
+     */
+    public function hold(int $seconds): self
+    {
+        return $this->take($this->api->call(Operation::HoldSandbox, $this->path(), body: new HoldSandbox($seconds)));
+    }
+
+    /** End the hold. */
+    public function release(): self
+    {
+        return $this->take($this->api->call(Operation::ReleaseSandbox, $this->path()));
     }
 
     /**

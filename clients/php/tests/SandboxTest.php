@@ -83,6 +83,14 @@ final class SandboxTest extends ServiceTestCase
         }
     }
 
+    public function testAHold(): void
+    {
+        $sandbox = self::client()->sandboxes->create(timeout: 600);
+        $this->assertGreaterThan(new \DateTimeImmutable('+30 minutes'), $sandbox->hold(3600)->info()->holdUntil);
+        $this->assertNull($sandbox->release()->info()->holdUntil);
+        $sandbox->delete();
+    }
+
     public function testExtendNeverShortens(): void
     {
         $sandbox = self::client()->sandboxes->create(timeout: 1200);

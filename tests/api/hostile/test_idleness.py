@@ -20,6 +20,26 @@ while True:
         pass
     time.sleep(1)
 """
+CALLS = """
+import socket, sys, time
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+called = 0
+while True:
+    for address in (sys.argv[1], "255.255.255.255"):
+        stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        stream.setblocking(False)
+        for call in (lambda: datagrams.sendto(b"wake up", (address, 9)), lambda: stream.connect((address, 49983))):
+            try:
+                call()
+            except OSError:
+                pass
+        stream.close()
+    called += 1
+    with open("/tmp/called", "w") as count:
+        count.write(str(called))
+    time.sleep(0.02)
+"""
 
 
 def burning(make_sandbox, seconds, **fields):
@@ -61,3 +81,18 @@ def test_false_agents(make_account, make_sandbox):
     assert cause_of_pause(awake) == ["deadline"]
     for sandbox in (untimed, garbage, busy):
         assert sandbox.show()["state"] == "ready"
+
+
+def test_a_neighbour_keeps_nobody_awake(make_account, make_sandbox):
+    """Its packets, which would be activity, do not reach the other sandbox."""
+    asleep = make_sandbox(lifecycle=IDLE)
+    hostile = Sandbox.create(make_account("pro").api, timeout=900)
+    hostile.data.upload("/tmp/calls.py", CALLS.encode())
+    hostile.data.background("python3", "/tmp/calls.py", asleep.address, user="root")
+
+    def calls():
+        return int(hostile.data.check("cat /tmp/called || echo 0").strip() or 0)
+
+    wait_until(lambda: calls() > 100, 60, "the calls")
+    assert cause_of_pause(asleep) == ["idleness"]
+    assert calls() > 500
