@@ -6,6 +6,7 @@ import secrets
 
 import pytest
 
+import events
 from client import assert_error
 from faults import InBackground, fault_points, settled_row, wrong_counters  # noqa: F401
 from stack import wait_until
@@ -296,6 +297,8 @@ def test_what_runs_goes_only_if_that_is_said(hosts, running, stack):
     assert why(left, running.id) is None
     assert running.show()["deadline"] == deadline
     goes_on(hosts, running)
+    told = {event["kind"]: event["data"] for event in events.page(running.api, f"limit=1000&sandbox_id={running.id}")["events"]}
+    assert told["sandbox.paused"]["by"] == told["sandbox.resumed"]["by"] == "move", told
 
 
 @pytest.mark.parametrize("point", ["moving.taken", "pause.stopped", "moving.paused", "move.copied", "move.finished",
