@@ -10,6 +10,7 @@
 #include "api/template_view.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/notify.h"
 #include "base/str.h"
 #include "http/schema.h"
 #include "recipe/recipe.h"
@@ -365,9 +366,11 @@ static int ask(struct api *api, const struct http_request *request, struct templ
     if (result == 0)
         result = template_request_build(api->worker.db, wanted, version, err);
     template_order_deinit(&order);
-    if (result == 0)
-        log_context_set("version", version->id);
-    return result;
+    if (result < 0)
+        return -1;
+    log_context_set("version", version->id);
+    notify_send(api->settings->api_socket, NOTIFY_BUILDS);
+    return 0;
 }
 
 int templates_create(void *context, struct http_request *request, struct http_response *response,
