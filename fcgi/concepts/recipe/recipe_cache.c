@@ -89,3 +89,18 @@ int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, co
     }
     return 0;
 }
+
+void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
+                       const struct template_version *version, char key[RECIPE_KEY_SIZE])
+{
+    json_auto_t *rest = json_copy((json_t *)(uintptr_t)recipe);
+    *key = '\0';
+    if (keys->known != json_array_size(json_object_get(recipe, "steps")))
+        return;
+    json_object_del(rest, "steps");
+    json_object_del(rest, "no_cache");
+    json_object_set_new(rest, "cpu", json_integer(version->cpu));
+    json_object_set_new(rest, "memory_mb", json_integer(version->memory_mb));
+    autowipe char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    chain(keys->at[keys->known], text, key);
+}

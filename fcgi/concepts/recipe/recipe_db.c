@@ -55,7 +55,9 @@ DB_STATEMENT(progress_statement) = {
 DB_STATEMENT(seal_statement) = {"recipe.seal", "UPDATE template_recipes SET sealed = ?" OURS,
                                 false};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
-                                   "UPDATE template_recipes SET state = 'copying'" OURS, false};
+                                   "UPDATE template_recipes SET state = 'copying',"
+                                   " result_key = COALESCE(?, result_key)" OURS,
+                                   false};
 DB_STATEMENT(starting_statement) = {
     "recipe.starting",
     "UPDATE template_recipes SET state = 'starting', sandbox_id = NULL, step = ?, begun = 0,"
@@ -278,17 +280,49 @@ struct ending {
     const struct recipe_row *row;
     const char *lease_owner;
     uint32_t host_id;
-    const char *instance_name, *failed_step, *failure;
+    const char *instance_name, *failed_step, *failure, *key;
+    const struct recipe_same *same;
     const struct template_version *version;
     enum template_start start;
 };
+
+static int set_copying(struct db *db, const struct ending *ending, struct error **err)
+{
+    const char *id = ending->row->version_id, *key = ending->key;
+    return change_ours(
+        db, &copying_statement,
+        DB_ARGS(key && *key ? db_text(key) : db_null(), db_text(id), db_text(ending->lease_owner)),
+        id, err);
+}
+
+static int same_body(struct db *db, void *context, struct error **err)
+{
+    const struct ending *ending = context;
+    return set_copying(db, ending, err) < 0
+               ? -1
+               : template_version_same(db, ending->version, ending->same->id, ending->same->host_id,
+                                       err);
+}
+
+int recipe_row_same(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                    const struct template_version *version, const struct recipe_same *same,
+                    struct error **err)
+{
+    struct ending ending = {
+        .row = row,
+        .lease_owner = lease_owner,
+        .version = version,
+        .key = same->key,
+        .same = same,
+    };
+    return db_transaction(db, same_body, &ending, err);
+}
 
 static int hand_over_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
     const char *id = ending->row->version_id;
-    if (change_ours(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)), id,
-                    err) < 0)
+    if (set_copying(db, ending, err) < 0)
         return -1;
     return template_version_copy_from(db, id, ending->host_id, ending->instance_name, ending->start,
                                       err);
@@ -296,7 +330,7 @@ static int hand_over_body(struct db *db, void *context, struct error **err)
 
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
                          uint32_t host_id, const char *instance_name, enum template_start start,
-                         struct error **err)
+                         const char *key, struct error **err)
 {
     struct ending ending = {
         .row = row,
@@ -304,6 +338,7 @@ int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char
         .host_id = host_id,
         .instance_name = instance_name,
         .start = start,
+        .key = key,
     };
     return db_transaction(db, hand_over_body, &ending, err);
 }
@@ -319,9 +354,7 @@ int recipe_row_starting(struct db *db, const struct recipe_row *row, const char 
 static int started_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
-    const char *id = ending->row->version_id;
-    if (change_ours(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)), id,
-                    err) < 0)
+    if (set_copying(db, ending, err) < 0)
         return -1;
     return template_version_started(db, ending->version, ending->start, err);
 }

@@ -49,11 +49,21 @@ int recipe_row_progress(struct db *db, const struct recipe_row *row, const char 
 /* Replace the sealed recipe of recipe_begin(). Errors: ERR_LEASE_LOST. */
 int recipe_row_seal(struct db *db, const struct keyring *ring, const struct recipe_row *row,
                     const char *lease_owner, const json_t *whole, struct error **err);
-/* End the steps: the version is then copied from that instance. Errors: ERR_LEASE_LOST,
- * ERR_NOT_FOUND. */
+/* Make the version ready with the files of another one (template_version_same()). Errors:
+ * ERR_LEASE_LOST, ERR_NOT_FOUND. */
+struct recipe_same {
+    const char *key; /* of the result; borrowed */
+    const char *id;  /* of the other version; borrowed */
+    uint32_t host_id;
+};
+int recipe_row_same(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                    const struct template_version *version, const struct recipe_same *same,
+                    struct error **err);
+/* End the steps: the version is then copied from that instance. key: of the result; "":
+ * not known. Errors: ERR_LEASE_LOST, ERR_NOT_FOUND. */
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
                          uint32_t host_id, const char *instance_name, enum template_start start,
-                         struct error **err);
+                         const char *key, struct error **err);
 /* After the copy: continue with row->step in a new sandbox. Errors: ERR_LEASE_LOST. */
 int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);

@@ -62,8 +62,10 @@ def test_the_same_steps_run_once(builds):
              {"type": "workdir", "path": "/tmp"}]
     assert uses(builds.make(steps)) == [False] * 4
     first = builds.read("cat ~/first ~/second; pwd")
-    assert uses(builds.make(steps)) == [True, True, True, False]
+    assert uses(builds.make(steps)) == [True] * 4
     assert builds.read("cat ~/first ~/second; pwd") == first
+    # Another start: the steps are the same, and the last one is too short to be cached.
+    assert uses(builds.make(steps, runtime_baseline={"cpu": 1, "memory_mb": 384})) == [True, True, True, False]
     # The last line changes.
     steps[2] = run("echo other >~/second")
     assert uses(builds.make(steps)) == [True, True, False, False]
@@ -115,7 +117,38 @@ def test_a_cached_step_that_is_lost_runs_again(builds, account, stack):
     name = stack.query("SELECT instance_name FROM checkpoints WHERE id = %s", cached["checkpoint_id"])[0]["instance_name"]
     stack.incus.request("DELETE", f"/1.0/instances/{name}")
     wait_until(lambda: name not in stack.incus.names(), 60, "the end of the instance")
-    assert uses(builds.make(steps)) == [False]
+    steps.append({"type": "run", "command": "true"})
+    assert uses(builds.make(steps)) == [False, False]
+    assert builds.read("wc -l <~/first") == "1\n"
+
+
+def test_an_equal_version_has_the_same_files(builds, account, stack):
+    """It is a version of its own, also in another template, and outlives the one whose files it has."""
+    steps = [run("date +%N >~/first"), {"type": "workdir", "path": "/tmp"}]
+    first = builds.make(steps, tags=["old"])
+    said = builds.read("cat ~/first; pwd")
+    second = builds.make(steps, tags=["new"])
+    assert uses(second) == [True, True] and "nothing has changed since version 1" in second["log"]
+    assert (second["size_mb"], second["base_version"]) == (first["size_mb"], first["base_version"])
+    assert second["tags"] == ["new"] and second["finished_at"] > first["finished_at"]
+    other = Builds(account, stack)
+    assert f"since version 2 of {builds.name}" in other.make(steps)["log"]
+    for builds_of in (builds, other):
+        assert builds_of.read("cat ~/first; pwd") == said
+    wait_until(lambda: account.api.delete(f"/v1/templates/{builds.name}/versions/1").status == 204, 60, "the end of its sandboxes")
+    wait_until(lambda: account.api.delete(f"/v1/templates/{builds.name}/versions/2").status == 204, 60, "the end of its sandboxes")
+    sources = [f"tpl-{version['id'][4:]}" for version in (first, second)]
+    wait_until(lambda: not set(sources) & set(stack.incus.names()), 60, "the end of their files")
+    assert other.read("cat ~/first; pwd") == said
+
+
+def test_an_equal_version_whose_files_are_lost_is_built(builds, stack):
+    steps = [run("date +%N >~/first")]
+    version = builds.make(steps)
+    stack.incus.request("DELETE", f"/1.0/instances/tpl-{version['id'][4:]}")
+    wait_until(lambda: f"tpl-{version['id'][4:]}" not in stack.incus.names(), 60, "the end of the source")
+    again = builds.make(steps)
+    assert uses(again) == [True] and "nothing has changed" not in again["log"].split("the steps are over")[1]
     assert builds.read("wc -l <~/first") == "1\n"
 
 

@@ -129,6 +129,29 @@ def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
     assert_nothing_of_it(stack, checkpoint)
 
 
+def test_equal_versions_share_their_memory(account, stack):
+    """It counts once, and goes with the last of them."""
+    api = account.api
+    name, first = made(api, stack)
+    checkpoint = kept(stack, first)[0]
+    words = asked(Sandbox.create(api, template=name)).split()[0]
+    api.post(f"/v1/templates/{name}/versions", {"template": stack.template, "steps": STEPS,
+                                                "runtime_baseline": {"cpu": 1, "memory_mb": 384}, **START})
+    second = built(api, name, 2, timeout_s=60)
+    assert second["start"] == "memory" and "nothing has changed since version 1" in second["log"]
+    assert kept(stack, second)[0]["id"] == checkpoint["id"]
+    for sandbox in api.list():
+        api.destroy(sandbox["id"])
+    wait_until(lambda: api.delete(f"/v1/templates/{name}/versions/1").status == 204, 60, "the end of its sandboxes")
+    wait_until(lambda: f"tpl-{first['id'][4:]}" not in stack.incus.names(), 60, "the end of its files")
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.document["resumed_from"] == "memory" and asked(sandbox).split()[0] == words
+    api.destroy(sandbox.id)
+    assert stack.query("SELECT size_mb FROM memory_images WHERE id = %s", checkpoint["id"])
+    wait_until(lambda: api.delete(f"/v1/templates/{name}").status == 204, 60, "the end of the sandbox")
+    assert_nothing_of_it(stack, checkpoint)
+
+
 def test_a_start_command_that_fails_fails_the_build(account, stack):
     name = slug()
     create(account.api, name, template=stack.template, start_command="echo no such thing; exit 4",
