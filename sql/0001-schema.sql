@@ -500,7 +500,8 @@ INSERT INTO template_uses (id, counted_before) VALUES (1, '');
 -- before they are sent and after the end. tags: a JSON list for the finished version. step: how many are done; begun 1:
 -- the next one runs. output_at: bytes read of its output. cached_at_ms: when the sandbox began, or a step was cached.
 -- failed_step: "base", a number from 1, or "finalize". result_key: a hash of all that decides the version's files and its
--- start; NULL: not known.
+-- start; NULL: not known. step_titles: a JSON list of the steps, with no more than the log says; step_times: a JSON list of
+-- those that have begun, each with begin, end and whether it was cached.
 CREATE TABLE template_recipes (
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -516,6 +517,8 @@ CREATE TABLE template_recipes (
     failed_step VARCHAR(16) COLLATE ascii_bin NULL,
     failure VARCHAR(1024) NULL,
     result_key CHAR(64) COLLATE ascii_bin NULL,
+    step_titles MEDIUMTEXT NULL,
+    step_times MEDIUMTEXT NULL,
     lease_owner VARCHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     lease_until_ms BIGINT NULL,
     attempts INT UNSIGNED NOT NULL DEFAULT 0,

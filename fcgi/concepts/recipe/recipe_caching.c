@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "recipe/recipe_progress.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
 #include "template/template_source.h"
@@ -62,6 +63,7 @@ static void say_cached(const struct recipe_turn *turn, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         autofree char *title = recipe_step_title(&place, i);
         autofree char *line = xasprintf("%s: cached", title);
+        recipe_progress_begin(turn->row.times, i, true);
         recipe_turn_say(turn, line);
     }
 }
@@ -89,6 +91,8 @@ static int become_same(struct recipe_turn *turn, uint32_t host_id, struct error 
         return -1;
     say_cached(turn, (unsigned)json_array_size(
                          json_object_get(json_object_get(turn->whole, "recipe"), "steps")));
+    if (recipe_turn_progress(turn, err) < 0)
+        return -1;
     autofree char *line =
         xasprintf("nothing has changed since version %u of %s, whose files it has", other.version,
                   other.slug);

@@ -20,6 +20,7 @@ struct recipe_row {
     int64_t cached_at_ms;     /* when its sandbox began, or a step was cached */
     unsigned attempts;
     json_t *tags;                      /* owned by the caller that has taken the row */
+    json_t *times;                     /* likewise: of the steps (recipe_progress.h) */
     char failure[RECIPE_FAILURE_SIZE]; /* of recipe_give_up() */
 };
 
@@ -43,7 +44,7 @@ int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const cha
 /* Write cached_at_ms. Errors: ERR_LEASE_LOST. */
 int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
                       struct error **err);
-/* Write step, begun and output_at. Errors: ERR_LEASE_LOST. */
+/* Write step, begun, output_at and times. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);
 /* Replace the sealed recipe of recipe_begin(). Errors: ERR_LEASE_LOST. */

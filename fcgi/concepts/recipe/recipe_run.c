@@ -16,6 +16,7 @@
 #include "crypto/aead.h"
 #include "db/named_lease.h"
 #include "recipe/recipe_image.h"
+#include "recipe/recipe_progress.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
 #include "template/template_row.h"
@@ -46,6 +47,7 @@ static int image_over(struct recipe_turn *turn, struct recipe_place *place, bool
 
 static int step_over(struct recipe_turn *turn, struct error **err)
 {
+    recipe_progress_end(turn->row.times, turn->row.step);
     turn->row.step++;
     turn->row.begun = false;
     turn->row.output_at = 0;
@@ -94,8 +96,10 @@ static int begin_step(struct recipe_turn *turn, struct recipe_place *place, bool
     autofree char *title = recipe_step_title(place, row->step);
     enum recipe_start start;
     bool is_new = !row->begun, is_end = row->step >= recipe_step_count(place);
-    if (is_new && !is_end)
+    if (is_new && !is_end) {
+        recipe_progress_begin(row->times, row->step, false);
         recipe_turn_say(turn, title);
+    }
     row->begun = true;
     if (recipe_turn_progress(turn, err) < 0 || recipe_step_begin(place, row->step, &start, err) < 0)
         return -1;
@@ -399,6 +403,7 @@ int recipe_next(struct worker *worker, bool *worked, struct error **err)
     int result = take_part(&turn, &sealed, err);
     json_decref(turn.whole);
     json_decref(turn.row.tags);
+    json_decref(turn.row.times);
     sandbox_deinit(&turn.sandbox);
     return result;
 }

@@ -225,13 +225,8 @@ void recipe_step_name(const struct recipe_place *place, int step, char name[16])
         snprintf(name, 16, "finalize");
 }
 
-char *recipe_step_title(const struct recipe_place *place, unsigned step)
+char *recipe_step_text(const struct recipe_place *place, unsigned step)
 {
-    static const char *const ends[] = {"starting the start command",
-                                       "waiting for the ready command", "finishing"};
-    unsigned count = recipe_step_count(place), offset = unnumbered(place);
-    if (step >= count)
-        return xstrdup(ends[step - count]);
     const json_t *one = recipe_step_at(place, step);
     if (recipe_step_is_image(place, step))
         return xasprintf("fetching image %s", text_of(one, "image"));
@@ -241,10 +236,23 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
                        : str_equal(type, "user")       ? text_of(one, "user")
                                                        : text_of(one, "path");
     int length = (int)strcspn(what, "\n");
-    json_int_t line = json_integer_value(json_object_get(one, "line"));
+    return xasprintf("%s %.*s", type, length < 200 ? length : 200, what);
+}
+
+char *recipe_step_title(const struct recipe_place *place, unsigned step)
+{
+    static const char *const ends[] = {"starting the start command",
+                                       "waiting for the ready command", "finishing"};
+    unsigned count = recipe_step_count(place), offset = unnumbered(place);
+    if (step >= count)
+        return xstrdup(ends[step - count]);
+    char *text = recipe_step_text(place, step);
+    if (recipe_step_is_image(place, step))
+        return text;
+    autofree char *owned = text;
+    json_int_t line = json_integer_value(json_object_get(recipe_step_at(place, step), "line"));
     autofree char *at = line ? xasprintf(", line %lld", (long long)line) : xstrdup("");
-    return xasprintf("step %u of %u%s: %s %.*s", step + 1 - offset, count - offset, at, type,
-                     length < 200 ? length : 200, what);
+    return xasprintf("step %u of %u%s: %s", step + 1 - offset, count - offset, at, owned);
 }
 
 /* --- calls of the agent --- */

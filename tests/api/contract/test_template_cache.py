@@ -32,6 +32,10 @@ def uses(version):
     return [title.endswith(": cached") for title in titles]
 
 
+def shown(version):
+    return [(step["state"], step["cached"], step["seconds"] is not None and step["seconds"] >= 1) for step in version["steps"]]
+
+
 class Builds:
     def __init__(self, account, stack):
         self.api, self.name, self.stack, self.count = account.api, slug(), stack, 0
@@ -73,6 +77,26 @@ def test_the_same_steps_run_once(builds):
     # The key of a step includes all steps before it.
     steps[0] = {"type": "env", "envs": {"WORD": "new"}}
     assert uses(builds.make(steps)) == [False] * 4
+
+
+def test_the_progress_of_the_steps(builds, account):
+    steps = [{"type": "env", "envs": {"WORD": "hidden"}}, run("echo first"), run("exit 3")]
+    failed = builds.make(steps, state="failed")
+    assert [step["name"] for step in failed["steps"]] == ["1", "2", "3"]
+    assert [step["title"] for step in failed["steps"]] == ["env ", "run echo first; sleep 1.2", "run exit 3; sleep 1.2"]
+    assert all(step["line"] is None for step in failed["steps"])
+    assert shown(failed) == [("done", False, False), ("done", False, True), ("failed", False, False)]
+    assert failed["steps"][2]["seconds"] is None
+    steps[2:] = [run("true"), {"type": "run", "command": "sleep 600"}, {"type": "workdir", "path": "/tmp"}]
+    assert builds.api.post(f"/v1/templates/{builds.name}/versions", {"template": builds.stack.template, "steps": steps}).status == 201
+
+    def long_step():
+        version = account.api.get(f"/v1/templates/{builds.name}/versions/2").json()
+        return version if version["steps"] and version["steps"][3]["state"] == "running" and version["steps"][3]["seconds"] >= 1 else None
+
+    assert shown(wait_until(long_step, 60, "the long step")) == [
+        ("done", True, False), ("done", True, False), ("done", False, True), ("running", False, True), ("waiting", False, False)]
+    assert account.api.delete(f"/v1/templates/{builds.name}/versions/2").status == 204
 
 
 def test_no_cache_runs_all_and_replaces(builds):
@@ -129,6 +153,7 @@ def test_an_equal_version_has_the_same_files(builds, account, stack):
     said = builds.read("cat ~/first; pwd")
     second = builds.make(steps, tags=["new"])
     assert uses(second) == [True, True] and "nothing has changed since version 1" in second["log"]
+    assert shown(second) == [("done", True, False)] * 2
     assert (second["size_mb"], second["base_version"]) == (first["size_mb"], first["base_version"])
     assert second["tags"] == ["new"] and second["finished_at"] > first["finished_at"]
     other = Builds(account, stack)
