@@ -531,7 +531,8 @@ CREATE TABLE template_recipes (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Archives that steps copy from, found by the hash that the client made of its files. They are deleted a day after
--- their last use.
+-- their last use. listing: JSON, a hash of each file, by which steps recognize the files that they copy; NULL: they count
+-- the whole archive.
 CREATE TABLE recipe_files (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -540,6 +541,7 @@ CREATE TABLE recipe_files (
     is_whole TINYINT UNSIGNED NOT NULL DEFAULT 0,
     content_hash CHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     used_at_ms BIGINT NOT NULL,
+    listing MEDIUMTEXT NULL,
     PRIMARY KEY (id),
     KEY recipe_files_hash (team_id, hash),
     KEY recipe_files_used (used_at_ms)

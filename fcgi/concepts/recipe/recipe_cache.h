@@ -3,7 +3,7 @@
  * The cache of steps. After a step that takes a while, the build keeps a checkpoint of its sandbox.
  * A later build of the team with the same base and the same steps up to there begins with this
  * checkpoint. The key of a step is a hash of the base, of the step, and of all steps before it,
- * with the content of the archives that they copy.
+ * with the content of the files that they copy.
  *
  * When all steps and all other members of the recipe are those of a ready version of the team, the
  * new version gets a copy of the files of that, and shares its memory.

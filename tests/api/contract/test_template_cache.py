@@ -122,6 +122,33 @@ def test_files_count_by_their_content(builds):
     assert builds.read("cat ~/copy ~/one") == "22"
 
 
+def test_a_step_counts_the_files_that_it_copies(builds):
+    """The context of a Dockerfile is one archive."""
+    api = builds.api
+    files = {"one": b"1", "two__a": b"2", "two__b": b"3", "unused": b"4"}
+    text = (f"FROM {builds.stack.template}\nCOPY one /opt/\nRUN cat /opt/one >/opt/said && sleep 1.2\n"
+            "COPY two/* /opt/two/\nRUN cat /opt/two/* >>/opt/said && sleep 1.2\n")
+
+    def make(**changes):
+        upload(api, archive(**{**files, **changes}))
+        builds.count += 1
+        body = {"dockerfile": text, "context": HASH}
+        if builds.count == 1:
+            create(api, builds.name, **body)
+        else:
+            assert api.post(f"/v1/templates/{builds.name}/versions", body).status == 201
+        return built(api, builds.name, builds.count, timeout_s=120)
+
+    assert uses(make()) == [False] * 4
+    assert "nothing has changed" in make(unused=b"5")["log"]
+    assert uses(make(two__b=b"6")) == [True, True, False, False]
+    assert builds.read("cat /opt/said") == "126"
+    assert uses(make(two__c=b"7")) == [True, True, False, False]
+    assert builds.read("cat /opt/said") == "1237"
+    assert uses(make(one=b"8")) == [False] * 4
+    assert builds.read("cat /opt/said") == "823"
+
+
 def test_a_failed_step_is_not_cached(builds):
     builds.make([run("true"), {"type": "run", "command": "sleep 1.2; exit 3"}], state="failed")
     failed = builds.make([run("true"), {"type": "run", "command": "sleep 1.2; exit 3"}], state="failed")
