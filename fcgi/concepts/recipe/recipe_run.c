@@ -318,12 +318,9 @@ static int open_recipe(struct recipe_turn *turn, const struct buffer *sealed, st
 
 static int advance(struct recipe_turn *turn, const struct buffer *sealed, struct error **err)
 {
-    struct recipe_row *row = &turn->row;
-    if (template_version_get(turn->worker->db, row->version_id, &turn->version, err) < 0 ||
-        (sealed->size && open_recipe(turn, sealed, err) < 0))
+    const struct recipe_row *row = &turn->row;
+    if (sealed->size && open_recipe(turn, sealed, err) < 0)
         return -1;
-    if (turn->version.state != TEMPLATE_BUILDING)
-        return end(turn, err);
     if (row->state == RECIPE_COPYING)
         return *turn->version.copied_instance ? recipe_turn_defer(turn, RECIPE_SOON_MS, err)
                                               : begin_start(turn, err);
@@ -377,6 +374,11 @@ static int take_part(struct recipe_turn *turn, const struct buffer *sealed, stru
 {
     struct turn_names names;
     bool entered;
+    if (template_version_get(turn->worker->db, turn->row.version_id, &turn->version, err) < 0)
+        return -1;
+    /* The end of a build asks no agent, and the team's next build does not wait for it. */
+    if (turn->version.state != TEMPLATE_BUILDING)
+        return end(turn, err);
     name_turn(turn, &names);
     if (enter_turn(turn, &names, &entered, err) < 0)
         return -1;

@@ -83,7 +83,7 @@ def test_the_progress_of_the_steps(builds, account):
     steps = [{"type": "env", "envs": {"WORD": "hidden"}}, run("echo first"), run("exit 3")]
     failed = builds.make(steps, state="failed")
     assert [step["name"] for step in failed["steps"]] == ["1", "2", "3"]
-    assert [step["title"] for step in failed["steps"]] == ["env ", "run echo first; sleep 1.2", "run exit 3; sleep 1.2"]
+    assert [step["title"] for step in failed["steps"]] == ["env WORD", "run echo first; sleep 1.2", "run exit 3; sleep 1.2"]
     assert all(step["line"] is None for step in failed["steps"])
     assert shown(failed) == [("done", False, False), ("done", False, True), ("failed", False, False)]
     assert failed["steps"][2]["seconds"] is None
