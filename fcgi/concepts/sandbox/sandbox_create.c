@@ -214,8 +214,8 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     return 0;
 }
 
-/* Check whether a warm instance may be what the sandbox needs. Those of a version that starts from
- * memory were started from it. */
+/* Check whether the sandbox may get a warm instance. Those of a version that starts from memory
+ * have continued this memory. */
 static bool may_be_warm(const struct source *source)
 {
     return source->checkpoint.id[0] ? source->from_memory
@@ -715,7 +715,7 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
         int result = attempt(&work, request, tries.avoid_host, &may_short, err);
         notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {
-            COUNT(COUNT_CREATES, may_short && !*work.sandbox.resumed_from ? "warm" : "cold");
+            COUNT(COUNT_CREATES, warm_names(work.sandbox.instance_name) ? "warm" : "cold");
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "host/host.h"
 #include "host/host_idle.h"
@@ -53,6 +54,13 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
 
 /* --- adding --- */
 
+#define NAME_PREFIX "warm-"
+
+bool warm_names(const char *instance_name)
+{
+    return str_starts_with(instance_name, NAME_PREFIX);
+}
+
 struct addition {
     struct worker *worker;
     const struct warm_want *want;
@@ -66,7 +74,7 @@ static int add_body(struct db *db, void *context, struct error **err)
     struct warm_instance *warm = &addition->warm;
     char id[ID_SIZE];
     unsigned count;
-    snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
+    snprintf(warm->name, sizeof warm->name, NAME_PREFIX "%s", id_new("wrm_", id) + 4);
     if (host_place_waiting(db, warm->template_version_id, &warm->resources, warm->name,
                            &warm->host_id, &warm->address, err) < 0 ||
         warm_row_count(db, warm->template_version_id, &warm->resources, &count, err) < 0)
@@ -179,7 +187,7 @@ static int wait_for_turn(struct worker *worker, const struct warm_plan *before, 
     return 0;
 }
 
-/* Versions whose memory could not be continued lately. A team decides what is in it, so its failure
+/* Versions whose memory could not be continued lately. A team fills this memory, so its failure
  * must not delay the pool of others. */
 #define SPOILED_MAX 16
 #define SPOILED_MS  (10 * 60 * 1000)
