@@ -459,6 +459,7 @@ CREATE TABLE template_versions (
     UNIQUE KEY template_versions_number (template_id, version),
     KEY template_versions_work (state, lease_until_ms),
     KEY template_versions_checkpoint (checkpoint_id, state),
+    KEY template_versions_memory (memory_id),
     CONSTRAINT template_versions_template FOREIGN KEY (template_id) REFERENCES templates (id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -497,7 +498,10 @@ INSERT INTO template_uses (id, counted_before) VALUES (1, '');
 -- state: waiting (the steps are not sent yet), running, copying, starting (a sandbox of the copy runs the start command,
 -- to keep its memory), done. sealed: the steps, which may hold secrets; NULL
 -- before they are sent and after the end. tags: a JSON list for the finished version. step: how many are done; begun 1:
--- the next one runs. output_at: bytes read of its output. cached_at_ms: when the sandbox began, or a step was cached. failed_step: "base", a number from 1, or "finalize".
+-- the next one runs. output_at: bytes read of its output. cached_at_ms: when the sandbox began, or a step was cached.
+-- failed_step: "base", a number from 1, or "finalize". result_key: a hash of all that decides the version's files and its
+-- start; NULL: not known. step_titles: a JSON list of the steps, with no more than the log says; step_times: a JSON list of
+-- those that have begun, each with begin, end and whether it was cached.
 CREATE TABLE template_recipes (
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -512,6 +516,9 @@ CREATE TABLE template_recipes (
     cached_at_ms BIGINT NOT NULL DEFAULT 0,
     failed_step VARCHAR(16) COLLATE ascii_bin NULL,
     failure VARCHAR(1024) NULL,
+    result_key CHAR(64) COLLATE ascii_bin NULL,
+    step_titles MEDIUMTEXT NULL,
+    step_times MEDIUMTEXT NULL,
     lease_owner VARCHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     lease_until_ms BIGINT NULL,
     attempts INT UNSIGNED NOT NULL DEFAULT 0,
@@ -519,11 +526,13 @@ CREATE TABLE template_recipes (
     PRIMARY KEY (template_version_id),
     KEY template_recipes_work (state, lease_until_ms),
     KEY template_recipes_team (team_id, state),
+    KEY template_recipes_result (team_id, result_key),
     CONSTRAINT template_recipes_version FOREIGN KEY (template_version_id) REFERENCES template_versions (id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Archives that steps copy from, found by the hash that the client made of its files. They are deleted a day after
--- their last use.
+-- their last use. listing: JSON, a hash of each file, by which steps recognize the files that they copy; NULL: they count
+-- the whole archive.
 CREATE TABLE recipe_files (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     team_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -532,6 +541,7 @@ CREATE TABLE recipe_files (
     is_whole TINYINT UNSIGNED NOT NULL DEFAULT 0,
     content_hash CHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     used_at_ms BIGINT NOT NULL,
+    listing MEDIUMTEXT NULL,
     PRIMARY KEY (id),
     KEY recipe_files_hash (team_id, hash),
     KEY recipe_files_used (used_at_ms)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// usage: node build.mjs built|failures
+// usage: node build.mjs built|dockerfile|failures
 // Builds of templates with the unmodified npm package; NAME is what to build, FILES a folder with
 // app/main.sh, app/deep/data.txt and one.txt.
 
@@ -81,6 +81,30 @@ async function built() {
   say('a build of a build, in the background')
 }
 
+// Their packages read the Dockerfile, without its quotes and older forms of ENV, and send the steps.
+async function dockerfile() {
+  const text = `FROM e2bdev/base:latest
+ARG WORD=said
+ENV FIRST=one SECOND=$WORD-two
+WORKDIR /srv/app
+COPY app/ ./
+COPY --chown=user one.txt /srv/own/
+RUN echo "$FIRST|$SECOND|$WORD" >/srv/text && \\
+    pwd >>/srv/text
+USER user
+RUN id -un >/tmp/who
+`
+  await Template.build(Template({ fileContextPath: FILES }).fromDockerfile(text), NAME, { cpuCount: 1, memoryMB: 512 })
+  const sandbox = await Sandbox.create(NAME, { timeoutMs: 120_000 })
+  try {
+    const said = await sandbox.commands.run('cat /srv/text /tmp/who /srv/app/deep/data.txt; stat -c %U /srv/own/one.txt; pwd')
+    assert.equal(said.stdout, 'one|said-two|said\n/srv/app\nuser\ndata\nuser\n/srv/app\n')
+  } finally {
+    await sandbox.kill()
+  }
+  say('a Dockerfile')
+}
+
 async function failures() {
   const failing = Template({ fileContextPath: FILES }).fromTemplate('base').setEnvs({ A: 'b' }).runCmd('echo before; exit 7')
   await assert.rejects(Template.build(failing, NAME), (error) => {
@@ -100,4 +124,4 @@ async function failures() {
   say('refusals that name the field')
 }
 
-await { built, failures }[process.argv[2]]()
+await { built, dockerfile, failures }[process.argv[2]]()

@@ -150,6 +150,34 @@ export function Templates() {
   )
 }
 
+function Steps(props: { steps: Schemas['TemplateVersionBuild']['steps'] }) {
+  const { steps } = props
+  const over = steps.filter(step => step.state === 'done').length
+  return (
+    <>
+      <progress value={over} max={steps.length} aria-label="Steps that are over" />
+      <Table
+        label="Steps of the build"
+        head={
+          <>
+            <th scope="col">Step</th>
+            <th scope="col">State</th>
+            <th scope="col">Seconds</th>
+          </>
+        }
+      >
+        {steps.map((step, at) => (
+          <tr key={at}>
+            <th scope="row">{step.title}</th>
+            <td>{step.cached ? 'cached' : step.state}</td>
+            <td class="number">{step.cached || step.seconds === null ? '' : step.seconds.toFixed(1)}</td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  )
+}
+
 function Log(props: { slug: string; version: Version; team: string }) {
   const { slug, version, team } = props
   const polled = usePoll(
@@ -167,6 +195,7 @@ function Log(props: { slug: string; version: Version; team: string }) {
       <h2>Build log of version {version.version}</h2>
       <Problem error={polled.error} />
       {polled.loading && <Loading />}
+      {polled.data && polled.data.steps.length > 0 && <Steps steps={polled.data.steps} />}
       {polled.data && (
         <pre class="code" tabIndex={0}>
           {polled.data.log === '' ? 'Nothing was said.' : polled.data.log}

@@ -93,17 +93,24 @@ struct dockerfile_build {
     const json_t *args;  /* name: text; NULL: none */
     const char *target;  /* a stage; NULL: the last one */
     const char *context; /* the hash of an archive (recipe/recipe_file.h); NULL: none */
+    const char *machine; /* as Docker names it, such as "amd64"; NULL: not known */
 };
 
-/* A build of several stages has several bases. Its steps have a step of type "stage" in front of
- * each stage, with the "number" of its base, and one of type "save" behind each stage from which
- * another one copies, with the "sources" and the "stage". */
+/* A build of several stages has several bases; an image from which COPY takes files is a stage of
+ * its own. Its steps have a step of type "stage" in front of each stage, with the "number" of its
+ * base, and one of type "save" behind each stage from which another one copies, with the "sources"
+ * and the "stage". */
 struct dockerfile_plan {
     json_t *bases; /* the names of images or templates; the last one is that of the target */
+    json_t *lines; /* the lines that name them */
     json_t *steps; /* each with its "line" */
     /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check", as far as given */
     json_t *config;
 };
+
+/* Return whether chmod takes the text: three to five octal digits, or changes such as u+x,go-w. */
+#define DOCKERFILE_MODE_MAX 64
+bool dockerfile_mode_is_valid(const char *mode);
 
 /* Plan the build of one stage. Errors also: the fields /target, /build_args, and /context (the
  * stage copies files, and there is no context). The caller calls dockerfile_plan_deinit(). */

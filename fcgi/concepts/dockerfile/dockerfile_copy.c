@@ -37,6 +37,35 @@ static void words_free(struct words *words)
 
 enum flag { CHOWN, CHMOD, FROM, LINK, PARENTS, EXCLUDE, CHECKSUM, KEEP_GIT, UNPACK, FLAGS };
 
+/* Return whether a name can only be that of a stage: it is one further down, or a number. */
+static bool is_stage_name(const struct dockerfile *file, const char *name)
+{
+    size_t stage;
+    return !name[strspn(name, "0123456789")] || str_equal(name, "scratch") ||
+           dockerfile_stage_find(file, name, file->stage_count, &stage);
+}
+
+/* Find the number of an image. The first COPY from it adds the image. */
+static int find_image(const struct dockerfile_walk *walk, size_t place, const char *name,
+                      size_t *number, struct error **err)
+{
+    size_t at, stages = walk->file->stage_count;
+    json_t *image;
+    json_array_foreach (walk->images, at, image) {
+        *number = stages + at;
+        if (str_equal(json_string_value(json_object_get(image, "name")), name))
+            return 0;
+    }
+    *number = stages + json_array_size(walk->images);
+    if (*number >= DOCKERFILE_STAGES_MAX)
+        return walk_refuse(walk, place, err,
+                           "stages and images for COPY --from are at most %d together.",
+                           DOCKERFILE_STAGES_MAX);
+    json_array_append_new(walk->images,
+                          json_pack("{s:s, s:i}", "name", name, "line", (int)walk->one->line));
+    return 0;
+}
+
 static int read_from(const struct dockerfile_walk *walk, const struct dockerfile_flag *from,
                      struct words *words, struct error **err)
 {
@@ -48,21 +77,40 @@ static int read_from(const struct dockerfile_walk *walk, const struct dockerfile
         return -1;
     if (dockerfile_stage_find(walk->file, name, walk->number, &words->stage))
         return 0;
-    return walk_refuse(
-        walk, from->at, err,
-        "there is no stage %.64s before this one. For the files of an image, give it "
-        "a stage: FROM IMAGE AS NAME.",
-        name);
+    if (is_stage_name(walk->file, name))
+        return walk_refuse(walk, from->at, err, "there is no stage %.64s before this one.", name);
+    return find_image(walk, from->at, name, &words->stage, err);
+}
+
+/* Return whether the text is a list of changes such as u+x,go=rX. */
+static bool is_symbolic(const char *mode)
+{
+    for (;; mode++) {
+        mode += strspn(mode, "ugoa");
+        if (!*mode || !strchr("+-=", *mode))
+            return false;
+        mode++;
+        mode += strspn(mode, "rwxXst");
+        if (*mode != ',')
+            return !*mode;
+    }
+}
+
+bool dockerfile_mode_is_valid(const char *mode)
+{
+    size_t digits = strspn(mode, "01234567");
+    return (digits >= 3 && digits <= 5 && !mode[digits]) ||
+           (strlen(mode) <= DOCKERFILE_MODE_MAX && is_symbolic(mode));
 }
 
 static int check_mode(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
                       const char *mode, struct error **err)
 {
-    size_t digits = strspn(mode, "01234567");
-    return digits >= 3 && digits <= 5 && !mode[digits]
-               ? 0
-               : walk_refuse(walk, flag->at, err,
-                             "--chmod takes three to five octal digits, such as --chmod=0755.");
+    if (dockerfile_mode_is_valid(mode))
+        return 0;
+    return walk_refuse(walk, flag->at, err,
+                       "--chmod takes three to five octal digits, such as --chmod=0755, or changes "
+                       "such as --chmod=u+x,go-w.");
 }
 
 /* Return the owner in the form of chown. As in Docker, a number without a group is both. */

@@ -16,7 +16,7 @@
 static const char *const proxies[] = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY",   "NO_PROXY",
                                       "ALL_PROXY",  "http_proxy",  "https_proxy", "ftp_proxy",
                                       "no_proxy",   "all_proxy"};
-/* Docker sets these from the processor, which is known only when the sandbox has a host. */
+/* Docker sets these from the processor. */
 static const char *const platforms[] = {"TARGETPLATFORM", "TARGETARCH", "TARGETVARIANT",
                                         "BUILDPLATFORM",  "BUILDARCH",  "BUILDVARIANT"};
 
@@ -36,6 +36,18 @@ struct arguments {
     const json_t *globals; /* for names without a value; NULL: none */
 };
 
+/* Return the value that Docker gives a name without one; NULL: none. The caller frees it. */
+static char *value_of_platform(const struct dockerfile_build *build, const char *name)
+{
+    if (str_equal(name, "TARGETOS") || str_equal(name, "BUILDOS"))
+        return xstrdup("linux");
+    if (!build->machine || !is_among(platforms, ARRAY_SIZE(platforms), name))
+        return NULL;
+    return str_ends_with(name, "PLATFORM") ? xasprintf("linux/%s", build->machine)
+           : str_ends_with(name, "ARCH")   ? xstrdup(build->machine)
+                                           : xstrdup("");
+}
+
 static int declare(const struct arguments *arguments, const char *name, size_t at,
                    const struct dockerfile_word *word, struct error **err)
 {
@@ -49,13 +61,13 @@ static int declare(const struct arguments *arguments, const char *name, size_t a
     }
     if (word && dockerfile_walk_expand_known(walk, word, &text, err) < 0)
         return -1;
-    if (!word && is_among(platforms, ARRAY_SIZE(platforms), name))
+    if (!word)
+        text = value_of_platform(walk->build, name);
+    if (!word && !text && is_among(platforms, ARRAY_SIZE(platforms), name))
         return walk_refuse(walk, at, err,
                            "the build does not set %s: give it as a build argument, or write a "
                            "value after an equals sign.",
                            name);
-    if (!word && (str_equal(name, "TARGETOS") || str_equal(name, "BUILDOS")))
-        text = xstrdup("linux");
     json_object_set_new(arguments->values, name, text ? json_string(text) : json_null());
     if (json_object_size(arguments->values) > DOCKERFILE_ARGS_MAX)
         return walk_refuse(walk, at, err, "a stage has at most %d ARG.", DOCKERFILE_ARGS_MAX);
@@ -132,11 +144,13 @@ static int check_platform(const struct dockerfile_walk *walk, struct error **err
         return -1;
     autofree char *text = xstrndup(walk->one->text + flags[0].value.at,
                                    flags[0].is_given ? flags[0].value.length : 0);
-    if (!flags[0].is_given || is_among(taken, ARRAY_SIZE(taken), text))
+    const char *machine = walk->build->machine;
+    autofree char *own = xasprintf("linux/%s", machine ? machine : "");
+    if (!flags[0].is_given || is_among(taken, ARRAY_SIZE(taken), text) || str_equal(text, own))
         return 0;
     return walk_refuse(walk, flags[0].at, err,
-                       "FROM --platform is not supported: the build takes the image for the host's "
-                       "processor. Remove the flag.");
+                       "the build takes the image for the host's processor%s%s. Remove the flag.",
+                       machine ? ", " : "", machine ? own : "");
 }
 
 /* Read the base of a stage: a name, or an earlier stage. parent: NO_STAGE for a name. */
@@ -262,6 +276,7 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
 struct shared {
     json_t *globals;  /* values of the ARG before the first FROM */
     size_t *expanded; /* bytes of words */
+    json_t *images;   /* of COPY --from */
 };
 
 /* The result of one stage, with the results of the stages that it begins with. */
@@ -286,6 +301,7 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
         .steps = json_array(),
         .config = json_object(),
         .copied = copied,
+        .images = shared->images,
         .is_wanted = part->is_wanted,
     };
     part->steps = walk.steps;
@@ -316,22 +332,57 @@ static int plan_stages(const struct dockerfile *file, const struct dockerfile_bu
     return 0;
 }
 
+struct addition {
+    size_t stage; /* its number, or one behind those for an image */
+    const char *base, *title;
+    json_int_t line;
+    json_t *steps; /* NULL: none */
+};
+
 /* Append a stage to the plan of several ones. */
-static void add_part(const struct dockerfile *file, size_t stage, const struct part *part,
-                     const json_t *paths, struct dockerfile_plan *plan)
+static void add_part(const struct addition *part, const json_t *copied,
+                     struct dockerfile_plan *plan)
 {
-    const struct dockerfile_instruction *from = &file->instructions[file->stages[stage].first];
-    json_int_t line = from->line;
+    char number[24];
+    snprintf(number, sizeof number, "%zu", part->stage);
+    const json_t *paths = json_object_get(copied, number);
     json_array_append_new(plan->steps, json_pack("{s:s, s:I, s:s, s:I}", "type", "stage", "number",
                                                  (json_int_t)json_array_size(plan->bases), "path",
-                                                 part->base, "line", line));
+                                                 part->base, "line", part->line));
     json_array_extend(plan->steps, part->steps);
     if (paths)
         json_array_append_new(plan->steps,
                               json_pack("{s:s, s:I, s:O, s:s, s:I}", "type", "save", "stage",
-                                        (json_int_t)stage, "sources", paths, "path",
-                                        from->text + from->rest, "line", line));
+                                        (json_int_t)part->stage, "sources", paths, "path",
+                                        part->title, "line", part->line));
     json_array_append_new(plan->bases, json_string(part->base));
+    json_array_append_new(plan->lines, json_integer(part->line));
+}
+
+/* The images come first, because any stage may copy from them. */
+static void add_images(const struct dockerfile *file, const json_t *images, const json_t *copied,
+                       struct dockerfile_plan *plan)
+{
+    size_t at;
+    json_t *image;
+    json_array_foreach ((json_t *)(uintptr_t)images, at, image) {
+        char number[24];
+        const char *name = json_string_value(json_object_get(image, "name"));
+        const struct addition part = {file->stage_count + at, name, name,
+                                      json_integer_value(json_object_get(image, "line")), NULL};
+        snprintf(number, sizeof number, "%zu", part.stage);
+        if (json_object_get(copied, number))
+            add_part(&part, copied, plan);
+    }
+}
+
+static void add_stage(const struct dockerfile *file, size_t stage, const struct part *part,
+                      const json_t *copied, struct dockerfile_plan *plan)
+{
+    const struct dockerfile_instruction *from = &file->instructions[file->stages[stage].first];
+    const struct addition addition = {stage, part->base, from->text + from->rest, from->line,
+                                      part->steps};
+    add_part(&addition, copied, plan);
 }
 
 static int check_size(const struct dockerfile *file, const struct dockerfile_plan *plan,
@@ -346,22 +397,24 @@ static int check_size(const struct dockerfile *file, const struct dockerfile_pla
 }
 
 static int join(const struct dockerfile *file, size_t target, const struct part *parts,
-                const json_t *copied, struct dockerfile_plan *plan, struct error **err)
+                const json_t *images, const json_t *copied, struct dockerfile_plan *plan,
+                struct error **err)
 {
     plan->bases = json_array();
+    plan->lines = json_array();
     plan->config = json_incref(parts[target].config);
     if (!json_object_size(copied)) {
         plan->steps = json_incref(parts[target].steps);
         json_array_append_new(plan->bases, json_string(parts[target].base));
+        json_array_append_new(plan->lines,
+                              json_integer(file->instructions[file->stages[target].first].line));
         return 0;
     }
     plan->steps = json_array();
-    for (size_t i = 0; i <= target; i++) {
-        char number[24];
-        snprintf(number, sizeof number, "%zu", i);
+    add_images(file, images, copied, plan);
+    for (size_t i = 0; i <= target; i++)
         if (parts[i].is_wanted)
-            add_part(file, i, &parts[i], json_object_get(copied, number), plan);
-    }
+            add_stage(file, i, &parts[i], copied, plan);
     return check_size(file, plan, err);
 }
 
@@ -387,7 +440,7 @@ static int plan_target(const struct dockerfile *file, const struct dockerfile_bu
     json_auto_t *copied = json_object();
     int result = plan_stages(file, build, target, shared, parts, copied, err);
     if (result == 0)
-        result = join(file, target, parts, copied, plan, err);
+        result = join(file, target, parts, shared->images, copied, plan, err);
     for (size_t i = 0; i < file->stage_count; i++) {
         free(parts[i].base);
         json_decref(parts[i].steps);
@@ -399,11 +452,11 @@ static int plan_target(const struct dockerfile *file, const struct dockerfile_bu
 int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build *build,
                     struct dockerfile_plan *plan, struct error **err)
 {
-    json_auto_t *globals = json_object();
+    json_auto_t *globals = json_object(), *images = json_array();
     size_t expanded = 0;
-    const struct shared shared = {globals, &expanded};
+    const struct shared shared = {globals, &expanded, images};
     size_t target = file->stage_count - 1;
-    *plan = (struct dockerfile_plan){NULL, NULL, NULL};
+    *plan = (struct dockerfile_plan){NULL, NULL, NULL, NULL};
     if (check_arguments(file, build->args, err) < 0 || read_globals(file, build, &shared, err) < 0)
         return -1;
     if (build->target && !dockerfile_stage_find(file, build->target, file->stage_count, &target))
@@ -415,6 +468,7 @@ int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build
 void dockerfile_plan_deinit(struct dockerfile_plan *plan)
 {
     json_decref(plan->bases);
+    json_decref(plan->lines);
     json_decref(plan->steps);
     json_decref(plan->config);
 }

@@ -29,7 +29,6 @@ static const char *const hints[][2] = {
     {"secret",
      "a build has no secrets; copy no secret with COPY, because it stays in the version."},
     {"ssh", "a build has no SSH agent."},
-    {"tmpfs", "write to /tmp, and delete the files in the same RUN."},
 };
 
 /* --- --mount --- */
@@ -41,8 +40,8 @@ struct mount {
 static int read_mount_key(const struct dockerfile_walk *walk, size_t at, const char *key,
                           const char *value, struct mount *mount, struct error **err)
 {
-    static const char *const ignored[] = {"id", "sharing",  "mode", "uid",      "gid",
-                                          "ro", "readonly", "rw",   "readwrite"};
+    static const char *const ignored[] = {"id", "sharing",  "mode", "uid",       "gid",
+                                          "ro", "readonly", "rw",   "readwrite", "size"};
     char **to = str_equal(key, "type") ? &mount->type
                 : str_equal(key, "target") || str_equal(key, "dst") || str_equal(key, "destination")
                     ? &mount->target
@@ -68,12 +67,12 @@ static int check_mount(const struct dockerfile_walk *walk, size_t at, const stru
         if (str_equal(type, hints[i][0]))
             return walk_refuse(walk, at, err, "RUN --mount=type=%s is not supported: %s", type,
                                hints[i][1]);
-    if (!str_equal(type, "cache"))
-        return walk_refuse(walk, at, err, "there is no --mount=type=%.32s; the type is cache.",
-                           type);
+    if (!str_equal(type, "cache") && !str_equal(type, "tmpfs"))
+        return walk_refuse(walk, at, err,
+                           "there is no --mount=type=%.32s; the types are cache and tmpfs.", type);
     if (!mount->target || mount->target[0] != '/' || strchr(mount->target, '\n'))
         return walk_refuse(walk, at, err,
-                           "a cache needs an absolute path: --mount=type=cache,target=/PATH.");
+                           "a mount needs an absolute path: --mount=type=%s,target=/PATH.", type);
     return 0;
 }
 
@@ -94,7 +93,7 @@ static int read_mount(const struct dockerfile_walk *walk, const struct dockerfil
     if (result == 0)
         result = check_mount(walk, word->at, &mount, err);
     if (result == 0 && json_array_size(caches) == CACHES_MAX)
-        result = walk_refuse(walk, word->at, err, "RUN has at most %d caches.", CACHES_MAX);
+        result = walk_refuse(walk, word->at, err, "RUN has at most %d mounts.", CACHES_MAX);
     if (result == 0)
         json_array_append_new(caches, json_string(mount.target));
     free(mount.type);

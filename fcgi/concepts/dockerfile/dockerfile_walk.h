@@ -12,9 +12,10 @@ struct dockerfile_walk {
     json_t *globals; /* values of the ARG before the first FROM */
     json_t *shell;   /* the program of the shell form, and its arguments */
     json_t *steps, *config;
-    size_t bytes;     /* of all steps */
-    size_t number;    /* of the stage that is walked through */
-    json_t *copied;   /* number of a stage: list of the paths that are copied from it */
+    size_t bytes;   /* of all steps */
+    size_t number;  /* of the stage that is walked through */
+    json_t *copied; /* number of a stage: list of the paths that are copied from it */
+    json_t *images; /* {"name", "line"}: of COPY --from; their numbers follow those of the stages */
     bool has_command; /* this stage had CMD */
     bool is_wanted;   /* the build needs this stage; other stages are only checked */
 };

@@ -26,7 +26,7 @@ static const struct schema_member step_members[] = {
     TEXT("files", RECIPE_HASH_MAX),
     TEXT("source", RECIPE_PATH_MAX),
     TEXT("destination", RECIPE_PATH_MAX),
-    TEXT("mode", 5),
+    TEXT("mode", DOCKERFILE_MODE_MAX),
     TEXT("path", RECIPE_PATH_MAX),
     {.name = "envs", .type = SCHEMA_MAP, .min = 1, .max = ENVS_MAX, .item = &env_item},
     {.name = "expand", .type = SCHEMA_BOOLEAN},
@@ -97,13 +97,6 @@ static bool is_user(const char *text, bool with_group)
         length += 1 + strspn(text + length + 1, letters);
     return length && !text[length] && *text != '-';
 }
-
-static bool is_mode(const char *text)
-{
-    size_t digits = strspn(text, "01234567");
-    return digits >= 3 && !text[digits];
-}
-
 bool recipe_path_is_inside(const char *path)
 {
     for (const char *at = path;; at++) {
@@ -135,8 +128,10 @@ static int check_texts(const json_t *step, size_t at, struct error **err)
     const char *source = json_string_value(json_object_get(step, "source"));
     if (user && !is_user(user, json_object_get(step, "destination") != NULL))
         return refuse(err, at, "user", "This cannot be the name of a user.");
-    if (mode && !is_mode(mode))
-        return refuse(err, at, "mode", "The mode is three to five octal digits, such as 0755.");
+    if (mode && !dockerfile_mode_is_valid(mode))
+        return refuse(err, at, "mode",
+                      "The mode is three to five octal digits, such as 0755, or changes such as "
+                      "u+x,go-w.");
     if (files && !recipe_hash_is_valid(files))
         return refuse(err, at, "files", "This is no hash: 32 to 64 lower-case hexadecimal digits.");
     if (source && !recipe_path_is_inside(source))

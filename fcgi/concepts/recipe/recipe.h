@@ -128,5 +128,10 @@ struct recipe_status {
 int recipe_status_get(struct db *db, const char *version_id, struct recipe_status *status,
                       bool *found, struct error **err);
 
+/* List the steps of a version with their progress, for the API; a new reference, empty without a
+ * recipe. */
+int recipe_steps_read(struct db *db, const struct template_version *version, json_t **steps,
+                      struct error **err);
+
 /* For the dispatcher: continue one recipe, for a few seconds at most. *worked: there was one. */
 int recipe_next(struct worker *worker, bool *worked, struct error **err);

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "recipe/recipe_file.h"
 #include "recipe/recipe_image.h"
+#include "recipe/recipe_listing.h"
 
 static const char *text_of(const json_t *step, const char *name)
 {
@@ -36,20 +37,53 @@ static bool has_key(const json_t *step)
     return !is_image(step) || (is_exact(step) && !json_object_get(step, "user"));
 }
 
+struct keying {
+    struct db *db;
+    const char *team_id;
+    struct recipe_file file; /* the last one; id "": none */
+    json_t *listing;         /* of it */
+};
+
+static int find_file(struct keying *keying, const char *hash, bool *found, struct error **err)
+{
+    if (*keying->file.id && str_equal(keying->file.hash, hash))
+        return 0;
+    if (recipe_file_find(keying->db, keying->team_id, hash, &keying->file, found, err) < 0)
+        return -1;
+    json_decref(keying->listing);
+    keying->listing = NULL;
+    if (!*found) {
+        *keying->file.id = '\0';
+        return 0;
+    }
+    return recipe_file_listing(keying->db, keying->file.id, &keying->listing, err);
+}
+
+/* The files that the step copies; of a source that it knows only when it runs, the whole
+ * archive. */
+static json_t *files_of(const struct keying *keying, const json_t *step)
+{
+    const char *source = text_of(step, "source");
+    char key[RECIPE_LISTING_KEY_SIZE] = "";
+    bool is_open = json_is_true(json_object_get(step, "open")) && strpbrk(source, "$\\");
+    if (keying->listing && !is_open)
+        recipe_listing_key(keying->listing, source, key);
+    return json_string(*key ? key : keying->file.content_hash);
+}
+
 /* Return what decides the result of a step. *known false: an archive is gone. */
-static int describe(struct db *db, const char *team_id, const json_t *step, char **text,
-                    bool *known, struct error **err)
+static int describe(struct keying *keying, const json_t *step, char **text, bool *known,
+                    struct error **err)
 {
     json_auto_t *told = json_copy((json_t *)(uintptr_t)step);
     const char *hash = json_string_value(json_object_get(step, "files"));
-    struct recipe_file file;
     *known = true;
-    if (hash && recipe_file_find(db, team_id, hash, &file, known, err) < 0)
+    if (hash && find_file(keying, hash, known, err) < 0)
         return -1;
     if (!*known)
         return 0;
     if (hash)
-        json_object_set_new(told, "files", json_string(file.content_hash));
+        json_object_set_new(told, "files", files_of(keying, step));
     json_object_del(told, "line");
     *text = json_dumps(told, JSON_COMPACT | JSON_SORT_KEYS);
     return 0;
@@ -66,12 +100,12 @@ static void chain(const char *before, const char *text, char key[RECIPE_KEY_SIZE
     sodium_bin2hex(key, RECIPE_KEY_SIZE, sum, sizeof sum);
 }
 
-int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
+static int read_keys(struct keying *keying, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err)
 {
     const json_t *steps = json_object_get(recipe, "steps");
     bool dockerfile = json_object_get(recipe, RECIPE_CONFIG);
-    autofree char *first = xasprintf("%s %s %d", team_id, base_id, dockerfile);
+    autofree char *first = xasprintf("%s %s %d", keying->team_id, base_id, dockerfile);
     keys->known = 0;
     chain("", first, keys->at[0]);
     for (size_t i = 0; i < json_array_size(steps) && i + 1 < ARRAY_SIZE(keys->at); i++) {
@@ -80,7 +114,7 @@ int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, co
         bool known;
         if (!has_key(step))
             return 0;
-        if (describe(db, team_id, step, &text, &known, err) < 0)
+        if (describe(keying, step, &text, &known, err) < 0)
             return -1;
         if (!known)
             return 0;
@@ -88,4 +122,28 @@ int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, co
         keys->known = (unsigned)i + 1;
     }
     return 0;
+}
+
+int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
+                     struct recipe_keys *keys, struct error **err)
+{
+    struct keying keying = {.db = db, .team_id = team_id};
+    int result = read_keys(&keying, base_id, recipe, keys, err);
+    json_decref(keying.listing);
+    return result;
+}
+
+void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
+                       const struct template_version *version, char key[RECIPE_KEY_SIZE])
+{
+    json_auto_t *rest = json_copy((json_t *)(uintptr_t)recipe);
+    *key = '\0';
+    if (keys->known != json_array_size(json_object_get(recipe, "steps")))
+        return;
+    json_object_del(rest, "steps");
+    json_object_del(rest, "no_cache");
+    json_object_set_new(rest, "cpu", json_integer(version->cpu));
+    json_object_set_new(rest, "memory_mb", json_integer(version->memory_mb));
+    autowipe char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    chain(keys->at[keys->known], text, key);
 }

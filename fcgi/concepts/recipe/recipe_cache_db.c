@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "checkpoint/checkpoint_row.h"
 #include "recipe/recipe_cache.h"
@@ -18,6 +20,13 @@ DB_STATEMENT(add_statement) = {
     false};
 DB_STATEMENT(delete_statement) = {"recipe_cache.delete",
                                   "DELETE FROM recipe_cache WHERE checkpoint_id = ?", false};
+/* Memory that could not be kept may be kept this time. */
+DB_STATEMENT(same_statement) = {
+    "recipe_cache.same",
+    "SELECT v.id FROM template_recipes r JOIN template_versions v ON v.id = r.template_version_id"
+    " WHERE r.team_id = ? AND r.result_key = ? AND v.state = 'ready'"
+    " AND (v.start <> 'command' OR v.virtual_machine = 1) ORDER BY v.id DESC LIMIT 1",
+    true};
 /* Beyond the bounds; of a removed team; with a base that is gone; without its checkpoint. */
 DB_STATEMENT(purge_statement) = {
     "recipe_cache.purge",
@@ -44,6 +53,20 @@ static int find_one(struct db *db, const char *team_id, const char *key,
     if (!db_rows_next(rows))
         return 0;
     return checkpoint_kept(db, db_get_text(rows, 0), checkpoint, err);
+}
+
+int recipe_same_find(struct db *db, const char *team_id, const char *key, char id[ID_SIZE],
+                     struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *id = '\0';
+    if (!*key)
+        return 0;
+    if (db_query(db, &same_statement, DB_ARGS(db_text(team_id), db_text(key)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
+    return 0;
 }
 
 int recipe_cache_find(struct db *db, const char *team_id, const struct recipe_keys *keys,

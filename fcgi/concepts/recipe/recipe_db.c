@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "crypto/aead.h"
+#include "recipe/recipe_progress.h"
 #include "recipe/recipe_row.h"
 
 static const char *const state_names[] = {"waiting", "running", "copying", "starting", "done"};
@@ -20,7 +21,8 @@ DB_STATEMENT(insert_statement) = {
     false};
 DB_STATEMENT(begin_statement) = {
     "recipe.begin",
-    "UPDATE template_recipes SET state = 'running', sealed = ?, lease_until_ms = ?, attempts = 0"
+    "UPDATE template_recipes SET state = 'running', sealed = ?, step_titles = ?,"
+    " lease_until_ms = ?, attempts = 0"
     " WHERE template_version_id = ? AND state = 'waiting'",
     false};
 DB_STATEMENT(give_up_statement) = {"recipe.give_up",
@@ -31,13 +33,19 @@ DB_STATEMENT(status_statement) = {
     "recipe.status",
     "SELECT state, failed_step, failure FROM template_recipes WHERE template_version_id = ?", true};
 
+DB_STATEMENT(steps_statement) = {
+    "recipe.steps",
+    "SELECT COALESCE(step_titles, ''), COALESCE(step_times, ''), COALESCE(failed_step, '')"
+    " FROM template_recipes WHERE template_version_id = ?",
+    true};
+
 static const struct lease_table recipes =
     LEASE_TEAMS_OWNED("recipe", "template_recipes", "template_version_id", "lease_until_ms",
                       "state <> 'done'", "team_id");
 DB_STATEMENT(get_statement) = {
     "recipe.get",
     "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure,"
-    " cached_at_ms"
+    " cached_at_ms, step_times"
     " FROM template_recipes WHERE template_version_id = ?",
     true};
 #define OURS " WHERE template_version_id = ? AND lease_owner = ? AND state <> 'done'"
@@ -50,12 +58,14 @@ DB_STATEMENT(no_sandbox_statement) = {"recipe.no_sandbox",
 DB_STATEMENT(cached_statement) = {"recipe.cached",
                                   "UPDATE template_recipes SET cached_at_ms = ?" OURS, false};
 DB_STATEMENT(progress_statement) = {
-    "recipe.progress", "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?" OURS,
-    false};
+    "recipe.progress",
+    "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?, step_times = ?" OURS, false};
 DB_STATEMENT(seal_statement) = {"recipe.seal", "UPDATE template_recipes SET sealed = ?" OURS,
                                 false};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
-                                   "UPDATE template_recipes SET state = 'copying'" OURS, false};
+                                   "UPDATE template_recipes SET state = 'copying',"
+                                   " result_key = COALESCE(?, result_key)" OURS,
+                                   false};
 DB_STATEMENT(starting_statement) = {
     "recipe.starting",
     "UPDATE template_recipes SET state = 'starting', sandbox_id = NULL, step = ?, begun = 0,"
@@ -118,12 +128,14 @@ int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_
 {
     json_auto_t *whole = json_pack("{s:O, s:s, s:s}", "recipe", order->recipe, "network",
                                    order->network, "base", order->base->id);
+    json_auto_t *titles = recipe_progress_titles(order->recipe);
+    autofree char *titles_text = json_dumps(titles, JSON_COMPACT);
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
     uint64_t matched;
     if (seal(ring, whole, order->version_id, &sealed, err) < 0 ||
         db_exec(db, &begin_statement,
-                DB_ARGS(db_blob(sealed.data, sealed.size), db_i64(clock_now_ms()),
-                        db_text(order->version_id)),
+                DB_ARGS(db_blob(sealed.data, sealed.size), db_text(titles_text),
+                        db_i64(clock_now_ms()), db_text(order->version_id)),
                 &matched, err) < 0)
         return -1;
     if (!matched)
@@ -144,6 +156,20 @@ int recipe_status_get(struct db *db, const char *version_id, struct recipe_statu
     status->state = (enum recipe_state)db_get_name(rows, 0, state_names, ARRAY_SIZE(state_names));
     db_copy_text(status->failed_step, rows, 1);
     db_copy_text(status->failure, rows, 2);
+    return 0;
+}
+
+int recipe_steps_read(struct db *db, const struct template_version *version, json_t **steps,
+                      struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &steps_statement, DB_ARGS(db_text(version->id)), &rows, err) < 0)
+        return -1;
+    bool found = db_rows_next(rows);
+    json_auto_t *titles = found ? json_loads(db_get_text(rows, 0), 0, NULL) : NULL;
+    json_auto_t *times = found ? json_loads(db_get_text(rows, 1), 0, NULL) : NULL;
+    *steps = recipe_progress_to_json(titles, times, found ? db_get_text(rows, 2) : "",
+                                     version->state != TEMPLATE_BUILDING);
     return 0;
 }
 
@@ -172,6 +198,9 @@ static void read_row(const struct db_rows *rows, struct recipe_row *row, struct 
     row->tags = json_loads(db_get_text(rows, 8), 0, NULL);
     db_copy_text(row->failure, rows, 9);
     row->cached_at_ms = db_get_i64(rows, 10);
+    row->times = json_loads(db_get_text(rows, 11), 0, NULL);
+    if (!row->times)
+        row->times = json_array();
 }
 
 static int take_body(struct db *db, void *context, struct error **err)
@@ -181,6 +210,7 @@ static int take_body(struct db *db, void *context, struct error **err)
     char id[LEASE_KEY_SIZE];
     db_rows_auto *rows = NULL;
     json_decref(row->tags);
+    json_decref(row->times);
     *row = (struct recipe_row){.version_id = ""};
     if (lease_take(db, &recipes, taking->lease_owner, taking->lease_s * 1000, id, &row->attempts,
                    err) < 0)
@@ -256,9 +286,10 @@ int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *l
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err)
 {
+    autofree char *times = json_dumps(row->times, JSON_COMPACT);
     return change_ours(db, &progress_statement,
                        DB_ARGS(db_u64(row->step), db_bool(row->begun), db_u64(row->output_at),
-                               db_text(row->version_id), db_text(lease_owner)),
+                               db_text(times), db_text(row->version_id), db_text(lease_owner)),
                        row->version_id, err);
 }
 
@@ -278,17 +309,49 @@ struct ending {
     const struct recipe_row *row;
     const char *lease_owner;
     uint32_t host_id;
-    const char *instance_name, *failed_step, *failure;
+    const char *instance_name, *failed_step, *failure, *key;
+    const struct recipe_same *same;
     const struct template_version *version;
     enum template_start start;
 };
+
+static int set_copying(struct db *db, const struct ending *ending, struct error **err)
+{
+    const char *id = ending->row->version_id, *key = ending->key;
+    return change_ours(
+        db, &copying_statement,
+        DB_ARGS(key && *key ? db_text(key) : db_null(), db_text(id), db_text(ending->lease_owner)),
+        id, err);
+}
+
+static int same_body(struct db *db, void *context, struct error **err)
+{
+    const struct ending *ending = context;
+    return set_copying(db, ending, err) < 0
+               ? -1
+               : template_version_same(db, ending->version, ending->same->id, ending->same->host_id,
+                                       err);
+}
+
+int recipe_row_same(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                    const struct template_version *version, const struct recipe_same *same,
+                    struct error **err)
+{
+    struct ending ending = {
+        .row = row,
+        .lease_owner = lease_owner,
+        .version = version,
+        .key = same->key,
+        .same = same,
+    };
+    return db_transaction(db, same_body, &ending, err);
+}
 
 static int hand_over_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
     const char *id = ending->row->version_id;
-    if (change_ours(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)), id,
-                    err) < 0)
+    if (set_copying(db, ending, err) < 0)
         return -1;
     return template_version_copy_from(db, id, ending->host_id, ending->instance_name, ending->start,
                                       err);
@@ -296,7 +359,7 @@ static int hand_over_body(struct db *db, void *context, struct error **err)
 
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
                          uint32_t host_id, const char *instance_name, enum template_start start,
-                         struct error **err)
+                         const char *key, struct error **err)
 {
     struct ending ending = {
         .row = row,
@@ -304,6 +367,7 @@ int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char
         .host_id = host_id,
         .instance_name = instance_name,
         .start = start,
+        .key = key,
     };
     return db_transaction(db, hand_over_body, &ending, err);
 }
@@ -319,9 +383,7 @@ int recipe_row_starting(struct db *db, const struct recipe_row *row, const char 
 static int started_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
-    const char *id = ending->row->version_id;
-    if (change_ours(db, &copying_statement, DB_ARGS(db_text(id), db_text(ending->lease_owner)), id,
-                    err) < 0)
+    if (set_copying(db, ending, err) < 0)
         return -1;
     return template_version_started(db, ending->version, ending->start, err);
 }

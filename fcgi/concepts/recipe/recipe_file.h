@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <jansson.h>
+
 #include "base/buffer.h"
 #include "base/ulid.h"
 #include "db/db.h"
@@ -63,6 +65,9 @@ int recipe_file_write(struct db *db, struct recipe_file *file, const struct reci
  * part. */
 int recipe_file_read(struct db *db, const char *id, unsigned number, struct buffer *part,
                      struct error **err);
+
+/* Read the listing of an archive (recipe_listing.h); a new reference. NULL: it has none. */
+int recipe_file_listing(struct db *db, const char *id, json_t **listing, struct error **err);
 
 /* Delete archives that were not used for a day, a few at once. */
 int recipe_files_purge(struct db *db, struct error **err);

@@ -9,10 +9,13 @@
 #include "account/account.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "recipe/recipe_listing.h"
 
-#define KEPT_MS (24 * 3600 * (uint64_t)1000)
+#define KEPT_MS       (24 * 3600 * (uint64_t)1000)
+#define LISTING_LEAST ((size_t)64 << 10) /* bytes that any archive may have */
+#define LISTING_MOST  ((size_t)4 << 20)
 
-#define COLUMNS "SELECT id, team_id, hash, size, is_whole, content_hash FROM recipe_files"
+#define COLUMNS       "SELECT id, team_id, hash, size, is_whole, content_hash FROM recipe_files"
 DB_STATEMENT(find_statement) = {
     "recipe_file.find",
     COLUMNS " WHERE team_id = ? AND hash = ? AND is_whole = 1 ORDER BY id DESC LIMIT 1", true};
@@ -39,7 +42,7 @@ DB_STATEMENT(part_statement) = {
     false};
 DB_STATEMENT(whole_statement) = {
     "recipe_file.whole",
-    "UPDATE recipe_files SET is_whole = 1, content_hash = ?, used_at_ms = ?"
+    "UPDATE recipe_files SET is_whole = 1, content_hash = ?, listing = ?, used_at_ms = ?"
     " WHERE id = ? AND is_whole = 0",
     false};
 DB_STATEMENT(older_statement) = {
@@ -50,6 +53,8 @@ DB_STATEMENT(delete_statement) = {"recipe_file.delete", "DELETE FROM recipe_file
 DB_STATEMENT(read_statement) = {
     "recipe_file.read", "SELECT data FROM recipe_file_parts WHERE file_id = ? AND number = ?",
     true};
+DB_STATEMENT(listing_statement) = {
+    "recipe_file.listing", "SELECT COALESCE(listing, '') FROM recipe_files WHERE id = ?", true};
 DB_STATEMENT(purge_statement) = {"recipe_file.purge",
                                  "DELETE FROM recipe_files WHERE used_at_ms < ? LIMIT 20", false};
 
@@ -144,9 +149,16 @@ int recipe_file_expect(struct db *db, const char *team_id, const char *hash,
     return db_transaction(db, expect_body, file, err);
 }
 
+/* The archive is read by parts: each is stored, and listed at the same time. */
 struct writing {
+    struct db *db;
     struct recipe_file *file;
     const struct recipe_upload *upload;
+    char *part, *listing;
+    size_t part_size, part_at, left; /* bytes: of the part, of it that are listed, behind it */
+    unsigned number;
+    crypto_hash_sha256_state state;
+    struct error *failure;
 };
 
 static int claim_body(struct db *db, void *context, struct error **err)
@@ -178,34 +190,72 @@ static int fill(const struct recipe_upload *upload, char *part, size_t wanted, s
     return 0;
 }
 
-static int write_parts(struct db *db, const struct writing *writing, struct error **err)
+static int store_part(struct writing *writing, struct error **err)
 {
-    autofree char *part = xmalloc(RECIPE_FILE_PART);
-    unsigned char sum[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256_state state;
-    crypto_hash_sha256_init(&state);
-    size_t left = (size_t)writing->upload->size;
-    for (unsigned number = 0; left; number++) {
-        size_t size = left < RECIPE_FILE_PART ? left : RECIPE_FILE_PART;
-        if (fill(writing->upload, part, size, err) < 0 ||
-            db_exec(db, &part_statement,
-                    DB_ARGS(db_text(writing->file->id), db_u64(number), db_blob(part, size)), NULL,
-                    err) < 0)
+    size_t size = writing->left < RECIPE_FILE_PART ? writing->left : RECIPE_FILE_PART;
+    if (fill(writing->upload, writing->part, size, err) < 0 ||
+        db_exec(writing->db, &part_statement,
+                DB_ARGS(db_text(writing->file->id), db_u64(writing->number),
+                        db_blob(writing->part, size)),
+                NULL, err) < 0)
+        return -1;
+    crypto_hash_sha256_update(&writing->state, (const unsigned char *)writing->part, size);
+    writing->number++;
+    writing->part_size = size;
+    writing->part_at = 0;
+    writing->left -= size;
+    return 0;
+}
+
+/* For recipe_listing_make(). */
+static long read_stored(void *context, char *data, size_t size)
+{
+    struct writing *writing = context;
+    if (writing->part_at == writing->part_size) {
+        if (writing->failure || !writing->left)
+            return 0;
+        if (store_part(writing, &writing->failure) < 0)
             return -1;
-        crypto_hash_sha256_update(&state, (const unsigned char *)part, size);
-        left -= size;
     }
-    crypto_hash_sha256_final(&state, sum);
+    size_t have = writing->part_size - writing->part_at;
+    if (have > size)
+        have = size;
+    memcpy(data, writing->part + writing->part_at, have);
+    writing->part_at += have;
+    return (long)have;
+}
+
+/* A listing is no longer than its archive, so that the bound of archives is one of listings too. */
+static size_t listing_most(const struct writing *writing)
+{
+    size_t size = (size_t)writing->upload->size;
+    return size < LISTING_LEAST ? LISTING_LEAST : size < LISTING_MOST ? size : LISTING_MOST;
+}
+
+static int write_parts(struct writing *writing, struct error **err)
+{
+    const struct recipe_bytes bytes = {read_stored, writing};
+    unsigned char sum[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_init(&writing->state);
+    writing->left = (size_t)writing->upload->size;
+    writing->listing = recipe_listing_make(&bytes, listing_most(writing));
+    while (writing->left && !writing->failure)
+        store_part(writing, &writing->failure); /* behind the end of the list */
+    if (writing->failure)
+        return error_move(err, &writing->failure);
+    crypto_hash_sha256_final(&writing->state, sum);
     sodium_bin2hex(writing->file->content_hash, RECIPE_CONTENT_HASH_SIZE, sum, sizeof sum);
     return 0;
 }
 
 static int whole_body(struct db *db, void *context, struct error **err)
 {
-    const struct recipe_file *file = context;
+    const struct writing *writing = context;
+    const struct recipe_file *file = writing->file;
     uint64_t matched;
     if (db_exec(db, &whole_statement,
-                DB_ARGS(db_text(file->content_hash), db_i64(clock_now_ms()), db_text(file->id)),
+                DB_ARGS(db_text(file->content_hash), db_text(writing->listing),
+                        db_i64(clock_now_ms()), db_text(file->id)),
                 &matched, err) < 0)
         return -1;
     if (!matched)
@@ -218,7 +268,7 @@ static int whole_body(struct db *db, void *context, struct error **err)
 int recipe_file_write(struct db *db, struct recipe_file *file, const struct recipe_upload *upload,
                       struct error **err)
 {
-    struct writing writing = {file, upload};
+    struct writing writing = {.db = db, .file = file, .upload = upload};
     error_auto ignored = NULL;
     if (upload->size <= 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "Content-Length",
@@ -229,7 +279,12 @@ int recipe_file_write(struct db *db, struct recipe_file *file, const struct reci
     if (db_transaction(db, claim_body, &writing, err) < 0)
         return -1;
     file->size = (uint64_t)upload->size;
-    if (write_parts(db, &writing, err) == 0 && db_transaction(db, whole_body, file, err) == 0)
+    autofree char *part = writing.part = xmalloc(RECIPE_FILE_PART);
+    int result = write_parts(&writing, err);
+    if (result == 0)
+        result = db_transaction(db, whole_body, &writing, err);
+    free(writing.listing);
+    if (result == 0)
         return 0;
     db_exec(db, &delete_statement, DB_ARGS(db_text(file->id)), NULL, &ignored);
     return -1;
@@ -248,6 +303,17 @@ int recipe_file_read(struct db *db, const char *id, unsigned number, struct buff
         return 0;
     const void *data = db_get_blob(rows, 0, &size);
     buffer_append(part, data, size);
+    return 0;
+}
+
+int recipe_file_listing(struct db *db, const char *id, json_t **listing, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *listing = NULL;
+    if (db_query(db, &listing_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        *listing = json_loads(db_get_text(rows, 0), 0, NULL);
     return 0;
 }
 

@@ -20,6 +20,7 @@ struct recipe_row {
     int64_t cached_at_ms;     /* when its sandbox began, or a step was cached */
     unsigned attempts;
     json_t *tags;                      /* owned by the caller that has taken the row */
+    json_t *times;                     /* likewise: of the steps (recipe_progress.h) */
     char failure[RECIPE_FAILURE_SIZE]; /* of recipe_give_up() */
 };
 
@@ -43,17 +44,27 @@ int recipe_row_no_sandbox(struct db *db, const struct recipe_row *row, const cha
 /* Write cached_at_ms. Errors: ERR_LEASE_LOST. */
 int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *lease_owner,
                       struct error **err);
-/* Write step, begun and output_at. Errors: ERR_LEASE_LOST. */
+/* Write step, begun, output_at and times. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);
 /* Replace the sealed recipe of recipe_begin(). Errors: ERR_LEASE_LOST. */
 int recipe_row_seal(struct db *db, const struct keyring *ring, const struct recipe_row *row,
                     const char *lease_owner, const json_t *whole, struct error **err);
-/* End the steps: the version is then copied from that instance. Errors: ERR_LEASE_LOST,
- * ERR_NOT_FOUND. */
+/* Make the version ready with the files of another one (template_version_same()). Errors:
+ * ERR_LEASE_LOST, ERR_NOT_FOUND. */
+struct recipe_same {
+    const char *key; /* of the result; borrowed */
+    const char *id;  /* of the other version; borrowed */
+    uint32_t host_id;
+};
+int recipe_row_same(struct db *db, const struct recipe_row *row, const char *lease_owner,
+                    const struct template_version *version, const struct recipe_same *same,
+                    struct error **err);
+/* End the steps: the version is then copied from that instance. key: of the result; "":
+ * not known. Errors: ERR_LEASE_LOST, ERR_NOT_FOUND. */
 int recipe_row_hand_over(struct db *db, const struct recipe_row *row, const char *lease_owner,
                          uint32_t host_id, const char *instance_name, enum template_start start,
-                         struct error **err);
+                         const char *key, struct error **err);
 /* After the copy: continue with row->step in a new sandbox. Errors: ERR_LEASE_LOST. */
 int recipe_row_starting(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);

@@ -33,6 +33,7 @@
 #define ROOT          "root"
 #define DEFAULTS_MAX  65536 /* bytes of TEMPLATE_DEFAULTS_FILE */
 #define DEFAULTS_READ "65536"
+#define TITLE_MAX     200  /* bytes of the text of a step */
 #define SEND_MS       2500 /* limit for an archive in one turn */
 /* RECIPE_FILE_PART for the shell. */
 #define RECIPE_PART_BYTES "524288"
@@ -225,6 +226,33 @@ void recipe_step_name(const struct recipe_place *place, int step, char name[16])
         snprintf(name, 16, "finalize");
 }
 
+/* Return the names of the variables that a step sets. Values may be secret. */
+static char *env_text(const json_t *one)
+{
+    buffer_auto names = BUFFER_INIT(TITLE_MAX);
+    const char *name;
+    json_t *value;
+    json_object_foreach (json_object_get(one, "envs"), name, value)
+        buffer_printf(&names, " %s", name);
+    return xasprintf("env%s", buffer_string(&names));
+}
+
+char *recipe_step_text(const struct recipe_place *place, unsigned step)
+{
+    const json_t *one = recipe_step_at(place, step);
+    if (recipe_step_is_image(place, step))
+        return xasprintf("fetching image %s", text_of(one, "image"));
+    const char *type = text_of(one, "type");
+    if (str_equal(type, "env"))
+        return env_text(one);
+    const char *what = str_equal(type, "run")          ? text_of(one, "command")
+                       : str_starts_with(type, "copy") ? text_of(one, "destination")
+                       : str_equal(type, "user")       ? text_of(one, "user")
+                                                       : text_of(one, "path");
+    int length = (int)strcspn(what, "\n");
+    return xasprintf("%s %.*s", type, length < TITLE_MAX ? length : TITLE_MAX, what);
+}
+
 char *recipe_step_title(const struct recipe_place *place, unsigned step)
 {
     static const char *const ends[] = {"starting the start command",
@@ -232,19 +260,13 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step)
     unsigned count = recipe_step_count(place), offset = unnumbered(place);
     if (step >= count)
         return xstrdup(ends[step - count]);
-    const json_t *one = recipe_step_at(place, step);
+    char *text = recipe_step_text(place, step);
     if (recipe_step_is_image(place, step))
-        return xasprintf("fetching image %s", text_of(one, "image"));
-    const char *type = text_of(one, "type");
-    const char *what = str_equal(type, "run")          ? text_of(one, "command")
-                       : str_starts_with(type, "copy") ? text_of(one, "destination")
-                       : str_equal(type, "user")       ? text_of(one, "user")
-                                                       : text_of(one, "path");
-    int length = (int)strcspn(what, "\n");
-    json_int_t line = json_integer_value(json_object_get(one, "line"));
+        return text;
+    autofree char *owned = text;
+    json_int_t line = json_integer_value(json_object_get(recipe_step_at(place, step), "line"));
     autofree char *at = line ? xasprintf(", line %lld", (long long)line) : xstrdup("");
-    return xasprintf("step %u of %u%s: %s %.*s", step + 1 - offset, count - offset, at, type,
-                     length < 200 ? length : 200, what);
+    return xasprintf("step %u of %u%s: %s", step + 1 - offset, count - offset, at, owned);
 }
 
 /* --- calls of the agent --- */

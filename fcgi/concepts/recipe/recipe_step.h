@@ -42,7 +42,9 @@ bool recipe_step_is_image(const struct recipe_place *place, unsigned step);
 
 /* Write the name of a step for a failure: "base" (-1), its number from 1, or "finalize". */
 void recipe_step_name(const struct recipe_place *place, int step, char name[16]);
-/* Return the title of a step for the build log; the caller frees it. */
+/* Return a step as a text of one line, and as a title for the build log, with its number; the
+ * caller frees them. */
+char *recipe_step_text(const struct recipe_place *place, unsigned step);
 char *recipe_step_title(const struct recipe_place *place, unsigned step);
 
 /* Read the defaults of the base into place->defaults and place->path; a second call reads them

@@ -117,10 +117,11 @@ static int adapt(struct work *work, const struct warm_instance *warm, bool resiz
 /* The runtime is only called when the instance needs volumes or another size, and the host has not
  * set them together with the policy. If the host has, Incus is updated later (sandbox_size.h). */
 int hand_over(struct work *work, const struct warm_instance *warm,
-              const struct runtime_mount *mounts, unsigned mount_count, struct error **err)
+              const struct former_agent *former, const struct runtime_mount *mounts,
+              unsigned mount_count, struct error **err)
 {
     bool resize = is_resized(&work->sandbox, warm);
-    if (work_init_agent(work, AGENT_WARM_WAIT_MS, err) < 0)
+    if (work_succeed_agent(work, former, AGENT_WARM_WAIT_MS, err) < 0)
         return -1;
     if (resize || mount_count)
         work_network_end(work);

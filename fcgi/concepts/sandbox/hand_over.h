@@ -16,9 +16,11 @@ bool hand_over_told_later(const struct sandbox *sandbox, const struct warm_insta
 void hand_over_plan(struct work *work, const struct warm_instance *warm,
                     const struct runtime_mount *mounts, unsigned mount_count);
 
-/* Assign the instance, instead of starting one. Call it after work_network_begin(). */
+/* Assign the instance, instead of starting one. former: of an instance that was started from
+ * memory, otherwise NULL. Call it after work_network_begin(). */
 int hand_over(struct work *work, const struct warm_instance *warm,
-              const struct runtime_mount *mounts, unsigned mount_count, struct error **err);
+              const struct former_agent *former, const struct runtime_mount *mounts,
+              unsigned mount_count, struct error **err);
 
 /* Wait, after a start, until commands find no more processors than the sandbox has. Incus limits
  * them some tenths of a second after the start. A program that counts them only once would keep the

@@ -214,6 +214,14 @@ static int place_restored(struct db *db, struct insert *insert, uint32_t only_ho
     return 0;
 }
 
+/* Check whether the sandbox may get a warm instance. Those of a version that starts from memory
+ * have continued this memory. */
+static bool may_be_warm(const struct source *source)
+{
+    return source->checkpoint.id[0] ? source->from_memory
+                                    : source->version.start != TEMPLATE_START_MEMORY;
+}
+
 /* Claim a warm instance for the sandbox, if there is one. only_host: the host of the volumes; 0:
  * any. */
 static int claim(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
@@ -222,7 +230,7 @@ static int claim(struct db *db, struct insert *insert, uint32_t only_host, struc
     struct warm_instance *warm = &insert->warm;
     *warm = (struct warm_instance){0};
     snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
-    if (insert->source->checkpoint.id[0] || !insert->may_claim)
+    if (!insert->may_claim || !may_be_warm(insert->source))
         return 0;
     if (warm_claim(db, sandbox->template_version_id, &sandbox->resources, only_host, warm, err) < 0)
         return -1;
@@ -405,6 +413,17 @@ static int start_cold(struct work *work, const struct source *from, const struct
     return result < 0 ? -1 : hand_over_wait(work, err);
 }
 
+static int take_warm(struct work *work, const struct warm_instance *warm, const struct source *from,
+                     const struct mount_list *list, struct error **err)
+{
+    const struct former_agent former = {from->checkpoint.agent_instance,
+                                        from->checkpoint.agent_key_id};
+    if (from->from_memory)
+        snprintf(work->sandbox.resumed_from, sizeof work->sandbox.resumed_from, "memory");
+    return hand_over(work, warm, from->from_memory ? &former : NULL, list->mounts, list->count,
+                     err);
+}
+
 /* The firewall takes the policy while the agent of a warm instance gets ready, or a copy is made.
  * Until it has the policy, no packet goes in or out. */
 static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
@@ -414,8 +433,8 @@ static int start(struct work *work, const struct warm_instance *warm, const stru
     work_network_begin(work);
     if (!warm->name[0])
         work_network_tell(work);
-    int result = warm->name[0] ? hand_over(work, warm, list->mounts, list->count, err)
-                               : start_cold(work, from, list, err);
+    int result =
+        warm->name[0] ? take_warm(work, warm, from, list, err) : start_cold(work, from, list, err);
     error_auto ignored = NULL;
     /* When the host cannot be reached, its firewall cannot either, and work_network_end() waits
      * once more. The lease must last. */
@@ -696,7 +715,7 @@ int sandbox_create(struct worker *worker, const struct sandbox_create *request,
         int result = attempt(&work, request, tries.avoid_host, &may_short, err);
         notify_send(worker->settings->api_socket, NOTIFY_POOL);
         if (result == 0) {
-            COUNT(COUNT_CREATES, may_short && !*work.sandbox.resumed_from ? "warm" : "cold");
+            COUNT(COUNT_CREATES, warm_names(work.sandbox.instance_name) ? "warm" : "cold");
             *sandbox = work.sandbox;
             work.sandbox = (struct sandbox){0};
             return 0;

@@ -12,6 +12,7 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/notify.h"
 #include "base/str.h"
 #include "checkpoint/checkpoint_move.h"
 #include "host/host.h"
@@ -380,8 +381,10 @@ int template_build_next(struct worker *worker, bool *worked, struct error **err)
         result = build(&building, &failure);
     if (building.runtime)
         building.runtime->tick = NULL;
-    if (result == 0 && finish(&building, true, &failure) == 0)
+    if (result == 0 && finish(&building, true, &failure) == 0) {
+        notify_send(worker->settings->api_socket, NOTIFY_BUILDS); /* recipe/ ends its sandbox */
         return 0;
+    }
     return settle_failure(&building, &failure, err);
 }
 

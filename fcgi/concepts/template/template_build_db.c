@@ -83,6 +83,21 @@ DB_STATEMENT(started_statement) = {
     "UPDATE template_versions SET state = 'ready', start = ?, memory_id = ?, finished_at_ms = ?"
     " WHERE id = ? AND state = 'building' AND start = 'pending'",
     false};
+DB_STATEMENT(same_statement) = {
+    "template.same",
+    "UPDATE template_versions v JOIN template_versions s ON s.id = ? AND s.state = 'ready'"
+    " SET v.state = 'ready', v.virtual_machine = s.virtual_machine, v.size_mb = s.size_mb,"
+    " v.image_config = s.image_config, v.start = s.start, v.memory_id = s.memory_id,"
+    " v.finished_at_ms = ?"
+    " WHERE v.id = ? AND v.state = 'building' AND v.lease_until_ms IS NULL",
+    false};
+/* This locks the rows: of two versions that are deleted at the same time, the second one sees that
+ * the first one is gone. */
+DB_STATEMENT(shares_memory_statement) = {
+    "template.shares_memory",
+    "SELECT id FROM template_versions WHERE memory_id = ? AND id <> ? AND state = 'ready'"
+    " LIMIT 1 FOR UPDATE",
+    false};
 DB_STATEMENT(fail_statement) = {"template.fail",
                                 "UPDATE template_versions SET state = 'failed', finished_at_ms = ?"
                                 " WHERE id = ? AND state = 'building' AND lease_until_ms IS NULL",
@@ -420,9 +435,17 @@ int template_version_set_memory(struct db *db, const char *id, const char *check
     return matched_or_gone(matched, err);
 }
 
+/* Delete the memory of a version, unless another version has the same. */
 static int drop_memory(struct db *db, const struct template_version *version, struct error **err)
 {
-    return *version->memory_id ? checkpoint_row_deleting(db, version->memory_id, 0, err) : 0;
+    bool shared;
+    if (!*version->memory_id)
+        return 0;
+    if (db_query_finds(db, &shares_memory_statement,
+                       DB_ARGS(db_text(version->memory_id), db_text(version->id)), &shared,
+                       err) < 0)
+        return -1;
+    return shared ? 0 : checkpoint_row_deleting(db, version->memory_id, 0, err);
 }
 
 int template_version_started(struct db *db, const struct template_version *version,
@@ -436,6 +459,22 @@ int template_version_started(struct db *db, const struct template_version *versi
                         db_text(version->id)),
                 &matched, err) < 0 ||
         matched_or_gone(matched, err) < 0 || (!kept && drop_memory(db, version, err) < 0))
+        return -1;
+    return tell(db, version, true, err);
+}
+
+int template_version_same(struct db *db, const struct template_version *version,
+                          const char *same_id, uint32_t host_id, struct error **err)
+{
+    char owner[ID_SIZE], source[INSTANCE_NAME_SIZE];
+    uint64_t matched;
+    runtime_source_name(version->id, source);
+    if (template_row_lock_ready(db, same_id, owner, err) < 0 ||
+        db_exec(db, &same_statement,
+                DB_ARGS(db_text(same_id), db_i64(clock_now_ms()), db_text(version->id)), &matched,
+                err) < 0 ||
+        matched_or_gone(matched, err) < 0 ||
+        template_source_add(db, version->id, host_id, source, err) < 0)
         return -1;
     return tell(db, version, true, err);
 }

@@ -76,6 +76,23 @@ int template_sources_finish(struct db *db, const char *lease_owner,
     return 0;
 }
 
+int template_source_copy(struct db *db, struct runtimes *runtimes, struct template_twin *twin,
+                         struct error **err)
+{
+    char from[INSTANCE_NAME_SIZE], to[INSTANCE_NAME_SIZE];
+    struct runtime *runtime;
+    runtime_source_name(twin->from_id, from);
+    runtime_source_name(twin->to_id, to);
+    if (template_row_origin(db, twin->from_id, &twin->host_id, err) < 0 ||
+        runtimes_get(runtimes, db, twin->host_id, &runtime, err) < 0)
+        return -1;
+    runtime->tick = twin->tick;
+    runtime->tick_context = twin->context;
+    int result = runtime->ops->copy(runtime, from, to, RUNTIME_SOURCE, twin->to_id, NULL, err);
+    runtime->tick = NULL;
+    return result;
+}
+
 /* --- removal --- */
 
 struct removal {

@@ -36,6 +36,17 @@ int template_sources_build(struct template_sources *sources, struct error **err)
 int template_sources_finish(struct db *db, const char *lease_owner,
                             const struct template_sources *sources, bool ready, struct error **err);
 
+/* Copy the source of a ready version for another one, on a host that has it. tick: of the runtime.
+ * Errors: ERR_NOT_FOUND (the source is gone, or no such host answers), those of the runtime. */
+struct template_twin {
+    const char *from_id, *to_id; /* borrowed */
+    int (*tick)(void *context, struct error **err);
+    void *context;
+    uint32_t host_id; /* set: where the copy is */
+};
+int template_source_copy(struct db *db, struct runtimes *runtimes, struct template_twin *twin,
+                         struct error **err);
+
 /* Delete the sources from all hosts. Stops at a host that cannot be reached. */
 int template_sources_remove(struct db *db, struct runtimes *runtimes, const char *version_id,
                             struct error **err);

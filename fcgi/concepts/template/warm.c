@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "checkpoint/checkpoint.h"
 #include "host/host.h"
 #include "host/host_idle.h"
 #include "runtime/agent_client.h"
@@ -52,6 +54,13 @@ static int remove_next(struct worker *worker, bool *worked, struct error **err)
 
 /* --- adding --- */
 
+#define NAME_PREFIX "warm-"
+
+bool warm_names(const char *instance_name)
+{
+    return str_starts_with(instance_name, NAME_PREFIX);
+}
+
 struct addition {
     struct worker *worker;
     const struct warm_want *want;
@@ -65,7 +74,7 @@ static int add_body(struct db *db, void *context, struct error **err)
     struct warm_instance *warm = &addition->warm;
     char id[ID_SIZE];
     unsigned count;
-    snprintf(warm->name, sizeof warm->name, "warm-%s", id_new("wrm_", id) + 4);
+    snprintf(warm->name, sizeof warm->name, NAME_PREFIX "%s", id_new("wrm_", id) + 4);
     if (host_place_waiting(db, warm->template_version_id, &warm->resources, warm->name,
                            &warm->host_id, &warm->address, err) < 0 ||
         warm_row_count(db, warm->template_version_id, &warm->resources, &count, err) < 0)
@@ -84,14 +93,53 @@ static int renew(void *context, struct error **err)
                           addition->worker->settings->lease_s, err);
 }
 
+/* Find the memory from which the instance starts. checkpoint->id "": it starts from its disk. */
+static int find_memory(const struct addition *addition, struct checkpoint *checkpoint,
+                       struct error **err)
+{
+    const char *id = addition->want->memory_id;
+    *checkpoint = (struct checkpoint){.id = ""};
+    if (!*id)
+        return 0;
+    if (checkpoint_kept(addition->worker->db, id, checkpoint, err) < 0)
+        return -1;
+    return *checkpoint->id && checkpoint->host_id == addition->warm.host_id
+               ? 0
+               : error_set(err, ERR_RUNTIME_FAILED, "the memory of version %s is on another host",
+                           addition->warm.template_version_id);
+}
+
+/* A host may have started the instance from its disk: then the agent does not know the secret of
+ * the memory. */
+static int check_restored(const struct worker *worker, const struct agent_place *at,
+                          const struct checkpoint *memory, struct error **err)
+{
+    char secret[AGENT_SECRET_SIZE];
+    bool continues = false;
+    int result =
+        agent_secret(worker->ring, memory->agent_instance, memory->agent_key_id, secret, err);
+    if (result == 0)
+        result = agent_knows(at, secret, deadline_in_ms(AGENT_START_WAIT_MS), &continues, err);
+    mem_wipe(secret, sizeof secret);
+    return result < 0 || continues
+               ? result
+               : error_set(err, ERR_RUNTIME_FAILED, "the memory was not continued");
+}
+
 static int start_instance(struct addition *addition, struct error **err)
 {
     struct worker *worker = addition->worker;
     const struct warm_instance *warm = &addition->warm;
-    char address[IPV4_TEXT_SIZE], source[INSTANCE_NAME_SIZE];
+    char address[IPV4_TEXT_SIZE], source[CHECKPOINT_SOURCE_SIZE];
     struct runtime *runtime;
     struct agent_place at;
-    runtime_source_name(warm->template_version_id, source);
+    struct checkpoint memory;
+    if (find_memory(addition, &memory, err) < 0)
+        return -1;
+    if (*memory.id)
+        checkpoint_source(&memory, source);
+    else
+        runtime_source_name(warm->template_version_id, source);
     struct runtime_instance instance = {
         .name = warm->name,
         .address = ipv4_format(warm->address, address),
@@ -100,6 +148,7 @@ static int start_instance(struct addition *addition, struct error **err)
         .virtual_machine = addition->want->virtual_machine,
         .net_admin = addition->want->net_admin,
         .resources = warm->resources,
+        .with_memory = *memory.id,
     };
     if (runtimes_get(worker->runtimes, worker->db, warm->host_id, &runtime, err) < 0 ||
         runtimes_agent(worker->runtimes, worker->db, warm->host_id, warm->address, &at, err) < 0)
@@ -113,7 +162,7 @@ static int start_instance(struct addition *addition, struct error **err)
     if (agent_wait(&at, deadline_in_ms(AGENT_START_WAIT_MS), renew, addition, err) < 0)
         return error_context(err, "instance %s of version %s at %s", warm->name,
                              warm->template_version_id, address);
-    return 0;
+    return *memory.id ? check_restored(worker, &at, &memory, err) : 0;
 }
 
 /* A start takes about 0.4 s of a processor. It waits for an idle one, but not longer than this:
@@ -136,6 +185,32 @@ static int wait_for_turn(struct worker *worker, const struct warm_plan *before, 
         return -1;
     *is_time = !plan.busy;
     return 0;
+}
+
+/* Versions whose memory could not be continued lately. A team fills this memory, so its failure
+ * must not delay the pool of others. */
+#define SPOILED_MAX 16
+#define SPOILED_MS  (10 * 60 * 1000)
+static struct spoiled {
+    char version_id[ID_SIZE];
+    int64_t until_ms; /* monotonic */
+} spoiled[SPOILED_MAX];
+
+static void spoil(const struct warm_want *want)
+{
+    static unsigned next;
+    struct spoiled *one = &spoiled[next++ % SPOILED_MAX];
+    memcpy(one->version_id, want->template_version_id, sizeof one->version_id);
+    one->until_ms = clock_monotonic_ms() + SPOILED_MS;
+}
+
+static bool is_spoiled(const struct warm_want *want)
+{
+    for (unsigned i = 0; i < SPOILED_MAX; i++)
+        if (*want->memory_id && clock_monotonic_ms() < spoiled[i].until_ms &&
+            !strcmp(spoiled[i].version_id, want->template_version_id))
+            return true;
+    return false;
 }
 
 /* Add one instance of the want. */
@@ -167,7 +242,13 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
     }
     error_auto ignored = NULL;
     warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
-    return -1;
+    if (!*want->memory_id)
+        return -1;
+    log_info("no warm instance starts from the memory of a template version",
+             LOG_STR("version", want->template_version_id), LOG_ERROR(*err));
+    error_clear(err);
+    spoil(want);
+    return 0;
 }
 
 /* --- maintaining --- */
@@ -263,7 +344,8 @@ static int add_next(struct worker *worker, const struct warm_plan *plan, const s
     unsigned gap = 0;
     for (unsigned i = 0; i < plan->count; i++) {
         const struct warm_want *want = &plan->wants[i];
-        if (want->wanted > tally->counts[i] && want->wanted - tally->counts[i] > gap) {
+        if (want->wanted > tally->counts[i] && want->wanted - tally->counts[i] > gap &&
+            !is_spoiled(want)) {
             missing = want;
             gap = want->wanted - tally->counts[i];
         }

@@ -38,6 +38,9 @@ int warm_maintain_next(struct worker *worker, bool *worked, struct error **err);
 /* Make the next warm_maintain_next() look, even if it found no work a moment ago. */
 void warm_hurry(void);
 
+/* Check whether the name is one of the pool's: the instance is in the pool, or was claimed. */
+bool warm_names(const char *instance_name);
+
 /* Check whether the instance belongs to the pool. */
 int warm_knows(struct db *db, const char *instance_name, bool *known, struct error **err);
 

@@ -2,10 +2,12 @@
 #include "template/warm_plan.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The memory of a warm container on its host; a warm virtual machine takes all its memory. */
+/* The memory of a warm container on its host. A warm virtual machine takes all its memory, and a
+ * container that was started from memory may. */
 #define CONTAINER_MB 16
 /* A size that fewer than one in so many teams have is kept only on demand. */
 #define RARE 8
@@ -47,8 +49,8 @@ void warm_plan_add(struct warm_plan *plan, const char *team_id, const struct war
 
 static unsigned each_mb(const struct warm_want *want)
 {
-    return want->virtual_machine && want->resources.memory_mb ? want->resources.memory_mb
-                                                              : CONTAINER_MB;
+    bool takes_all = want->virtual_machine || *want->memory_id;
+    return takes_all && want->resources.memory_mb ? want->resources.memory_mb : CONTAINER_MB;
 }
 
 static uint64_t taken_mb(const struct warm_plan *plan)
@@ -66,6 +68,20 @@ static uint64_t given_mb(const struct warm_plan *plan, const char *team_id)
         if (!strcmp(plan->demands[i].team_id, team_id))
             sum += (uint64_t)plan->demands[i].given * each_mb(&plan->wants[plan->demands[i].want]);
     return sum;
+}
+
+/* Count the instances that a team may still get of a want. */
+static unsigned allowed(const struct warm_plan *plan, const char *team_id,
+                        const struct warm_want *want)
+{
+    unsigned restored = 0;
+    if (!*want->memory_id)
+        return UINT_MAX;
+    for (unsigned i = 0; i < plan->demand_count; i++)
+        if (!strcmp(plan->demands[i].team_id, team_id) &&
+            *plan->wants[plan->demands[i].want].memory_id)
+            restored += plan->demands[i].given;
+    return restored < WARM_RESTORED_MOST ? WARM_RESTORED_MOST - restored : 0;
 }
 
 static uint64_t left(uint64_t most, uint64_t taken)
@@ -100,7 +116,8 @@ static void give(struct warm_plan *plan, uint64_t most_of_team_mb)
         unsigned each = each_mb(want);
         uint64_t room_mb = left(most_of_team_mb, given_mb(plan, demand->team_id));
         /* add a quarter, because the next wave may be larger */
-        unsigned missing = demand->peak + demand->peak / 4 - demand->given;
+        unsigned missing = least(demand->peak + demand->peak / 4 - demand->given,
+                                 allowed(plan, demand->team_id, want));
         unsigned spared = least(least(missing, want->spare), room_mb / each);
         unsigned most =
             least((room_mb / each) - spared, left(plan->memory_mb, taken_mb(plan)) / each);

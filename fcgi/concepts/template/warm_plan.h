@@ -15,15 +15,19 @@
 /* Between the creates of a burst there are short pauses. */
 #define WARM_QUIET_MS  500
 #define WARM_SIZES_MAX 4
-#define WARM_WANTS_MAX (WARM_DEMANDS_MAX + WARM_SIZES_MAX)
+/* Instances that start from memory have programs of a team, which run without a sandbox. A team has
+ * at most as many. */
+#define WARM_RESTORED_MOST 2
+#define WARM_WANTS_MAX     (WARM_DEMANDS_MAX + WARM_SIZES_MAX)
 
 struct warm_want {
     char template_version_id[ID_SIZE];
     bool virtual_machine;
     bool net_admin;
     struct runtime_resources resources;
-    unsigned wanted; /* set by warm_plan_decide() */
-    unsigned spare;  /* of these, kept without demand and not yet given to a team */
+    char memory_id[ID_SIZE]; /* the checkpoint from whose memory it starts; "": from its disk */
+    unsigned wanted;         /* set by warm_plan_decide() */
+    unsigned spare;          /* of these, kept without demand and not yet given to a team */
 };
 
 /* The demand of one team. */

@@ -8,14 +8,15 @@
 #define WAVE_MS 30000
 #define KEEP_MS (15 * 60 * 1000)
 
-/* Only sizes with more than one create count, and only the newest version of each template, and
- * none that starts from memory. Teams take turns in the order, so a team with many sizes does not
- * displace others. */
+/* Only sizes with more than one create count, and only the newest version of each template, and,
+ * of a version that starts from memory, the size of this memory. Teams take turns in the order, so
+ * a team with many sizes does not displace others. */
 DB_STATEMENT(demand_statement) = {
     "warm_plan.demand",
     "SELECT r.team_id, r.template_version_id, r.virtual_machine, r.cpu, r.memory_mb, r.disk_gb,"
-    " r.peak, r.net_admin FROM (SELECT d.team_id, d.template_version_id, v.virtual_machine, "
-    "v.net_admin,"
+    " r.peak, r.net_admin, r.memory_id FROM (SELECT d.team_id, d.template_version_id, "
+    "v.virtual_machine, "
+    "v.net_admin, COALESCE(v.memory_id, '') AS memory_id,"
     "   d.cpu, d.memory_mb, d.disk_gb, MAX(d.n) AS peak,"
     "   ROW_NUMBER() OVER (PARTITION BY d.team_id ORDER BY MAX(d.n) DESC) AS place"
     "   FROM (SELECT team_id, template_version_id, cpu, memory_mb, disk_gb, COUNT(*) AS n"
@@ -23,10 +24,11 @@ DB_STATEMENT(demand_statement) = {
     "     GROUP BY team_id, template_version_id, cpu, memory_mb, disk_gb,"
     "     FLOOR(created_at_ms / ?)) d"
     "   JOIN template_versions v ON v.id = d.template_version_id"
-    "   WHERE v.state = 'ready' AND v.memory_id IS NULL AND NOT EXISTS (SELECT 1 FROM "
-    "template_versions n"
+    "   WHERE v.state = 'ready' AND (v.memory_id IS NULL OR EXISTS (SELECT 1 FROM checkpoints c"
+    "     WHERE c.id = v.memory_id AND c.state = 'kept' AND c.cpu = d.cpu"
+    "     AND c.memory_mb = d.memory_mb)) AND NOT EXISTS (SELECT 1 FROM template_versions n"
     "     WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
-    "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, v.net_admin,"
+    "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, v.net_admin, v.memory_id,"
     "   d.cpu, d.memory_mb, d.disk_gb HAVING SUM(d.n) > 1) r"
     " ORDER BY r.place, r.peak DESC, r.team_id, r.template_version_id, r.disk_gb, r.memory_mb,"
     " r.cpu LIMIT 64",
@@ -83,6 +85,7 @@ int warm_plan_ask(struct db *db, struct warm_plan *plan, struct error **err)
             .net_admin = db_get_bool(rows, 7),
         };
         db_copy_text(want.template_version_id, rows, 1);
+        db_copy_text(want.memory_id, rows, 8);
         warm_plan_add(plan, db_get_text(rows, 0), &want, (unsigned)db_get_u64(rows, 6));
     }
     return 0;

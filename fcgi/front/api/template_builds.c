@@ -10,6 +10,7 @@
 #include "api/template_view.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/notify.h"
 #include "base/str.h"
 #include "http/schema.h"
 #include "recipe/recipe.h"
@@ -365,9 +366,11 @@ static int ask(struct api *api, const struct http_request *request, struct templ
     if (result == 0)
         result = template_request_build(api->worker.db, wanted, version, err);
     template_order_deinit(&order);
-    if (result == 0)
-        log_context_set("version", version->id);
-    return result;
+    if (result < 0)
+        return -1;
+    log_context_set("version", version->id);
+    notify_send(api->settings->api_socket, NOTIFY_BUILDS);
+    return 0;
 }
 
 int templates_create(void *context, struct http_request *request, struct http_response *response,
@@ -423,7 +426,7 @@ static int find_version(struct api *api, const struct http_request *request,
 
 /* Add the origin of a version. Users of other teams do not see it. */
 static void add_origin(const struct api *api, const struct template_version *version,
-                       const char *log, json_t *image_config, json_t *body)
+                       const char *log, json_t *image_config, json_t *steps, json_t *body)
 {
     /* The template of builders is no base: the version has none of its files. */
     const char *base = *version->from_image ? "" : version->base_id;
@@ -436,6 +439,7 @@ static void add_origin(const struct api *api, const struct template_version *ver
     json_object_set_new(body, "base_version", text_to_json(own ? base : ""));
     json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
     json_object_set_new(body, "log", json_string(own ? log : ""));
+    json_object_set_new(body, "steps", own ? json_incref(steps) : json_array());
 }
 
 int template_versions_show(void *context, struct http_request *request,
@@ -445,14 +449,15 @@ int template_versions_show(void *context, struct http_request *request,
     template_view_auto view = {0};
     const struct template_version *version;
     autofree char *log = NULL;
-    json_auto_t *image_config = NULL;
+    json_auto_t *image_config = NULL, *steps = NULL;
     if (find_version(api, request, &view, &version, err) < 0 ||
         template_view_read_tags(api, &view, (unsigned)(version - view.versions), err) < 0 ||
         template_version_log(api->worker.db, version->id, &log, err) < 0 ||
-        template_version_image(api->worker.db, version->id, &image_config, err) < 0)
+        template_version_image(api->worker.db, version->id, &image_config, err) < 0 ||
+        recipe_steps_read(api->worker.db, version, &steps, err) < 0)
         return -1;
     json_t *body = template_version_to_json(version, view.tags, view.tag_count);
-    add_origin(api, version, log, image_config, body);
+    add_origin(api, version, log, image_config, steps, body);
     return http_response_json(response, 200, body);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -28,6 +29,16 @@ static int check_context(struct api *api, const char *hash, struct error **err)
                                    "No archive of this hash was uploaded.");
 }
 
+/* Return the processor as Docker names it. The hosts have the same. */
+static const char *machine_name(void)
+{
+    static struct utsname self;
+    uname(&self);
+    return str_equal(self.machine, "x86_64")    ? "amd64"
+           : str_equal(self.machine, "aarch64") ? "arm64"
+                                                : NULL;
+}
+
 int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerfile_plan *plan,
                              struct error **err)
 {
@@ -36,13 +47,35 @@ int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerf
         .args = json_object_get(body, "build_args"),
         .target = json_string_value(json_object_get(body, "target")),
         .context = json_string_value(json_object_get(body, "context")),
+        .machine = machine_name(),
     };
     dockerfile_auto *file = NULL;
-    *plan = (struct dockerfile_plan){NULL, NULL, NULL};
+    *plan = (struct dockerfile_plan){NULL, NULL, NULL, NULL};
     if (dockerfile_parse(text, strlen(text), &file, err) < 0 ||
         dockerfile_plan(file, &build, plan, err) < 0)
         return -1;
     return check_context(api, build.context, err);
+}
+
+/* Let an error begin with the line, as those of the plan do. */
+static void put_line(struct error *error, const json_t *line)
+{
+    autofree char *message =
+        xasprintf("Line %lld: %s", (long long)json_integer_value(line), error->message);
+    free(error->message);
+    error->message = xstrdup(message);
+    free(error->field);
+    error->field = xstrdup(DOCKERFILE_FIELD);
+}
+
+static int check_image_name(const struct api *api, const char *name, const json_t *line,
+                            struct error **err)
+{
+    struct image_reference reference;
+    if (image_reference_parse(name, api->settings->image_registry_default, &reference, err) == 0)
+        return 0;
+    put_line(*err, line);
+    return -1;
 }
 
 /* A template of the team that has no version yet is never taken for an image of the same name. With
@@ -117,13 +150,18 @@ int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *pl
     origin->field = DOCKERFILE_FIELD;
     for (size_t i = 0; i < count; i++) {
         name = json_string_value(json_array_get(plan->bases, i));
-        if (find_base(api, name, origin->image.user != NULL, &is_template, err) < 0)
+        const json_t *line = json_array_get(plan->lines, i);
+        if (find_base(api, name, origin->image.user != NULL, &is_template, err) < 0 ||
+            (!is_template && check_image_name(api, name, line, err) < 0))
             return -1;
-        if (is_template && count > 1)
-            return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_FIELD,
-                                   "FROM %.128s is a template. When stages copy from each other, "
-                                   "each of them begins with an image.",
-                                   name);
+        if (is_template && count > 1) {
+            error_set(err, ERR_INVALID_REQUEST,
+                      "%.128s is a template. When stages copy from each other or from an image, "
+                      "each of them begins with an image.",
+                      name);
+            put_line(*err, line);
+            return -1;
+        }
     }
     if (is_template)
         origin->template = name;
@@ -144,11 +182,5 @@ void template_dockerfile_locate(const struct dockerfile_plan *plan, struct error
     if (str_parse_u64(text, 0, DOCKERFILE_STEPS_MAX, &number) < 0)
         return;
     const json_t *step = json_array_get(plan->steps, (size_t)number);
-    autofree char *message =
-        xasprintf("Line %lld: %s", (long long)json_integer_value(json_object_get(step, "line")),
-                  error->message);
-    free(error->field);
-    error->field = xstrdup(DOCKERFILE_FIELD);
-    free(error->message);
-    error->message = xstrdup(message);
+    put_line(error, json_object_get(step, "line"));
 }

@@ -58,6 +58,7 @@
 #define FAILURE_PAUSE_MS 500 /* after a failure of the database */
 #define GATHER_MS        50
 #define REST_MOST_MS     5000
+#define AGAIN_MOST_MS    3000  /* after the last work of a process with again_ms */
 #define LOOK_SELDOM_MS   60000 /* for processes that get a notice each second while there is work */
 #define BACK_OFF_MIN_MS  500
 #define BACK_OFF_MAX_MS  30000
@@ -182,13 +183,16 @@ static int64_t longest_rest_ms(const struct worker *worker, enum dispatcher_proc
     return ms;
 }
 
-/* Wait for work. Returns whether a notice came. */
+/* Wait for work. Returns whether to look for it: a notice came, or the process has worked lately.
+ */
 static bool rest(const struct worker *worker, enum dispatcher_process process,
-                 const struct due *due, int notices)
+                 const struct due *due, int notices, bool lately)
 {
     int64_t ms = longest_rest_ms(worker, process, due, notices >= 0);
+    if (lately && ms > dispatcher_processes[process].again_ms)
+        ms = dispatcher_processes[process].again_ms;
     if (!notify_wait(notices, ms > 1 ? (unsigned)ms : 1))
-        return false;
+        return lately;
     if (dispatcher_processes[process].notified) {
         /* One query serves all creates of a burst. */
         clock_sleep_ms(GATHER_MS);
@@ -227,14 +231,19 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
     int notices = notify_open(worker->settings->api_socket, dispatcher_processes[process].notices);
     bool looks = has_due_jobs(process);
     bool looks_always = process == PROCESS_DEADLINES || notices < 0, told = true;
-    int64_t look_at_ms = 0; /* monotonic */
+    bool again = dispatcher_processes[process].again_ms;
+    int64_t look_at_ms = 0, again_until_ms = 0; /* monotonic */
     while (!*stop) {
         struct due due = {0};
         if (looks && (told || looks_always || clock_monotonic_ms() >= look_at_ms))
             look_at_ms = look(worker, &due) ? clock_monotonic_ms() + LOOK_SELDOM_MS : 0;
         if (process == PROCESS_DEADLINES)
             tell(worker, &due);
-        told = work_once(worker, process, &due) || (!*stop && rest(worker, process, &due, notices));
+        told = work_once(worker, process, &due);
+        if (told && again)
+            again_until_ms = clock_monotonic_ms() + AGAIN_MOST_MS;
+        if (!told && !*stop)
+            told = rest(worker, process, &due, notices, clock_monotonic_ms() < again_until_ms);
     }
     notify_close(notices);
 }

@@ -156,8 +156,9 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_SAMPLES] = {1, NOTIFY_NONE, NULL},
     [PROCESS_POLICIES] = {1, NOTIFY_POLICIES, NULL},
     [PROCESS_BUILDS] = {1, NOTIFY_BUILDS, NULL},
-    /* A build asks a tenant's sandbox and may wait for it; other builds do not wait for that. */
-    [PROCESS_STEPS] = {2, NOTIFY_BUILDS, NULL},
+    /* A build asks a tenant's sandbox and may wait for it; other builds do not wait for that. A
+     * turn releases its build for parts of a second. */
+    [PROCESS_STEPS] = {2, NOTIFY_BUILDS, NULL, .again_ms = 60},
     [PROCESS_EVENTS] = {1, NOTIFY_NONE, NULL},
     [PROCESS_WEBHOOKS] = {1, NOTIFY_NONE, NULL},
 };

@@ -39,6 +39,7 @@ struct process {
     enum notify_kind notices; /* the notices of new work */
     void (*notified)(void);   /* called after a notice; may be NULL */
     unsigned team_most;       /* processes that may work for one team at once; 0: all */
+    unsigned again_ms; /* after work, look again this soon for a while; 0: wait for notices */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
 #define DISPATCHER_PROCESSES_MAX 26 /* of all kinds together */

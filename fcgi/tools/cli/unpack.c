@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/archive.h"
+#include "base/tar_reader.h"
 
 #define FOLDERS_MAX (256U << 20) /* bytes of the remembered folders */
 #define PIECE       (64 * 1024)
@@ -71,12 +71,12 @@ static int make_room(int parent, const char *name)
 
 /* --- making --- */
 
-static int write_bytes(struct archive *archive, const struct archive_entry *entry, int fd,
+static int write_bytes(struct tar_reader *reader, const struct tar_entry *entry, int fd,
                        struct error **err)
 {
     autofree char *piece = xcalloc(PIECE, 1);
     for (;;) {
-        ssize_t size = archive_read(archive, piece, PIECE, err);
+        ssize_t size = tar_reader_read(reader, piece, PIECE, err);
         if (size <= 0)
             return (int)size;
         for (ssize_t at = 0; at < size;) {
@@ -89,7 +89,7 @@ static int write_bytes(struct archive *archive, const struct archive_entry *entr
 }
 
 /* Always a new file: nothing is written into one that was there, which may have other names. */
-static int make_file(struct archive *archive, const struct archive_entry *entry, int parent,
+static int make_file(struct tar_reader *reader, const struct tar_entry *entry, int parent,
                      const char *name, struct error **err)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, entry->modified};
@@ -98,15 +98,14 @@ static int make_file(struct archive *archive, const struct archive_entry *entry,
         fd = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return cannot("make", entry->path, err);
-    if (write_bytes(archive, entry, fd, err) < 0)
+    if (write_bytes(reader, entry, fd, err) < 0)
         return -1;
     if (fchmod(fd, entry->mode) < 0 || futimens(fd, times) < 0)
         return cannot("set mode and time of", entry->path, err);
     return 0;
 }
 
-static int remember(struct unpacking *unpacking, const struct archive_entry *entry,
-                    struct error **err)
+static int remember(struct unpacking *unpacking, const struct tar_entry *entry, struct error **err)
 {
     const struct folder folder = {entry->mode, entry->modified, strlen(entry->path) + 1};
     if (buffer_append(&unpacking->folders, &folder, sizeof folder) < 0 ||
@@ -115,7 +114,7 @@ static int remember(struct unpacking *unpacking, const struct archive_entry *ent
     return 0;
 }
 
-static int make_folder(struct unpacking *unpacking, const struct archive_entry *entry, int parent,
+static int make_folder(struct unpacking *unpacking, const struct tar_entry *entry, int parent,
                        const char *name, struct error **err)
 {
     struct stat status;
@@ -127,7 +126,7 @@ static int make_folder(struct unpacking *unpacking, const struct archive_entry *
     return remember(unpacking, entry, err);
 }
 
-static int make_link(const struct archive_entry *entry, int parent, const char *name,
+static int make_link(const struct tar_entry *entry, int parent, const char *name,
                      struct error **err)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, entry->modified};
@@ -138,7 +137,7 @@ static int make_link(const struct archive_entry *entry, int parent, const char *
 }
 
 /* To a file of the same folder. A link there is not followed, the new name is one of the link. */
-static int make_hard_link(const struct unpacking *unpacking, const struct archive_entry *entry,
+static int make_hard_link(const struct unpacking *unpacking, const struct tar_entry *entry,
                           int parent, const char *name, struct error **err)
 {
     const char *other;
@@ -150,23 +149,23 @@ static int make_hard_link(const struct unpacking *unpacking, const struct archiv
     return 0;
 }
 
-static int make_entry(struct unpacking *unpacking, struct archive *archive,
-                      const struct archive_entry *entry, struct error **err)
+static int make_entry(struct unpacking *unpacking, struct tar_reader *reader,
+                      const struct tar_entry *entry, struct error **err)
 {
     const char *name;
     autoclose int parent = open_parent(unpacking, entry->path, &name);
     if (parent < 0)
         return cannot("open the folder of", entry->path, err);
     switch (entry->kind) {
-    case ARCHIVE_FILE:
-        return make_file(archive, entry, parent, name, err);
-    case ARCHIVE_FOLDER:
+    case TAR_FILE:
+        return make_file(reader, entry, parent, name, err);
+    case TAR_FOLDER:
         return make_folder(unpacking, entry, parent, name, err);
-    case ARCHIVE_LINK:
+    case TAR_LINK:
         return make_link(entry, parent, name, err);
-    case ARCHIVE_HARD_LINK:
+    case TAR_HARD_LINK:
         return make_hard_link(unpacking, entry, parent, name, err);
-    case ARCHIVE_SPECIAL:
+    case TAR_SPECIAL:
         break;
     }
     unpacking->left_out++;
@@ -174,10 +173,9 @@ static int make_entry(struct unpacking *unpacking, struct archive *archive,
 }
 
 /* The folder itself is there already. */
-static int take_root(struct unpacking *unpacking, const struct archive_entry *entry,
-                     struct error **err)
+static int take_root(struct unpacking *unpacking, const struct tar_entry *entry, struct error **err)
 {
-    if (entry->kind != ARCHIVE_FOLDER)
+    if (entry->kind != TAR_FOLDER)
         return error_set(err, ERR_INTERNAL, "the archive from the sandbox is not of a folder");
     return unpacking->sets_mode ? remember(unpacking, entry, err) : 0;
 }
@@ -217,12 +215,12 @@ static int finish_folders(const struct unpacking *unpacking, struct error **err)
     return 0;
 }
 
-static int unpack_all(struct unpacking *unpacking, struct archive *archive, struct error **err)
+static int unpack_all(struct unpacking *unpacking, struct tar_reader *reader, struct error **err)
 {
-    autofree struct archive_entry *entry = xcalloc(1, sizeof *entry);
+    autofree struct tar_entry *entry = xcalloc(1, sizeof *entry);
     int rc;
-    while ((rc = archive_next(archive, entry, err)) > 0)
-        if ((*entry->path ? make_entry(unpacking, archive, entry, err)
+    while ((rc = tar_reader_next(reader, entry, err)) > 0)
+        if ((*entry->path ? make_entry(unpacking, reader, entry, err)
                           : take_root(unpacking, entry, err)) < 0)
             return -1;
     return rc;
@@ -231,7 +229,7 @@ static int unpack_all(struct unpacking *unpacking, struct archive *archive, stru
 int unpack(int folder, const char *archive, bool sets_mode, uint64_t *left_out, struct error **err)
 {
     autofclose FILE *file = fopen(archive, "re");
-    struct archive entries = {.file = file};
+    struct tar_reader entries = {.file = file};
     struct unpacking unpacking = {.root = folder, .sets_mode = sets_mode};
     if (!file)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot open %s", archive);

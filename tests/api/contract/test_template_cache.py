@@ -32,6 +32,10 @@ def uses(version):
     return [title.endswith(": cached") for title in titles]
 
 
+def shown(version):
+    return [(step["state"], step["cached"], step["seconds"] is not None and step["seconds"] >= 1) for step in version["steps"]]
+
+
 class Builds:
     def __init__(self, account, stack):
         self.api, self.name, self.stack, self.count = account.api, slug(), stack, 0
@@ -62,8 +66,10 @@ def test_the_same_steps_run_once(builds):
              {"type": "workdir", "path": "/tmp"}]
     assert uses(builds.make(steps)) == [False] * 4
     first = builds.read("cat ~/first ~/second; pwd")
-    assert uses(builds.make(steps)) == [True, True, True, False]
+    assert uses(builds.make(steps)) == [True] * 4
     assert builds.read("cat ~/first ~/second; pwd") == first
+    # Another start: the steps are the same, and the last one is too short to be cached.
+    assert uses(builds.make(steps, runtime_baseline={"cpu": 1, "memory_mb": 384})) == [True, True, True, False]
     # The last line changes.
     steps[2] = run("echo other >~/second")
     assert uses(builds.make(steps)) == [True, True, False, False]
@@ -71,6 +77,26 @@ def test_the_same_steps_run_once(builds):
     # The key of a step includes all steps before it.
     steps[0] = {"type": "env", "envs": {"WORD": "new"}}
     assert uses(builds.make(steps)) == [False] * 4
+
+
+def test_the_progress_of_the_steps(builds, account):
+    steps = [{"type": "env", "envs": {"WORD": "hidden"}}, run("echo first"), run("exit 3")]
+    failed = builds.make(steps, state="failed")
+    assert [step["name"] for step in failed["steps"]] == ["1", "2", "3"]
+    assert [step["title"] for step in failed["steps"]] == ["env WORD", "run echo first; sleep 1.2", "run exit 3; sleep 1.2"]
+    assert all(step["line"] is None for step in failed["steps"])
+    assert shown(failed) == [("done", False, False), ("done", False, True), ("failed", False, False)]
+    assert failed["steps"][2]["seconds"] is None
+    steps[2:] = [run("true"), {"type": "run", "command": "sleep 600"}, {"type": "workdir", "path": "/tmp"}]
+    assert builds.api.post(f"/v1/templates/{builds.name}/versions", {"template": builds.stack.template, "steps": steps}).status == 201
+
+    def long_step():
+        version = account.api.get(f"/v1/templates/{builds.name}/versions/2").json()
+        return version if version["steps"] and version["steps"][3]["state"] == "running" and version["steps"][3]["seconds"] >= 1 else None
+
+    assert shown(wait_until(long_step, 60, "the long step")) == [
+        ("done", True, False), ("done", True, False), ("done", False, True), ("running", False, True), ("waiting", False, False)]
+    assert account.api.delete(f"/v1/templates/{builds.name}/versions/2").status == 204
 
 
 def test_no_cache_runs_all_and_replaces(builds):
@@ -96,6 +122,33 @@ def test_files_count_by_their_content(builds):
     assert builds.read("cat ~/copy ~/one") == "22"
 
 
+def test_a_step_counts_the_files_that_it_copies(builds):
+    """The context of a Dockerfile is one archive."""
+    api = builds.api
+    files = {"one": b"1", "two__a": b"2", "two__b": b"3", "unused": b"4"}
+    text = (f"FROM {builds.stack.template}\nCOPY one /opt/\nRUN cat /opt/one >/opt/said && sleep 1.2\n"
+            "COPY two/* /opt/two/\nRUN cat /opt/two/* >>/opt/said && sleep 1.2\n")
+
+    def make(**changes):
+        upload(api, archive(**{**files, **changes}))
+        builds.count += 1
+        body = {"dockerfile": text, "context": HASH}
+        if builds.count == 1:
+            create(api, builds.name, **body)
+        else:
+            assert api.post(f"/v1/templates/{builds.name}/versions", body).status == 201
+        return built(api, builds.name, builds.count, timeout_s=120)
+
+    assert uses(make()) == [False] * 4
+    assert "nothing has changed" in make(unused=b"5")["log"]
+    assert uses(make(two__b=b"6")) == [True, True, False, False]
+    assert builds.read("cat /opt/said") == "126"
+    assert uses(make(two__c=b"7")) == [True, True, False, False]
+    assert builds.read("cat /opt/said") == "1237"
+    assert uses(make(one=b"8")) == [False] * 4
+    assert builds.read("cat /opt/said") == "823"
+
+
 def test_a_failed_step_is_not_cached(builds):
     builds.make([run("true"), {"type": "run", "command": "sleep 1.2; exit 3"}], state="failed")
     failed = builds.make([run("true"), {"type": "run", "command": "sleep 1.2; exit 3"}], state="failed")
@@ -115,7 +168,39 @@ def test_a_cached_step_that_is_lost_runs_again(builds, account, stack):
     name = stack.query("SELECT instance_name FROM checkpoints WHERE id = %s", cached["checkpoint_id"])[0]["instance_name"]
     stack.incus.request("DELETE", f"/1.0/instances/{name}")
     wait_until(lambda: name not in stack.incus.names(), 60, "the end of the instance")
-    assert uses(builds.make(steps)) == [False]
+    steps.append({"type": "run", "command": "true"})
+    assert uses(builds.make(steps)) == [False, False]
+    assert builds.read("wc -l <~/first") == "1\n"
+
+
+def test_an_equal_version_has_the_same_files(builds, account, stack):
+    """It is a version of its own, also in another template, and outlives the one whose files it has."""
+    steps = [run("date +%N >~/first"), {"type": "workdir", "path": "/tmp"}]
+    first = builds.make(steps, tags=["old"])
+    said = builds.read("cat ~/first; pwd")
+    second = builds.make(steps, tags=["new"])
+    assert uses(second) == [True, True] and "nothing has changed since version 1" in second["log"]
+    assert shown(second) == [("done", True, False)] * 2
+    assert (second["size_mb"], second["base_version"]) == (first["size_mb"], first["base_version"])
+    assert second["tags"] == ["new"] and second["finished_at"] > first["finished_at"]
+    other = Builds(account, stack)
+    assert f"since version 2 of {builds.name}" in other.make(steps)["log"]
+    for builds_of in (builds, other):
+        assert builds_of.read("cat ~/first; pwd") == said
+    wait_until(lambda: account.api.delete(f"/v1/templates/{builds.name}/versions/1").status == 204, 60, "the end of its sandboxes")
+    wait_until(lambda: account.api.delete(f"/v1/templates/{builds.name}/versions/2").status == 204, 60, "the end of its sandboxes")
+    sources = [f"tpl-{version['id'][4:]}" for version in (first, second)]
+    wait_until(lambda: not set(sources) & set(stack.incus.names()), 60, "the end of their files")
+    assert other.read("cat ~/first; pwd") == said
+
+
+def test_an_equal_version_whose_files_are_lost_is_built(builds, stack):
+    steps = [run("date +%N >~/first")]
+    version = builds.make(steps)
+    stack.incus.request("DELETE", f"/1.0/instances/tpl-{version['id'][4:]}")
+    wait_until(lambda: f"tpl-{version['id'][4:]}" not in stack.incus.names(), 60, "the end of the source")
+    again = builds.make(steps)
+    assert uses(again) == [True] and "nothing has changed" not in again["log"].split("the steps are over")[1]
     assert builds.read("wc -l <~/first") == "1\n"
 
 

@@ -186,9 +186,14 @@ def test_stages_copy_from_each_other(account, registry):
     for one in ("builder", "base"):
         registry.push(one, Image([layer(*shell(), folder("etc"), entry("etc/which", one.encode()), entry(f"etc/{one}"))],
                                  {"Env": [f"WHICH={one}"], "User": "700" if one == "base" else ""}))
+    registry.push("tools", Image([layer(folder("usr"), entry("usr/tool", b"#!/bin/sh\necho tool\n"))]))
     create(api, name, dockerfile=f"""
+ARG TOOLS=tools
 FROM {PLAIN}/builder AS build
+ARG TOOLS TARGETARCH
+COPY --from={PLAIN}/$TOOLS --chmod=u+x,go= /usr/tool /bin/tool
 WORKDIR /src
+RUN echo $TARGETARCH >arch
 RUN id -u >made && cat /etc/which >>made && mkdir -p out/deep && echo 2 >out/deep/two && chown 7:8 out/deep/two
 ENV LOST=yes
 FROM build AS more
@@ -198,6 +203,8 @@ COPY --from=build /none /none
 FROM {PLAIN}/base
 COPY --from=build /src/made /src/o*t /dest/
 COPY --from=more --chown=9:9 src/more /dest/nine
+COPY --from={PLAIN}/tools /usr/tool /dest/
+COPY --from=build /bin/tool /src/arch /dest/own/
 COPY --from=0 /src/out/deep/two /two
 USER root
 RUN cat /etc/which /dest/made >/seen; echo "$WHICH $LOST" >>/seen; ls /src /etc/builder >>/seen 2>/dev/null || true
@@ -207,6 +214,8 @@ USER 700
     assert shown["from_image"] == f"{PLAIN}/base" and shown["image_config"]["name"] == f"{PLAIN}/base"
     assert "unused" not in shown["log"] and "nothing" not in shown["log"]
     sandbox = Sandbox.create(api, template=name)
+    said = sh(sandbox, "cat /dest/own/arch; stat -c %a /dest/tool /dest/own/tool", user="root").splitlines()
+    assert said == [MACHINE, "644", "700"]
     said = sh(sandbox, "id -u; pwd; cat /seen /dest/nine; stat -c '%u:%g' /two /dest/deep/two /dest/nine /dest/made; echo $WHICH$LOST")
     assert said.splitlines() == ["700", "/home/user700", "base0", "builderbase ", "builder", "7:8", "7:8", "9:9", "0:0", "base"]
     assert sh(sandbox, "ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""

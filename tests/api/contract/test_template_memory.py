@@ -56,6 +56,13 @@ def lose(stack, name):
     stack.incus.request("DELETE", f"/1.0/instances/{name}")
 
 
+def dismiss_warm(stack, version):
+    """Those that were started before from the memory, and wait."""
+    rows = "FROM warm_instances WHERE template_version_id = %s"
+    stack.query(f"UPDATE warm_instances SET state = 'leaving', lease_until_ms = 0 WHERE template_version_id = %s", version["id"])
+    wait_until(lambda: not stack.query(f"SELECT 1 {rows} AND state <> 'starting'", version["id"]), 60, "the end of the warm instances")
+
+
 def kept(stack, version):
     return stack.query("SELECT c.* FROM template_versions v JOIN checkpoints c ON c.id = v.memory_id WHERE v.id = %s",
                        version["id"])
@@ -94,6 +101,34 @@ def test_the_server_is_up_when_the_create_answers(account, stack):
     assert asked(tagged).split()[0] == said[0].split()[0]
 
 
+def test_a_warm_instance_has_continued_the_memory(make_account, stack):
+    """The dispatcher starts one in advance after some creates. It becomes as new as one that is started for the create."""
+    api = make_account("pro").api
+    name, version = made(api, stack)
+    rows = "FROM warm_instances WHERE template_version_id = %s AND state = 'ready'"
+    first = Sandbox.create(api, template=name)
+    said = asked(first).split()[0]
+    seen = [first]
+    for word in ("one", "two"):
+        wait_until(lambda: stack.query(f"SELECT 1 {rows}", version["id"]), 120, "a warm instance")
+        sandbox = Sandbox.create(api, template=name, envs={"WORD": word})
+        (row,) = stack.query("SELECT instance_name FROM sandboxes WHERE id = %s", sandbox.id)
+        assert row["instance_name"].startswith("warm-") and sandbox.document["resumed_from"] == "memory"
+        assert asked(sandbox).split()[0] == said and f'"{word}"' in asked(sandbox)
+        assert sandbox.data.check("echo $WORD") == f"{word}\n"
+        seen.append(sandbox)
+    for path in ("/etc/machine-id", "/run/e2b/.E2B_SANDBOX_ID"):
+        assert len({sandbox.data.read(path) for sandbox in seen}) == len(seen)
+    assert seen[1].pause()["state"] == "stopped"
+    seen[1].resume()
+    assert asked(seen[1]).split()[0] == said
+    # Another size, or volumes, need the command, and take no instance that has the memory.
+    wait_until(lambda: stack.query(f"SELECT 1 {rows}", version["id"]), 120, "a warm instance")
+    other = Sandbox.create(api, template=name, memory_mb=512)
+    assert other.document["resumed_from"] is None and asked_later(other).split()[0] != said
+    assert len(stack.query(f"SELECT 1 {rows}", version["id"])) <= 2
+
+
 def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
     api = make_account("pro").api
     name, version = made(api, stack)
@@ -104,6 +139,7 @@ def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
     assert other.document["resumed_from"] is None and asked_later(other).split()[0] != words
     for harm in (damage, lose):
         harm(stack, checkpoint["instance_name"])
+        dismiss_warm(stack, version)
         other = Sandbox.create(api, template=name)
         assert other.document["resumed_from"] is None and asked_later(other).split()[0] != words
 
@@ -126,6 +162,29 @@ def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
     for sandbox in api.list():
         api.destroy(sandbox["id"])
     wait_until(lambda: api.delete(f"/v1/templates/{name}").status == 204, 60, "the end of the sandboxes")
+    assert_nothing_of_it(stack, checkpoint)
+
+
+def test_equal_versions_share_their_memory(account, stack):
+    """It counts once, and goes with the last of them."""
+    api = account.api
+    name, first = made(api, stack)
+    checkpoint = kept(stack, first)[0]
+    words = asked(Sandbox.create(api, template=name)).split()[0]
+    api.post(f"/v1/templates/{name}/versions", {"template": stack.template, "steps": STEPS,
+                                                "runtime_baseline": {"cpu": 1, "memory_mb": 384}, **START})
+    second = built(api, name, 2, timeout_s=60)
+    assert second["start"] == "memory" and "nothing has changed since version 1" in second["log"]
+    assert kept(stack, second)[0]["id"] == checkpoint["id"]
+    for sandbox in api.list():
+        api.destroy(sandbox["id"])
+    wait_until(lambda: api.delete(f"/v1/templates/{name}/versions/1").status == 204, 60, "the end of its sandboxes")
+    wait_until(lambda: f"tpl-{first['id'][4:]}" not in stack.incus.names(), 60, "the end of its files")
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.document["resumed_from"] == "memory" and asked(sandbox).split()[0] == words
+    api.destroy(sandbox.id)
+    assert stack.query("SELECT size_mb FROM memory_images WHERE id = %s", checkpoint["id"])
+    wait_until(lambda: api.delete(f"/v1/templates/{name}").status == 204, 60, "the end of the sandbox")
     assert_nothing_of_it(stack, checkpoint)
 
 

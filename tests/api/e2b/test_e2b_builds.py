@@ -57,6 +57,10 @@ def test_builds_with_the_package(installed, stack, account, files, client):
     assert account.api.list() == [], "no sandbox of a build stays"
 
 
+def test_a_dockerfile_with_the_package(installed, stack, account, files):
+    build(installed, stack, account, "dockerfile", "e2b", files)
+
+
 def test_failures_reach_the_package(installed, stack, account, files):
     build(installed, stack, account, "failures", "e2b", files)
     wait_until(lambda: account.api.list() == [], 60, "the end of the sandboxes of builds")

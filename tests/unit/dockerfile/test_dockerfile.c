@@ -13,7 +13,7 @@
 static struct dockerfile_plan plan(const char *text, const struct dockerfile_build *build)
 {
     dockerfile_auto *file = NULL;
-    struct dockerfile_plan made = {NULL, NULL, NULL};
+    struct dockerfile_plan made = {NULL, NULL, NULL, NULL};
     error_auto err = NULL;
     assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
     assert_ok(dockerfile_plan(file, build, &made, &err));
@@ -205,6 +205,49 @@ static void copies_from_stages(void **state)
     dockerfile_plan_deinit(&made);
 }
 
+/* An image is a stage without instructions, once for all that copy from it. */
+static void copies_from_images(void **state)
+{
+    (void)state;
+    static const char text[] = "ARG V=2\n"
+                               "FROM a AS one\n"
+                               "COPY --from=unused /x /x\n"
+                               "FROM last\n"
+                               "ARG V\n"
+                               "COPY --from=tools:$V --chmod=u+x /bin/t /bin/\n"
+                               "COPY --from=tools:2 /u /u\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    assert_json(text, made.bases, "[\"tools:2\",\"last\"]");
+    assert_json(text, made.lines, "[6,4]");
+    assert_json(
+        text, made.steps,
+        "[{\"type\":\"stage\",\"number\":0,\"path\":\"tools:2\",\"line\":6},"
+        "{\"type\":\"save\",\"stage\":2,\"sources\":[\"bin/t\",\"u\"],"
+        "\"path\":\"tools:2\",\"line\":6},"
+        "{\"type\":\"stage\",\"number\":1,\"path\":\"last\",\"line\":4},"
+        "{\"type\":\"copy_stage\",\"stage\":2,\"source\":\"bin/t\",\"destination\":\"/bin/\","
+        "\"mode\":\"u+x\",\"exact\":true,\"line\":6},"
+        "{\"type\":\"copy_stage\",\"stage\":2,\"source\":\"u\",\"destination\":\"/u\","
+        "\"exact\":true,\"line\":7}]");
+    dockerfile_plan_deinit(&made);
+}
+
+static void knows_the_processor(void **state)
+{
+    (void)state;
+    const struct dockerfile_build build = {.machine = "arm64"};
+    struct dockerfile_plan made =
+        plan("FROM --platform=linux/arm64 x\nARG TARGETPLATFORM\nARG TARGETARCH BUILDVARIANT\nARG "
+             "BUILDARCH=own\nRUN a",
+             &build);
+    assert_json(
+        "processor", json_object_get(json_array_get(made.steps, 0), "variables"),
+        "{\"TARGETPLATFORM\":\"linux/arm64\",\"TARGETARCH\":\"arm64\",\"BUILDVARIANT\":\"\","
+        "\"BUILDARCH\":\"own\"}");
+    dockerfile_plan_deinit(&made);
+}
+
 static void reads_directives(void **state)
 {
     (void)state;
@@ -260,6 +303,8 @@ int main(void)
         cmocka_unit_test(makes_steps),
         cmocka_unit_test(makes_a_configuration),
         cmocka_unit_test(copies_from_stages),
+        cmocka_unit_test(copies_from_images),
+        cmocka_unit_test(knows_the_processor),
         cmocka_unit_test(chooses_a_stage),
         cmocka_unit_test(reads_directives),
         cmocka_unit_test(passes_arguments),

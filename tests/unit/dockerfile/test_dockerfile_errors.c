@@ -12,7 +12,7 @@
 static int try(const char *text, const struct dockerfile_build *build, struct error **err)
 {
     dockerfile_auto *file = NULL;
-    struct dockerfile_plan made = {NULL, NULL, NULL};
+    struct dockerfile_plan made = {NULL, NULL, NULL, NULL};
     int result = dockerfile_parse(text, strlen(text), &file, err);
     if (result == 0)
         result = dockerfile_plan(file, build, &made, err);
@@ -65,19 +65,20 @@ static void names_the_place(void **state)
         {"FROM x\nRUN --mount=type=bind,target=/a a", 2, 13, "copy the files with COPY"},
         {"FROM x\nRUN --mount=type=secret,id=a a", 2, 13, "a build has no secrets"},
         {"FROM x\nRUN --mount=type=ssh a", 2, 13, "no SSH agent"},
-        {"FROM x\nRUN --mount=type=tmpfs,target=/a a", 2, 13, "write to /tmp"},
-        {"FROM x\nRUN --mount=type=other a", 2, 13, "the type is cache"},
+        {"FROM x\nRUN --mount=type=tmpfs a", 2, 13, "type=tmpfs,target=/PATH"},
+        {"FROM x\nRUN --mount=type=other a", 2, 13, "the types are cache and tmpfs"},
         {"FROM x\nRUN --mount=type=cache a", 2, 13, "needs an absolute path"},
         {"FROM x\nRUN --mount=type=cache,target=/a,color=red a", 2, 13, "no option color"},
         {"FROM x\nRUN <<EOF\na\n", 2, 5, "no line EOF"},
         {"FROM x\nCOPY a", 2, 6, "needs a source and a destination"},
         {"FROM x\nCOPY a b /c", 2, 10, "end the destination with a slash"},
-        {"FROM x\nCOPY --from=y a /b", 2, 6, "there is no stage y"},
+        {"FROM x\nCOPY --from=y a /b\nFROM x AS y", 2, 6, "there is no stage y"},
+        {"FROM x\nCOPY --from=7 a /b", 2, 6, "there is no stage 7"},
         {"FROM x AS y\nCOPY --from=y a /b", 2, 6, "there is no stage y"},
         {"FROM x AS y\nFROM z\nCOPY --from=y / /b", 3, 15, "not all of it"},
         {"FROM x AS y\nFROM z\nCOPY --from=y $A /b", 3, 15, "does not set"},
         {"FROM x\nCOPY --form=y a /b", 2, 6, "COPY has no flag --form"},
-        {"FROM x\nCOPY --chmod=u+x a /b", 2, 6, "octal digits"},
+        {"FROM x\nCOPY --chmod=u+y a /b", 2, 6, "octal digits"},
         {"FROM x\nCOPY --chown= a /b", 2, 6, "--chown=USER:GROUP"},
         {"FROM x\nCOPY --link --link a /b", 2, 13, "is there twice"},
         {"FROM x\nCOPY --exclude=a b /c", 2, 6, ".dockerignore"},

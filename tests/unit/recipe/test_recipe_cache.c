@@ -80,6 +80,46 @@ static void an_image_needs_a_digest_and_no_login(void **state)
     }
 }
 
+static void the_key_of_the_result_has_all_that_decides(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *recipe;
+        unsigned memory_mb;
+        bool same;
+    } cases[] = {
+        {"{\"steps\": [" RUN("a") "], \"start_command\": \"s\", \"no_cache\": true}", 512, true},
+        {"{\"steps\": [" RUN("a") "], \"start_command\": \"s\"}", 384, false},
+        {"{\"steps\": [" RUN("a") "], \"start_command\": \"t\"}", 512, false},
+        {"{\"steps\": [" RUN("b") "], \"start_command\": \"s\"}", 512, false},
+        {"{\"steps\": [" RUN("a") "]}", 512, false},
+    };
+    char first[RECIPE_KEY_SIZE] = "";
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char key[RECIPE_KEY_SIZE];
+        const struct template_version version = {.cpu = 1, .memory_mb = cases[i].memory_mb};
+        struct recipe_keys keys = keys_of("tea_a", "tpv_a", cases[i].recipe);
+        json_auto_t *recipe = json_loads(cases[i].recipe, 0, NULL);
+        recipe_result_key(&keys, recipe, &version, key);
+        assert_int_equal(strlen(key), RECIPE_KEY_SIZE - 1);
+        if (!i)
+            memcpy(first, key, sizeof first);
+        assert_int_equal(!strcmp(key, first), cases[i].same);
+    }
+}
+
+static void an_unknown_step_leaves_the_result_unknown(void **state)
+{
+    (void)state;
+    const struct template_version version = {.cpu = 1, .memory_mb = 512};
+    const char *text = STEPS("{\"type\": \"image\", \"reference\": \"latest\"}");
+    struct recipe_keys keys = keys_of("tea_a", "tpv_a", text);
+    json_auto_t *recipe = json_loads(text, 0, NULL);
+    char key[RECIPE_KEY_SIZE];
+    recipe_result_key(&keys, recipe, &version, key);
+    assert_string_equal(key, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +127,8 @@ int main(void)
         cmocka_unit_test(teams_and_bases_have_their_own),
         cmocka_unit_test(the_line_of_a_dockerfile_does_not_count),
         cmocka_unit_test(an_image_needs_a_digest_and_no_login),
+        cmocka_unit_test(the_key_of_the_result_has_all_that_decides),
+        cmocka_unit_test(an_unknown_step_leaves_the_result_unknown),
     };
     return run_tests(tests);
 }

@@ -74,6 +74,33 @@ static void a_virtual_machine_takes_all_of_its_memory(void **state)
     assert_int_equal(wanted("vm", LARGE), 2);
 }
 
+static void ask_memory(const char *team, const char *version, unsigned memory_mb, unsigned peak)
+{
+    struct warm_want want = {.resources = {1, memory_mb, 10}, .memory_id = "memory"};
+    snprintf(want.template_version_id, sizeof want.template_version_id, "%s", version);
+    warm_plan_add(&plan, team, &want, peak);
+}
+
+/* Their programs run without a sandbox that counts. */
+static void few_instances_of_a_team_start_from_memory(void **state)
+{
+    (void)state;
+    plan = (struct warm_plan){.memory_mb = 8000};
+    ask_memory("one", "v", 512, 100);
+    ask_memory("one", "w", 512, 100);
+    ask_memory("two", "x", 512, 1);
+    ask("two", "x", LARGE, 8);
+    warm_plan_decide(&plan);
+    unsigned of_one = wanted("v", SMALL) + wanted("w", SMALL);
+    assert_int_equal(of_one, WARM_RESTORED_MOST);
+    assert_int_equal(wanted("x", SMALL), 1);
+    assert_int_equal(wanted("x", LARGE), 10);
+    plan = (struct warm_plan){.memory_mb = 1000};
+    ask_memory("one", "v", 600, 8);
+    warm_plan_decide(&plan);
+    assert_int_equal(wanted("v", ((struct runtime_resources){1, 600, 10})), 1);
+}
+
 static void without_memory_or_demand_nothing_waits(void **state)
 {
     (void)state;
@@ -170,6 +197,7 @@ int main(void)
         cmocka_unit_test(teams_that_ask_for_the_same_are_added_up),
         cmocka_unit_test(no_team_takes_the_part_of_another),
         cmocka_unit_test(a_virtual_machine_takes_all_of_its_memory),
+        cmocka_unit_test(few_instances_of_a_team_start_from_memory),
         cmocka_unit_test(without_memory_or_demand_nothing_waits),
         cmocka_unit_test(what_waits_in_any_case_is_of_the_sizes_of_most_teams),
         cmocka_unit_test(without_teams_one_size_waits),

@@ -22,7 +22,8 @@ final class TemplateStep implements \JsonSerializable
      *   pattern.
      * @param string|null $destination Where to; a relative path begins in the folder of the steps. A folder ends
      *   with a slash.
-     * @param string|null $mode Octal mode of the copied files; default: as in the archive.
+     * @param string|null $mode Mode of the copied files, as chmod takes it: octal, or changes such as `u+x`;
+     *   default: as in the archive.
      * @param string|null $path The folder that the next steps begin in; it is made.
      * @param array<string, string>|null $envs
      * @param bool|null $expand Of an `env` step: `$NAME`, `${NAME}`, `${NAME:-word}` and `${NAME:+word}` in values

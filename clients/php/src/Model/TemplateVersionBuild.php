@@ -28,6 +28,8 @@ final class TemplateVersionBuild
      *   Dockerfile, and for versions of other teams.
      * @param string $log The log of the build, a line a step; an error is the last but one. Empty for versions of
      *   other teams.
+     * @param list<TemplateStepProgress> $steps The progress of the steps, with those that fetch images. Empty for a
+     *   version without steps, and for versions of other teams.
      * @param string|null $baseVersion The version that its steps began with. Null where there were none, with
      *   `from_image`, and for versions of other teams.
      */
@@ -49,6 +51,7 @@ final class TemplateVersionBuild
         public readonly ?TemplateImageConfig $imageConfig,
         public readonly ?\DateTimeImmutable $finishedAt,
         public readonly string $log,
+        public readonly array $steps,
         public readonly ?string $baseVersion,
     ) {
     }
@@ -74,6 +77,7 @@ final class TemplateVersionBuild
             imageConfig: $fields->objectOrNull('image_config', TemplateImageConfig::read(...)),
             finishedAt: $fields->timeOrNull('finished_at'),
             log: $fields->string('log'),
+            steps: $fields->objects('steps', TemplateStepProgress::read(...)),
             baseVersion: $fields->stringOrNull('base_version'),
         );
     }

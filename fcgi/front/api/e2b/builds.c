@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/notify.h"
 #include "base/str.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
@@ -337,9 +338,11 @@ int e2b_builds_start(void *context, struct http_request *request, struct http_re
     if (result == 0)
         result = db_transaction(api->worker.db, start_body, &starting, err);
     template_order_deinit(&starting.order);
-    if (result == 0)
-        response->status = 202;
-    return result;
+    if (result < 0)
+        return -1;
+    notify_send(api->settings->api_socket, NOTIFY_BUILDS);
+    response->status = 202;
+    return 0;
 }
 
 /* --- progress --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/archive.h"
+#include "base/tar_reader.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -29,42 +29,42 @@ static void extension_deinit(struct extension *extension)
 
 static int broken(struct error **err)
 {
-    return error_set(err, ERR_INTERNAL, "the archive from the sandbox is broken");
+    return error_set(err, ERR_INTERNAL, "the archive is broken");
 }
 
 /* --- bytes --- */
 
-static int read_whole(struct archive *archive, void *out, size_t size, struct error **err)
+static int read_whole(struct tar_reader *reader, void *out, size_t size, struct error **err)
 {
-    if (fread(out, 1, size, archive->file) != size)
-        return error_set(err, ERR_INTERNAL, "the archive from the sandbox ends in the middle");
+    if (fread(out, 1, size, reader->file) != size)
+        return error_set(err, ERR_INTERNAL, "the archive ends in the middle");
     return 0;
 }
 
-ssize_t archive_read(struct archive *archive, void *out, size_t size, struct error **err)
+ssize_t tar_reader_read(struct tar_reader *reader, void *out, size_t size, struct error **err)
 {
-    size_t wanted = (int64_t)size < archive->left ? size : (size_t)archive->left;
-    if (wanted && read_whole(archive, out, wanted, err) < 0)
+    size_t wanted = (int64_t)size < reader->left ? size : (size_t)reader->left;
+    if (wanted && read_whole(reader, out, wanted, err) < 0)
         return -1;
-    archive->left -= (int64_t)wanted;
+    reader->left -= (int64_t)wanted;
     return (ssize_t)wanted;
 }
 
-static int skip(struct archive *archive, struct error **err)
+static int skip(struct tar_reader *reader, struct error **err)
 {
     char block[TAR_BLOCK * 16];
-    archive->left += archive->padding;
-    archive->padding = 0;
-    while (archive->left)
-        if (archive_read(archive, block, sizeof block, err) < 0)
+    reader->left += reader->padding;
+    reader->padding = 0;
+    while (reader->left)
+        if (tar_reader_read(reader, block, sizeof block, err) < 0)
             return -1;
     return 0;
 }
 
-static void enter_data(struct archive *archive, int64_t size)
+static void enter_data(struct tar_reader *reader, int64_t size)
 {
-    archive->left = size;
-    archive->padding = (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
+    reader->left = size;
+    reader->padding = (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
 }
 
 /* --- numbers --- */
@@ -112,11 +112,11 @@ static int take_path(const char *name, char out[PATH_MAX], struct error **err)
 {
     size_t length = 0;
     if (name[0] == '/')
-        return error_set(err, ERR_INTERNAL, "the archive from the sandbox leads to %s", name);
+        return error_set(err, ERR_INTERNAL, "the archive leads to %s", name);
     for (const char *at = name; *at;) {
         size_t part = strcspn(at, "/");
         if (is_part(at, part, ".."))
-            return error_set(err, ERR_INTERNAL, "the archive from the sandbox leads to %s", name);
+            return error_set(err, ERR_INTERNAL, "the archive leads to %s", name);
         if (part && !is_part(at, part, ".")) {
             if (length + part + 2 > PATH_MAX)
                 return error_set(err, ERR_INTERNAL, "a path of the archive is too long");
@@ -199,13 +199,13 @@ static bool take_records(struct extension *extension, char *text, size_t size)
     return true;
 }
 
-static int take_extension(struct archive *archive, char type, int64_t size,
+static int take_extension(struct tar_reader *reader, char type, int64_t size,
                           struct extension *extension, struct error **err)
 {
     if (size > EXTENDED_MAX)
         return broken(err);
     autofree char *text = xcalloc((size_t)size + 1, 1);
-    if (archive_read(archive, text, (size_t)size, err) < 0)
+    if (tar_reader_read(reader, text, (size_t)size, err) < 0)
         return -1;
     switch (type) {
     case 'L':
@@ -225,41 +225,39 @@ static int take_extension(struct archive *archive, char type, int64_t size,
 
 /* --- entries --- */
 
-static int take_kind(const struct tar_header *header, struct archive_entry *entry,
-                     struct error **err)
+static int take_kind(const struct tar_header *header, struct tar_entry *entry, struct error **err)
 {
     switch (header->type) {
     case '\0':
     case '0':
     case '7':
-        entry->kind = ARCHIVE_FILE;
+        entry->kind = TAR_FILE;
         return 0;
     case '1':
-        entry->kind = ARCHIVE_HARD_LINK;
+        entry->kind = TAR_HARD_LINK;
         return 0;
     case '2':
-        entry->kind = ARCHIVE_LINK;
+        entry->kind = TAR_LINK;
         return 0;
     case '3':
     case '4':
     case '6':
-        entry->kind = ARCHIVE_SPECIAL;
+        entry->kind = TAR_SPECIAL;
         return 0;
     case '5':
-        entry->kind = ARCHIVE_FOLDER;
+        entry->kind = TAR_FOLDER;
         return 0;
     default:
-        return error_set(err, ERR_INTERNAL,
-                         "the archive from the sandbox has an entry of an unknown type");
+        return error_set(err, ERR_INTERNAL, "the archive has an entry of an unknown type");
     }
 }
 
 static int take_target(const struct tar_header *header, const struct extension *extension,
-                       struct archive_entry *entry, struct error **err)
+                       struct tar_entry *entry, struct error **err)
 {
     autofree char *plain = xstrndup(header->target, TAR_NAME_SIZE);
     const char *target = extension->target ? extension->target : plain;
-    if (entry->kind == ARCHIVE_HARD_LINK)
+    if (entry->kind == TAR_HARD_LINK)
         return take_path(target, entry->target, err);
     if (strlen(target) >= sizeof entry->target)
         return error_set(err, ERR_INTERNAL, "a path of the archive is too long");
@@ -267,13 +265,13 @@ static int take_target(const struct tar_header *header, const struct extension *
     return 0;
 }
 
-static int take_entry(struct archive *archive, const struct tar_header *header,
-                      const struct extension *extension, struct archive_entry *entry,
+static int take_entry(struct tar_reader *reader, const struct tar_header *header,
+                      const struct extension *extension, struct tar_entry *entry,
                       struct error **err)
 {
     int64_t mode, seconds, size;
     autofree char *plain = name_of(header);
-    *entry = (struct archive_entry){.kind = ARCHIVE_FILE};
+    *entry = (struct tar_entry){.kind = TAR_FILE};
     if (!take_number(header->mode, sizeof header->mode, &mode) ||
         !take_number(header->mtime, sizeof header->mtime, &seconds) ||
         !take_size(header->size, sizeof header->size, &size))
@@ -283,11 +281,12 @@ static int take_entry(struct archive *archive, const struct tar_header *header,
         take_target(header, extension, entry, err) < 0)
         return -1;
     entry->mode = (mode_t)mode & 0777;
+    entry->set_ids = (mode_t)mode & 07000;
     entry->modified =
         extension->has_time ? extension->modified : (struct timespec){.tv_sec = seconds};
-    if (entry->kind == ARCHIVE_FILE)
+    if (entry->kind == TAR_FILE)
         entry->size = extension->has_size ? extension->size : size;
-    enter_data(archive, entry->kind == ARCHIVE_FILE ? entry->size : 0);
+    enter_data(reader, entry->kind == TAR_FILE ? entry->size : 0);
     return 1;
 }
 
@@ -297,10 +296,10 @@ static bool is_end(const struct tar_header *header)
     return !memcmp(header, &zeros, sizeof zeros);
 }
 
-static int read_header(struct archive *archive, struct tar_header *header, struct error **err)
+static int read_header(struct tar_reader *reader, struct tar_header *header, struct error **err)
 {
     unsigned long checksum;
-    if (skip(archive, err) < 0 || read_whole(archive, header, sizeof *header, err) < 0)
+    if (skip(reader, err) < 0 || read_whole(reader, header, sizeof *header, err) < 0)
         return -1;
     if (is_end(header))
         return 0;
@@ -308,26 +307,26 @@ static int read_header(struct archive *archive, struct tar_header *header, struc
         !tar_number(header->checksum, sizeof header->checksum, &checksum) ||
         checksum != tar_checksum(header))
         return broken(err);
-    if (++archive->entries > ENTRIES_MAX)
-        return error_set(err, ERR_INTERNAL, "the folder has more than %d entries", ENTRIES_MAX);
+    if (++reader->entries > ENTRIES_MAX)
+        return error_set(err, ERR_INTERNAL, "the archive has more than %d entries", ENTRIES_MAX);
     return 1;
 }
 
-int archive_next(struct archive *archive, struct archive_entry *entry, struct error **err)
+int tar_reader_next(struct tar_reader *reader, struct tar_entry *entry, struct error **err)
 {
     struct tar_header header;
     extension_auto extension = {.path = NULL};
     int64_t size;
     for (;;) {
-        int rc = read_header(archive, &header, err);
+        int rc = read_header(reader, &header, err);
         if (rc <= 0)
             return rc;
         if (!header.type || !strchr("LKxg", header.type))
-            return take_entry(archive, &header, &extension, entry, err);
+            return take_entry(reader, &header, &extension, entry, err);
         if (!take_size(header.size, sizeof header.size, &size))
             return broken(err);
-        enter_data(archive, size);
-        if (take_extension(archive, header.type, size, &extension, err) < 0)
+        enter_data(reader, size);
+        if (take_extension(reader, header.type, size, &extension, err) < 0)
             return -1;
     }
 }

@@ -1,0 +1,19 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+enum TemplateStepProgressState: string
+{
+    case Waiting = 'waiting';
+    case Running = 'running';
+    case Done = 'done';
+    case Failed = 'failed';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Listings of archives: a hash of each file, so that a step counts only the files that it copies.
+ * Times do not count, as in Docker.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#define RECIPE_LISTING_KEY_SIZE 65
+
+/* Bytes of an archive: as in struct recipe_upload. */
+struct recipe_bytes {
+    long (*read)(void *context, char *data, size_t size);
+    void *context;
+};
+
+/* List an archive (tar, gzip or not). Returns a text, which the caller frees, or NULL: the archive
+ * is broken or too large unpacked, has entries whose content depends on others, or has a text of
+ * more than `most` bytes. Then the whole archive counts. */
+char *recipe_listing_make(const struct recipe_bytes *bytes, size_t most);
+
+/* Write a hash of all files that a step with this source copies. key "": the source may lead to
+ * other files, for example through a link, and the whole archive counts. listing: its text as
+ * JSON. */
+void recipe_listing_key(const json_t *listing, const char *source,
+                        char key[RECIPE_LISTING_KEY_SIZE]);
