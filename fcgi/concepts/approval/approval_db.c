@@ -136,7 +136,8 @@ static int has_events_left(struct db *db, const struct asking *asking, bool *lef
     return 0;
 }
 
-/* Make room for a row. An old request without an answer goes; *room is false when there is none. */
+/* Make room for a row: delete the oldest request without an answer. *room is false when each is
+ * new. */
 static int make_room(struct db *db, const struct asking *asking, bool *room, struct error **err)
 {
     const char *sandbox_id = asking->asker->sandbox_id;

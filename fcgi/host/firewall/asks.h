@@ -23,6 +23,6 @@ void asks_deinit(struct asks *asks);
 /* Add an entry such as "api.example.com" or "203.0.113.7:443", or note that it came again. */
 void asks_add(struct asks *asks, const char *entry, int64_t now_ms);
 
-/* Return the recent entries, at most `most`, as texts; NULL: there is none. The caller owns the
+/* Return the recent entries, at most `most`, as texts; NULL without an entry. The caller owns the
  * array. */
 json_t *asks_json(const struct asks *asks, size_t most, int64_t now_ms);
