@@ -359,8 +359,10 @@ static bool read_policy(const json_t *json, struct firewall_policy *policy)
 
 void firewall_policies_free(struct firewall_policy *policies, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        json_decref(policies[i].secrets_used), json_decref(policies[i].asked);
+    for (size_t i = 0; i < count; i++) {
+        json_decref(policies[i].secrets_used);
+        json_decref(policies[i].asked);
+    }
     free(policies);
 }
 
