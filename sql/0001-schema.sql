@@ -802,6 +802,24 @@ CREATE TABLE sandbox_secrets (
     CONSTRAINT sandbox_secrets_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Destinations that sandboxes ask for. target: an entry of a policy. until_ms: allowed until then; NULL: without an answer.
+-- user_id: the creator of the sandbox. asked_at_ms: the latest event.
+CREATE TABLE approvals (
+    id CHAR(30) COLLATE ascii_bin NOT NULL,
+    sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    user_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    target VARCHAR(300) COLLATE ascii_bin NOT NULL,
+    asked_at_ms BIGINT NOT NULL,
+    until_ms BIGINT NULL,
+    PRIMARY KEY (id),
+    UNIQUE KEY approvals_target (sandbox_id, target),
+    KEY approvals_team (team_id, asked_at_ms),
+    KEY approvals_user (user_id, asked_at_ms),
+    KEY approvals_until (until_ms, asked_at_ms),
+    CONSTRAINT approvals_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- The authority that signs certificates of hosts with egress rules; its key is sealed. One row.
 CREATE TABLE egress_authority (
     one TINYINT UNSIGNED NOT NULL,

@@ -146,18 +146,24 @@ async function preview(page, context) {
   await entered.close()
 }
 
+/** In another page, beside the one of the network. */
+async function runInside(page, context, command) {
+  const inside = await context.newPage()
+  await inside.goto(page.url().replace(/network$/, 'processes'))
+  await inside.getByLabel('Command', { exact: true }).fill(command)
+  await inside.getByRole('button', { name: 'Run', exact: true }).click()
+  await inside.getByText('Ended with').waitFor()
+  await inside.close()
+}
+
 async function network(page, context) {
   await tab(page, 'Network')
   const denials = page.getByRole('region', { name: 'Denials' })
   await denials.locator('.empty, table').waitFor()
   assert.equal(await denials.getByText('refused.example').count(), 0)
   // It comes while one looks.
-  const inside = await context.newPage()
-  await inside.goto(page.url().replace(/network$/, 'processes'))
-  await inside.getByLabel('Command', { exact: true }).fill('curl -sm 5 https://refused.example/')
-  await inside.getByRole('button', { name: 'Run', exact: true }).click()
+  await runInside(page, context, 'curl -sm 5 https://refused.example/')
   await denials.getByRole('row', { name: /^refused[.]example name/ }).waitFor()
-  await inside.close()
   const check = page.getByLabel('Host and port')
   await check.fill('refused.example:443')
   await page.locator('.verdict').getByText('denied').waitFor()
@@ -175,6 +181,18 @@ async function network(page, context) {
   await page.getByRole('button', { name: 'Save the policy' }).click()
   await page.locator('#page [aria-invalid=true]').waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
+  // A policy that asks: the request comes while one looks, and an answer is an entry.
+  await page.getByLabel('Ask about other destinations').check()
+  await page.getByRole('button', { name: 'Save the policy' }).click()
+  const approvals = page.getByRole('region', { name: 'Approvals' })
+  await approvals.locator('.empty').waitFor()
+  await runInside(page, context, 'curl -sm 5 https://asked.example/')
+  await approvals.getByRole('row', { name: /^asked[.]example pending/ }).waitFor()
+  await page.getByRole('button', { name: 'Once: asked.example' }).click()
+  await approvals.getByRole('row', { name: /^asked[.]example allowed/ }).waitFor()
+  await page.getByRole('button', { name: 'Always: asked.example' }).click()
+  await approvals.locator('.empty').waitFor()
+  assert.match(await page.getByLabel('Allow', { exact: true }).inputValue(), /asked[.]example$/)
 }
 
 async function extend(page, seconds, shortens) {

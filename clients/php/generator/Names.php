@@ -11,6 +11,7 @@ final class Names
 {
     /** Where the place of a type, SchemaMember, would be an ugly name. */
     private const BETTER = [
+        'AnswerApprovalAnswer' => 'ApprovalAnswer',
         'CreateTemplateRuntimeBaseline' => 'RuntimeBaselineRequest',
         'CreateTemplateVersionRuntimeBaseline' => 'RuntimeBaselineRequest',
         'DenialKind' => 'DenialKind',

@@ -70,6 +70,7 @@ final class Sandboxes
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
         ?array $rules = null,
+        ?bool $ask = null,
         array|string|null $exposedPorts = null,
         ?array $httpsPorts = null,
         ?string $maskRequestHost = null,

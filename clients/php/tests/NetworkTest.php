@@ -8,6 +8,8 @@ namespace Sandlot\Tests;
 
 use Sandlot\Exception\Api\InvalidRequestException;
 use Sandlot\Exception\WaitException;
+use Sandlot\Model\AnsweredApprovalState;
+use Sandlot\Model\ApprovalAnswer;
 use Sandlot\Model\NetworkStatus;
 use Sandlot\Model\Verdict;
 
@@ -29,6 +31,21 @@ final class NetworkTest extends ServiceTestCase
             usleep(100_000);
         }
         $this->assertSame('203.0.113.7', $denials[0]->target);
+    }
+
+    public function testApprovals(): void
+    {
+        $network = self::sandbox()->network;
+        $this->assertTrue($network->set(ask: true)->ask);
+        self::sandbox()->commands->run('curl -s -m 1 http://203.0.113.9/');
+        for ($tries = 0; $tries < 300 && ($approvals = $network->approvals()) === []; $tries++) {
+            usleep(100_000);
+        }
+        $this->assertSame('203.0.113.9:80', $approvals[0]->target);
+        $answered = $network->approve($approvals[0]->id, ApprovalAnswer::Minutes, 5);
+        $this->assertSame(AnsweredApprovalState::Allowed, $answered->state);
+        $network->set(allowInternetAccess: false);
+        $this->assertSame([], $network->approvals());
     }
 
     public function testAnEntryThatIsWrongIsNamed(): void

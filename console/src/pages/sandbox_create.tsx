@@ -57,7 +57,7 @@ const FIRST: Form = {
   allPorts: false,
   requestHost: '',
   ownPolicy: false,
-  policy: { internet: true, registries: false, publicTraffic: true, allow: '', deny: '', profiles: '' },
+  policy: { internet: true, ask: false, registries: false, publicTraffic: true, allow: '', deny: '', profiles: '' },
 }
 
 function sourceOf(form: Form): Partial<CreateSandbox> {
@@ -77,6 +77,7 @@ function networkOf(form: Form): Partial<CreateSandbox> {
     allow_internet_access: policy.internet,
     allow_package_registry_access: policy.registries,
     allow_public_traffic: policy.publicTraffic,
+    ...(policy.ask ? { ask: true } : {}),
     ...(allow.length > 0 ? { allow_out: allow } : {}),
     ...(deny.length > 0 ? { deny_out: deny } : {}),
     ...(profiles.length > 0 ? { egress_profiles: profiles } : {}),

@@ -87,6 +87,8 @@ const TONES: Record<string, string> = {
   ready: 'ok',
   applied: 'ok',
   allow: 'ok',
+  allowed: 'ok',
+  ask: 'busy',
   creating: 'busy',
   restoring: 'busy',
   checkpointing: 'busy',

@@ -17,6 +17,8 @@ type NetworkPolicy = Schemas['Network']
 const DENIALS_MS = 2500
 const TYPING_MS = 300
 
+const VERDICTS = { allow: 'allowed', deny: 'denied', ask: 'asks' }
+
 /** host, host:port or [v6]:port; 443 when none is said. */
 export function hostAndPort(text: string): { host: string; port: number } | null {
   const found = /^\[([^\]]+)\](?::(\d+))?$|^([^\s:]+)(?::(\d+))?$|^([0-9a-fA-F:]+:[0-9a-fA-F:.]*)$/.exec(text.trim())
@@ -26,12 +28,9 @@ export function hostAndPort(text: string): { host: string; port: number } | null
   return host !== '' && port >= 1 && port <= 65535 ? { host, port } : null
 }
 
-/** The resolver of sandboxes: not asked by one that reaches nothing by name. */
-const RESOLVER = '169.254.0.1'
-
 /** The entry that would have let this through. */
 export function entryFor(denial: Denial): string | null {
-  if (denial.kind === 'limit' || denial.target === RESOLVER) return null
+  if (denial.kind === 'limit') return null
   if (denial.kind === 'name' || denial.port === null) return denial.target
   return denial.target.includes(':') ? `[${denial.target}]:${denial.port}` : `${denial.target}:${denial.port}`
 }
@@ -84,7 +83,7 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
         {error !== null && <p class="field-error">{messageOf(error)}</p>}
         {verdict && (
           <p>
-            <State value={verdict.verdict} word={verdict.verdict === 'allow' ? 'allowed' : 'denied'} />{' '}
+            <State value={verdict.verdict} word={VERDICTS[verdict.verdict]} />{' '}
             {sentence(verdict.message)}
             {props.draft && <span class="muted"> By the policy that is not saved yet.</span>}
           </p>
@@ -152,11 +151,97 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
                     </Button>
                   )}
                   {entry && props.allowed.has(entry) && <span class="muted">allowed by now</span>}
-                  {denial.target === RESOLVER && <span class="muted">asked for a name; none is allowed</span>}
                 </td>
               </tr>
             )
           })}
+        </Table>
+      )}
+    </section>
+  )
+}
+
+const ANSWERS: { label: string; body: Schemas['AnswerApproval'] }[] = [
+  { label: 'Once', body: { answer: 'once' } },
+  { label: 'An hour', body: { answer: 'minutes', minutes: 60 } },
+  { label: 'Always', body: { answer: 'always' } },
+  { label: 'Never', body: { answer: 'never' } },
+]
+
+/** The destinations that the sandbox asks for. */
+function Approvals(props: { id: string; mayWrite: boolean; answered: () => void }) {
+  const polled = usePoll(
+    signal => api.get('/v1/sandboxes/{id}/approvals', { path: { id: props.id }, signal }),
+    DENIALS_MS,
+    [props.id],
+  )
+  const { busy, error, run } = useAction()
+  const approvals = polled.data?.approvals ?? []
+  const answer = (approval: string, body: Schemas['AnswerApproval']): void =>
+    void run(async () => {
+      const answered = await api.post('/v1/sandboxes/{id}/approvals/{approval}', { path: { id: props.id, approval }, body })
+      say(`${answered.target} is ${answered.state}.`)
+      polled.refresh()
+      props.answered()
+    })
+  return (
+    <section class="card" aria-label="Approvals">
+      <h2>Asks for</h2>
+      <Problem error={polled.error ?? error} />
+      {polled.loading && <Loading />}
+      {!polled.loading && approvals.length === 0 && !polled.error && (
+        <Empty title="Nothing is asked for">
+          <p>Each new destination that the sandbox tries appears here.</p>
+        </Empty>
+      )}
+      {approvals.length > 0 && (
+        <Table
+          label="Approvals"
+          dense
+          head={
+            <>
+              <th scope="col">Target</th>
+              <th scope="col">State</th>
+              <th scope="col">Asked</th>
+              <th scope="col">
+                <span class="unseen">Answers</span>
+              </th>
+            </>
+          }
+        >
+          {approvals.map(approval => (
+            <tr key={approval.id}>
+              <th scope="row">
+                <code class="long">{approval.target}</code>
+              </th>
+              <td>
+                <State value={approval.state} />
+                {approval.until && (
+                  <>
+                    {' '}
+                    until <Time at={approval.until} />
+                  </>
+                )}
+              </td>
+              <td class="nowrap">
+                <Time at={approval.asked_at} />
+              </td>
+              <td class="row-actions">
+                {props.mayWrite &&
+                  ANSWERS.map(({ label, body }) => (
+                    <Button
+                      key={label}
+                      small
+                      disabled={busy}
+                      label={`${label}: ${approval.target}`}
+                      onClick={() => answer(approval.id, body)}
+                    >
+                      {label}
+                    </Button>
+                  ))}
+              </td>
+            </tr>
+          ))}
         </Table>
       )}
     </section>
@@ -219,6 +304,7 @@ export function Network(props: TabProps) {
       </form>
       <div>
         <Verdict id={sandbox.id} revision={JSON.stringify(stored)} draft={edited} />
+        {stored.ask && <Approvals id={sandbox.id} mayWrite={mayWrite} answered={polled.refresh} />}
         <Denials
           id={sandbox.id}
           mayWrite={mayWrite}

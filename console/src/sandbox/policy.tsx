@@ -5,6 +5,7 @@ import { AreaField, Check, TextField } from '../parts/basic'
 
 export interface Policy {
   internet: boolean
+  ask: boolean
   registries: boolean
   publicTraffic: boolean
   allow: string
@@ -15,6 +16,7 @@ export interface Policy {
 export function policyOf(network: Schemas['Network']): Policy {
   return {
     internet: network.allow_internet_access,
+    ask: network.ask === true,
     registries: network.allow_package_registry_access,
     publicTraffic: network.allow_public_traffic,
     allow: network.allow_out.join('\n'),
@@ -39,6 +41,7 @@ export function requestOf(policy: Policy): Schemas['ReplaceNetwork'] {
     allow_public_traffic: policy.publicTraffic,
     allow_out: entriesOf(policy.allow),
     deny_out: entriesOf(policy.deny),
+    ...(policy.ask ? { ask: true } : {}),
     ...(profiles.length > 0 ? { egress_profiles: profiles } : {}),
   }
 }
@@ -65,7 +68,14 @@ export function PolicyFields(props: {
         label="Internet access"
         hint="For destinations without an entry below: on opens them, off refuses them."
         checked={policy.internet}
-        onChange={internet => set({ internet })}
+        onChange={internet => set({ internet, ask: policy.ask && !internet })}
+        {...off}
+      />
+      <Check
+        label="Ask about other destinations"
+        hint="Destinations without an entry are refused, and you are asked about them."
+        checked={policy.ask}
+        onChange={ask => set({ ask, internet: policy.internet && !ask })}
         {...off}
       />
       <Check

@@ -8,6 +8,7 @@
 #include "account/invitation.h"
 #include "account/member.h"
 #include "account/principal_row.h"
+#include "approval/approval.h"
 #include "base/guest_limits.h"
 #include "base/json_read.h"
 #include "base/mem.h"

@@ -87,6 +87,8 @@ static int check_path(const json_t *value, const char *pointer, struct error **e
 
 static int check_headers(const json_t *value, const char *pointer, struct error **err);
 
+static int check_query(const json_t *value, const char *pointer, struct error **err);
+
 static const struct schema_member method_item = {
     .type = SCHEMA_STRING, .min = 1, .max = METHOD_MAX, .check = check_method};
 static const struct schema_member path_item = {
@@ -119,6 +121,12 @@ static const struct schema_member rule_members[] = {
      .max = EGRESS_HEADERS_MAX,
      .item = &value_item,
      .check = check_headers},
+    {.name = "query",
+     .type = SCHEMA_MAP,
+     .min = 1,
+     .max = EGRESS_QUERY_MAX,
+     .item = &value_item,
+     .check = check_query},
     LIMIT_MEMBERS,
     {.name = NULL},
 };
@@ -133,6 +141,11 @@ static const struct schema_member wire_rule_members[] = {
      .max = EGRESS_HEADERS_MAX,
      .item = &wire_value_item,
      .check = check_headers},
+    {.name = "query",
+     .type = SCHEMA_MAP,
+     .max = EGRESS_QUERY_MAX,
+     .item = &wire_value_item,
+     .check = check_query},
     LIMIT_MEMBERS,
     {.name = "secrets", .type = SCHEMA_ARRAY, .max = EGRESS_SECRETS_MAX, .item = &name_item},
     {.name = "refused", .type = SCHEMA_STRING, .max = WIRE_TEXT_MAX},
@@ -188,7 +201,7 @@ static int check_value(const char *text, const char *pointer, struct error **err
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A header's value consists of printable characters of ASCII.");
+                                   "A value consists of printable characters of ASCII.");
     for (const char *at = strstr(text, MENTION); at; at = strstr(at, MENTION)) {
         at = read_mention(at, name);
         if (!at)
@@ -228,25 +241,143 @@ static int check_headers(const json_t *value, const char *pointer, struct error 
     return 0;
 }
 
+/* --- query --- */
+
+#define PLAIN_OF_QUERY \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~" /* RFC 3986 */
+
+static int check_query(const json_t *value, const char *pointer, struct error **err)
+{
+    const char *name;
+    json_t *text;
+    json_object_foreach ((json_t *)value, name, text) {
+        autofree char *at = schema_pointer(pointer, name);
+        size_t size = strspn(name, PLAIN_OF_QUERY);
+        if (!size || size > EGRESS_QUERY_NAME_MAX || name[size])
+            return error_set_field(err, ERR_INVALID_REQUEST, at,
+                                   "The name of a query parameter has letters, digits, hyphens, "
+                                   "points, underscores and tildes, at most %d.",
+                                   EGRESS_QUERY_NAME_MAX);
+        if (json_is_string(text) && check_value(json_string_value(text), at, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Read a name in a query as servers do. The text is changed. */
+static void decode(char *text)
+{
+    char *to = text;
+    for (const char *c = text; *c; c++) {
+        int high = *c == '%' ? digit_of(c[1]) : -1, low = high < 0 ? -1 : digit_of(c[2]);
+        *to++ = (char)(low < 0 ? (*c == '+' ? ' ' : *c) : high * 16 + low);
+        c += low < 0 ? 0 : 2;
+    }
+    *to = '\0';
+}
+
+static bool sets_parameter(const json_t *query, const char *part, size_t size)
+{
+    autofree char *name = xstrndup(part, size);
+    name[strcspn(name, "=")] = '\0';
+    decode(name);
+    return json_object_get(query, name);
+}
+
+/* Append the parameters of the request that the rule does not set. Some servers part them at a
+ * semicolon, too. Returns whether there was one. */
+static bool append_others(struct buffer *target, const json_t *query, const char *rest)
+{
+    bool any = false;
+    for (char before = '?'; *rest;) {
+        size_t size = strcspn(rest, "&;");
+        if (size && !sets_parameter(query, rest, size)) {
+            buffer_append_char(target, any ? before : '?');
+            buffer_append(target, rest, size);
+            any = true;
+        }
+        before = rest[size];
+        rest += size + (rest[size] != '\0');
+    }
+    return any;
+}
+
+static void append_parameter(struct buffer *target, char before, const char *name,
+                             const char *value)
+{
+    buffer_append_char(target, before);
+    buffer_append_string(target, name);
+    buffer_append_char(target, '=');
+    for (const char *c = value; *c; c++) {
+        if (strchr(PLAIN_OF_QUERY, *c))
+            buffer_append_char(target, *c);
+        else
+            buffer_printf(target, "%%%02X", (unsigned char)*c);
+    }
+}
+
+/* A header of the answer to nginx has the target. */
+static bool can_be_target(const char *uri)
+{
+    for (const char *c = uri; *c; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f || *c == '#')
+            return false;
+    return *uri == '/';
+}
+
+char *egress_target(const json_t *rule, const char *uri)
+{
+    const json_t *query = json_object_get(rule, "query");
+    struct buffer target = BUFFER_INIT(EGRESS_TARGET_MAX);
+    size_t path = strcspn(uri, "?");
+    const char *name;
+    json_t *value;
+    buffer_append(&target, uri, path);
+    bool any = append_others(&target, query, uri + path + (uri[path] != '\0'));
+    json_object_foreach ((json_t *)query, name, value) {
+        append_parameter(&target, any ? '&' : '?', name, json_string_value(value));
+        any = true;
+    }
+    if (can_be_target(uri) && !buffer_overflowed(&target))
+        return buffer_steal(&target);
+    buffer_wipe(&target);
+    return NULL;
+}
+
 /* --- secrets --- */
 
-int egress_rule_each_secret(const json_t *rule,
-                            int (*visit)(void *context, const char *header, const char *name,
-                                         struct error **err),
-                            void *context, struct error **err)
+static int each_secret(const json_t *rule, const char *member, egress_visit *visit, void *context,
+                       struct error **err)
 {
     char name[EGRESS_SECRET_NAME_MAX + 1];
-    const char *header;
+    const char *key;
     json_t *value;
-    json_object_foreach (json_object_get(rule, "headers"), header, value) {
+    json_object_foreach (json_object_get(rule, member), key, value) {
+        const struct egress_place place = {member, key};
         const char *at = strstr(json_string_value(value), MENTION);
         while (at && (at = read_mention(at, name))) {
-            if (visit(context, header, name, err) < 0)
+            if (visit(context, &place, name, err) < 0)
                 return -1;
             at = strstr(at, MENTION);
         }
     }
     return 0;
+}
+
+int egress_rule_each_secret(const json_t *rule, egress_visit *visit, void *context,
+                            struct error **err)
+{
+    return each_secret(rule, "headers", visit, context, err) < 0
+               ? -1
+               : each_secret(rule, "query", visit, context, err);
 }
 
 char *egress_value_fill(const char *value, const char *(*value_of)(void *context, const char *name),

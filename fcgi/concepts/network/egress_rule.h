@@ -4,15 +4,15 @@
  * A rule of a request, which is stored as it is:
  *
  *   {"host": "api.example.com", "headers": {"Authorization": "Bearer ${secrets.example}"},
- *    "methods": ["GET", …], "paths": ["/v1/…*", …]}
+ *    "query": {"key": "${secrets.example}"}, "methods": ["GET", …], "paths": ["/v1/…*", …]}
  *
  * The rules of one host are looked at in their order: the first with the method and the path
  * decides. A host that a rule names is reached through its rules only.
  *
  * The firewall of a host gets them with the values of the secrets (struct policy, egress):
  *
- *   {"rules": [{"host", "headers": {"authorization": "Bearer …"}, "methods", "paths", "secrets":
- *    ["example"], "refused": "why no request passes"}],
+ *   {"rules": [{"host", "headers": {"authorization": "Bearer …"}, "query", "methods", "paths",
+ *    "secrets": ["example"], "refused": "why no request passes"}],
  *    "certificates": {"api.example.com": "certificate and key, PEM"}}
  */
 #pragma once
@@ -27,8 +27,11 @@
 #define EGRESS_PATHS_MAX       64
 #define EGRESS_PATH_MAX        512
 #define EGRESS_HEADERS_MAX     8
-#define EGRESS_HEADER_MAX      8192 /* bytes of a value, with its secrets */
-#define EGRESS_SECRETS_MAX     16   /* secrets in one policy */
+#define EGRESS_QUERY_MAX       8
+#define EGRESS_QUERY_NAME_MAX  128
+#define EGRESS_TARGET_MAX      16384 /* bytes of a path with a query that a rule changes */
+#define EGRESS_HEADER_MAX      8192  /* bytes of a value, with its secrets */
+#define EGRESS_SECRETS_MAX     16    /* secrets in one policy */
 #define EGRESS_SECRET_NAME_MAX 63
 #define EGRESS_PORT            443
 
@@ -45,10 +48,13 @@ bool egress_secret_name_is_valid(const char *name);
 
 /* Call visit() for each mention of a secret in a rule. It may be called with one name several
  * times. Returns -1 as soon as visit() does. */
-int egress_rule_each_secret(const json_t *rule,
-                            int (*visit)(void *context, const char *header, const char *name,
-                                         struct error **err),
-                            void *context, struct error **err);
+struct egress_place {
+    const char *member, *key; /* "headers" or "query", and the name in it */
+};
+typedef int egress_visit(void *context, const struct egress_place *place, const char *name,
+                         struct error **err);
+int egress_rule_each_secret(const json_t *rule, egress_visit *visit, void *context,
+                            struct error **err);
 
 /* Replace each mention of a secret in a value. value_of() returns its value, which the caller of
  * this function owns, or NULL. Returns the text, which the caller wipes and frees, or NULL: a
@@ -70,3 +76,7 @@ bool egress_has_host(const json_t *egress, const char *name);
  * request. */
 const json_t *egress_decide(const json_t *egress, const struct egress_request *request,
                             const char **reason);
+
+/* Return the target of a request, of which the rule sets parameters: they replace those of the
+ * request. NULL: it is too long, or no path. The caller wipes and frees it. */
+char *egress_target(const json_t *rule, const char *uri);

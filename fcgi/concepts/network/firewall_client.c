@@ -349,7 +349,8 @@ static bool read_policy(const json_t *json, struct firewall_policy *policy)
     *policy = (struct firewall_policy){
         .revision = (uint64_t)json_integer_value(json_object_get(json, "revision")),
         .denied = (uint64_t)json_integer_value(json_object_get(json, "denied")),
-        .secrets_used = json_incref(json_object_get(json, "secrets_used"))};
+        .secrets_used = json_incref(json_object_get(json, "secrets_used")),
+        .asked = json_incref(json_object_get(json, "asked"))};
     snprintf(policy->sandbox_id, sizeof policy->sandbox_id, "%s", sandbox_id);
     for (unsigned i = 0; i < 4; i++)
         policy->address = policy->address << 8 | address.bytes[i];
@@ -358,8 +359,10 @@ static bool read_policy(const json_t *json, struct firewall_policy *policy)
 
 void firewall_policies_free(struct firewall_policy *policies, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         json_decref(policies[i].secrets_used);
+        json_decref(policies[i].asked);
+    }
     free(policies);
 }
 

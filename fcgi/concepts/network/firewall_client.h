@@ -85,6 +85,7 @@ struct firewall_policy {
     uint64_t revision;
     uint64_t denied;      /* connections and names refused under all its policies so far */
     json_t *secrets_used; /* name of a secret -> ms since 1970; NULL: none was sent; owned */
+    json_t *asked;        /* entries that it needs approval for, as texts; NULL: none; owned */
 };
 
 /* List the policies in force; the caller ends with firewall_policies_free(). */

@@ -52,6 +52,12 @@ static void by_rule(struct policy_decision decision, struct network_verdict *ver
 
 static void by_default(const struct policy *policy, struct network_verdict *verdict)
 {
+    verdict->asks = policy->asks;
+    if (policy->asks) {
+        say(verdict, POLICY_DENY, "default",
+            "No entry matches; the sandbox's owner is asked for approval.");
+        return;
+    }
     bool open = policy->default_verdict == POLICY_ALLOW;
     say(verdict, policy->default_verdict, "default",
         "No entry matches; allow_internet_access is %s.", open ? "true" : "false");
@@ -81,6 +87,8 @@ static void undecided_name(const struct policy *policy, bool resolves,
                            struct network_verdict *verdict)
 {
     by_default(policy, verdict);
+    if (policy->asks)
+        return;
     if (!resolves)
         say(verdict, POLICY_DENY, "default",
             "No entry matches the name; allow_internet_access is false, so it is not even "

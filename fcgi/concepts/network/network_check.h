@@ -13,6 +13,7 @@ struct network_question {
 
 struct network_verdict {
     enum policy_verdict verdict;
+    bool asks;                      /* it is denied until the owner approves */
     const struct policy_rule *rule; /* the rule that decided; NULL: none, see reason */
     /* entry, default, protected_network, ipv6 (sandboxes have none), name_service (sandboxes reach
      * only the resolver of the service) */

@@ -17,7 +17,8 @@
 #include "network/egress_rule.h"
 #include "network/policy_entry.h"
 
-#define POLICY_RULES_MAX 8192
+#define POLICY_RULES_MAX    8192
+#define NETWORK_ENTRIES_MAX 256 /* in each list of a request */
 
 enum policy_verdict { POLICY_DENY, POLICY_ALLOW };
 const char *policy_verdict_name(enum policy_verdict verdict); /* "deny", "allow" */
@@ -30,6 +31,7 @@ struct policy_rule {
 
 struct policy {
     enum policy_verdict default_verdict;
+    bool asks; /* the owner is asked about connections that only the default denies */
     struct policy_rule *rules;
     size_t count;
     json_t *egress; /* the firewall's form of egress rules (egress_rule.h); NULL: none; owned */
@@ -131,7 +133,8 @@ static inline void policy_wire_autodeinit_(struct policy_wire *wire)
  *   {"sandbox_id": "sbx_…", "address": "10.88.0.7", "revision": 7, "default": "deny",
  *    "rules": [{"entry": "api.example.com:443", "verdict": "allow", "origin": "/allow_out/0"}, …]}
  *
- * With egress rules it has a member "egress" too. Firewalls of earlier versions refuse it.
+ * The default is "ask" when the policy asks. With egress rules there is a member "egress" too.
+ * Firewalls of earlier versions refuse both.
  */
 json_t *policy_wire_json(const struct policy_wire *wire);
 

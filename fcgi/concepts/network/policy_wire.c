@@ -7,7 +7,10 @@
 
 #define ORIGIN_MAX 128
 
+#define ASK        "ask"
+
 static const char *const verdict_choices[] = {"allow", "deny", NULL};
+static const char *const default_choices[] = {"allow", "deny", ASK, NULL};
 
 static const struct schema_member rule_members[] = {
     {.name = "entry", .type = SCHEMA_STRING, .required = true, .min = 1, .max = POLICY_ENTRY_MAX},
@@ -21,7 +24,7 @@ const struct schema_member policy_wire_members[] = {
     {.name = "sandbox_id", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 64},
     {.name = "address", .type = SCHEMA_STRING, .required = true, .min = 7, .max = 15},
     {.name = "revision", .type = SCHEMA_INTEGER, .required = true, .min = 0, .max = INT64_MAX},
-    {.name = "default", .type = SCHEMA_STRING, .required = true, .choices = verdict_choices},
+    {.name = "default", .type = SCHEMA_STRING, .required = true, .choices = default_choices},
     {.name = "rules",
      .type = SCHEMA_ARRAY,
      .required = true,
@@ -38,6 +41,11 @@ void policy_wire_deinit(struct policy_wire *wire)
     *wire = (struct policy_wire){0};
 }
 
+static const char *default_name(const struct policy *policy)
+{
+    return policy->asks ? ASK : policy_verdict_name(policy->default_verdict);
+}
+
 json_t *policy_wire_json(const struct policy_wire *wire)
 {
     char address[POLICY_ADDRESS_TEXT_MAX];
@@ -52,8 +60,8 @@ json_t *policy_wire_json(const struct policy_wire *wire)
     }
     return json_pack("{s:s, s:s, s:I, s:s, s:o, s:O*}", "sandbox_id", wire->sandbox_id, "address",
                      policy_address_text(&from, address), "revision", (json_int_t)wire->revision,
-                     "default", policy_verdict_name(wire->policy.default_verdict), "rules", rules,
-                     "egress", wire->policy.egress);
+                     "default", default_name(&wire->policy), "rules", rules, "egress",
+                     wire->policy.egress);
 }
 
 static enum policy_verdict verdict_of(const json_t *json, const char *member)
@@ -94,6 +102,7 @@ int policy_wire_read(const json_t *json, struct policy_wire *wire, struct error 
     read.revision = (uint64_t)json_integer_value(json_object_get(json, "revision"));
     read.policy.egress = json_incref(json_object_get(json, "egress"));
     read.policy.default_verdict = verdict_of(json, "default");
+    read.policy.asks = str_equal(json_string_value(json_object_get(json, "default")), ASK);
     if (read_rules(json_object_get(json, "rules"), &read.policy, err) < 0)
         return -1;
     *wire = read;

@@ -51,6 +51,7 @@ static int compile(struct db *db, const json_t *stored, struct policy *policy, s
     const char *names[EGRESS_PROFILES_MAX + 1];
     if (json_is_true(json_object_get(stored, "allow_internet_access")))
         policy->default_verdict = POLICY_ALLOW;
+    policy->asks = json_is_true(json_object_get(stored, SANDBOX_POLICY_ASK));
     if (add_list(policy, json_object_get(stored, "allow_out"), POLICY_ALLOW, "/allow_out", true,
                  err) < 0 ||
         add_list(policy, json_object_get(stored, "deny_out"), POLICY_DENY, "/deny_out", true, err) <

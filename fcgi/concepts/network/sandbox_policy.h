@@ -3,7 +3,7 @@
  * The policy of a sandbox as requests have it and as it is stored:
  *
  *   {"allow_internet_access": b, "allow_package_registry_access": b, "allow_out": […],
- *    "deny_out": […], "egress_profiles": […], "rules": […]}
+ *    "deny_out": […], "egress_profiles": […], "ask": b, "rules": […]}
  *
  * sandbox_policy_compile() makes the policy from it, without its egress rules ("rules", see
  * egress_rule.h).
@@ -13,6 +13,9 @@
 #include "db/db.h"
 #include "network/egress_profile.h"
 #include "network/policy.h"
+
+/* Absent: it does not ask. Never together with allow_internet_access. */
+#define SANDBOX_POLICY_ASK "ask"
 
 /* The access of a sandbox whose request has no policy: internet, registries or isolated. */
 struct network_class {

@@ -48,6 +48,7 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
                              .revision = sandbox->network_revision,
                              .tenant = pool_tenant(sandbox->team_id)};
     if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0 ||
+        approvals_compile(worker->db, sandbox->id, &wire.policy, err) < 0 ||
         egress_rules_compile(worker->db, worker->ring, sandbox->team_id, sandbox->network,
                              &wire.policy, err) < 0)
         return -1;
@@ -110,6 +111,16 @@ static bool has_packets(enum sandbox_state state)
            state == SANDBOX_CHECKPOINTING;
 }
 
+/* A policy that replaces another one ends its approvals. */
+static int make_network(struct db *db, const struct put *put, char **network, struct error **err)
+{
+    const struct sandbox_network_change *change = put->change;
+    if (change->edit)
+        return change->edit(db, change->context, put->sandbox, network, err);
+    *network = xstrdup(change->network);
+    return approvals_forget(db, put->sandbox->id, err);
+}
+
 static int put_body(struct db *db, void *context, struct error **err)
 {
     struct put *put = context;
@@ -120,13 +131,15 @@ static int put_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+    autofree char *network = NULL;
     if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
-        denied_names_admit(db, sandbox->team_id, sandbox->id, put->change->network,
+        make_network(db, put, &network, err) < 0 ||
+        denied_names_admit(db, sandbox->team_id, sandbox->id, network,
                            (unsigned)put->settings->denied_names_per_team, err) < 0)
         return -1;
     put->applies = has_packets(sandbox->state);
     free(sandbox->network);
-    sandbox->network = xstrdup(put->change->network);
+    sandbox->network = steal_pointer(&network);
     sandbox->network_revision++;
     sandbox->network_due_at_ms = put->applies ? clock_in_ms(TAKE_OVER_MS) : 0;
     if (put->change->set_public_traffic)
@@ -349,6 +362,17 @@ static int note_secrets(struct worker *worker, const struct network_desired *des
     return 0;
 }
 
+/* The sandbox asks again, so a failure stops no other sandbox. */
+static void note_asked(struct worker *worker, const struct network_desired *desired,
+                       const json_t *asked)
+{
+    const struct approval_asker asker = {desired->id, desired->team_id, desired->user_id};
+    error_auto err = NULL;
+    if (approvals_ask(worker->db, &asker, asked, &err) < 0)
+        log_warning("cannot store the destinations that a sandbox asks for; trying again",
+                    LOG_STR("sandbox", desired->id), LOG_ERROR(err));
+}
+
 /* The policies were listed before the rows were read. A policy that is only in a row may be newer
  * than the list, and is then sent again, which is harmless. A policy that is only in the list has
  * no row. */
@@ -372,6 +396,8 @@ static int compare(struct worker *worker, uint32_t host_id, struct firewall *fir
             sandbox_tell_denials(worker->db, desired[i].team_id, desired[i].id,
                                  desired[i].denials_told, found->denied, err) < 0)
             return -1;
+        if (found && found->asked)
+            note_asked(worker, &desired[i], found->asked);
         if (found && note_secrets(worker, &desired[i], found->secrets_used, err) < 0)
             return -1;
     }

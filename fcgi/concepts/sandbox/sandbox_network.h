@@ -9,10 +9,16 @@
  */
 #pragma once
 
+#include "approval/approval.h"
 #include "sandbox/lifecycle.h"
 
 struct sandbox_network_change {
-    const char *network; /* JSON object: the policy; borrowed */
+    const char *network; /* JSON object: the policy; borrowed; NULL: edit makes it */
+    /* Called in the transaction, with the sandbox's row locked: make a policy, a JSON object, from
+     * the present one. The caller frees it. */
+    int (*edit)(struct db *db, void *context, const struct sandbox *sandbox, char **network,
+                struct error **err);
+    void *context;
     bool set_public_traffic;
     bool allow_public_traffic;
 };
@@ -39,6 +45,18 @@ int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox
 struct protected_networks;
 int sandbox_network_protected(struct worker *worker, struct protected_networks *networks,
                               struct error **err);
+
+/* Answer a request of a sandbox for a destination: change its policy, or allow the destination for
+ * some time, and apply it if the sandbox runs. minutes: for APPROVAL_MINUTES. *approval: as it was
+ * answered. Errors: ERR_NOT_FOUND; ERR_INVALID_REQUEST (the list of entries is full). */
+struct sandbox_approval {
+    const char *id;
+    enum approval_answer answer;
+    unsigned minutes;
+    struct approval approval;
+};
+int sandbox_network_approve(struct worker *worker, const char *id, struct sandbox_approval *answer,
+                            struct sandbox *sandbox, struct error **err);
 
 /* --- for the dispatcher --- */
 

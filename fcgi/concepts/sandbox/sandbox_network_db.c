@@ -66,7 +66,8 @@ DB_STATEMENT(orphan_gone_statement) = {
 
 DB_STATEMENT(desired_statement) = {
     "network.desired",
-    "SELECT id, address, network_revision, network_applied, team_id, denials_told FROM sandboxes"
+    "SELECT id, address, network_revision, network_applied, team_id, denials_told,"
+    " created_by FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 ORDER BY address",
     true};
 DB_STATEMENT(lost_statement) = {
@@ -214,6 +215,7 @@ int network_row_desired(struct db *db, uint32_t host_id, struct network_desired 
         one->applied = db_get_u64(rows, 3);
         db_copy_text(one->team_id, rows, 4);
         one->denials_told = db_get_u64(rows, 5);
+        db_copy_text(one->user_id, rows, 6);
     }
     return 0;
 }

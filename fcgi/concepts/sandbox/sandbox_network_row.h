@@ -54,7 +54,7 @@ struct network_desired {
     char id[ID_SIZE];
     uint32_t address;
     uint64_t revision, applied;
-    char team_id[ID_SIZE];
+    char team_id[ID_SIZE], user_id[ID_SIZE]; /* the user: who created it */
     uint64_t denials_told;
 };
 /* List the sandboxes of a host that hold runtime capacity, by address. The caller frees. */

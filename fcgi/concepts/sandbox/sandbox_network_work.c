@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The policy's part in the lifecycle: create, resume and delete. */
+#include "approval/approval.h"
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -34,6 +35,7 @@ void work_network_begin(struct work *work)
         return;
     }
     if (sandbox_policy_compile(work->worker->db, sandbox->network, &wire.policy, &failure) < 0 ||
+        approvals_compile(work->worker->db, sandbox->id, &wire.policy, &failure) < 0 ||
         egress_rules_compile(work->worker->db, work->worker->ring, sandbox->team_id,
                              sandbox->network, &wire.policy, &failure) < 0) {
         fail(work, failure);

@@ -26,12 +26,13 @@ struct admission {
     size_t index;
 };
 
-static int admit_secret(void *context, const char *header, const char *name, struct error **err)
+static int admit_secret(void *context, const struct egress_place *place, const char *name,
+                        struct error **err)
 {
     const struct admission *admission = context;
     struct secret secret = {0};
-    autofree char *list = xasprintf("/rules/%zu/headers", admission->index);
-    autofree char *field = schema_pointer(list, header);
+    autofree char *list = xasprintf("/rules/%zu/%s", admission->index, place->member);
+    autofree char *field = schema_pointer(list, place->key);
     if (secret_get(admission->db, admission->team_id, name, &secret, err) < 0) {
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
@@ -76,10 +77,11 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
     return 0;
 }
 
-static int add_name(void *context, const char *header, const char *name, struct error **err)
+static int add_name(void *context, const struct egress_place *place, const char *name,
+                    struct error **err)
 {
     json_t *names = context;
-    (void)header;
+    (void)place;
     json_object_set_new(names, name, json_null());
     return json_object_size(names) <= EGRESS_SECRETS_MAX
                ? 0
@@ -113,12 +115,13 @@ struct values {
     bool missing;
 };
 
-static int open_value(void *context, const char *header, const char *name, struct error **err)
+static int open_value(void *context, const struct egress_place *place, const char *name,
+                      struct error **err)
 {
     struct values *values = context;
     struct secret secret = {0};
     autowipe char *value = NULL;
-    (void)header;
+    (void)place;
     if (secret_get(values->db, values->team_id, name, &secret, err) == 0) {
         bool goes = secret_goes_to(&secret, values->host);
         secret_deinit(&secret);
@@ -151,37 +154,45 @@ static char *lower_case(const char *name)
     return lower;
 }
 
-static void fill_headers(const json_t *rule, struct values *values, json_t *headers)
+/* keep_case: names of headers become lower case, those of parameters stay. */
+static json_t *filled(const json_t *texts, bool keep_case, struct values *values)
 {
+    json_t *result = json_object();
     const char *name;
     json_t *text;
-    json_object_foreach (json_object_get(rule, "headers"), name, text) {
-        autofree char *lower = lower_case(name);
+    json_object_foreach ((json_t *)texts, name, text) {
+        autofree char *key = keep_case ? xstrdup(name) : lower_case(name);
         autowipe char *value = egress_value_fill(json_string_value(text), value_of, values);
         values->missing |= !value;
         if (value)
-            json_object_set_new(headers, lower, json_string(value));
+            json_object_set_new(result, key, json_string(value));
     }
+    return result;
 }
 
 static int compile_rule(const json_t *rule, struct values *values, json_t *rules,
                         struct error **err)
 {
-    json_auto_t *headers = json_object(), *opened = json_object(), *names = json_array();
+    json_auto_t *opened = json_object(), *names = json_array();
     values->host = host_of(rule);
     values->opened = opened;
     values->names = names;
     values->missing = false;
     if (egress_rule_each_secret(rule, open_value, values, err) < 0)
         return -1;
-    fill_headers(rule, values, headers);
-    if (values->missing)
+    json_auto_t *headers = filled(json_object_get(rule, "headers"), false, values);
+    json_auto_t *query = filled(json_object_get(rule, "query"), true, values);
+    if (values->missing) {
         json_object_clear(headers);
-    json_array_append_new(rules,
-                          json_pack("{s:s, s:O*, s:O*, s:O, s:O, s:s*}", "host", values->host,
-                                    "methods", json_object_get(rule, "methods"), "paths",
-                                    json_object_get(rule, "paths"), "headers", headers, "secrets",
-                                    names, "refused", values->missing ? SECRET_GONE : NULL));
+        json_object_clear(query);
+    }
+    /* Firewalls of earlier versions refuse the member. */
+    json_t *parameters = json_object_size(query) ? query : NULL;
+    json_array_append_new(
+        rules, json_pack("{s:s, s:O*, s:O*, s:O*, s:O, s:O, s:s*}", "host", values->host, "query",
+                         parameters, "methods", json_object_get(rule, "methods"), "paths",
+                         json_object_get(rule, "paths"), "headers", headers, "secrets", names,
+                         "refused", values->missing ? SECRET_GONE : NULL));
     return 0;
 }
 

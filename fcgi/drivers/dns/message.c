@@ -9,6 +9,10 @@
 
 #define NEGATIVE_TTL_MAX_S 300
 #define TYPE_SOA           LDNS_RR_TYPE_SOA
+/* Of an Extended DNS Error (RFC 8914): its option, the bytes before its text, and its code. */
+#define OPTION_REASON     15
+#define REASON_HEAD       6
+#define REASON_PROHIBITED 18
 
 /* --- names --- */
 
@@ -373,4 +377,27 @@ int dns_answer_write(const struct dns_question *question, int rcode,
     packet = new_answer(question, rcode, authoritative);
     ldns_pkt_set_tc(packet, true);
     return write_packet(packet, wire, size);
+}
+
+/* Put an option into the OPT record, which is the last record of the message and has none yet. */
+static void append_reason(const char *reason, uint8_t **wire, size_t *size)
+{
+    size_t text = strnlen(reason, DNS_REASON_MAX), option = REASON_HEAD + text;
+    *wire = xreallocarray(*wire, *size + option, 1);
+    uint8_t *at = *wire + *size - 2; /* the size of the options */
+    const uint8_t head[] = {0, (uint8_t)option,     0, OPTION_REASON,
+                            0, (uint8_t)(2 + text), 0, REASON_PROHIBITED};
+    memcpy(at, head, sizeof head);
+    memcpy(at + sizeof head, reason, text);
+    *size += option;
+}
+
+int dns_refusal_write(const struct dns_question *question, const char *reason, uint8_t **wire,
+                      size_t *size)
+{
+    if (write_packet(new_answer(question, LDNS_RCODE_REFUSED, false), wire, size) < 0)
+        return -1;
+    if (question->edns && *size + REASON_HEAD + DNS_REASON_MAX <= question->udp_max)
+        append_reason(reason, wire, size);
+    return 0;
 }

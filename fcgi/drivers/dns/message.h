@@ -85,3 +85,9 @@ int dns_answer_write(const struct dns_question *question, int rcode,
                      const struct dns_result *result, uint32_t ttl_max_s,
                      bool (*keep)(void *context, uint32_t address), void *context, size_t max,
                      uint8_t **wire, size_t *size);
+
+/* Write an answer that refuses the question. A client that understands EDNS gets the reason, a
+ * sentence of at most DNS_REASON_MAX bytes (RFC 8914). Returns as dns_answer_write(). */
+#define DNS_REASON_MAX 100
+int dns_refusal_write(const struct dns_question *question, const char *reason, uint8_t **wire,
+                      size_t *size);

@@ -2,7 +2,6 @@
 #include "api/network_input.h"
 
 #include "base/mem.h"
-#include "network/sandbox_policy.h"
 #include "secret/egress_secrets.h"
 
 const struct schema_member network_entry_item = {
@@ -76,7 +75,7 @@ static json_t *list_or_empty(const json_t *body, const char *member)
     return list ? json_incref(list) : json_array();
 }
 
-static int flag(const json_t *body, const char *member, bool by_default)
+static bool flag(const json_t *body, const char *member, bool by_default)
 {
     const json_t *value = json_object_get(body, member);
     return value ? json_is_true(value) : by_default;
@@ -91,12 +90,17 @@ static const char *team_of(const struct api *api)
 int network_input_read(struct api *api, const json_t *body, char **network, struct error **err)
 {
     struct network_class class = network_class_of(api->settings->default_network_class);
+    bool asks = flag(body, SANDBOX_POLICY_ASK, false);
+    bool internet = flag(body, "allow_internet_access", class.internet && !asks);
     json_auto_t *profiles = json_array();
     if (check_entries(body, "allow_out", err) < 0 || check_entries(body, "deny_out", err) < 0 ||
         read_profiles(api->worker.db, body, profiles, err) < 0)
         return -1;
-    json_auto_t *policy = json_pack("{s:b, s:b, s:o, s:o, s:O}", "allow_internet_access",
-                                    flag(body, "allow_internet_access", class.internet),
+    if (asks && internet)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/" SANDBOX_POLICY_ASK,
+                               "A sandbox with allow_internet_access reaches everything and asks "
+                               "for nothing: set one of both to false.");
+    json_auto_t *policy = json_pack("{s:b, s:b, s:o, s:o, s:O}", "allow_internet_access", internet,
                                     "allow_package_registry_access",
                                     flag(body, "allow_package_registry_access", class.registries),
                                     "allow_out", list_or_empty(body, "allow_out"), "deny_out",
@@ -104,6 +108,8 @@ int network_input_read(struct api *api, const json_t *body, char **network, stru
     json_t *rules = json_object_get(body, "rules");
     if (json_array_size(rules))
         json_object_set(policy, "rules", rules);
+    if (asks)
+        json_object_set_new(policy, SANDBOX_POLICY_ASK, json_true());
     if (egress_rules_admit(api->worker.db, team_of(api), policy, err) < 0)
         return -1;
     *network = json_dumps(policy, JSON_COMPACT);

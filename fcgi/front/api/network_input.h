@@ -6,14 +6,14 @@
 #include "network/egress_profile.h"
 #include "network/egress_rule.h"
 #include "network/policy_entry.h"
-
-#define NETWORK_ENTRIES_MAX 256 /* in each list */
+#include "network/sandbox_policy.h"
 
 extern const struct schema_member network_entry_item, network_profile_item;
 
 /* Rows of a schema. */
 #define NETWORK_MEMBERS                                                              \
     {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},                       \
+        {.name = SANDBOX_POLICY_ASK, .type = SCHEMA_BOOLEAN},                        \
         {.name = "allow_package_registry_access", .type = SCHEMA_BOOLEAN},           \
         {.name = "allow_out",                                                        \
          .type = SCHEMA_ARRAY,                                                       \

@@ -28,8 +28,9 @@ int network_put(void *context, struct http_request *request, struct http_respons
     const json_t *public_traffic = json_object_get(request->json, "allow_public_traffic");
     if (network_input_read(api, request->json, &network, err) < 0)
         return -1;
-    struct sandbox_network_change change = {network, public_traffic != NULL,
-                                            json_is_true(public_traffic)};
+    struct sandbox_network_change change = {.network = network,
+                                            .set_public_traffic = public_traffic != NULL,
+                                            .allow_public_traffic = json_is_true(public_traffic)};
     if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
         return -1;
     if (api->access.sandbox.allow_public_traffic && !changed.allow_public_traffic)
@@ -85,6 +86,7 @@ static void explain_rules(const char *network, const struct network_question *qu
         return;
     bool is_port = question->port == EGRESS_PORT;
     verdict->rule = NULL;
+    verdict->asks = false;
     verdict->verdict = is_port ? POLICY_ALLOW : POLICY_DENY;
     verdict->reason = "egress_rule";
     snprintf(verdict->message, sizeof verdict->message,
@@ -114,13 +116,14 @@ int network_check(void *context, struct http_request *request, struct http_respo
         return -1;
     explain_rules(network, &question, &verdict);
     autofree char *entry = verdict.rule ? policy_entry_text(&verdict.rule->entry) : NULL;
-    return http_response_json(response, 200,
-                              json_pack("{s:s, s:i, s:s, s:s?, s:s?, s:s, s:s, s:s}", "host",
-                                        question.host, "port", (int)question.port, "verdict",
-                                        policy_verdict_name(verdict.verdict), "entry", entry,
-                                        "origin", verdict.rule ? verdict.rule->origin : NULL,
-                                        "reason", verdict.reason, "message", verdict.message,
-                                        "status", sandbox_network_status(sandbox)));
+    return http_response_json(
+        response, 200,
+        json_pack("{s:s, s:i, s:s, s:s?, s:s?, s:s, s:s, s:s}", "host", question.host, "port",
+                  (int)question.port, "verdict",
+                  verdict.asks ? SANDBOX_POLICY_ASK : policy_verdict_name(verdict.verdict), "entry",
+                  entry, "origin", verdict.rule ? verdict.rule->origin : NULL, "reason",
+                  verdict.reason, "message", verdict.message, "status",
+                  sandbox_network_status(sandbox)));
 }
 
 int network_denials(void *context, struct http_request *request, struct http_response *response,

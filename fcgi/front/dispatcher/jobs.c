@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "approval/approval.h"
 #include "archive/archive.h"
 #include "audit/audit.h"
 #include "audit/chain.h"
@@ -30,6 +31,7 @@
 
 /* A firewall that has lost its state is noticed after this time at most. */
 #define FIREWALL_COMPARE_MS 5000
+#define APPROVALS_MS        1000
 #define JOINS_MS            5000 /* the administrator waits for the result */
 #define AUDIT_CHAIN_MS      5000
 #define AUDIT_RETAIN_MS     86400000
@@ -95,6 +97,11 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
         if (retention_remove(worker->db, before_ms, &more, err) < 0)
             return -1;
     return 0;
+}
+
+static int end_approvals(struct worker *worker, struct error **err)
+{
+    return approvals_expire(worker->db, err);
 }
 
 static int count_template_uses(struct worker *worker, struct error **err)
@@ -213,6 +220,7 @@ struct job dispatcher_jobs[] = {
     /* A firewall that does not answer delays no other job. */
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
+    {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .due = DUE_BUILDS},

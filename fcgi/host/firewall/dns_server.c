@@ -24,6 +24,10 @@
 #define UDP_BATCH      16 /* datagrams in one go */
 #define PROXY_TTL_S    30 /* of the proxy's address, for hosts with egress rules */
 
+#define REASON_DENIED  "The network policy of this sandbox does not allow this name."
+#define REASON_ASKED \
+    "The network policy of this sandbox does not allow this name yet: approval is asked for."
+
 /* Questions for new names: the burst, and the rate for each second, by the rule that allows
  * them. */
 static const struct {
@@ -78,6 +82,15 @@ static bool is_kept(void *context, uint32_t address)
     return false;
 }
 
+static void send_to(struct dns_server *server, const struct dns_reply_to *to, const uint8_t *wire,
+                    size_t size)
+{
+    if (to->tcp_serial)
+        dns_clients_send(server->clients, to->tcp_serial, wire, size);
+    else
+        send_udp(server, to, wire, size);
+}
+
 static void answer(struct dns_server *server, const struct dns_reply_to *to,
                    const struct dns_question *question, int rcode, const struct dns_result *result,
                    uint32_t ttl_max_s, struct kept *kept)
@@ -85,20 +98,20 @@ static void answer(struct dns_server *server, const struct dns_reply_to *to,
     autofree uint8_t *wire = NULL;
     size_t size, max = to->tcp_serial ? DNS_MESSAGE_MAX : question->udp_max;
     if (dns_answer_write(question, rcode, result, ttl_max_s, kept ? is_kept : NULL, kept, max,
-                         &wire, &size) < 0)
-        return;
-    if (to->tcp_serial)
-        dns_clients_send(server->clients, to->tcp_serial, wire, size);
-    else
-        send_udp(server, to, wire, size);
+                         &wire, &size) == 0)
+        send_to(server, to, wire, size);
 }
 
 static void refuse(struct dns_server *server, struct filter_sandbox *sandbox,
                    const struct dns_reply_to *to, const struct dns_question *question,
                    const char *name)
 {
+    autofree uint8_t *wire = NULL;
+    size_t size;
     denials_add(&sandbox->denials, DENIAL_NAME, name, 0, NULL, clock_now_ms());
-    answer(server, to, question, LDNS_RCODE_REFUSED, NULL, 0, NULL);
+    if (dns_refusal_write(question, sandbox->wire.policy.asks ? REASON_ASKED : REASON_DENIED, &wire,
+                          &size) == 0)
+        send_to(server, to, wire, size);
 }
 
 static bool name_opens(const struct policy *policy, const char *name)
@@ -233,20 +246,30 @@ static void answer_proxy(struct dns_server *server, const struct dns_reply_to *t
     dns_result_deinit(&result);
 }
 
+/* Programs that look up a host ask for A; some ask for nothing else. */
+static void refuse_question(struct dns_server *server, struct filter_sandbox *sandbox,
+                            const struct dns_reply_to *to, const struct dns_question *question)
+{
+    if (question->type == LDNS_RR_TYPE_A && !sandbox->closed)
+        filter_ask_name(sandbox, question->name);
+    refuse(server, sandbox, to, question, *question->name ? question->name : ".");
+}
+
 static void take_question(struct dns_server *server, uint32_t address,
                           const struct dns_reply_to *to, const uint8_t *wire, size_t size)
 {
     struct dns_question question;
     int rcode;
     struct filter_sandbox *sandbox = filter_find(server->filter, address);
-    if (!sandbox || !rules_asks_names(&sandbox->wire.policy) || size > QUESTION_MAX)
+    if (!sandbox || size > QUESTION_MAX)
         return;
     enum dns_reading reading = dns_question_read(wire, size, &question, &rcode);
     if (reading == DNS_IGNORED)
         return;
-    enum dns_action action = reading == DNS_READ
-                                 ? dns_decide_question(&sandbox->wire.policy, &question)
-                                 : DNS_ANSWER_EMPTY;
+    enum dns_action action = reading != DNS_READ ? DNS_ANSWER_EMPTY
+                             : sandbox->closed
+                                 ? DNS_ANSWER_REFUSED
+                                 : dns_decide_question(&sandbox->wire.policy, &question);
     if (action == DNS_FORWARD) {
         forward(server, sandbox, to, &question);
         return;
@@ -254,7 +277,7 @@ static void take_question(struct dns_server *server, uint32_t address,
     if (action == DNS_ANSWER_PROXY)
         answer_proxy(server, to, &question);
     else if (action == DNS_ANSWER_REFUSED)
-        refuse(server, sandbox, to, &question, *question.name ? question.name : ".");
+        refuse_question(server, sandbox, to, &question);
     else
         answer(server, to, &question, reading == DNS_READ ? LDNS_RCODE_NOERROR : rcode, NULL, 0,
                NULL);
@@ -278,7 +301,7 @@ static bool may_connect(void *context, const struct sockaddr_storage *from)
 {
     struct dns_server *server = context;
     const struct filter_sandbox *sandbox = filter_find(server->filter, sandbox_address(from));
-    return sandbox && rules_asks_names(&sandbox->wire.policy);
+    return sandbox;
 }
 
 static const struct dns_clients_calls tcp_calls = {may_connect, on_tcp_question};

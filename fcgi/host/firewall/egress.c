@@ -79,12 +79,19 @@ static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
 }
 
 static int pass(const struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
-                const char *host, struct http_response *response)
+                const struct egress_request *asked, struct http_response *response)
 {
     char text[IPV4_TEXT_SIZE];
-    uint32_t address = newest_address(filter, host);
+    uint32_t address = newest_address(filter, asked->host);
     if (!address)
         return refuse(response, "The host has no address that a sandbox may reach.");
+    if (json_object_get(rule, "query")) {
+        autowipe char *target = egress_target(rule, asked->uri);
+        if (!target)
+            return refuse(response,
+                          "The path and query are too long, or have characters that no path has.");
+        http_response_header(response, "Sandlot-Target", "%s", target);
+    }
     response->is_bare = true;
     http_response_header(response, "Sandlot-Upstream", "%s:%d", ipv4_format(address, text),
                          EGRESS_PORT);
@@ -115,7 +122,7 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     if (rule && denies(&sandbox->wire.policy, asked.host))
         reason = "The sandbox's policy denies the host.";
     if (!reason)
-        return pass(filter, sandbox, rule, asked.host, response);
+        return pass(filter, sandbox, rule, &asked, response);
     if (egress_has_host(sandbox->wire.policy.egress, asked.sni))
         denials_add(&sandbox->denials, DENIAL_CONNECTION, asked.sni, EGRESS_PORT, "tcp",
                     clock_now_ms());

@@ -72,6 +72,7 @@ static void sandbox_free(struct filter *filter, struct filter_sandbox *sandbox)
     names_deinit(&sandbox->names);
     policy_wire_deinit(&sandbox->wire);
     json_decref(sandbox->secrets_used);
+    asks_deinit(&sandbox->asks);
     free(sandbox->elements);
     free(sandbox);
 }
@@ -430,6 +431,7 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
     names_deinit(&sandbox->names);
     if (!same_sandbox(sandbox, wire->sandbox_id)) {
         sandbox->denials.count = 0;
+        asks_deinit(&sandbox->asks);
         json_decref(sandbox->secrets_used);
         sandbox->secrets_used = NULL;
     }
@@ -589,6 +591,48 @@ int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox_ended(&rules, address);
     return kernel_run(filter->kernel, rules.commands, err);
+}
+
+/* --- asking --- */
+
+void filter_ask_name(struct filter_sandbox *sandbox, const char *name)
+{
+    const struct policy *policy = &sandbox->wire.policy;
+    error_auto ignored = NULL;
+    autofree char *host = NULL;
+    struct policy_name found;
+    if (!policy->asks || policy_host_parse(name, &host, &ignored) < 0)
+        return;
+    policy_name_find(policy, name, &found);
+    if (!found.listed)
+        asks_add(&sandbox->asks, host, clock_monotonic_ms());
+    policy_name_deinit(&found);
+}
+
+/* Return the entry for a connection: by the name that the sandbox got the address for, if there is
+ * one. */
+static char *entry_for(const struct names *names, uint32_t address, uint16_t port)
+{
+    char text[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address from = policy_address_ipv4(address);
+    for (size_t i = 0; i < names->count; i++)
+        if (names->answers[i].address == address)
+            return xasprintf("%s:%u", names->answers[i].name, port);
+    return xasprintf("%s:%u", policy_address_text(&from, text), port);
+}
+
+void filter_ask_connection(const struct filter *filter, struct filter_sandbox *sandbox,
+                           uint32_t address, uint16_t port)
+{
+    const struct policy *policy = &sandbox->wire.policy;
+    struct policy_address remote = policy_address_ipv4(address);
+    if (!policy->asks || !port || port == DNS_PORT || port == DNS_TLS_PORT ||
+        protected_reason(&filter->protected_networks, &remote) ||
+        names_decide(&sandbox->names, address, port) != NAME_SAYS_NOTHING ||
+        policy_decide_address(policy, &remote, port).rule)
+        return;
+    autofree char *entry = entry_for(&sandbox->names, address, port);
+    asks_add(&sandbox->asks, entry, clock_monotonic_ms());
 }
 
 /* --- all sandboxes --- */

@@ -13,6 +13,7 @@
 #include "base/deadline.h"
 #include "common/places.h"
 #include "config/settings.h"
+#include "firewall/asks.h"
 #include "firewall/denials.h"
 #include "firewall/flows.h"
 #include "firewall/kernel.h"
@@ -32,6 +33,7 @@ struct filter_sandbox {
     struct name_element *elements; /* in the kernel's sets, unless expired */
     size_t element_count;
     struct denials denials;
+    struct asks asks;
     json_t *secrets_used; /* name -> when it was last sent, wall clock ms; NULL: none was; owned */
     struct rate lookups, wildcard_lookups; /* lookups that go to the upstream */
     unsigned waiting;                      /* questions without an answer */
@@ -128,6 +130,13 @@ struct filter_sandbox *filter_find(struct filter *filter, uint32_t address); /* 
 int filter_answered(struct filter *filter, struct filter_sandbox *sandbox, const char *name,
                     const uint32_t *addresses, size_t count, int64_t expires_at_ms,
                     struct error **err);
+
+/* Note that the sandbox needs approval, after a refusal: of a name, or of a connection to an
+ * address. Does nothing when the policy does not ask, when an entry denies it, or when no entry
+ * could allow it. */
+void filter_ask_name(struct filter_sandbox *sandbox, const char *name);
+void filter_ask_connection(const struct filter *filter, struct filter_sandbox *sandbox,
+                           uint32_t address, uint16_t port);
 
 /* Handle the answer for a denied name: deny its new addresses. */
 void filter_watch_answered(struct filter *filter, struct lookup *lookup, const uint32_t *addresses,

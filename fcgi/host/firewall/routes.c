@@ -168,14 +168,18 @@ static void read_boot_id(char boot_id[BOOT_ID_SIZE])
         boot_id[0] = '\0';
 }
 
-static json_t *policy_summary(const struct filter_sandbox *sandbox)
+/* room: for entries that need approval; what is listed is taken from it. */
+static json_t *policy_summary(const struct filter_sandbox *sandbox, size_t *room)
 {
+    json_t *asked = asks_json(&sandbox->asks, *room, clock_monotonic_ms());
+    *room -= json_array_size(asked);
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(sandbox->address);
-    return json_pack("{s:s, s:s, s:I, s:I, s:O*}", "address", policy_address_text(&address, text),
-                     "sandbox_id", sandbox->wire.sandbox_id, "revision",
-                     (json_int_t)sandbox->wire.revision, "denied",
-                     (json_int_t)sandbox->denials.total, "secrets_used", sandbox->secrets_used);
+    return json_pack("{s:s, s:s, s:I, s:I, s:O*, s:o*}", "address",
+                     policy_address_text(&address, text), "sandbox_id", sandbox->wire.sandbox_id,
+                     "revision", (json_int_t)sandbox->wire.revision, "denied",
+                     (json_int_t)sandbox->denials.total, "secrets_used", sandbox->secrets_used,
+                     "asked", asked);
 }
 
 static int list_policies(void *context, struct http_request *request,
@@ -184,13 +188,17 @@ static int list_policies(void *context, struct http_request *request,
     const struct filter *filter = context;
     char started_at[CLOCK_ISO8601_SIZE], boot_id[BOOT_ID_SIZE];
     json_t *policies = json_array();
+    size_t room = ASKS_LIST_MAX;
     (void)request;
     (void)err;
+    /* From another bucket each time, so that all have their turn for the room. */
+    static size_t first;
+    first += FILTER_BUCKETS / 8 + 1;
     for (size_t i = 0; i < FILTER_BUCKETS; i++)
-        for (const struct filter_sandbox *sandbox = filter->buckets[i]; sandbox;
-             sandbox = sandbox->next)
+        for (const struct filter_sandbox *sandbox = filter->buckets[(first + i) % FILTER_BUCKETS];
+             sandbox; sandbox = sandbox->next)
             if (!sandbox->closed)
-                json_array_append_new(policies, policy_summary(sandbox));
+                json_array_append_new(policies, policy_summary(sandbox, &room));
     read_boot_id(boot_id);
     return http_response_json(response, 200,
                               json_pack("{s:o, s:s, s:s}", "policies", policies, "started_at",

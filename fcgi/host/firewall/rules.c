@@ -212,17 +212,6 @@ static bool has_names(const struct policy *policy)
     return false;
 }
 
-bool rules_asks_names(const struct policy *policy)
-{
-    if (policy->default_verdict == POLICY_ALLOW || policy->egress)
-        return true;
-    for (size_t i = 0; i < policy->count; i++)
-        if (policy->rules[i].entry.kind != POLICY_NETWORK &&
-            policy->rules[i].verdict == POLICY_ALLOW)
-            return true;
-    return false;
-}
-
 static void write_chain(struct chain *chain, uint32_t address, const struct policy *policy)
 {
     struct rules *rules = chain->rules;
@@ -279,10 +268,6 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
     command_elements(rules, "add", "links", link_element(address));
     rules_sandbox_ended(rules, address);
     policy_ranges_free(ranges, chain.count);
-    if (rules_asks_names(policy))
-        command_elements(rules, "add", "asks_names", json_pack("[o]", json_address(address)));
-    else
-        remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
     if (policy->egress)
         command_elements(rules, "add", "proxied", json_pack("[o]", json_address(address)));
     else
@@ -295,7 +280,6 @@ static const struct {
 
 void rules_close(struct rules *rules, uint32_t address)
 {
-    remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
     remove_elements(rules, "proxied", json_pack("[o]", json_address(address)));
     for (size_t i = 0; i < 2; i++) {
         char name[NAME_SIZE];
@@ -306,7 +290,6 @@ void rules_close(struct rules *rules, uint32_t address)
 
 void rules_sandbox_remove(struct rules *rules, uint32_t address)
 {
-    remove_elements(rules, "asks_names", json_pack("[o]", json_address(address)));
     remove_elements(rules, "proxied", json_pack("[o]", json_address(address)));
     remove_elements(rules, "links", link_element(address));
     command_elements(rules, "add", "gone", json_pack("[o]", json_address(address)));
@@ -371,7 +354,6 @@ void rules_close_all(struct rules *rules)
 {
     command_named(rules, "flush", "map", "egress");
     command_named(rules, "flush", "map", "egress_echo");
-    command_named(rules, "flush", "set", "asks_names");
     command_named(rules, "flush", "set", "proxied");
     command_named(rules, "flush", "set", "links");
     for (size_t set = 0; set < NAME_SETS; set++)

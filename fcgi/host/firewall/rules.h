@@ -72,6 +72,3 @@ void rules_list_chains(struct rules *rules);
 
 /* Replace the networks that are never reachable. */
 void rules_never(struct rules *rules, const struct policy_range *ranges, size_t count);
-
-/* Return whether a sandbox with this policy gets answers for any name. */
-bool rules_asks_names(const struct policy *policy);

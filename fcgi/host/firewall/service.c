@@ -69,10 +69,13 @@ static void on_refused(void *context, const struct refused_packet *packet)
     char target[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(packet->target);
     struct filter_sandbox *sandbox = filter_find(context, packet->source);
-    if (sandbox)
-        denials_add(&sandbox->denials, packet->too_many ? DENIAL_LIMIT : DENIAL_CONNECTION,
-                    policy_address_text(&address, target), packet->port,
-                    protocol_name(packet->protocol), clock_now_ms());
+    if (!sandbox)
+        return;
+    if (!packet->too_many && (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP))
+        filter_ask_connection(context, sandbox, packet->target, packet->port);
+    denials_add(&sandbox->denials, packet->too_many ? DENIAL_LIMIT : DENIAL_CONNECTION,
+                policy_address_text(&address, target), packet->port,
+                protocol_name(packet->protocol), clock_now_ms());
 }
 
 static void on_log(struct loop_source *source, uint32_t events)

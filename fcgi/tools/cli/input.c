@@ -100,6 +100,8 @@ int input_network(const struct cli_call *call, json_t *body, struct error **err)
         json_object_set_new(body, "allow_internet_access", json_false());
     if (cli_flag(call, "internet"))
         json_object_set_new(body, "allow_internet_access", json_true());
+    if (cli_flag(call, "ask"))
+        json_object_set_new(body, "ask", json_true());
     input_texts(call, "allow", body, "allow_out");
     input_texts(call, "deny", body, "deny_out");
     input_texts(call, "profile", body, "egress_profiles");

@@ -20,5 +20,6 @@ int input_file(const char *path, size_t max, char **text, struct error **err);
 /* "NAME=VALUE" into an object. */
 int input_pair(json_t *object, const char *value, struct error **err);
 
-/* --no-internet, --internet, --allow, --deny, --profile, --rules as members of a network policy. */
+/* --no-internet, --internet, --ask, --allow, --deny, --profile, --rules as members of a network
+ * policy. */
 int input_network(const struct cli_call *call, json_t *body, struct error **err);

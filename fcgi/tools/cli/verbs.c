@@ -83,6 +83,11 @@ const struct cli_verb cli_verbs[] = {
      3, 3, 0},
     {"network denials", "SANDBOX", "List refused connections and names", verb_network_denials,
      denials_options, 1, 1, 0},
+    {"network approvals", "SANDBOX", "List the destinations that a sandbox asks for",
+     verb_network_approvals, NULL, 1, 1, 0},
+    {"network approve", "SANDBOX APPROVAL",
+     "Answer for a destination; without an option, allow it once", verb_network_approve,
+     approve_options, 2, 2, 0},
 
     {"volume create", "NAME", "Create a volume and print its id", verb_volume_create,
      volume_create_options, 1, 1, 0},

@@ -63,7 +63,9 @@ VERB(network_show);
 VERB(network_set);
 VERB(network_check);
 VERB(network_denials);
-extern const struct cli_option network_set_options[], denials_options[];
+VERB(network_approvals);
+VERB(network_approve);
+extern const struct cli_option network_set_options[], denials_options[], approve_options[];
 
 /* verbs_checkpoint.c, verbs_template.c */
 VERB(checkpoint_create);

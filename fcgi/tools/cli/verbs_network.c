@@ -27,6 +27,7 @@ int verb_network_show(struct cli_call *call, struct error **err)
 const struct cli_option network_set_options[] = {
     {"internet", 0, NULL, "reach everything except the denied entries"},
     {"no-internet", 0, NULL, "reach only the allowed entries"},
+    {"ask", 0, NULL, "reach only the allowed entries, and ask for others"},
     {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
     {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
@@ -52,7 +53,7 @@ int verb_network_check(struct cli_call *call, struct error **err)
     if (input_number(body, "port", cli_operand(call, 2), "the port", err) < 0 ||
         api_call_sandbox(call, "POST", "/network/check", json_incref(body), &verdict, err) < 0)
         return -1;
-    if (str_equal(json_string_value(json_object_get(verdict, "verdict")), "deny"))
+    if (!str_equal(json_string_value(json_object_get(verdict, "verdict")), "allow"))
         call->cli->exit_code = CLI_FAILED;
     if (call->cli->json)
         output_object(call->cli, verdict);
@@ -128,5 +129,52 @@ int verb_network_denials(struct cli_call *call, struct error **err)
         return -1;
     output_rows(call->cli, "denials", json_incref(json_object_get(answer, "denials")), columns,
                 ARRAY_SIZE(columns));
+    return 0;
+}
+
+/* --- approvals --- */
+
+int verb_network_approvals(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {{"ID", "id"},
+                                                   {"TARGET", "target"},
+                                                   {"STATE", "state"},
+                                                   {"ASKED", "asked_at"},
+                                                   {"UNTIL", "until"}};
+    json_auto_t *answer = NULL;
+    if (api_call_sandbox(call, "GET", "/approvals", NULL, &answer, err) < 0)
+        return -1;
+    output_rows(call->cli, "approvals", json_incref(json_object_get(answer, "approvals")), columns,
+                ARRAY_SIZE(columns));
+    return 0;
+}
+
+const struct cli_option approve_options[] = {
+    {"minutes", 0, "MINUTES", "allow it for so long"},
+    {"always", 0, NULL, "add it to the allowed entries"},
+    {"never", 0, NULL, "add it to the denied entries"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_network_approve(struct cli_call *call, struct error **err)
+{
+    json_auto_t *body = json_object();
+    json_t *approval;
+    const char *minutes = cli_value(call, "minutes");
+    bool always = cli_flag(call, "always"), never = cli_flag(call, "never");
+    if (!!minutes + always + never > 1)
+        return cli_misuse(err, "--minutes, --always and --never exclude each other");
+    if (minutes && input_number(body, "minutes", minutes, "--minutes", err) < 0)
+        return -1;
+    json_object_set_new(body, "answer",
+                        json_string(minutes  ? "minutes"
+                                    : always ? "always"
+                                    : never  ? "never"
+                                             : "once"));
+    autofree char *id = api_escape(cli_operand(call, 1));
+    autofree char *path = xasprintf("/approvals/%s", id);
+    if (api_call_sandbox(call, "POST", path, json_incref(body), &approval, err) < 0)
+        return -1;
+    output_result(call->cli, approval, "state");
     return 0;
 }

@@ -59,6 +59,7 @@ const struct cli_option create_options[] = {
     {"volume", 'v', "VOLUME:PATH", "a volume to mount; may be repeated"},
     {"checkpoint", 0, "CHECKPOINT", "start from a checkpoint instead of a template"},
     {"no-internet", 0, NULL, "reach only the allowed entries"},
+    {"ask", 0, NULL, "reach only the allowed entries, and ask for others"},
     {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
     {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},

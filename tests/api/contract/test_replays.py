@@ -32,6 +32,7 @@ BODIES = {
     "createKey": {"scopes": ["read"], "name": "replayed"},
     "createCheckpoint": {"name": "replayed"}, "forkSandbox": {"count": 1}, "createVolume": {"name": "replayed"},
     "replaceNetwork": {"allow_internet_access": False},
+    "answerApproval": {"answer": "once"},
     "writeVolumeFile": {"path": "/a", "content_b64": "aGk="}, "makeVolumeDirectory": {"path": "/d"},
     "updateVolumePath": {"path": "/d", "mode": "0700"},
     "moveVolumePath": {"from": "/a", "to": "/b"},
@@ -56,6 +57,14 @@ def dead_letter(stack, webhook_id):
     stack.query("INSERT INTO webhook_messages (id, webhook_id, message_id, kind, body, state, created_at_ms, next_at_ms)"
                 " VALUES (%s, %s, %s, 'sandbox.died', '{}', 'dead', 1, 1)", message_id, webhook_id, message_id)
     return message_id
+
+
+def approval_of(stack, sandbox_id):
+    """A request of the sandbox without an answer."""
+    approval_id = "apr_" + sandbox_id.removeprefix("sbx_")
+    stack.query("INSERT IGNORE INTO approvals (id, sandbox_id, team_id, user_id, target, asked_at_ms)"
+                " SELECT %s, id, team_id, created_by, 'a.example', 1 FROM sandboxes WHERE id = %s", approval_id, sandbox_id)
+    return approval_id
 
 
 def teams_of(stack, account, other_account):
@@ -98,7 +107,7 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
             slugs["crew"] if "teams/:slug/" in route["pattern"] else
             other_account.team if "teams/:slug" in route["pattern"] else "replayed")
         path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed").replace(":hash", "ab" * 32)
-        path = path.replace(":message", message_id).replace(
+        path = path.replace(":message", message_id).replace(":approval", approval_of(stack, sandbox_id)).replace(
             ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else mate if "/members/" in path
             else other_account.user)
         path = path.replace(":id", ids["keys of the team"] if "/keys/:id" in path and "/teams/" in path

@@ -122,6 +122,28 @@ def test_a_value_of_the_guest_is_replaced_and_other_headers_stay(plain, outside)
     assert values(body, "x-api-key") == ["own"] and values(body, "x-other") == ["kept"]
 
 
+def test_a_parameter_of_a_rule_replaces_the_guests(plain, outside):
+    policy(plain, [{"host": HOST, "query": {"key": "${secrets.llm}", "region": "a b&c"}, "paths": ["/v1/*"]}])
+    added = f"key={VALUE}&region=a%20b%26c"
+    for target, wanted in (
+        ("/v1/chat", f"/v1/chat?{added}"),
+        ("/v1/chat?x=1&key=own&y=%2e", f"/v1/chat?x=1&y=%2e&{added}"),
+        ("/v1/chat?%6Bey=own&keys=2", f"/v1/chat?keys=2&{added}"),
+        ("/v1/chat?key=own;x=1", f"/v1/chat?x=1&{added}"),
+    ):
+        for version in "--http1.1", "--http2":
+            status, body = curl(plain, version, url=f"https://{HOST}{target}")
+            assert status == 200 and seen(body)["target"] == wanted, (version, body)
+    status, body = curl(plain, "-X", "POST", "-d", "question", url=f"https://{HOST}/v1/chat")
+    assert status == 200 and seen(body)["body"] == len("question") and seen(body)["target"] == f"/v1/chat?{added}"
+    assert curl(plain, url=f"https://{HOST}/v2/chat")[0] == 403
+    for target in (f"https://{HOST}/v1/chat", "/v1/chat?" + "x" * 17000, "/v1/\x01", "/v1/chat?a\x0bb", "/v1/chat#f"):
+        answer = raw(plain, f"GET {target} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n")
+        passes = target.startswith("https:")
+        assert answer and (" 200 " in answer.splitlines()[0]) == passes and (VALUE in answer) == passes, (target, answer)
+    assert curl(plain)[0] == 200, "the firewall still decides"
+
+
 def test_uploads_streams_and_websockets_pass(plain, outside):
     body = plain.data.check(
         f"head -c 20000000 /dev/zero >/tmp/big; curl -sS --max-time 60 -T /tmp/big https://{HOST}/v1/upload")
@@ -458,6 +480,10 @@ def test_a_pause_keeps_the_rules(plain, outside):
     ([{"host": HOST, "headers": {"Cookie": "${secrets.nothing}"}}], "/rules/0/headers/Cookie"),
     ([{"host": HOST}, {"host": OTHER_HOST, "headers": BEARER}], "/rules/1/headers/Authorization"),
     ([{"host": HOST, "headers": {}}], "/rules/0/headers"),
+    ([{"host": HOST, "query": {}}], "/rules/0/query"),
+    ([{"host": HOST, "query": {"a b": "c"}}], "/rules/0/query/a b"),
+    ([{"host": HOST, "query": {"a": "c\n"}}], "/rules/0/query/a"),
+    ([{"host": OTHER_HOST, "query": {"a": "${secrets.llm}"}}], "/rules/0/query/a"),
     ([{"host": HOST, "methods": ["get"]}], "/rules/0/methods/0"),
     ([{"host": HOST, "paths": ["/a/*/b"]}], "/rules/0/paths/0"),
     ([{"host": HOST, "paths": ["a"]}], "/rules/0/paths/0"),

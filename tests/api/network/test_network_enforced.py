@@ -11,6 +11,7 @@ from fake_internet import FirewallProcess
 from stack import wait_until
 
 HERE, OTHER, THIRD = "203.0.113.7", "203.0.113.8", "198.51.100.9"
+RESOLVER = "169.254.0.1"
 REFUSED, NXDOMAIN = 5, 3
 
 
@@ -86,8 +87,49 @@ def test_nothing_is_reached_unless_it_is_allowed(sandbox, internet):
         sandbox, ["tcp", HERE, 80], ["tcp", HERE, 443], ["udp", HERE, 5000], ["ping", HERE], ["tcp", THIRD, 22]
     )
     assert True not in results, results
-    assert ask(sandbox, ["A", "api.example.com"]) == [None], "a closed sandbox gets no answer at all"
+    assert ask(sandbox, ["A", "api.example.com"])[0]["rcode"] == REFUSED
     assert not [line for line in internet.asked() if "api.example.com" in line]
+
+
+def test_every_refusal_comes_at_once_and_is_the_same(sandbox, internet):
+    """A program that waits for a refused destination would seem to hang: none waits, whatever it tries."""
+    internet.add("other.example.com", OTHER)
+    datagrams = iter([(HERE, 443), (HERE, 53), (RESOLVER, 5000), (HERE, 5000)])
+    for fields in {}, {"ask": True}, {"allow_out": ["api.example.com"]}, {"allow_internet_access": True, "deny_out": ["203.0.113.0/24"]}:
+        policy(sandbox, **fields)
+        streams = reach(sandbox, *[["tcp", HERE, port] for port in (22, 53, 80, 443, 853, 9418)],
+                        ["tcp", RESOLVER, 80], ["tcp", RESOLVER, 443], ["tcp", "192.168.1.1", 443])
+        assert all("Connection refused" in text for text in streams), (fields, streams)
+        # The kernel sends few ICMP messages a second to one address.
+        datagram = ["udp", *next(datagrams)]
+        wait_until(lambda: "No route to host" in str(reach(sandbox, datagram)[0]), 20, f"the refusal of {datagram}", 0.3)
+        if "allow_internet_access" in fields:
+            continue
+        for transport in "udp", "tcp", "edns":
+            (answer,) = ask(sandbox, ["A", "other.example.com"], transport=transport)
+            assert answer["rcode"] == REFUSED and not answer["answers"], (fields, transport, answer)
+        assert "network policy" in answer["reason"] and ("approval" in answer["reason"]) == ("ask" in fields)
+
+
+def test_common_programs_end_at_once_where_they_are_refused(sandbox, internet):
+    """timeout(1) ends with 124 what would still wait."""
+    policy(sandbox, ask=True)
+    programs = [
+        f"curl -sS http://{HERE}/", f"curl -sS https://{HERE}/", "curl -sS https://refused.example.com/",
+        f"python3 -c \"import socket; socket.create_connection(('{HERE}', 22))\"",
+        "python3 -m pip download --retries 0 --no-input -d /tmp/none nothing-there",
+        f"bash -c 'exec 3<>/dev/tcp/{HERE}/443'", f"nc -w 60 {HERE} 443", f"git ls-remote ssh://git@{HERE}/a.git",
+        "git ls-remote https://refused.example.com/a.git", "dig +tries=1 +time=60 refused.example.com",
+        "npm view --fetch-retries=0 nothing-there",
+    ]
+    tried = 0
+    for program in programs:
+        if sandbox.data.bash(f"command -v {program.split()[0]}").exit_code:
+            continue
+        ended = sandbox.data.bash(f"timeout 20 {program}")
+        assert ended.exit_code not in (0 if "dig" not in program else 1, 124), (program, ended)
+        tried += 1
+    assert tried >= 4, tried
 
 
 def test_what_is_allowed_is_reached_with_its_port_only(sandbox, internet):

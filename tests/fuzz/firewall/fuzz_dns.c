@@ -20,8 +20,7 @@ static void try_question(const uint8_t *data, size_t size)
         return;
     if (strlen(question.name) > DNS_NAME_MAX)
         abort();
-    if (dns_answer_write(&question, LDNS_RCODE_REFUSED, NULL, 0, NULL, NULL, question.udp_max,
-                         &wire, &written) == 0)
+    if (dns_refusal_write(&question, "a reason", &wire, &written) == 0)
         free(wire);
     dns_question_deinit(&question);
 }

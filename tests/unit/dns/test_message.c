@@ -263,6 +263,44 @@ static void what_does_not_fit_is_truncated(void **state)
     dns_question_deinit(&question);
 }
 
+static struct dns_question refused_question(bool edns)
+{
+    struct dns_question question;
+    struct message asked = new_message(0x0100, "api.example.com", LDNS_RR_TYPE_A, 0);
+    int rcode;
+    if (edns) {
+        asked.bytes[11] = 1;
+        put(&asked, "\0\0\x29\x04\xd0\0\0\0\0\0\0", 11);
+    }
+    assert_int_equal(dns_question_read(asked.bytes, asked.size, &question, &rcode), DNS_READ);
+    assert_int_equal(question.edns, edns);
+    return question;
+}
+
+static void a_refusal_says_why_to_those_who_understand_it(void **state)
+{
+    static const uint8_t option[] = {0, 15, 0, 5, 0, 18, 'w', 'h', 'y'};
+    uint8_t *wire = NULL;
+    size_t size;
+    ldns_pkt *packet;
+    (void)state;
+    struct dns_question question = refused_question(true);
+    assert_int_equal(dns_refusal_write(&question, "why", &wire, &size), 0);
+    assert_int_equal(ldns_wire2pkt(&packet, wire, size), LDNS_STATUS_OK);
+    assert_int_equal(ldns_pkt_get_rcode(packet), LDNS_RCODE_REFUSED);
+    assert_true(ldns_pkt_edns(packet));
+    ldns_pkt_free(packet);
+    assert_memory_equal(wire + size - sizeof option, option, sizeof option);
+    assert_int_equal(wire[size - sizeof option - 1], sizeof option);
+    free(wire);
+    dns_question_deinit(&question);
+    question = refused_question(false);
+    assert_int_equal(dns_refusal_write(&question, "why", &wire, &size), 0);
+    assert_int_equal(size, 12 + 17 + 4);
+    free(wire);
+    dns_question_deinit(&question);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +313,7 @@ int main(void)
         cmocka_unit_test(an_answer_to_something_else_does_not_count),
         cmocka_unit_test(only_kept_addresses_leave_and_times_are_bounded),
         cmocka_unit_test(what_does_not_fit_is_truncated),
+        cmocka_unit_test(a_refusal_says_why_to_those_who_understand_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

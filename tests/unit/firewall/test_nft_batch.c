@@ -22,7 +22,6 @@ static const char *const table =
     " map egress_echo { type ipv4_addr : verdict; }\n"
     " set gone { type ipv4_addr; }\n"
     " set links { type ipv4_addr . ether_addr; }\n"
-    " set asks_names { type ipv4_addr; }\n"
     " set proxied { type ipv4_addr; }\n"
     " set named { type ipv4_addr . ipv4_addr; flags timeout; }\n"
     " set named_port { type ipv4_addr . ipv4_addr . inet_service; flags timeout; }\n"

@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
+#include "firewall/asks.h"
 #include "firewall/denials.h"
 #include "firewall/rules.h"
 
@@ -42,7 +43,6 @@ static void a_short_policy_becomes_rules(void **state)
     assert_int_equal(count_of(text, "\"right\":443"), 1);
     assert_int_equal(count_of(text, "\"198.51.100.7\""), 2); /* its echoes, too */
     assert_int_equal(count_of(text, "by_name"), 0);
-    assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"asks_names\""), 1);
 }
 
 static void a_long_policy_becomes_one_set_without_overlaps(void **state)
@@ -70,21 +70,19 @@ static void names_are_looked_at_where_there_are_some(void **state)
     autofree char *text = text_of(&policy);
     assert_int_equal(count_of(text, "\"by_name\""), 1);
     assert_int_equal(count_of(text, "\"echo_by_name\""), 1);
-    assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"asks_names\""), 1);
     /* Nothing is taken away but what closed the address to this host, and the way to the proxy. */
     assert_int_equal(count_of(text, "{\"delete\""), 2);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"gone\""), 1);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 1);
 }
 
-static void egress_rules_open_the_proxy_and_let_names_be_asked(void **state)
+static void egress_rules_open_the_proxy(void **state)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY, .egress = json_object()};
     (void)state;
     autofree char *text = text_of(&policy);
     assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"proxied\""), 1);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 0);
-    assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"asks_names\""), 1);
 }
 
 static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
@@ -154,16 +152,37 @@ static void denials_are_counted_and_bounded(void **state)
     assert_true(json_is_null(json_object_get(json_array_get(list, 1), "protocol")));
 }
 
+static void asks_are_few_and_recent(void **state)
+{
+    struct asks asks = {0};
+    (void)state;
+    assert_null(asks_json(&asks, 10, 1));
+    for (int i = 0; i < 3 * ASKS_MAX; i++) {
+        autofree char *entry = xasprintf("n%d.example.com", i);
+        asks_add(&asks, entry, i);
+        asks_add(&asks, "often.example.com", i);
+    }
+    json_auto_t *all = asks_json(&asks, 100, 3 * ASKS_MAX), *few = asks_json(&asks, 3, 1);
+    autofree char *text = json_dumps(all, JSON_COMPACT);
+    assert_int_equal(json_array_size(all), ASKS_MAX);
+    assert_int_equal(json_array_size(few), 3);
+    assert_int_equal(count_of(text, "often.example.com"), 1);
+    assert_int_equal(count_of(text, "\"n0."), 0);
+    assert_null(asks_json(&asks, 100, 3 * ASKS_MAX + ASKS_RECENT_MS));
+    asks_deinit(&asks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_policy_becomes_rules),
         cmocka_unit_test(a_long_policy_becomes_one_set_without_overlaps),
         cmocka_unit_test(names_are_looked_at_where_there_are_some),
-        cmocka_unit_test(egress_rules_open_the_proxy_and_let_names_be_asked),
+        cmocka_unit_test(egress_rules_open_the_proxy),
         cmocka_unit_test(elements_are_taken_out_whether_they_are_there_or_not),
         cmocka_unit_test(only_chains_of_sandboxes_of_the_table_are_dropped),
         cmocka_unit_test(denials_are_counted_and_bounded),
+        cmocka_unit_test(asks_are_few_and_recent),
         cmocka_unit_test(connections_past_the_limit_are_one_denial_a_protocol),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

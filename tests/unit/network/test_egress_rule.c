@@ -108,6 +108,38 @@ static void mentions_are_filled_once(void **state)
     assert_null(egress_value_fill("${other}", value_of, NULL));
 }
 
+static void parameters_of_a_rule_replace_those_of_the_request(void **state)
+{
+    static const char *const targets[][2] = {
+        {"/v1", "/v1?key=a%20b%26c"},
+        {"/v1?", "/v1?key=a%20b%26c"},
+        {"/v1?key=own", "/v1?key=a%20b%26c"},
+        {"/v1?x=1&key=own&y=2", "/v1?x=1&y=2&key=a%20b%26c"},
+        {"/v1?%6bey=own;k%65y&x=%zz", "/v1?x=%zz&key=a%20b%26c"},
+        {"/v1?x=1;key=own;y", "/v1?x=1;y&key=a%20b%26c"},
+        {"/v1?keys=1&Key=2&a=key=3", "/v1?keys=1&Key=2&a=key=3&key=a%20b%26c"},
+        {"/a?key=/b?c", "/a?key=a%20b%26c"},
+        {"http://api.example.com/v1", NULL},
+        {"*", NULL},
+        {"", NULL},
+        {"/v1#?x", NULL},
+        {"/v1?x=\n", NULL},
+        {"/v1 ", NULL},
+    };
+    json_auto_t *rule = json_pack("{s:{s:s}}", "query", "key", "a b&c");
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+        autofree char *target = egress_target(rule, targets[i][0]);
+        if (targets[i][1])
+            assert_string_equal(target, targets[i][1]);
+        else
+            assert_null(target);
+    }
+    autofree char *path = xcalloc(EGRESS_TARGET_MAX + 1, 1);
+    memset(path, '/', EGRESS_TARGET_MAX);
+    assert_null(egress_target(rule, path));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +148,7 @@ int main(void)
         cmocka_unit_test(a_path_that_a_server_could_read_otherwise_is_refused),
         cmocka_unit_test(a_closed_rule_says_why),
         cmocka_unit_test(mentions_are_filled_once),
+        cmocka_unit_test(parameters_of_a_rule_replace_those_of_the_request),
     };
     return run_tests(tests);
 }

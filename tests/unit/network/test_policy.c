@@ -193,6 +193,21 @@ static void survives_the_wire(void **state)
     assert_int_equal(got.policy.count, 3);
     assert_int_equal(got.revision, 7);
     assert_int_equal(got.address, 0x0a580007);
+    assert_false(got.policy.asks);
+}
+
+static void a_policy_that_asks_denies_by_default(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    policy_wire_auto sent = {
+        .sandbox_id = xstrdup("sbx_1"), .address = 0x0a580007, .policy = {.asks = true}};
+    policy_wire_auto got = {0};
+    json_auto_t *json = policy_wire_json(&sent);
+    assert_string_equal(json_string_value(json_object_get(json, "default")), "ask");
+    assert_ok(policy_wire_read(json, &got, &err));
+    assert_true(got.policy.asks);
+    assert_int_equal(got.policy.default_verdict, POLICY_DENY);
 }
 
 static void refuses_other_wires(void **state)
@@ -241,6 +256,7 @@ int main(void)
         cmocka_unit_test(networks_become_intervals),
         cmocka_unit_test(everything_is_one_interval),
         cmocka_unit_test(survives_the_wire),
+        cmocka_unit_test(a_policy_that_asks_denies_by_default),
         cmocka_unit_test(refuses_other_wires),
     };
     return run_tests(tests);

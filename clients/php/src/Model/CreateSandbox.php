@@ -28,6 +28,8 @@ final class CreateSandbox implements \JsonSerializable
      * @param array<string, string>|null $volumeMounts Absolute guest path to volume name.
      * @param bool|null $allowInternetAccess The decision where no entry matches. Default: by the deployment's
      *   network class.
+     * @param bool|null $ask Ask the owner where no entry matches: the destination is refused until you answer the
+     *   approval that stands for it. Not together with allow_internet_access. Default: false.
      * @param bool|null $allowPackageRegistryAccess Include the egress profile package-registries. Default: by the
      *   deployment's network class.
      * @param bool|null $allowPublicTraffic Whether previews of public ports are open to everyone. Default: true.
@@ -66,6 +68,7 @@ final class CreateSandbox implements \JsonSerializable
         public readonly ?array $envs = null,
         public readonly ?array $volumeMounts = null,
         public readonly ?bool $allowInternetAccess = null,
+        public readonly ?bool $ask = null,
         public readonly ?bool $allowPackageRegistryAccess = null,
         public readonly ?bool $allowPublicTraffic = null,
         public readonly ?array $allowOut = null,
@@ -97,6 +100,7 @@ final class CreateSandbox implements \JsonSerializable
             'envs' => Members::map($this->envs),
             'volume_mounts' => Members::map($this->volumeMounts),
             'allow_internet_access' => $this->allowInternetAccess,
+            'ask' => $this->ask,
             'allow_package_registry_access' => $this->allowPackageRegistryAccess,
             'allow_public_traffic' => $this->allowPublicTraffic,
             'allow_out' => $this->allowOut,

@@ -29,6 +29,7 @@ enum EventKind: string
     case TemplateFailed = 'template.failed';
     case NetworkApplied = 'network.applied';
     case NetworkDenied = 'network.denied';
+    case NetworkApprovalRequested = 'network.approval_requested';
     case QuotaNear = 'quota.near';
     case QuotaRefused = 'quota.refused';
     case CleanupWarning = 'cleanup.warning';

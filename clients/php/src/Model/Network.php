@@ -20,6 +20,7 @@ final class Network
      *   applied.
      * @param string|null $statusReason Why it is pending; null once it is applied.
      * @param list<EgressRule>|null $rules
+     * @param bool|null $ask Present and true if the owner is asked where no entry matches.
      */
     public function __construct(
         public readonly bool $allowInternetAccess,
@@ -31,6 +32,7 @@ final class Network
         public readonly NetworkStatus $status,
         public readonly ?string $statusReason,
         public readonly ?array $rules,
+        public readonly ?bool $ask,
     ) {
     }
 
@@ -47,6 +49,7 @@ final class Network
             status: $fields->enum('status', NetworkStatus::class),
             statusReason: $fields->stringOrNull('status_reason'),
             rules: $fields->objectsOrNull('rules', EgressRule::read(...)),
+            ask: $fields->boolOrNull('ask'),
         );
     }
 }

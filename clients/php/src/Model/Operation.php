@@ -79,6 +79,12 @@ enum Operation: string
     /** Replace the network policy of a sandbox. */
     case ReplaceNetwork = 'PUT /v1/sandboxes/{id}/network';
 
+    /** List the destinations that a sandbox asks for. */
+    case ListApprovals = 'GET /v1/sandboxes/{id}/approvals';
+
+    /** Allow or deny a destination that a sandbox asks for. */
+    case AnswerApproval = 'POST /v1/sandboxes/{id}/approvals/{approval}';
+
     /** Explain whether the sandbox reaches a host and port. */
     case CheckNetwork = 'POST /v1/sandboxes/{id}/network/check';
 

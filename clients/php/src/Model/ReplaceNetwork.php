@@ -16,6 +16,8 @@ final class ReplaceNetwork implements \JsonSerializable
     /**
      * @param bool|null $allowInternetAccess The decision where no entry matches. Default: by the deployment's
      *   network class.
+     * @param bool|null $ask Ask the owner where no entry matches: the destination is refused until you answer the
+     *   approval that stands for it. Not together with allow_internet_access. Default: false.
      * @param bool|null $allowPackageRegistryAccess Include the egress profile package-registries. Default: by the
      *   deployment's network class.
      * @param bool|null $allowPublicTraffic Whether previews of public ports are open to everyone.
@@ -32,6 +34,7 @@ final class ReplaceNetwork implements \JsonSerializable
      */
     public function __construct(
         public readonly ?bool $allowInternetAccess = null,
+        public readonly ?bool $ask = null,
         public readonly ?bool $allowPackageRegistryAccess = null,
         public readonly ?bool $allowPublicTraffic = null,
         public readonly ?array $allowOut = null,
@@ -46,6 +49,7 @@ final class ReplaceNetwork implements \JsonSerializable
     {
         return Members::of([
             'allow_internet_access' => $this->allowInternetAccess,
+            'ask' => $this->ask,
             'allow_package_registry_access' => $this->allowPackageRegistryAccess,
             'allow_public_traffic' => $this->allowPublicTraffic,
             'allow_out' => $this->allowOut,

@@ -11,6 +11,7 @@ enum Verdict: string
 {
     case Allow = 'allow';
     case Deny = 'deny';
+    case Ask = 'ask';
 
     /** A value that is newer than this package. */
     case Unknown = 'unknown';

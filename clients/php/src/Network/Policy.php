@@ -7,6 +7,10 @@ declare(strict_types=1);
 namespace Sandlot\Network;
 
 use Sandlot\Http\Api;
+use Sandlot\Model\AnswerApproval;
+use Sandlot\Model\AnsweredApproval;
+use Sandlot\Model\Approval;
+use Sandlot\Model\ApprovalAnswer;
 use Sandlot\Model\EgressRule;
 use Sandlot\Model\CheckNetwork;
 use Sandlot\Model\Denial;
@@ -48,6 +52,7 @@ final class Policy
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
         ?array $rules = null,
+        ?bool $ask = null,
     ): Network {
         $policy = new ReplaceNetwork(...get_defined_vars());
         return Network::read($this->api->call(Operation::ReplaceNetwork, $this->path(), body: $policy));
@@ -68,6 +73,27 @@ final class Policy
     public function denials(): array
     {
         return $this->api->call(Operation::ListDenials, $this->path())->objects('denials', Denial::read(...));
+    }
+
+    /**
+     * The destinations that it asks for, the latest first, when its policy asks.
+     *
+     * @return list<Approval>
+     */
+    public function approvals(): array
+    {
+        return $this->api->call(Operation::ListApprovals, $this->path())->objects('approvals', Approval::read(...));
+    }
+
+    /** Answers for a destination. $minutes: with ApprovalAnswer::Minutes only. */
+    public function approve(
+        string $approval,
+        ApprovalAnswer $answer = ApprovalAnswer::Once,
+        ?int $minutes = null,
+    ): AnsweredApproval {
+        $path = [...$this->path(), 'approval' => $approval];
+        $body = new AnswerApproval($answer, $minutes);
+        return AnsweredApproval::read($this->api->call(Operation::AnswerApproval, $path, body: $body));
     }
 
     /** @return array<string, string> */

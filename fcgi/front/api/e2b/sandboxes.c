@@ -266,7 +266,7 @@ int e2b_sandboxes_network(void *context, struct http_request *request,
         schema_validate(network_put_schema, body, err) < 0 ||
         network_input_read(api, body, &network, err) < 0)
         return -1;
-    struct sandbox_network_change change = {network, false, false};
+    struct sandbox_network_change change = {.network = network};
     if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
         return -1;
     return done(response);

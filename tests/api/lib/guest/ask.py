@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""ask.py '[["A","api.example.com"],…]' [udp|tcp] [SERVER [PORT]]: asks a resolver and prints what it says, as JSON.
+"""ask.py '[["A","api.example.com"],…]' [udp|tcp|edns] [SERVER [PORT]]: asks a resolver and prints what it says, as JSON.
 
-Each answer is {"rcode": …, "answers": [[type, data, ttl], …], "truncated": …}, or null when none came.
+Each answer is {"rcode": …, "answers": [[type, data, ttl], …], "truncated": …}, or null when none came. With edns
+(over UDP) it also has "reason": the text of an Extended DNS Error.
 """
 
 import concurrent.futures
@@ -12,6 +13,7 @@ import struct
 import sys
 
 WAIT_S = 6
+EDNS = sys.argv[2:3] == ["edns"]
 TYPES = {"A": 1, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33, "HTTPS": 65, "ANY": 255}
 NAMES = {number: name for name, number in TYPES.items()}
 
@@ -19,7 +21,9 @@ NAMES = {number: name for name, number in TYPES.items()}
 def question(kind, name):
     labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".") if part)
     identity = secrets.token_bytes(2)
-    return identity + struct.pack(">HHHHH", 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack(">HH", TYPES[kind], 1)
+    extra = b"\0" + struct.pack(">HHIH", 41, 1232, 0, 0) if EDNS else b""
+    return (identity + struct.pack(">HHHHH", 0x0100, 1, 0, 0, bool(extra)) + labels + b"\0"
+            + struct.pack(">HH", TYPES[kind], 1) + extra)
 
 
 def name_at(message, at):
@@ -53,7 +57,23 @@ def read(message):
             text = data.decode("latin-1")
         answers.append([kind, text, ttl])
         at += size
-    return {"rcode": flags & 15, "answers": answers, "truncated": bool(flags & 0x0200)}
+    read = {"rcode": flags & 15, "answers": answers, "truncated": bool(flags & 0x0200)}
+    if EDNS:
+        read["reason"] = reason_of(message[at:])
+    return read
+
+
+def reason_of(rest):
+    """Of an OPT record, when that is all that is left of a message."""
+    if rest[:3] != b"\0\0\x29":
+        return None
+    options = rest[11:]
+    while len(options) >= 4:
+        code, size = struct.unpack(">HH", options[:4])
+        if code == 15:
+            return options[6 : 4 + size].decode()
+        options = options[4 + size :]
+    return None
 
 
 def over_udp(message, server):
