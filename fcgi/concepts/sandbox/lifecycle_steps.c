@@ -669,6 +669,8 @@ int work_public_error(struct work *work, struct error **err)
                    "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
                    "show the operator why.");
     case ERR_MEMORY_NOT_KEPT:
+        if (!work->runtime) /* likewise */
+            return -1;
         return say(err, ERR_MEMORY_NOT_KEPT,
                    "The memory of the sandbox cannot be kept because a process uses a debugger, "
                    "io_uring or a namespace of its own; the sandbox keeps running.");
