@@ -626,6 +626,7 @@ CREATE TABLE sandboxes (
     taken_name VARCHAR(63) COLLATE ascii_bin AS (IF(visible = 1 AND name <> '', name, NULL)) STORED,
     template_slug VARCHAR(63) COLLATE ascii_bin NOT NULL,
     template_version_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    virtual_machine TINYINT UNSIGNED NOT NULL DEFAULT 0,
     snapshot_id CHAR(30) COLLATE ascii_bin NULL,
     timeout_s INT UNSIGNED NOT NULL,
     deadline_at_ms BIGINT NULL,

@@ -13,6 +13,7 @@
     "X-Sandlot-Port" /* the port of the server that the relay connects \
                       * to */
 
+#define AGENT_TIME_HEADER    "X-Sandlot-Time" /* the caller's, in ms since 1970 */
 #define AGENT_HOLD_MAX_S     (7 * 24 * 3600) /* the longest hold that keeps an idle sandbox awake */
 
 #define KEEPER_PORT          49985

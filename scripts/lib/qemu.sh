@@ -4,9 +4,10 @@
 # shellcheck shell=bash
 
 QEMU_CACHE=$CACHE_DIR/machines
+QEMU_PROGRAM=${SANDLOT_QEMU:-qemu-system-x86_64}
 QEMU_PORT=${SANDLOT_MACHINE_PORT:-2322}
 QEMU_DISK_SIZE=14G
-QEMU_MEMORY_MB=4096
+QEMU_MEMORY_MB=5120
 # Waits are for a machine that is emulated on two busy processors.
 QEMU_BOOT_S=1800
 QEMU_SSH_OPTIONS=(-q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=60
@@ -188,7 +189,7 @@ qemu_kvm()
     local console=$QEMU_CACHE/kvm.log
 
     [[ -c /dev/kvm ]] || return 1
-    timeout 20 qemu-system-x86_64 -accel kvm -cpu max -m 512 -kernel "$1/vmlinuz" \
+    timeout 20 "$QEMU_PROGRAM" -accel kvm -cpu max -m 512 -kernel "$1/vmlinuz" \
         -append "console=ttyS0 earlyprintk=ttyS0 panic=-1" -no-reboot -display none -serial "file:$console" \
         -monitor none </dev/null >"$QEMU_CACHE/kvm-qemu.log" 2>&1 || true
     grep -q 'Linux version' "$console"
@@ -217,7 +218,7 @@ qemu_boot()
     shift 2
     qemu_accelerator "$folder"
     # On a busy machine the kernel's check of the timer sees no tick, and the kernel panics. A panic ends QEMU.
-    nice -n 5 setsid qemu-system-x86_64 -accel "$QEMU_ACCELERATOR" -cpu "$QEMU_CPU" -smp 2 \
+    nice -n 5 setsid "$QEMU_PROGRAM" -accel "$QEMU_ACCELERATOR" -cpu "$QEMU_CPU" -smp 2 \
         -m "$QEMU_MEMORY_MB" -kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
         -append "root=/dev/vda rw console=ttyS0 mitigations=off net.ifnames=0 no_timer_check panic=-1" -no-reboot \
         -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" "$@" \

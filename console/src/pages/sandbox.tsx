@@ -238,6 +238,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
           <Fact name="Size">
             {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB memory, {sandbox.disk_gb} GiB disk
           </Fact>
+          <Fact name="Isolation">{sandbox.isolation === 'vm' ? 'virtual machine' : 'container'}</Fact>
           <Fact name="Timeout">{formatSpan(sandbox.timeout)}</Fact>
           <Fact name="At the deadline">
             {sandbox.lifecycle.on_timeout === 'pause' ? 'paused' : 'removed'}

@@ -36,10 +36,10 @@ int failed_start_check(struct worker *worker, const char *team_id, const char *s
         return 0;
     error_set(
         err, ERR_AGENT_SILENT,
-        "%s %s did not start: sandlot-agent did not answer within %d s, twice. It can be tried "
-        "again within %d s.",
+        "%s %s did not start: sandlot-agent did not answer in time, twice. It can be tried again "
+        "within %d s.",
         str_starts_with(source, "sbx_") ? "Sandbox" : "Sandboxes made from", source,
-        AGENT_START_WAIT_MS / MS_PER_S, FAILED_START_S);
+        FAILED_START_S);
     (*err)->retry_after_s = FAILED_START_S;
     return -1;
 }

@@ -28,7 +28,7 @@
 #define PAUSE_AGAIN_MS 10000
 /* The limit of all waits for the agent of a sandbox in one piece of work. They may find that the
  * memory has no agent any more, and then start the agent from the disk. */
-#define AGENT_MOST_MS  20000
+#define AGENT_REST_MS  5000  /* for all other calls to an agent */
 #define FINISH_WAIT_MS 25000 /* for the database to return, before the result is left behind */
 
 void work_deinit(struct work *work)
@@ -248,10 +248,15 @@ int work_open_runtime(struct work *work, struct error **err)
     return 0;
 }
 
+unsigned work_start_wait_ms(const struct work *work)
+{
+    return worker_start_wait_ms(work->worker, work->sandbox.virtual_machine);
+}
+
 struct deadline work_agent_deadline(struct work *work, unsigned wait_ms)
 {
     if (!work->agent_until.at_ms)
-        work->agent_until = deadline_in_ms(AGENT_MOST_MS);
+        work->agent_until = deadline_in_ms(work_start_wait_ms(work) + AGENT_REST_MS);
     return deadline_within_ms(work->agent_until, wait_ms);
 }
 
@@ -673,6 +678,8 @@ int work_public_error(struct work *work, struct error **err)
                    "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
                    "show the operator why.");
     case ERR_MEMORY_NOT_KEPT:
+        if (!work->runtime) /* likewise */
+            return -1;
         return say(err, ERR_MEMORY_NOT_KEPT,
                    "The memory of the sandbox cannot be kept because a process uses a debugger, "
                    "io_uring or a namespace of its own; the sandbox keeps running.");

@@ -180,7 +180,7 @@ int sandbox_get(struct db *db, const char *id, struct sandbox *sandbox, struct e
 int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint64_t *revision,
                          struct error **err);
 
-/* Read the row for showing, without team_slug, virtual_machine and host_condition, and the access
+/* Read the row for showing, without team_slug and host_condition, and the access
  * revision (account/access_revision.h) of the same moment. The sandbox is all empty when it does
  * not exist. */
 int sandbox_look(struct db *db, const char *id, struct sandbox *sandbox, uint64_t *revision,

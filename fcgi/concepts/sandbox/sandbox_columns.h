@@ -54,8 +54,8 @@
           db_text(s->template_version_id))                                                         \
     MOVED("snapshot_id", db_copy_text(s->snapshot_id, rows, c), text_or_null(s->snapshot_id))      \
     MOVED("forked_from", db_copy_text(s->forked_from, rows, c), text_or_null(s->forked_from))      \
-    JOINED("v", "virtual_machine", "template_versions", "s.template_version_id",                   \
-           s->virtual_machine = db_get_bool(rows, c))                                              \
+    FIXED("virtual_machine", s->virtual_machine = db_get_bool(rows, c),                            \
+          db_bool(s->virtual_machine))                                                             \
     MOVED("timeout_s", s->timeout_s = READ_U32_, db_u64(s->timeout_s))                             \
     MOVED("deadline_at_ms", s->deadline_at_ms = db_get_i64(rows, c),                               \
           time_or_null(s->deadline_at_ms))                                                         \

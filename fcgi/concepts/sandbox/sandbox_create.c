@@ -98,6 +98,17 @@ int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const ch
                                       (json_int_t)largest.memory_mb));
 }
 
+static int check_mounts(const struct sandbox *sandbox, const struct sandbox_create *request,
+                        struct error **err)
+{
+    if (!request->mount_count || !sandbox->virtual_machine)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/volume_mounts",
+                           "Sandboxes of the template %s are virtual machines, which mount no "
+                           "volumes.",
+                           sandbox->template_slug);
+}
+
 /* Check only a size that the request chooses. The build checked the size of a template, so most
  * creates need no query. */
 static int check_size(const struct work *work, const struct sandbox_create *request,
@@ -136,7 +147,7 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     snprintf(sandbox->created_by, sizeof sandbox->created_by, "%s", request->user_id);
     route_token_new(sandbox->route);
     take_source(request, &plan, source, sandbox);
-    if (check_size(work, request, err) < 0)
+    if (check_size(work, request, err) < 0 || check_mounts(sandbox, request, err) < 0)
         return -1;
     work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
     sandbox->timeout_s = (uint32_t)request->timeout_s;
@@ -232,7 +243,9 @@ static int claim(struct db *db, struct insert *insert, uint32_t only_host, struc
     snprintf(sandbox->instance_name, sizeof sandbox->instance_name, "sbx-%s", sandbox->id + 4);
     if (!insert->may_claim || !may_be_warm(insert->source))
         return 0;
-    if (warm_claim(db, sandbox->template_version_id, &sandbox->resources, only_host, warm, err) < 0)
+    /* A virtual machine has the size that it was started with. */
+    if (warm_claim(db, sandbox->template_version_id, &sandbox->resources, !sandbox->virtual_machine,
+                   only_host, warm, err) < 0)
         return -1;
     if (!warm->name[0])
         return 0;
@@ -352,7 +365,7 @@ static int go_on(struct work *work, const struct runtime_instance *instance,
     if (runtime->ops->create(runtime, instance, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_STARTED);
-    if (work_succeed_agent(work, &former, AGENT_START_WAIT_MS, err) < 0)
+    if (work_succeed_agent(work, &former, work_start_wait_ms(work), err) < 0)
         return -1;
     return !instance->step_by_step || checkpoint->for_fork
                ? 0
@@ -405,7 +418,7 @@ static int start_cold(struct work *work, const struct source *from, const struct
     if (work->runtime->ops->create(work->runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_STARTED);
-    int result = work_init_agent(work, AGENT_START_WAIT_MS, err);
+    int result = work_init_agent(work, work_start_wait_ms(work), err);
     if (result == 0)
         failed_start_forget(work->worker, sandbox->team_id, source_id(from));
     else if ((*err)->code == ERR_RUNTIME_UNAVAILABLE)

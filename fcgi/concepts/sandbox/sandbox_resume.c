@@ -26,7 +26,7 @@
 static int init_started(struct work *work, struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
-    if (work_init_agent(work, AGENT_START_WAIT_MS, err) == 0) {
+    if (work_init_agent(work, work_start_wait_ms(work), err) == 0) {
         failed_start_forget(work->worker, sandbox->team_id, sandbox->id);
         return 0;
     }

@@ -168,6 +168,12 @@ int template_missing_sources(struct db *db, uint32_t host_id, struct template_ve
 
 /* Change a version from building to ready or failed. Errors: ERR_NOT_FOUND when no such version is
  * being built. */
+/* The word of the API for it. */
+static inline const char *template_isolation(bool virtual_machine)
+{
+    return virtual_machine ? "vm" : "container";
+}
+
 int template_version_finish(struct db *db, const char *id, bool ready, bool virtual_machine,
                             const char *fingerprint, struct error **err);
 

@@ -138,15 +138,16 @@ static int start_trial(struct building *building, const char *source, struct pla
     if (runtime->ops->create(runtime, &instance, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_TRIED);
-    if (agent_wait(&at, deadline_in_ms(AGENT_START_WAIT_MS), renew, building, err) == 0)
+    unsigned wait_ms = worker_start_wait_ms(worker, instance.virtual_machine);
+    if (agent_wait(&at, deadline_in_ms(wait_ms), renew, building, err) == 0)
         return 0;
     if ((*err)->code != ERR_RUNTIME_UNAVAILABLE && (*err)->code != ERR_RUNTIME_FAILED)
         return -1;
     error_clear(err);
     return error_set(err, ERR_RUNTIME_REFUSED,
-                     "a sandbox was started from it and its agent did not answer within %d "
+                     "a sandbox was started from it and its agent did not answer within %u "
                      "seconds: the image must start sandlot-agent as root at boot",
-                     AGENT_START_WAIT_MS / 1000);
+                     wait_ms / 1000);
 }
 
 static int try_out(struct building *building, uint32_t host_id, const char *source,

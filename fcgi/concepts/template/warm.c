@@ -159,7 +159,8 @@ static int start_instance(struct addition *addition, struct error **err)
     runtime->tick = NULL;
     if (created < 0)
         return -1;
-    if (agent_wait(&at, deadline_in_ms(AGENT_START_WAIT_MS), renew, addition, err) < 0)
+    if (agent_wait(&at, deadline_in_ms(worker_start_wait_ms(worker, instance.virtual_machine)),
+                   renew, addition, err) < 0)
         return error_context(err, "instance %s of version %s at %s", warm->name,
                              warm->template_version_id, address);
     return *memory.id ? check_restored(worker, &at, &memory, err) : 0;

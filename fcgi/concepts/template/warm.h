@@ -28,7 +28,7 @@ struct warm_instance {
  * resources if possible. warm->name is "" when the pool has none. The room on the host is not
  * checked. */
 int warm_claim(struct db *db, const char *template_version_id,
-               const struct runtime_resources *resources, uint32_t only_host,
+               const struct runtime_resources *resources, bool any_size, uint32_t only_host,
                struct warm_instance *warm, struct error **err);
 
 /* Do one piece of work on the pool: remove an instance that should leave, or add a missing one.

@@ -177,7 +177,7 @@ static struct ready *find_ready(const char *template_version_id,
 }
 
 int warm_claim(struct db *db, const char *template_version_id,
-               const struct runtime_resources *resources, uint32_t only_host,
+               const struct runtime_resources *resources, bool any_size, uint32_t only_host,
                struct warm_instance *warm, struct error **err)
 {
     struct ready *ready = find_ready(template_version_id, resources, only_host);
@@ -194,7 +194,7 @@ int warm_claim(struct db *db, const char *template_version_id,
     uint32_t left = ready->count - ready->fit;
     if (claim_any(db, ready->names, &ready->fit, warm, err) < 0)
         return -1;
-    return warm->name[0] ? 0 : claim_any(db, others, &left, warm, err);
+    return warm->name[0] || !any_size ? 0 : claim_any(db, others, &left, warm, err);
 }
 
 int warm_row_delete(struct db *db, const char *instance_name, struct error **err)

@@ -15,6 +15,7 @@
 #include "event/event.h"
 #include "front/front.h"
 #include "network/protected.h"
+#include "runtime/agent_client.h"
 
 /* A process without counters serves all the same. */
 static void open_counters(const struct settings *settings)
@@ -75,4 +76,12 @@ void worker_close(struct worker *worker)
         db_close(worker->db);
     keyring_free(worker->ring);
     *worker = (struct worker){0};
+}
+
+#define MS_PER_S 1000
+
+unsigned worker_start_wait_ms(const struct worker *worker, bool virtual_machine)
+{
+    return virtual_machine ? (unsigned)worker->settings->machine_start_s * MS_PER_S
+                           : AGENT_START_WAIT_MS;
 }

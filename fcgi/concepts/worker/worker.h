@@ -32,3 +32,6 @@ int worker_open_in_pool(const struct settings *settings, const char *program,
                         const struct pool *pool, struct worker *worker, struct error **err);
 
 void worker_close(struct worker *worker);
+
+/* The longest wait for the agent of an instance after its start. A virtual machine boots first. */
+unsigned worker_start_wait_ms(const struct worker *worker, bool virtual_machine);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "runtime/agent_client.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
@@ -43,6 +44,8 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
     snprintf(header, sizeof header, AGENT_SECRET_HEADER ": %s", secret);
     struct curl_slist *headers = curl_slist_append(NULL, header);
     mem_wipe(header, sizeof header);
+    snprintf(header, sizeof header, AGENT_TIME_HEADER ": %" PRId64, clock_now_ms());
+    headers = curl_slist_append(headers, header);
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
     http_link_set(to->link, curl, target, path, &headers);

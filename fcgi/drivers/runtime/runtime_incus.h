@@ -90,7 +90,8 @@ char *runtime_lxc_resized(const char *lxc, unsigned memory_mb);
 json_t *runtime_confinement(void);
 
 json_t *runtime_profile_devices(const char *pool);
-json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name);
+json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name,
+                           bool virtual_machine);
 json_t *runtime_root_device(const char *pool, const char *size);
 /* The limits of an instance with these resources, and a root device with its size. */
 json_t *runtime_size_config(const struct runtime_resources *resources, bool virtual_machine);

@@ -76,8 +76,11 @@ json_t *runtime_profile_config(bool virtual_machine)
     json_t *config =
         json_pack("{s:s, s:s, s:s, s:s}", "boot.autostart", "false", "boot.host_shutdown_timeout",
                   "10", "migration.stateful", "true", "security.guestapi", "false");
-    if (virtual_machine)
+    if (virtual_machine) {
+        /* The kernel of an image has Debian's signature, but what loads it has none. */
+        json_object_set_new(config, "security.secureboot", json_string("false"));
         return config;
+    }
     json_auto_t *container = runtime_confinement();
     json_object_update(config, container);
     return config;
@@ -96,10 +99,16 @@ json_t *runtime_profile_devices(const char *pool)
     return json_pack("{s:o}", "root", runtime_root_device(pool, NULL));
 }
 
-json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name)
+json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name,
+                           bool virtual_machine)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type", "nic", "nictype", "routed", "name",
-                     "eth0", "ipv4.address", address, "hwaddr", hwaddr, "host_name", host_name);
+    json_t *device =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type", "nic", "nictype", "routed", "name",
+                  "eth0", "ipv4.address", address, "hwaddr", hwaddr, "host_name", host_name);
+    /* Incus 6.0 gives a machine's card without a parent the MTU 0, which the kernel refuses. */
+    if (virtual_machine)
+        json_object_set_new(device, "mtu", json_string("1500"));
+    return device;
 }
 
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine)
@@ -171,7 +180,7 @@ json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                      RUNTIME_PROFILE, "config", RUNTIME_KEY_ROLE, "keeper", "limits.memory",
                      "512MiB", "raw.lxc", lxc, "devices", "root",
                      runtime_root_device(runtime->pool, "1GiB"), "eth0",
-                     runtime_nic_device(keeper->address, hwaddr, host_name));
+                     runtime_nic_device(keeper->address, hwaddr, host_name, false));
 }
 
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
@@ -237,7 +246,7 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
     json_t *devices =
         json_pack("{s:o, s:o}", "root",
                   runtime_sized_root(runtime->pool, &instance->resources, virtual_machine), "eth0",
-                  runtime_nic_device(instance->address, hwaddr, host_name));
+                  runtime_nic_device(instance->address, hwaddr, host_name, virtual_machine));
     runtime_add_mounts(devices, runtime->pool, instance->mounts, instance->mount_count);
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:b}, s:[s], s:b, s:o, s:o}", "name", instance->name,
                      "type", virtual_machine ? "virtual-machine" : "container", "source", "type",

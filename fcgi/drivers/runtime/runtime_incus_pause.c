@@ -258,7 +258,8 @@ static int ready_devices(struct subject *subject, struct error **err)
     json_auto_t *devices =
         json_pack("{s:o}", "eth0",
                   runtime_nic_device(incus_instance_device(found, "eth0", "ipv4.address"),
-                                     incus_instance_device(found, "eth0", "hwaddr"), host_name));
+                                     incus_instance_device(found, "eth0", "hwaddr"), host_name,
+                                     found->virtual_machine));
     runtime_root_size_paused(subject->resources, size);
     if (!found->virtual_machine && !str_equal(incus_instance_device(found, "root", "size"), size))
         json_object_set_new(

@@ -5,6 +5,7 @@
 #include "base/json_text.h"
 #include "base/mem.h"
 #include "http/http.h"
+#include "template/template.h"
 
 json_t *time_to_json(int64_t at_ms)
 {
@@ -115,6 +116,7 @@ void sandbox_write(const struct settings *settings, const struct sandbox *s, str
     json_text_string(out, "state", sandbox_state_name(sandbox_state_told(s->state)));
     json_text_string(out, "template", s->template_slug);
     json_text_string(out, "template_version", s->template_version_id);
+    json_text_string(out, "isolation", template_isolation(s->virtual_machine));
     json_text_string_or_null(out, "snapshot_id", *s->forked_from ? "" : s->snapshot_id);
     json_text_string_or_null(out, "forked_from", s->forked_from);
     json_text_number(out, "timeout", s->timeout_s);

@@ -39,10 +39,11 @@ json_t *template_version_to_json(const struct template_version *version,
             json_array_append_new(names, json_string(tags[i].tag));
     bool is_known = version->start != TEMPLATE_START_PENDING;
     return json_pack(
-        "{s:s, s:s, s:s, s:I, s:{s:I, s:I}, s:b, s:s, s:o, s:o, s:o, s:o}", "id", version->id,
+        "{s:s, s:s, s:s, s:I, s:s, s:{s:I, s:I}, s:b, s:s, s:o, s:o, s:o, s:o}", "id", version->id,
         "team", version->team_slug, "template", version->slug, "version",
-        (json_int_t)version->version, "runtime_baseline", "cpu", (json_int_t)version->cpu,
-        "memory_mb", (json_int_t)version->memory_mb, "net_admin", (int)version->net_admin, "state",
+        (json_int_t)version->version, "isolation", template_isolation(version->virtual_machine),
+        "runtime_baseline", "cpu", (json_int_t)version->cpu, "memory_mb",
+        (json_int_t)version->memory_mb, "net_admin", (int)version->net_admin, "state",
         template_state_names[version->state], "tags", names, "size_mb", size_to_json(version),
         "start", text_to_json(is_known ? template_start_names[version->start] : ""), "created_at",
         time_to_json(version->created_at_ms));

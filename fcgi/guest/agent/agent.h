@@ -46,6 +46,7 @@ struct agent {
     int64_t hung_up_until_ms; /* monotonic; before it only the control plane is answered */
     /* POST /init and /internal/ come from outside the sandbox; from inside only in tests. */
     bool trust_local_peers;
+    bool machine; /* the sandbox is a virtual machine */
 };
 
 /* Whether the sandbox is about to be paused. */

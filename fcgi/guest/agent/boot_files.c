@@ -21,6 +21,14 @@
 #define TMP_FOLDER "/tmp"
 #define OLD_FOLDER TMP_FOLDER "/.sandlot-old-XXXXXX"
 
+/* A virtual machine shows the threads of its kernel, which have no program. */
+static bool has_program(pid_t pid)
+{
+    char path[32], program[8];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return readlink(path, program, sizeof program) >= 0;
+}
+
 bool boot_is_fresh(void)
 {
     pid_t own[] = {1, getppid(), getpid()};
@@ -28,7 +36,8 @@ bool boot_is_fresh(void)
     bool fresh = processes;
     for (const struct dirent *entry; fresh && (entry = readdir(processes));) {
         long pid = strtol(entry->d_name, NULL, 10);
-        fresh = pid <= 0 || pid == own[0] || pid == own[1] || pid == own[2];
+        fresh =
+            pid <= 0 || pid == own[0] || pid == own[1] || pid == own[2] || !has_program((pid_t)pid);
     }
     if (processes)
         closedir(processes);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@
 #define PATH_OF_ROOT  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LIFE_LEAST_MS 1000 /* an agent that ends sooner is started after a second */
 #define STOP_MS       1500 /* for processes to end, before they are killed */
+
+static bool of_machine;
 
 bool first_process_is(void)
 {
@@ -96,6 +99,8 @@ __attribute__((noreturn)) static void stop(const sigset_t *signals)
     }
     kill(-1, SIGKILL);
     sync();
+    if (of_machine)
+        reboot(RB_POWER_OFF);
     _exit(0);
 }
 
@@ -124,9 +129,10 @@ static void pause_after(int64_t began_ms, const sigset_t *signals)
     }
 }
 
-void first_process_begin(void)
+void first_process_begin(bool machine)
 {
     sigset_t signals, before;
+    of_machine = machine;
     open_standard_streams();
     set_environment();
     umask(022);

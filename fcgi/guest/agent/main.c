@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/common/machine.h"
 #include "agent/first_process.h"
 #include "agent/framework/server.h"
 #include "agent/guard.h"
@@ -39,7 +40,7 @@
 struct options {
     const char *listen_address;
     uint16_t port, relay_port;
-    bool guard, trust_local_peers, verbose;
+    bool guard, machine, trust_local_peers, verbose;
 };
 
 static struct agent agent;
@@ -64,6 +65,7 @@ static void print_help(void)
          "  --port PORT           port of the HTTP server (49983)\n"
          "  --relay-port PORT     port of the preview relay (49984)\n"
          "  --guard               restart when killed, with the state of POST /init\n"
+         "  --machine             the sandbox is a virtual machine, and this its first process\n"
          "  --trust-local-peers   take POST /init and /internal/ from inside as well (tests)\n"
          "  --verbose             log more\n"
          "  --version, --help");
@@ -85,6 +87,7 @@ static void parse_options(int argc, char **argv, struct options *options)
         {"port", required_argument, NULL, 'p'},
         {"relay-port", required_argument, NULL, 'r'},
         {"guard", no_argument, NULL, 'g'},
+        {"machine", no_argument, NULL, 'm'},
         {"trust-local-peers", no_argument, NULL, 't'},
         {"verbose", no_argument, NULL, 'v'},
         {"version", no_argument, NULL, 'V'},
@@ -100,6 +103,8 @@ static void parse_options(int argc, char **argv, struct options *options)
             options->relay_port = parse_port(optarg);
         else if (option == 'g')
             options->guard = true;
+        else if (option == 'm')
+            options->machine = true;
         else if (option == 't')
             options->trust_local_peers = true;
         else if (option == 'v')
@@ -165,13 +170,14 @@ static int start(const struct options *options, struct error **err)
     if (sodium_init() < 0 || loop_init(&agent.loop) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "the agent cannot be set up");
     agent.trust_local_peers = options->trust_local_peers;
+    agent.machine = options->machine;
     agent.default_user = xstrdup("user");
     process_table_init(&processes);
     agent.processes = &processes;
     agent.routes = &routes;
     if (guard_recall(&agent))
         log_info("took over the state of a killed agent");
-    if (catch_signals(err) < 0)
+    if (catch_signals(err) < 0 || (agent.machine && machine_watch_power(&agent.loop, err) < 0))
         return -1;
     int fd = httpd_listen(options->listen_address, options->port, err);
     if (fd < 0 || server_start(&agent, fd, &agent.server, err) < 0)
@@ -195,8 +201,8 @@ int main(int argc, char **argv)
     parse_options(argc, argv, &options);
     log_init("sandlot-agent");
     log_configure(options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-    if (argc == 1 && first_process_is()) {
-        first_process_begin();
+    if (first_process_is() && (argc == 1 || options.machine)) {
+        first_process_begin(options.machine);
         options.guard = true;
     }
     error_auto err = NULL;

@@ -10,8 +10,8 @@ static json_t *version_json(const struct template_version *v)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:o}", "id",
                      v->id, "template_id", v->template_id, "team", v->team_slug, "slug", v->slug,
-                     "version", (int)v->version, "state", template_state_names[v->state], "type",
-                     v->virtual_machine ? "virtual-machine" : "container", "cpu", (int)v->cpu,
+                     "version", (int)v->version, "state", template_state_names[v->state],
+                     "isolation", template_isolation(v->virtual_machine), "cpu", (int)v->cpu,
                      "memory_mb", (int)v->memory_mb, "image", v->image, "fingerprint",
                      v->fingerprint, "net_admin", v->net_admin, "created_at",
                      ctl_json_time(v->created_at_ms));
@@ -100,9 +100,9 @@ int ctl_template_add(struct ctl *ctl, const struct ctl_arguments *arguments, str
 int ctl_template_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     static const struct ctl_column columns[] = {
-        {"SLUG", "slug"},   {"VERSION", "version"}, {"STATE", "state"},
-        {"TYPE", "type"},   {"CPU", "cpu"},         {"MEMORY MB", "memory_mb"},
-        {"IMAGE", "image"}, {"ID", "id"},           {"TEAM", "team"},
+        {"SLUG", "slug"},           {"VERSION", "version"}, {"STATE", "state"},
+        {"ISOLATION", "isolation"}, {"CPU", "cpu"},         {"MEMORY MB", "memory_mb"},
+        {"IMAGE", "image"},         {"ID", "id"},           {"TEAM", "team"},
     };
     struct team team;
     autofree struct template_version *versions = NULL;

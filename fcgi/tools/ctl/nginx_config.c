@@ -26,7 +26,7 @@
 #define FILES_MAX          32
 #define DEFAULT_DIR        "/etc/sandlot/nginx"
 #define SUFFIX             ".in"
-#define API_TIMEOUT_S      300 /* least wait for a worker that waits for the runtime */
+#define API_TIMEOUT_S      240 /* for a worker, beside its waits for agents */
 #define WAKE_MARGIN_S      30  /* additional time of a wake after resume_wait_s */
 #define BURST_FACTOR       2
 #define ENDPOINTS_TEXT_MAX 16384
@@ -328,7 +328,8 @@ static char *derived_value(const struct renderer *renderer, const char *name)
     if (!strcmp(name, "wake_timeout_s"))
         return xasprintf("%" PRIu64, settings->resume_wait_s + WAKE_MARGIN_S);
     if (!strcmp(name, "api_timeout_s"))
-        return xasprintf("%" PRIu64, settings->resume_wait_s + API_TIMEOUT_S);
+        return xasprintf("%" PRIu64,
+                         settings->resume_wait_s + settings->machine_start_s + API_TIMEOUT_S);
     return nginx_html_value(name, settings->base_url);
 }
 

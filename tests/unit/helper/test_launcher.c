@@ -20,6 +20,7 @@
 #include "helper/launcher/given.h"
 #include "helper/launcher/hook.h"
 #include "helper/launcher/incusd.h"
+#include "helper/launcher/machine.h"
 #include "helper/launcher/memory.h"
 #include "helper/launcher/mount_points.h"
 #include "helper/launcher/orphans.h"
@@ -587,6 +588,51 @@ static void it_does_not_start_without_what_it_was_given(void **state)
     assert_null(mount_note_read("notes", "c"));
 }
 
+/* Run machine_start() in a child, with a descriptor that is closed at an exec, and return its exit
+ * status. */
+static int machine_status(char **words)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(null >= 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup3(null, 9, O_CLOEXEC);
+        dup2(null, STDERR_FILENO);
+        _exit(machine_start(words));
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(close(null), 0);
+    return WEXITSTATUS(status);
+}
+
+static void a_machine_starts_with_its_limits(void **state)
+{
+    char limit[] = "limit=memlock:4096:8192", fd[] = "fd=9", verb[] = "forklimits", end[] = "--";
+    char shell[] = "/bin/sh", c[] = "-c";
+    char test[] =
+        "test $(ulimit -S -l) = 4 && test $(ulimit -H -l) = 8 && test -e /proc/self/fd/9 && exit 7";
+    (void)state;
+    assert_int_equal(machine_status((char *[]){verb, limit, fd, end, shell, c, test, NULL}), 7);
+    /* Without its word the descriptor is closed. */
+    char no_fd[] = "test -e /proc/self/fd/9 || exit 8";
+    assert_int_equal(machine_status((char *[]){verb, end, shell, c, no_fd, NULL}), 8);
+}
+
+static void words_that_are_not_understood_start_no_machine(void **state)
+{
+    char verb[] = "forklimits", end[] = "--", program[] = "/bin/true";
+    static const char *const wrong[] = {
+        "limit=nofile:1:1", "limit=memlock:1", "limit=memlock:x:1", "fd=77", "fd=x",
+        "other=1",          "unknown",         "limit=memlock:::",  "fd="};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        autofree char *word = xstrdup(wrong[i]);
+        assert_int_equal(machine_status((char *[]){verb, word, end, program, NULL}), EXIT_FAILURE);
+    }
+    assert_int_equal(machine_status((char *[]){verb, end, NULL}), EXIT_FAILURE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,6 +657,8 @@ int main(void)
         cmocka_unit_test(it_does_not_start_without_what_it_was_given),
         cmocka_unit_test(reboots_have_an_end),
         cmocka_unit_test(a_third_reboot_waits),
+        cmocka_unit_test(a_machine_starts_with_its_limits),
+        cmocka_unit_test(words_that_are_not_understood_start_no_machine),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
 }

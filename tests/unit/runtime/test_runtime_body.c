@@ -174,6 +174,8 @@ static void a_machine_keeps_its_memory_apart(void **state)
 
     assert_string_equal(text_at(body, "type", NULL, NULL), "virtual-machine");
     assert_string_equal(text_at(body, "devices", "root", "size.state"), "576MiB");
+    assert_string_equal(text_at(body, "devices", "eth0", "mtu"), "1500");
+    assert_string_equal(text_at(profile, "security.secureboot", NULL, NULL), "false");
     assert_string_equal(text_at(profile, "migration.stateful", NULL, NULL), "true");
     assert_null(json_object_get(profile, "raw.lxc"));
     assert_null(json_object_get(profile, "security.syscalls.deny"));

@@ -63,7 +63,7 @@ struct claims {
 static int claim_body(struct db *with, void *context, struct error **err)
 {
     struct claims *claims = context;
-    if (warm_claim(with, version.id, &wanted, 0, &claims->warm[claims->made++], err) < 0)
+    if (warm_claim(with, version.id, &wanted, true, 0, &claims->warm[claims->made++], err) < 0)
         return -1;
     if (claims->made == CLAIMS)
         return 0;
@@ -99,7 +99,7 @@ static void claims_at_the_same_time_find_an_instance_each(void **state)
 
 static int claim_one_body(struct db *with, void *context, struct error **err)
 {
-    return warm_claim(with, version.id, &wanted, 0, context, err);
+    return warm_claim(with, version.id, &wanted, true, 0, context, err);
 }
 
 static void what_was_known_may_have_gone(void **state)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "agent/agent.h"
+#include "agent/common/machine.h"
 #include "agent/framework/connect_head.h"
 #include "agent/framework/request.h"
 #include "agent/framework/rpc_answer.h"
@@ -95,7 +96,11 @@ static int check_head(struct request *request, const char *method, struct rpc_er
         return rpc_error_set(error, RPC_UNIMPLEMENTED, "no such method");
     if (!route)
         return rpc_error_set(error, RPC_NOT_FOUND, "no such path");
-    return route->begin ? route->begin(request, error) : 0;
+    if (route->begin && route->begin(request, error) < 0)
+        return -1;
+    if (request->agent->machine && route->flags & ROUTE_INTERNAL)
+        machine_set_clock(httpd_header(&request->http, AGENT_TIME_HEADER));
+    return 0;
 }
 
 static int collect(struct request *request, const char *data, size_t size, struct rpc_error *error)

@@ -11,6 +11,7 @@
  * - forkmigrate NAME LXCPATH CONFIG IMAGES …: restore, with one more second for each 16 MiB.
  * - forkmount, forkumount: volumes of a running container.
  * - callhook: the hooks of a container.
+ * - forklimits: the start of a virtual machine's QEMU.
  */
 #include <errno.h>
 #include <linux/magic.h>
@@ -36,6 +37,7 @@
 #include "helper/launcher/hook.h"
 #include "helper/launcher/incusd.h"
 #include "helper/launcher/links.h"
+#include "helper/launcher/machine.h"
 #include "helper/launcher/memory.h"
 #include "helper/launcher/mount_points.h"
 #include "helper/launcher/orphans.h"
@@ -316,5 +318,7 @@ int helper_incusd_exec(int argc, char **argv)
         return forkumount(argv);
     if (str_equal(verb, "callhook"))
         return callhook(argv, argc > 5 ? argv[5] : "");
+    if (str_equal(verb, "forklimits"))
+        return machine_start(argv + 1);
     return pass_on(argv);
 }
