@@ -109,6 +109,23 @@ def memory(pid):
     return found
 
 
+def statements(stack):
+    return int(stack.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'")[0]["Value"])
+
+
+def test_a_policy_full_of_mentions_costs_as_much_as_one_of_each(stack, account):
+    """Some twenty thousand mentions of one secret; other programs run some statements meanwhile."""
+    sandbox = with_rule(account.api)
+    names = ["Authorization", "Api-Key", "Apikey", "Cookie", "Job-Token", "X-Token", "X-Api-Key", "Private-Token"]
+    headers = {name: "${secrets.own}" * 70 for name in names}
+    assert account.api.request("PUT", "/v1/secrets/own", {"hosts": ["*"]}).status == 200
+    before = statements(stack)
+    answer = account.api.request("PUT", f"{sandbox.path}/network", {
+        "allow_internet_access": False, "rules": [{"host": f"h{number}.test", "headers": headers} for number in range(32)]})
+    assert answer.status == 200, answer
+    assert statements(stack) - before < 5000
+
+
 # --- a part is away ---
 
 
