@@ -3,6 +3,13 @@
 
 #include <stdbool.h>
 
+#include "base/mem.h"
+
+void json_wipe_freed(void)
+{
+    json_set_alloc_funcs(xmalloc, mem_free_wiped);
+}
+
 enum json_size json_size_of(const char *text, size_t size)
 {
     size_t depth = 0, values = 1;

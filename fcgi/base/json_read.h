@@ -10,6 +10,10 @@
 #include <jansson.h>
 #include <stddef.h>
 
+/* Let jansson overwrite all memory that it frees: documents hold secrets, and the parser copies its
+ * input. Its allocations abort when memory runs out. */
+void json_wipe_freed(void);
+
 #define JSON_VALUES_MAX 100000
 #define JSON_DEPTH_MAX  32
 

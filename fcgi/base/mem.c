@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,25 @@ char *xasprintf(const char *format, ...)
 void mem_wipe(void *data, size_t size)
 {
     explicit_bzero(data, size);
+}
+
+void mem_free_wiped(void *memory)
+{
+    if (memory)
+        mem_wipe(memory, malloc_usable_size(memory));
+    free(memory);
+}
+
+void *mem_realloc_wiped(void *memory, size_t size)
+{
+    size_t old = memory ? malloc_usable_size(memory) : 0;
+    if (old >= size && old - size < size)
+        return memory;
+    void *moved = xmalloc(size);
+    if (memory)
+        memcpy(moved, memory, old < size ? old : size);
+    mem_free_wiped(memory);
+    return moved;
 }
 
 void mem_wipe_free(char *secret)

@@ -31,6 +31,10 @@ char *xvasprintf(const char *format, va_list ap) __attribute__((format(printf, 1
 /* Overwrite memory that held a secret; never optimised away. */
 void mem_wipe(void *data, size_t size);
 
+/* For libraries that copy secrets: free() and realloc() that overwrite all memory they release. */
+void mem_free_wiped(void *memory);
+void *mem_realloc_wiped(void *memory, size_t size);
+
 /* Wipe and free a NUL-terminated secret; NULL is allowed. */
 void mem_wipe_free(char *secret);
 

@@ -99,7 +99,7 @@ static const struct schema_member wire_value_item = {
 
 #define HOST_MEMBER                                                                                \
     {                                                                                              \
-        .name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = POLICY_HOST_MAX, \
+        .name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = EGRESS_HOST_MAX, \
         .check = check_host                                                                        \
     }
 #define LIMIT_MEMBERS                                                             \

@@ -23,6 +23,7 @@
 #include "http/schema.h"
 
 #define EGRESS_RULES_MAX       32
+#define EGRESS_HOST_MAX        235 /* a file on the host is named after it and an address */
 #define EGRESS_METHODS_MAX     16
 #define EGRESS_PATHS_MAX       64
 #define EGRESS_PATH_MAX        512

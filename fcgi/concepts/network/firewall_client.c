@@ -78,14 +78,23 @@ static struct curl_slist *append_size(struct curl_slist *headers, uint64_t tenan
     return buffer_overflowed(&line) ? headers : curl_slist_append(headers, buffer_string(&line));
 }
 
-static struct curl_slist *json_headers(uint64_t tenant, const struct firewall_size *size)
+static struct curl_slist *append_number(struct curl_slist *headers, const char *name,
+                                        uint64_t number)
+{
+    autofree char *line = xasprintf("%s: %llu", name, (unsigned long long)number);
+    return number ? curl_slist_append(headers, line) : headers;
+}
+
+static struct curl_slist *json_headers(const struct policy_wire *whose,
+                                       const struct firewall_size *size)
 {
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-    autofree char *whose = xasprintf(POLICY_TENANT_HEADER ": %llu", (unsigned long long)tenant);
-    if (tenant)
-        headers = curl_slist_append(headers, whose);
-    if (size)
-        headers = append_size(headers, tenant, size);
+    if (whose) {
+        headers = append_number(headers, POLICY_TENANT_HEADER, whose->tenant);
+        headers = append_number(headers, POLICY_USER_HEADER, whose->user);
+    }
+    if (whose && size)
+        headers = append_size(headers, whose->tenant, size);
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
     return curl_slist_append(headers, "Expect:");
@@ -111,15 +120,15 @@ static void set_address(struct firewall *firewall, const char *path)
     }
 }
 
-static void set_options(struct firewall *firewall, const char *path, uint64_t tenant,
-                        const struct firewall_size *size)
+static void set_options(struct firewall *firewall, const char *path,
+                        const struct policy_wire *whose, const struct firewall_size *size)
 {
     CURL *curl = http_client_handle(&firewall->curl);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, http_client_collect);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &firewall->answer);
     curl_slist_free_all(firewall->headers);
-    firewall->headers = json_headers(tenant, size);
+    firewall->headers = json_headers(whose, size);
     if (firewall->link)
         http_link_set(firewall->link, curl, LINK_TARGET_FIREWALL, path, &firewall->headers);
     else
@@ -181,17 +190,17 @@ void firewall_close(struct firewall *firewall)
 
 /* --- calls --- */
 
-/* tenant 0: unknown. Takes body (may be NULL). */
+/* whose: the policy whose tenants the firewall shall know, or NULL. Takes body (may be NULL). */
 static void begin_sizing(struct firewall *firewall, const char *method, const char *path,
-                         char *body, uint64_t tenant, const struct firewall_size *size)
+                         char *body, const struct policy_wire *whose,
+                         const struct firewall_size *size)
 {
     int running;
     error_auto before = NULL;
     firewall_end(firewall, &before);
-    mem_wipe_free(firewall->body);
     firewall->body = body;
     buffer_clear(&firewall->answer);
-    set_options(firewall, path, tenant, size);
+    set_options(firewall, path, whose, size);
     if (body)
         curl_easy_setopt(firewall->curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(firewall->curl, CURLOPT_CUSTOMREQUEST, method);
@@ -205,7 +214,7 @@ static void begin_sizing(struct firewall *firewall, const char *method, const ch
 
 static void begin(struct firewall *firewall, const char *method, const char *path, char *body)
 {
-    begin_sizing(firewall, method, path, body, 0, NULL);
+    begin_sizing(firewall, method, path, body, NULL, NULL);
 }
 
 /* Wait until the call has ended or the time is over; return the result of its transfer. The time
@@ -257,6 +266,7 @@ int firewall_end(struct firewall *firewall, struct error **err)
         status = http_link_status(firewall->link, firewall->curl);
     curl_multi_remove_handle(firewall->multi, firewall->curl);
     firewall->in_hand = false;
+    mem_wipe_free(steal_pointer(&firewall->body));
     if (!status || status >= 500) {
         firewall->failures++;
         if (status)
@@ -297,7 +307,7 @@ void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wir
 {
     json_auto_t *json = policy_wire_json(wire);
     autofree char *path = policy_path(wire->address, is_new ? "?new=1" : "", "");
-    begin_sizing(firewall, "PUT", path, json_dumps(json, JSON_COMPACT), wire->tenant, size);
+    begin_sizing(firewall, "PUT", path, json_dumps(json, JSON_COMPACT), wire, size);
 }
 
 void firewall_remove_begin(struct firewall *firewall, uint32_t address, const char *sandbox_id)

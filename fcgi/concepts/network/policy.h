@@ -113,12 +113,13 @@ struct policy_wire {
     uint32_t address; /* IPv4, host byte order */
     uint64_t revision;
     struct policy policy;
-    /* A number that stands for the team, by which the firewall divides its resources; 0: unknown.
-     * It travels in a header instead of the JSON, because firewalls of earlier versions refuse
-     * unknown members. */
-    uint64_t tenant;
+    /* Numbers that stand for the team and for the user who made the sandbox, by which the firewall
+     * divides its resources; 0: unknown. They travel in headers instead of the JSON, because
+     * firewalls of earlier versions refuse unknown members. */
+    uint64_t tenant, user;
 };
 #define POLICY_TENANT_HEADER "X-Sandlot-Tenant"
+#define POLICY_USER_HEADER   "X-Sandlot-User"
 void policy_wire_deinit(struct policy_wire *wire);
 
 static inline void policy_wire_autodeinit_(struct policy_wire *wire)

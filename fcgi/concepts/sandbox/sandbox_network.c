@@ -46,7 +46,8 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
     policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
                              .address = sandbox->address,
                              .revision = sandbox->network_revision,
-                             .tenant = pool_tenant(sandbox->team_id)};
+                             .tenant = pool_tenant(sandbox->team_id),
+                             .user = pool_tenant(sandbox->created_by)};
     if (sandbox_policy_compile(worker->db, sandbox->network, &wire.policy, err) < 0 ||
         approvals_compile(worker->db, sandbox->id, &wire.policy, err) < 0 ||
         egress_rules_compile(worker->db, worker->ring, sandbox->team_id, sandbox->network,

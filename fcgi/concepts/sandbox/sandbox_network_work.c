@@ -28,7 +28,8 @@ void work_network_begin(struct work *work)
     policy_wire_auto wire = {.sandbox_id = xstrdup(sandbox->id),
                              .address = sandbox->address,
                              .revision = sandbox->network_revision,
-                             .tenant = pool_tenant(sandbox->team_id)};
+                             .tenant = pool_tenant(sandbox->team_id),
+                             .user = pool_tenant(sandbox->created_by)};
     if (!firewall) {
         error_set(&failure, ERR_RUNTIME_UNAVAILABLE, "the host has no firewall");
         fail(work, failure);

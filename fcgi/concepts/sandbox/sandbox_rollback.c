@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint_move.h"
 #include "checkpoint/checkpoint_row.h"
 #include "moving/moving.h"
+#include "sandbox/failed_starts.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
@@ -194,7 +195,9 @@ int sandbox_rollback(struct worker *worker, const char *id, const struct sandbox
     struct admission admission = {.how = how};
     if (checkpoint_resolve(worker->db, how->team, how->checkpoint, &admission.checkpoint, err) < 0)
         return name_missing(err);
-    if (bring_checkpoint(worker, id, &admission.checkpoint, give_up_ms, err) < 0)
+    if (failed_start_check(worker, admission.checkpoint.team_id, admission.checkpoint.id, err) <
+            0 ||
+        bring_checkpoint(worker, id, &admission.checkpoint, give_up_ms, err) < 0)
         return -1;
     for (;;) {
         work_auto work = {.worker = worker};

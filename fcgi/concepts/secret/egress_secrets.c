@@ -18,11 +18,79 @@ static const char *host_of(const json_t *rule)
     return json_string_value(json_object_get(rule, "host"));
 }
 
+/* --- the secrets that rules mention --- */
+
+static int add_name(void *context, const struct egress_place *place, const char *name,
+                    struct error **err)
+{
+    json_t *names = context;
+    (void)place;
+    json_object_set_new(names, name, json_null());
+    return json_object_size(names) <= EGRESS_SECRETS_MAX
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, "/rules",
+                                 "The rules of a policy mention at most %d secrets.",
+                                 EGRESS_SECRETS_MAX);
+}
+
+static int add_names(const json_t *stored, json_t *names, struct error **err)
+{
+    size_t index;
+    json_t *rule;
+    json_array_foreach (json_object_get(stored, "rules"), index, rule) {
+        if (egress_rule_each_secret(rule, add_name, names, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Return {"hosts", "value"} of a secret; NULL: the team lacks it, or an error. */
+static json_t *read_secret(struct db *db, const struct keyring *ring, const char *team_id,
+                           const char *name, struct error **err)
+{
+    struct secret secret = {0};
+    autowipe char *value = NULL;
+    json_t *found = NULL;
+    if (secret_get(db, team_id, name, &secret, err) == 0 &&
+        (!ring || secret_reveal(db, ring, team_id, name, &value, err) == 0))
+        found = json_pack("{s:O, s:s*}", "hosts", secret.hosts, "value", value);
+    secret_deinit(&secret);
+    if (*err && (*err)->code == ERR_NOT_FOUND)
+        error_clear(err);
+    return found;
+}
+
+/* Read each secret that the rules of a policy mention, once: a policy may have some ten thousand
+ * mentions. known: name -> {"hosts": […], "value": "…"}, or null: the team lacks it. ring NULL:
+ * without values. */
+static int read_secrets(struct db *db, const struct keyring *ring, const char *team_id,
+                        const json_t *stored, json_t *known, struct error **err)
+{
+    const char *name;
+    json_t *none;
+    if (add_names(stored, known, err) < 0)
+        return -1;
+    json_object_foreach (known, name, none) {
+        json_t *found = read_secret(db, ring, team_id, name, err);
+        if (*err)
+            return -1;
+        if (found)
+            json_object_set_new(known, name, found);
+    }
+    return 0;
+}
+
+static bool goes_to(const json_t *found, const char *host)
+{
+    const struct secret secret = {.hosts = json_object_get(found, "hosts")};
+    return secret_goes_to(&secret, host);
+}
+
 /* --- admission --- */
 
 struct admission {
-    struct db *db;
-    const char *team_id, *host;
+    const json_t *known;
+    const char *host;
     size_t index;
 };
 
@@ -30,22 +98,17 @@ static int admit_secret(void *context, const struct egress_place *place, const c
                         struct error **err)
 {
     const struct admission *admission = context;
-    struct secret secret = {0};
+    const json_t *found = json_object_get(admission->known, name);
+    if (goes_to(found, admission->host))
+        return 0;
     autofree char *list = xasprintf("/rules/%zu/%s", admission->index, place->member);
     autofree char *field = schema_pointer(list, place->key);
-    if (secret_get(admission->db, admission->team_id, name, &secret, err) < 0) {
-        if ((*err)->code != ERR_NOT_FOUND)
-            return -1;
-        error_clear(err);
+    if (!json_is_object(found))
         return error_set_field(err, ERR_INVALID_REQUEST, field, "The team has no secret %s.", name);
-    }
-    bool goes = secret_goes_to(&secret, admission->host);
-    secret_deinit(&secret);
-    return goes ? 0
-                : error_set_field(err, ERR_INVALID_REQUEST, field,
-                                  "The secret %s may not be sent to this host; its hosts are a "
-                                  "part of the secret.",
-                                  name);
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "The secret %s may not be sent to this host; its hosts are a part of "
+                           "the secret.",
+                           name);
 }
 
 /* A rule with methods or paths would limit nothing where the host is open besides. */
@@ -66,10 +129,13 @@ static int admit_limits(const json_t *stored, const json_t *rule, size_t index, 
 
 int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored, struct error **err)
 {
+    json_auto_t *known = json_object();
     size_t index;
     json_t *rule;
+    if (read_secrets(db, NULL, team_id, stored, known, err) < 0)
+        return -1;
     json_array_foreach (json_object_get(stored, "rules"), index, rule) {
-        struct admission admission = {db, team_id, host_of(rule), index};
+        struct admission admission = {known, host_of(rule), index};
         if (admit_limits(stored, rule, index, err) < 0 ||
             egress_rule_each_secret(rule, admit_secret, &admission, err) < 0)
             return -1;
@@ -77,72 +143,46 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
     return 0;
 }
 
-static int add_name(void *context, const struct egress_place *place, const char *name,
-                    struct error **err)
-{
-    json_t *names = context;
-    (void)place;
-    json_object_set_new(names, name, json_null());
-    return json_object_size(names) <= EGRESS_SECRETS_MAX
-               ? 0
-               : error_set_field(err, ERR_INVALID_REQUEST, "/rules",
-                                 "The rules of a policy mention at most %d secrets.",
-                                 EGRESS_SECRETS_MAX);
-}
-
 int egress_rules_follow(struct db *db, const char *sandbox_id, const char *network,
                         bool is_new_sandbox, struct error **err)
 {
     json_auto_t *stored = json_loads(network, 0, NULL), *names = json_object();
-    size_t index;
-    json_t *rule;
-    json_array_foreach (json_object_get(stored, "rules"), index, rule) {
-        if (egress_rule_each_secret(rule, add_name, names, err) < 0)
-            return -1;
-    }
+    if (add_names(stored, names, err) < 0)
+        return -1;
     return secret_follow(db, sandbox_id, names, is_new_sandbox, err);
 }
 
 /* --- values --- */
 
-/* The secrets of a policy that a rule may send: name -> value. */
+/* The secrets that a rule sends. */
 struct values {
-    struct db *db;
-    const struct keyring *ring;
-    const char *team_id, *host;
-    json_t *names;  /* array: those that the rule mentions */
-    json_t *opened; /* name -> value, or null: none */
+    const json_t *known; /* as read_secrets() has it */
+    const char *host;
+    json_t *names; /* array: those that the rule mentions, once each */
+    json_t *sent;  /* name -> value */
     bool missing;
 };
 
-static int open_value(void *context, const struct egress_place *place, const char *name,
-                      struct error **err)
+static int add_value(void *context, const struct egress_place *place, const char *name,
+                     struct error **err)
 {
     struct values *values = context;
-    struct secret secret = {0};
-    autowipe char *value = NULL;
+    const json_t *found = json_object_get(values->known, name);
     (void)place;
-    if (secret_get(values->db, values->team_id, name, &secret, err) == 0) {
-        bool goes = secret_goes_to(&secret, values->host);
-        secret_deinit(&secret);
-        if (goes && secret_reveal(values->db, values->ring, values->team_id, name, &value, err) < 0)
-            return -1;
-    } else if ((*err)->code != ERR_NOT_FOUND) {
-        return -1;
-    }
-    error_clear(err);
-    values->missing |= !value;
-    if (value && !json_object_get(values->opened, name))
+    (void)err;
+    if (!goes_to(found, values->host)) {
+        values->missing = true;
+    } else if (!json_object_get(values->sent, name)) {
         json_array_append_new(values->names, json_string(name));
-    if (value)
-        json_object_set_new(values->opened, name, json_string(value));
+        json_object_set(values->sent, name, json_object_get(found, "value"));
+    }
     return 0;
 }
 
 static const char *value_of(void *context, const char *name)
 {
     const struct values *values = context;
-    return json_string_value(json_object_get(values->opened, name));
+    return json_string_value(json_object_get(values->sent, name));
 }
 
 static char *lower_case(const char *name)
@@ -170,29 +210,25 @@ static json_t *filled(const json_t *texts, bool keep_case, struct values *values
     return result;
 }
 
-static int compile_rule(const json_t *rule, struct values *values, json_t *rules,
-                        struct error **err)
+static int compile_rule(const json_t *rule, const json_t *known, json_t *rules, struct error **err)
 {
-    json_auto_t *opened = json_object(), *names = json_array();
-    values->host = host_of(rule);
-    values->opened = opened;
-    values->names = names;
-    values->missing = false;
-    if (egress_rule_each_secret(rule, open_value, values, err) < 0)
+    json_auto_t *sent = json_object(), *names = json_array();
+    struct values values = {known, host_of(rule), names, sent, false};
+    if (egress_rule_each_secret(rule, add_value, &values, err) < 0)
         return -1;
-    json_auto_t *headers = filled(json_object_get(rule, "headers"), false, values);
-    json_auto_t *query = filled(json_object_get(rule, "query"), true, values);
-    if (values->missing) {
+    json_auto_t *headers = filled(json_object_get(rule, "headers"), false, &values);
+    json_auto_t *query = filled(json_object_get(rule, "query"), true, &values);
+    if (values.missing) {
         json_object_clear(headers);
         json_object_clear(query);
     }
     /* Firewalls of earlier versions refuse the member. */
     json_t *parameters = json_object_size(query) ? query : NULL;
     json_array_append_new(
-        rules, json_pack("{s:s, s:O*, s:O*, s:O*, s:O, s:O, s:s*}", "host", values->host, "query",
+        rules, json_pack("{s:s, s:O*, s:O*, s:O*, s:O, s:O, s:s*}", "host", values.host, "query",
                          parameters, "methods", json_object_get(rule, "methods"), "paths",
                          json_object_get(rule, "paths"), "headers", headers, "secrets", names,
-                         "refused", values->missing ? SECRET_GONE : NULL));
+                         "refused", values.missing ? SECRET_GONE : NULL));
     return 0;
 }
 
@@ -200,15 +236,16 @@ int egress_rules_compile(struct db *db, const struct keyring *ring, const char *
                          const char *network, struct policy *policy, struct error **err)
 {
     json_auto_t *stored = json_loads(network, 0, NULL), *rules = json_array(),
-                *certificates = json_object();
-    struct values values = {.db = db, .ring = ring, .team_id = team_id};
+                *certificates = json_object(), *known = json_object();
     const json_t *list = json_object_get(stored, "rules");
     size_t index;
     json_t *rule;
     if (!json_array_size(list))
         return 0;
+    if (read_secrets(db, ring, team_id, stored, known, err) < 0)
+        return -1;
     json_array_foreach ((json_t *)list, index, rule) {
-        if (compile_rule(rule, &values, rules, err) < 0 ||
+        if (compile_rule(rule, known, rules, err) < 0 ||
             egress_authority_certify(db, ring, host_of(rule), certificates, err) < 0)
             return -1;
     }

@@ -45,3 +45,12 @@ int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **
                : error_set_field(err, ERR_INVALID_REQUEST, pointer, "A secret has 1 to %d hosts.",
                                  SECRET_HOSTS_MAX);
 }
+
+int secret_check_metadata(const json_t *metadata, const char *pointer, struct error **err)
+{
+    return json_dumpb(metadata, NULL, 0, JSON_COMPACT) <= SECRET_METADATA_MAX
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                 "The metadata of a secret has at most %d bytes of JSON.",
+                                 SECRET_METADATA_MAX);
+}

@@ -15,11 +15,12 @@
 #include "crypto/keyring.h"
 #include "db/db.h"
 
-#define SECRETS_PER_TEAM 100
-#define SECRET_NAME_MAX  63
-#define SECRET_VALUE_MAX 4096 /* bytes */
-#define SECRET_HOSTS_MAX 16
-#define SECRET_ANY_HOST  "*"
+#define SECRETS_PER_TEAM    100
+#define SECRET_NAME_MAX     63
+#define SECRET_VALUE_MAX    4096  /* bytes */
+#define SECRET_METADATA_MAX 16384 /* bytes of its JSON */
+#define SECRET_HOSTS_MAX    16
+#define SECRET_ANY_HOST     "*"
 
 struct secret {
     char id[ID_SIZE];
@@ -32,10 +33,11 @@ struct secret {
 };
 void secret_deinit(struct secret *secret);
 
-/* Checks of a schema: a value can be in a header, and hosts is a list of names and wildcards, or
- * the star alone. Errors: ERR_INVALID_REQUEST at pointer. */
+/* Checks of a schema: a value can be in a header, hosts is a list of names and wildcards, or the
+ * star alone, and metadata fits its column. Errors: ERR_INVALID_REQUEST at pointer. */
 int secret_check_value(const json_t *value, const char *pointer, struct error **err);
 int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err);
+int secret_check_metadata(const json_t *metadata, const char *pointer, struct error **err);
 
 /* A new value, other hosts or other metadata; NULL leaves them. */
 struct secret_change {

@@ -8,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/log.h"
 #include "config.h"
 
@@ -129,6 +130,7 @@ int program_start(int argc, char **argv, const struct program *program, struct p
     *call = (struct program_call){
         .config_path = from_environment && *from_environment ? from_environment : DEFAULT_CONFIG};
     log_init(program->name);
+    json_wipe_freed();
     optind = 0; /* GNU: start afresh, also when tests call twice */
     int status = read_options(argc, argv, program, call, &check);
     if (status != PROGRAM_RUN)

@@ -103,11 +103,12 @@ static bool set_serial(X509 *certificate)
     return set;
 }
 
+/* A longer name is in the extension alone, as a whole, where programs look for it. */
 static bool set_subject(X509 *certificate, const char *name)
 {
     X509_NAME *subject = X509_get_subject_name(certificate);
-    return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1,
-                                      -1, 0);
+    return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name,
+                                      (int)strnlen(name, ub_common_name), -1, 0);
 }
 
 static bool add_extension(X509 *certificate, X509 *issuer, int id, const char *value)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/client.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -23,7 +24,8 @@ static size_t bound_headers(char *data, size_t size, size_t count, void *context
 CURL *http_client_handle(CURL **kept)
 {
     if (!*kept) {
-        curl_global_init(CURL_GLOBAL_DEFAULT);
+        curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_free_wiped, mem_realloc_wiped, strdup,
+                             calloc);
         *kept = curl_easy_init();
         if (!*kept)
             panic("curl_easy_init() failed");

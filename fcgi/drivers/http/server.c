@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcgiapp.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,14 +52,6 @@ static void on_signal(int number)
         reopen_requested = 1;
     else
         stop_requested = 1;
-}
-
-/* Bodies hold environments and answers hold tokens; jansson copies both. */
-static void wipe_free(void *pointer)
-{
-    if (pointer)
-        mem_wipe(pointer, malloc_usable_size(pointer));
-    free(pointer);
 }
 
 /* The signals stay blocked but for the wait between two requests: an accept(2) that starts just
@@ -127,6 +118,7 @@ static long read_some(struct exchange *exchange, char *data, size_t size)
     data[0] = (char)first;
     if (got > 1)
         FCGX_GetStr(data + 1, (int)(got - 1), in);
+    mem_wipe(in->rdNext - got, got); /* the library would keep it */
     exchange->body_got += got;
     bool is_too_slow = pace_is_too_slow(&exchange->sending);
     pace_moved(&exchange->sending, got);
@@ -622,7 +614,6 @@ int http_server_run(const struct http_server *server, struct error **err)
 {
     sigset_t signals;
     set_up_signals(&signals);
-    json_set_alloc_funcs(xmalloc, wipe_free);
     if (FCGX_Init() != 0 || FCGX_IsCGI())
         return error_set(err, ERR_CONFIG,
                          "file descriptor 0 is not a listening FastCGI socket: start this program "

@@ -2,6 +2,7 @@
 /* The connection and its requests. */
 #include "incus/incus.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -135,7 +136,8 @@ static void initialise_curl(void)
 {
     static bool done;
     if (!done)
-        curl_global_init(CURL_GLOBAL_DEFAULT);
+        curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_free_wiped, mem_realloc_wiped, strdup,
+                             calloc);
     done = true;
 }
 

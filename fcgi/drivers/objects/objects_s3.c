@@ -197,7 +197,8 @@ int objects_open_s3(const struct objects_place *place, struct objects **objects,
     if (read_login(place->credentials_file, &login, err) < 0)
         return -1;
     if (!initialised)
-        curl_global_init(CURL_GLOBAL_DEFAULT);
+        curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_free_wiped, mem_realloc_wiped, strdup,
+                             calloc);
     initialised = true;
     struct s3 *s3 = xcalloc(1, sizeof *s3);
     s3->base.ops = &s3_ops;

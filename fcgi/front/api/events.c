@@ -116,10 +116,11 @@ static int hand_over(const struct api *api, const struct http_request *request,
                                "You reach more than %d teams: name one, to wait for its events.",
                                WAIT_TEAMS_MAX);
     const struct principal *principal = &api->principal;
-    buffer_printf(&query, "t=%s&c=%s&r=%s&s=%d&w=%" PRIu64 "&l=%u&a=%" PRIu64 "&f=%" PRId64,
+    buffer_printf(&query, "t=%s&u=%s&c=%s&r=%s&s=%d&w=%" PRIu64 "&l=%u&a=%" PRIu64 "&f=%" PRId64,
                   api->access.team ? api->access.team->id : principal->personal_team_id,
-                  *principal->key_id ? principal->key_id : principal->login_id, request->request_id,
-                  asked->stream, wait_s * 1000, asked->limit, asked->after, filter->since_ms);
+                  principal->user_id, *principal->key_id ? principal->key_id : principal->login_id,
+                  request->request_id, asked->stream, wait_s * 1000, asked->limit, asked->after,
+                  filter->since_ms);
     if (*filter->sandbox_id)
         buffer_printf(&query, "&b=%s", filter->sandbox_id);
     if (*event_kinds_text(filter, kinds))

@@ -628,7 +628,8 @@ static void rest(struct delivery *delivery)
 void webhooks_serve(struct worker *worker, const volatile sig_atomic_t *stop)
 {
     struct delivery delivery = {.worker = worker};
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, mem_free_wiped, mem_realloc_wiped, strdup,
+                         calloc);
     delivery.multi = curl_multi_init();
     delivery.events = notify_open(worker->settings->api_socket, NOTIFY_DELIVERIES);
     delivery.changes = notify_open(worker->settings->api_socket, NOTIFY_WEBHOOKS);

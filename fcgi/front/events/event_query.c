@@ -51,6 +51,8 @@ static int read_member(char name, char *value, struct wanted *wanted)
     switch (name) {
     case 't':
         return copy(value, wanted->tenant, sizeof wanted->tenant);
+    case 'u':
+        return copy(value, wanted->user, sizeof wanted->user);
     case 'c':
         return copy(value, wanted->credential, sizeof wanted->credential);
     case 'r':
@@ -91,7 +93,8 @@ int wanted_read(const char *line, struct wanted *wanted, struct error **err)
          pair = strtok_r(NULL, "&", &rest))
         if (pair[1] != '=' || read_member(pair[0], pair + 2, wanted) < 0)
             return error_set(err, ERR_INVALID_REQUEST, "the request does not belong to the API");
-    if (!wanted->filter.team_count || !*wanted->tenant || !*wanted->credential || !wanted->limit)
+    if (!wanted->filter.team_count || !*wanted->tenant || !*wanted->user || !*wanted->credential ||
+        !wanted->limit)
         return error_set(err, ERR_INVALID_REQUEST, "the request names no team");
     return 0;
 }

@@ -195,9 +195,10 @@ static void begin(struct follower *follower)
 {
     struct server *server = follower->server;
     const struct wanted *wanted = &follower->wanted;
-    if (!server_admits(server, wanted->tenant)) {
-        answer_error(follower, "429 Too Many Requests", "Retry-After: 5\r\n", "rate_limited",
-                     "too many requests of this team wait for events already; end one first");
+    if (!server_admits(server, wanted)) {
+        answer_error(
+            follower, "429 Too Many Requests", "Retry-After: 5\r\n", "rate_limited",
+            "too many requests of this team or user wait for events already; end one first");
         return;
     }
     follower->following = true;

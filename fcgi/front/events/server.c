@@ -29,19 +29,21 @@
 
 /* --- who may wait --- */
 
-bool server_admits(const struct server *server, const char *tenant)
+bool server_admits(const struct server *server, const struct wanted *wanted)
 {
     const struct settings *settings = server->worker.settings;
     const struct follower *one;
-    unsigned all = 0, own = 0;
+    unsigned all = 0, of_team = 0, of_user = 0;
     TAILQ_FOREACH(one, &server->followers, entry)
     {
         if (!one->following)
             continue;
         all++;
-        own += !strcmp(one->wanted.tenant, tenant);
+        of_team += !strcmp(one->wanted.tenant, wanted->tenant);
+        of_user += !strcmp(one->wanted.user, wanted->user);
     }
-    return all < settings->event_followers && own < settings->event_followers_per_team;
+    return all < settings->event_followers && of_team < settings->event_followers_per_team &&
+           of_user < settings->event_followers_per_team;
 }
 
 /* --- new events --- */

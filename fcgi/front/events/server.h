@@ -27,6 +27,7 @@
 /* A request, as a worker of the API passes it on. Its text needs no escapes. */
 struct wanted {
     char tenant[ID_SIZE];     /* the team whose share of waiting requests it counts in */
+    char user[ID_SIZE];       /* whose share it counts in too */
     char credential[ID_SIZE]; /* the key or the sign-in of the request */
     char request_id[65];
     bool stream; /* server-sent events; else one page, as soon as there is an event */
@@ -95,7 +96,7 @@ void follower_end(struct follower *follower);
 /* --- server.c --- */
 
 /* Return whether the tenant may have one more waiting request. */
-bool server_admits(const struct server *server, const char *tenant);
+bool server_admits(const struct server *server, const struct wanted *wanted);
 
 /* Start to query for events, for a follower that waits from now on. */
 void server_follow(struct server *server);

@@ -66,16 +66,21 @@ static void add_headers(struct http_response *response, const json_t *rule)
     }
 }
 
-/* Remember when each secret of a rule was sent. */
+/* Remember when each secret of a rule was sent; of those of former policies only as many as there
+ * is room for. */
 static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
 {
     size_t index;
     json_t *name;
     if (!sandbox->secrets_used)
         sandbox->secrets_used = json_object();
-    json_array_foreach (json_object_get(rule, "secrets"), index, name)
+    json_array_foreach (json_object_get(rule, "secrets"), index, name) {
+        if (json_object_size(sandbox->secrets_used) >= EGRESS_SECRETS_MAX &&
+            !json_object_get(sandbox->secrets_used, json_string_value(name)))
+            json_object_clear(sandbox->secrets_used);
         json_object_set_new(sandbox->secrets_used, json_string_value(name),
                             json_integer(clock_now_ms()));
+    }
 }
 
 static int pass(const struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,

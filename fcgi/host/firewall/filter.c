@@ -383,6 +383,7 @@ static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
     autofree struct name_element *fresh = NULL;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox(&rules, sandbox->address, &wire->policy);
+    rules_tenants(&rules, sandbox->address, &sandbox->wire, wire);
     size_t count;
     if (change_elements(&rules, sandbox, names, &fresh, &count, err) < 0 ||
         kernel_run(filter->kernel, rules.commands, err) < 0)
@@ -570,6 +571,7 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
         return 0;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox_remove(&rules, address);
+    rules_tenants(&rules, address, &sandbox->wire, NULL);
     rules_names(&rules, address, sandbox->elements, sandbox->element_count, NULL, 0, 0);
     if (kernel_run(filter->kernel, rules.commands, err) < 0 || ended_add(filter, address, err) < 0)
         return -1;
@@ -673,6 +675,7 @@ int filter_apply_all(struct filter *filter, struct error **err)
             struct name_element *fresh;
             size_t count;
             rules_sandbox(&rules, sandbox->address, &sandbox->wire.policy);
+            rules_tenants(&rules, sandbox->address, &(struct policy_wire){0}, &sandbox->wire);
             if (!names_elements(&sandbox->names, now_ms, &fresh, &count))
                 sandbox->closed = true;
             if (sandbox->closed)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-firewall: apply the network policies of this host's sandboxes, and resolve their
  * names. */
-#include <jansson.h>
 #include <linux/capability.h>
-#include <malloc.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "common/privileges.h"
 #include "config/program.h"
 #include "firewall/routes.h"
@@ -18,15 +14,6 @@ static const struct program program = {
     .summary = "packet filter and names of this host's sandboxes, a FastCGI program on file "
                "descriptor 0",
 };
-
-/* Policies hold secrets, and the parser copies its input: all memory that it frees is
- * overwritten. */
-static void free_wiped(void *memory)
-{
-    if (memory)
-        mem_wipe(memory, malloc_usable_size(memory));
-    free(memory);
-}
 
 static int run(const struct settings *settings, struct error **err)
 {
@@ -51,7 +38,6 @@ int main(int argc, char **argv)
 {
     struct program_call call;
     error_auto err = NULL;
-    json_set_alloc_funcs(malloc, free_wiped);
     int status = program_start(argc, argv, &program, &call);
     if (status != PROGRAM_RUN)
         return status;

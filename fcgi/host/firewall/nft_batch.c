@@ -291,11 +291,12 @@ static bool set_verdict(struct nftnl_set_elem *element, json_t *json)
     return true;
 }
 
-/* Add an element: a key alone, a key with a time, or a key with a verdict: [key, verdict]. */
+/* Add an element: a key alone, a key with a time, or a key with a verdict or a mark: [key, data].
+ */
 static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
 {
     uint8_t key[KEY_MAX];
-    json_t *timed = json_object_get(json, "elem"), *verdict = json_array_get(json, 1);
+    json_t *timed = json_object_get(json, "elem"), *data = json_array_get(json, 1);
     json_t *name = timed                 ? json_object_get(timed, "val")
                    : json_is_array(json) ? json_array_get(json, 0)
                                          : json;
@@ -309,7 +310,12 @@ static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
         json_int_t timeout_s = json_integer_value(json_object_get(timed, "timeout"));
         nftnl_set_elem_set_u64(element, NFTNL_SET_ELEM_TIMEOUT, (uint64_t)timeout_s * MS_PER_S);
     }
-    return !verdict || deletes || set_verdict(element, verdict);
+    if (json_is_integer(data) && !deletes) {
+        uint32_t mark = (uint32_t)json_integer_value(data);
+        nftnl_set_elem_set(element, NFTNL_SET_ELEM_DATA, &mark, sizeof mark);
+        return true;
+    }
+    return !data || deletes || set_verdict(element, data);
 }
 
 /* --- commands --- */

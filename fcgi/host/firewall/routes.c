@@ -115,11 +115,12 @@ static int pend_end(struct filter *filter, struct http_request *request,
 
 /* --- handlers --- */
 
-static void read_tenant(const struct http_request *request, struct policy_wire *wire)
+/* Return the number in a header; 0: the header is missing or wrong. */
+static uint64_t number_of(const struct http_request *request, const char *header)
 {
-    const char *text = http_header(request, POLICY_TENANT_HEADER);
-    if (text && str_parse_u64(text, 1, UINT64_MAX, &wire->tenant) < 0)
-        wire->tenant = 0;
+    uint64_t number = 0;
+    const char *text = http_header(request, header);
+    return text && str_parse_u64(text, 1, UINT64_MAX, &number) == 0 ? number : 0;
 }
 
 static int put_policy(void *context, struct http_request *request, struct http_response *response,
@@ -132,7 +133,8 @@ static int put_policy(void *context, struct http_request *request, struct http_r
     if (wire.address != address)
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
                                "the path names another address");
-    read_tenant(request, &wire);
+    wire.tenant = number_of(request, POLICY_TENANT_HEADER);
+    wire.user = number_of(request, POLICY_USER_HEADER);
     struct pending *pending = pend_begin(context, wire.tenant, http_header(request, SIZING_HEADER));
     pending->is_put = true;
     pending->put = (struct filter_put){.address = address, .revision = wire.revision};

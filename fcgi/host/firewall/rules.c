@@ -274,6 +274,26 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
         remove_elements(rules, "proxied", json_pack("[o]", json_address(address)));
 }
 
+/* The two halves of a number are as good as the whole. */
+static json_t *tenant_element(uint32_t address, uint64_t number)
+{
+    return json_pack("[[o, I]]", json_address(address),
+                     (json_int_t)(uint32_t)(number ^ number >> 32));
+}
+
+void rules_tenants(struct rules *rules, uint32_t address, const struct policy_wire *old,
+                   const struct policy_wire *fresh)
+{
+    if (old->policy.egress) {
+        remove_elements(rules, "teams", tenant_element(address, old->tenant));
+        remove_elements(rules, "users", tenant_element(address, old->user));
+    }
+    if (fresh && fresh->policy.egress) {
+        command_elements(rules, "add", "teams", tenant_element(address, fresh->tenant));
+        command_elements(rules, "add", "users", tenant_element(address, fresh->user));
+    }
+}
+
 static const struct {
     const char *prefix, *map;
 } kinds[] = {{PORT_CHAIN, "egress"}, {ECHO_CHAIN, "egress_echo"}};
@@ -356,6 +376,8 @@ void rules_close_all(struct rules *rules)
     command_named(rules, "flush", "map", "egress_echo");
     command_named(rules, "flush", "set", "proxied");
     command_named(rules, "flush", "set", "links");
+    command_named(rules, "flush", "map", "teams");
+    command_named(rules, "flush", "map", "users");
     for (size_t set = 0; set < NAME_SETS; set++)
         command_named(rules, "flush", "set", name_sets[set]);
 }

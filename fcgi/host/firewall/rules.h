@@ -49,6 +49,11 @@ static inline void rules_autodeinit_(struct rules *rules)
 /* Apply a policy to a source address (host byte order), in place of any previous one. */
 void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *policy);
 
+/* Count the proxy's connections from an address for the team and the user of a policy with egress
+ * rules. old: the policy before, which may have no sandbox; fresh NULL: none follows. */
+void rules_tenants(struct rules *rules, uint32_t address, const struct policy_wire *old,
+                   const struct policy_wire *fresh);
+
 /* Close an address and delete its chains, which must exist. */
 void rules_sandbox_remove(struct rules *rules, uint32_t address);
 /* Let this host reach an address again, after the instance there has ended. */

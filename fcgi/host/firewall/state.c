@@ -55,8 +55,9 @@ static json_t *state_json(const struct filter_sandbox *sandbox)
                               json_pack("[s, I, I]", answer->name, (json_int_t)answer->address,
                                         (json_int_t)answer->expires_at_ms));
     }
-    return json_pack("{s:o, s:o, s:I}", "policy", policy_json(&sandbox->wire), "answers", answers,
-                     "tenant", (json_int_t)sandbox->wire.tenant);
+    return json_pack("{s:o, s:o, s:I, s:I}", "policy", policy_json(&sandbox->wire), "answers",
+                     answers, "tenant", (json_int_t)sandbox->wire.tenant, "user",
+                     (json_int_t)sandbox->wire.user);
 }
 
 int state_save(const char *directory, const struct filter_sandbox *sandbox, struct error **err)
@@ -101,6 +102,7 @@ static int load_file(const char *path, json_t **json, struct policy_wire *wire, 
     if (policy_wire_read(json_object_get(*json, "policy"), wire, err) < 0)
         return -1;
     wire->tenant = (uint64_t)json_integer_value(json_object_get(*json, "tenant"));
+    wire->user = (uint64_t)json_integer_value(json_object_get(*json, "user"));
     return 0;
 }
 

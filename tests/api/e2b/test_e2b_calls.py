@@ -206,6 +206,8 @@ def test_secrets_and_rules(call, sandbox):
     assert made.status == 201 and made.json()["currentVersion"] == 1, made
     assert made.json()["metadata"] == {"owner": "me"} and "first" not in str(made.json())
     assert_refused(call("POST", "/secrets", {"name": name, "value": "again"}), 409)
+    for large in ("x" * 1000, "\x01" * 1000):
+        assert_refused(call("POST", "/secrets", {"name": "large", "value": "v", "metadata": {f"k{n}": large for n in range(17)}}), 400)
     identifier = made.json()["secretID"]
     changed = call("POST", f"/secrets/{name}", {"value": "second"})
     assert changed.status == 200 and changed.json()["currentVersion"] == 2, changed

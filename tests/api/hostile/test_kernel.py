@@ -6,14 +6,18 @@ import pytest
 
 from tenant import Sandbox
 
-# kind, processes, each: more than all sandboxes together could have before, and few enough to be quick.
-GREED = [("inotify", 3, 4000), ("pipe", 2, 8000), ("pty", 1, 5000), ("aio", 1, 3)]
+# kind, processes, each: more than all sandboxes together could have before, or than a sandbox should have of the whole
+# machine, and few enough to be quick.
+GREED = [("inotify", 3, 4000), ("pipe", 2, 8000), ("pty", 1, 5000), ("aio", 1, 3), ("epoll", 2, 15000), ("timer", 1, 20000),
+         ("dentry", 2, 200000)]
 USES = """
 import ctypes, fcntl, os
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.inotify_init1(0) >= 0, ctypes.get_errno()
 assert fcntl.fcntl(os.pipe()[0], 1032) == 65536, 'a pipe of the usual size'
 os.openpty()
+assert libc.epoll_create1(0) >= 0, ctypes.get_errno()
+assert libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0, ctypes.get_errno()
 context = ctypes.c_ulong(0)
 number = {'x86_64': 206, 'aarch64': 0}[os.uname().machine]
 assert libc.syscall(ctypes.c_long(number), ctypes.c_uint(5000), ctypes.byref(context)) == 0, ctypes.get_errno()

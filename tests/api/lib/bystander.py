@@ -40,6 +40,9 @@ class Bystander:
         self.sandbox.data.upload("/tmp/note", b"kept")
         assert self.sandbox.data.read("/tmp/note") == b"kept"
 
+    def exec(self):
+        assert self.sandbox.data.check("echo well") == "well\n"
+
     def show(self):
         answer = self.api.request("GET", self.sandbox.path, timeout_s=PATIENCE_S)
         assert answer.status == 200 and answer.json()["state"] == "ready", answer
@@ -61,7 +64,7 @@ class Bystander:
 
     def goes_on(self, rounds=2, pause=True):
         """All of it, or the test fails; the seconds of each call, by name, for what prints them."""
-        calls = [self.show, self.preview, self.files, self.create] + ([self.pause] if pause else [])
+        calls = [self.show, self.preview, self.exec, self.files, self.create] + ([self.pause] if pause else [])
         seconds = {}
         for _ in range(rounds):
             for call in calls:

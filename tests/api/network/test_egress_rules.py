@@ -174,6 +174,15 @@ def test_node_trusts_the_proxy_without_an_option(plain, outside, tmp_path):
     assert values(body, "authorization") == [f"Bearer {VALUE}"]
 
 
+def test_a_host_with_the_longest_name(plain, outside, internet):
+    name = f"{'a' * 63}." * 3 + "a" * 38 + ".test"
+    assert len(name) == 235
+    internet.add(name, outside.address)
+    policy(plain, [{"host": name}])
+    status, body = curl(plain, url=f"https://{name}/")
+    assert status == 502 and "verified" in body, "the server has a certificate of another name"
+
+
 def test_a_host_without_a_rule_is_not_the_proxys(plain, outside):
     status, body = curl(plain, url=f"https://{OTHER_HOST}/")
     assert status == 0 and "resolve host" in body, "closed by default"
@@ -472,6 +481,7 @@ def test_a_pause_keeps_the_rules(plain, outside):
     ([{"host": "*.example.com"}], "/rules/0/host"),
     ([{"host": "192.0.2.7"}], "/rules/0/host"),
     ([{"host": "api.example.com:443"}], "/rules/0/host"),
+    ([{"host": f"{'a' * 59}." * 4 + "test"}], "/rules/0/host"),
     ([{}], "/rules/0/host"),
     ([{"host": HOST, "headers": {"X-Own": "v"}}], "/rules/0/headers/X-Own"),
     ([{"host": HOST, "headers": {"Cookie": "a", "cookie": "b"}}], "/rules/0/headers/Cookie"),

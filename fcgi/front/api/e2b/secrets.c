@@ -16,15 +16,16 @@
 
 static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = METADATA_VALUE_MAX};
 
-#define VALUE_MEMBERS                                                                        \
-    {.name = "value",                                                                        \
-     .type = SCHEMA_STRING,                                                                  \
-     .required = true,                                                                       \
-     .min = 1,                                                                               \
-     .max = SECRET_VALUE_MAX,                                                                \
-     .check = secret_check_value},                                                           \
-    {                                                                                        \
-        .name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &text_item \
+#define VALUE_MEMBERS                                                                         \
+    {.name = "value",                                                                         \
+     .type = SCHEMA_STRING,                                                                   \
+     .required = true,                                                                        \
+     .min = 1,                                                                                \
+     .max = SECRET_VALUE_MAX,                                                                 \
+     .check = secret_check_value},                                                            \
+    {                                                                                         \
+        .name = "metadata", .type = SCHEMA_MAP, .max = METADATA_KEYS_MAX, .item = &text_item, \
+        .check = secret_check_metadata                                                        \
     }
 
 const struct schema_member e2b_secret_schema[] = {

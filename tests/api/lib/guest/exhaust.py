@@ -32,6 +32,21 @@ def aio(_):
         raise OSError(ctypes.get_errno(), "io_setup")
 
 
+def epoll(_):
+    if LIBC.epoll_create1(0) < 0:
+        raise OSError(ctypes.get_errno(), "epoll_create1")
+
+
+def timer(_):
+    if LIBC.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) < 0:
+        raise OSError(ctypes.get_errno(), "timer_create")
+
+
+def dentry(number):
+    """The kernel remembers names that are not there."""
+    os.path.exists(f"/tmp/{os.getpid()}-{number}")
+
+
 def files(_):
     os.open("/dev/null", os.O_RDONLY)
 

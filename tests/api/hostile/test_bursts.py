@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One key that asks for as much as it can at once, beside an honest tenant."""
+
+import collections
+import concurrent.futures
+import contextlib
+
+import events
+from faults import settle
+from stack import wait_until
+from tenant import Sandbox
+
+MANY = 50
+# 409: another call changes the sandbox; 422, 507: beyond the plan, or the host; 429, 503: later.
+ANSWERS = {200, 201, 204, 404, 409, 422, 429, 503, 507}
+
+
+def test_streams_of_one_key_in_many_teams(stack, make_account, bystander):
+    """A hundred: the key has its user's share, whichever teams it names."""
+    hostile = make_account()
+    share = int(stack.settings.get("event_followers_per_team", 32))
+    teams = [hostile.team, *(hostile.make_team() for _ in range(4))]
+    with contextlib.ExitStack() as opened:
+        def open_one(number):
+            stream = opened.enter_context(events.Stream(hostile.api, f"team={teams[number % len(teams)]}"))
+            return stream.response.status
+        statuses = collections.Counter(open_one(number) for number in range(100))
+        assert statuses == {200: share, 429: 100 - share}
+        with events.Stream(bystander.api) as honest:
+            assert honest.response.status == 200
+            bystander.goes_on(rounds=1)
+            assert honest.event()["kind"] == "sandbox.created"
+
+    def is_let_in():
+        with events.Stream(hostile.api) as stream:
+            return stream.response.status == 200
+    wait_until(is_let_in, 30, "a stream after the end of the others")
+
+
+def test_creates_pauses_and_deletes_at_once(stack, make_account, set_plan, bystander):
+    """Fifty of each at the same time: each is answered, the tenant beside goes on, and afterwards all is in order."""
+    hostile = make_account("enterprise")
+    set_plan("enterprise", sandboxes=30, stopped_sandboxes=30)
+    api = hostile.api
+    with concurrent.futures.ThreadPoolExecutor(3 * MANY) as pool:
+        def burst(*calls):
+            return [pool.submit(api.request, *call, timeout_s=300) for call in calls]
+
+        def create(count):
+            return burst(*[("POST", "/v1/sandboxes", {"timeout": 1800})] * count)
+
+        made = [answer.json() for one in create(MANY) if (answer := one.result()).status == 201]
+        assert len(made) > MANY / 4
+        waiting = create(MANY)
+        ids = [one["id"] for one in made] * MANY
+        waiting += burst(*(("POST", f"/v1/sandboxes/{id}/pause", {}) for id in ids[:MANY]))
+        waiting += burst(*(("DELETE", f"/v1/sandboxes/{id}") for id in ids[len(made) // 2:][:MANY]))
+        bystander.goes_on(rounds=1)
+        statuses = collections.Counter(one.result().status for one in waiting)
+    assert set(statuses) <= ANSWERS, statuses
+    assert statuses[200] or statuses[204], statuses
+    settle(stack)
+    hostile.clean_up()
+    settle(stack)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Processes that make their sandbox hard to pause, beside an honest tenant: the pause ends, and what is kept can be
+resumed."""
+
+import pytest
+
+from faults import InBackground
+from stack import wait_until
+from tenant import Sandbox
+
+# A process that another one traces and has stopped; processes that end and begin all the time; as many as there may be.
+TRACED = """
+import ctypes, os, signal, time
+child = os.fork()
+if child == 0:
+    ctypes.CDLL(None).ptrace(0, 0, 0, 0)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(9999)
+os.waitpid(child, 0)
+open("/tmp/ready", "w").close()
+time.sleep(9999)
+"""
+FORKS = "for _ in 1 2 3 4; do (while :; do /bin/true; done) & done; touch /tmp/ready; wait"
+BOMB = "bomb() { bomb | bomb & }; bomb; sleep 2; touch /tmp/ready; sleep 9999"
+
+
+@pytest.mark.parametrize("command", [("python3", "-c", TRACED), ("bash", "-c", FORKS), ("bash", "-c", BOMB)],
+                         ids=["traced", "forks", "bomb"])
+def test_a_pause_ends(stack, account, bystander, command):
+    hostile = Sandbox.create(account.api, timeout=1800)
+    hostile.data.background(*command)
+    path = f"/1.0/instances/{hostile.instance}/files?path=/tmp/ready"
+    wait_until(lambda: stack.incus.raw("GET", path)[0] == 200, 60, "the processes")
+    pausing = InBackground(hostile.pause)
+    bystander.goes_on(rounds=1)
+    assert pausing.result()["state"] == "stopped"
+    assert hostile.resume()["state"] == "ready"
+    account.api.destroy(hostile.id)
