@@ -38,7 +38,8 @@ struct sandbox_create {
     const char *volume_mounts; /* the same as a JSON object; NULL: none */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
-    bool no_copying; /* ERR_COPY_FIRST if something must be copied to a host with room first */
+    bool leaves_warm; /* the last warm instances of a template of another team */
+    bool no_copying;  /* ERR_COPY_FIRST if something must be copied to a host with room first */
     const struct checkpoint *copy; /* used instead of source, for a fork; NULL: source */
     /* Used instead of source, for its own build; NULL: source. */
     const struct template_version *version;

@@ -233,6 +233,15 @@ static bool may_be_warm(const struct source *source)
                                     : source->version.start != TEMPLATE_START_MEMORY;
 }
 
+/* Count the warm instances that the create leaves to others. */
+static uint32_t kept_warm(const struct insert *insert)
+{
+    const struct work *work = insert->work;
+    bool leaves = insert->request->leaves_warm &&
+                  !str_equal(insert->source->version.owner, work->sandbox.team_id);
+    return leaves ? warm_kept(work->worker->settings) : 0;
+}
+
 /* Claim a warm instance for the sandbox, if there is one. only_host: the host of the volumes; 0:
  * any. */
 static int claim(struct db *db, struct insert *insert, uint32_t only_host, struct error **err)
@@ -245,7 +254,7 @@ static int claim(struct db *db, struct insert *insert, uint32_t only_host, struc
         return 0;
     /* A virtual machine has the size that it was started with. */
     if (warm_claim(db, sandbox->template_version_id, &sandbox->resources, !sandbox->virtual_machine,
-                   only_host, warm, err) < 0)
+                   only_host, kept_warm(insert), warm, err) < 0)
         return -1;
     if (!warm->name[0])
         return 0;

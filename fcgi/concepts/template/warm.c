@@ -254,9 +254,17 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
 
 /* --- maintaining --- */
 
+uint32_t warm_kept(const struct settings *settings)
+{
+    uint64_t half = settings->warm_pool_size / 2;
+    return half < WARM_KEPT_MAX ? (uint32_t)half : WARM_KEPT_MAX;
+}
+
 /* While creates run, the pool waits, for at most this time in a row. Then it makes one instance,
  * and waits again. */
 #define GIVE_WAY_MS 5000
+/* A pool with no more than a tenant leaves to others waits for this time. */
+#define GIVE_WAY_LOW_MS 1000
 /* How long to rest without work; warm_hurry() ends the rest. */
 #define LOOK_AGAIN_MS 4000
 /* Plans of teams change slowly. */
@@ -371,7 +379,7 @@ static int change_next(struct worker *worker, const struct warm_plan *plan,
 
 /* Check whether refilling waits, for a limited time when creates never cease. Each start makes
  * Incus divide processors by its own records. */
-static bool gives_way(const struct warm_plan *plan)
+static bool gives_way(const struct settings *settings, const struct warm_plan *plan)
 {
     static int64_t since_ms; /* monotonic; 0: no create is running */
     int64_t now_ms = clock_monotonic_ms();
@@ -381,7 +389,7 @@ static bool gives_way(const struct warm_plan *plan)
         since_ms = now_ms;
     if (!since_ms)
         return false;
-    if (now_ms - since_ms < GIVE_WAY_MS)
+    if (now_ms - since_ms < (plan->there <= warm_kept(settings) ? GIVE_WAY_LOW_MS : GIVE_WAY_MS))
         return true;
     since_ms = now_ms;
     return false;
@@ -394,7 +402,7 @@ static int maintain(struct worker *worker, bool *worked, struct error **err)
     struct tally tally;
     if (warm_plan_begin(worker->db, percent, &plan, err) < 0)
         return -1;
-    if (gives_way(&plan)) {
+    if (gives_way(worker->settings, &plan)) {
         quiet_until_ms = clock_monotonic_ms() + WARM_QUIET_MS;
         return 0;
     }

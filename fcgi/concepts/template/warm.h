@@ -25,11 +25,16 @@ struct warm_instance {
 };
 
 /* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
- * resources if possible. warm->name is "" when the pool has none. The room on the host is not
- * checked. */
+ * resources if possible. warm->name is "" when the pool has none, or no more than `kept` that are
+ * ready. The room on the host is not checked. */
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, bool any_size, uint32_t only_host,
-               struct warm_instance *warm, struct error **err);
+               uint32_t kept, struct warm_instance *warm, struct error **err);
+
+/* Return how many ready instances a tenant leaves to others when the last create was its own too.
+ */
+#define WARM_KEPT_MAX 8
+uint32_t warm_kept(const struct settings *settings);
 
 /* Do one piece of work on the pool: remove an instance that should leave, or add a missing one.
  * *worked: there was some work. */

@@ -178,18 +178,20 @@ static struct ready *find_ready(const char *template_version_id,
 
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, bool any_size, uint32_t only_host,
-               struct warm_instance *warm, struct error **err)
+               uint32_t kept, struct warm_instance *warm, struct error **err)
 {
     struct ready *ready = find_ready(template_version_id, resources, only_host);
     *warm = (struct warm_instance){0};
     /* Try only one name of this list: when that instance is gone, others are probably gone too. */
-    if (clock_monotonic_ms() < ready->until_ms && ready->fit &&
+    if (!kept && clock_monotonic_ms() < ready->until_ms && ready->fit &&
         claim_drawn(db, ready->names, &ready->fit, warm, err) < 0)
         return -1;
     if (warm->name[0])
         return 0;
     if (read_ready(db, ready, err) < 0)
         return -1;
+    if (ready->count <= kept)
+        return 0;
     char(*others)[INSTANCE_NAME_SIZE] = ready->names + ready->fit;
     uint32_t left = ready->count - ready->fit;
     if (claim_any(db, ready->names, &ready->fit, warm, err) < 0)

@@ -44,6 +44,7 @@ struct warm_plan {
     struct warm_demand demands[WARM_DEMANDS_MAX]; /* the largest of each team first */
     unsigned demand_count;
     uint64_t memory_mb; /* limit for the warm pool */
+    uint64_t there;     /* ready and starting instances, of all wants */
     bool busy;          /* creates are running, or were within WARM_QUIET_MS */
     bool untold;        /* sizes are still to be updated in Incus (sandbox/sandbox_size.h) */
 };

@@ -40,7 +40,8 @@ DB_STATEMENT(state_statement) = {
         "") "),"
             " EXISTS (SELECT 1 FROM operations WHERE state = 'running' AND kind IN ('create', "
             "'fork')) OR EXISTS (SELECT 1 FROM sandboxes WHERE id >= ?),"
-            " EXISTS (SELECT 1 FROM sandbox_sizes WHERE attempts = 0)",
+            " EXISTS (SELECT 1 FROM sandbox_sizes WHERE attempts = 0),"
+            " (SELECT COUNT(*) FROM warm_instances WHERE state <> 'leaving')",
     true};
 
 DB_STATEMENT(sizes_statement) = {
@@ -67,6 +68,7 @@ int warm_plan_begin(struct db *db, unsigned percent, struct warm_plan *plan, str
     plan->memory_mb = db_get_u64(rows, 0) * percent / 100;
     plan->busy = db_get_bool(rows, 1);
     plan->untold = db_get_bool(rows, 2);
+    plan->there = db_get_u64(rows, 3);
     return 0;
 }
 

@@ -19,10 +19,12 @@
 #include "base/shared_file.h"
 #include "base/str.h"
 
-#define LISTEN_FD      0
-#define SLOTS_MAX      1024
-#define LOOK_PAUSE_MS  50
-#define POOL_NAME_SIZE 64
+#define LISTEN_FD        0
+#define SLOTS_MAX        1024
+#define LOOK_PAUSE_MS    50
+#define POOL_NAME_SIZE   64
+#define BESIDE_OTHERS_MS 60000
+#define STARTS_LEAST     2
 
 /* One worker; a cache line of its own. pid 0: never had one. */
 struct slot {
@@ -30,19 +32,22 @@ struct slot {
     _Atomic uint64_t user;
     _Atomic uint64_t sandbox;
     _Atomic int pid;
+    _Atomic bool starts; /* a sandbox */
 };
 
 /* The file. used: slots from the first on that ever had a worker. */
 struct table {
     struct slot slots[SLOTS_MAX];
     _Alignas(64) _Atomic unsigned used;
+    _Atomic uint64_t starter_team, starter_user; /* who started a sandbox last */
+    _Atomic int64_t other_started_ms; /* monotonic: when that was another one; 0: never */
 };
 
 struct pool {
     struct table *table;
     struct slot *own;
     int fd;
-    bool shut, lends;
+    bool shut, lends, repeats;
     int64_t look_at_ms; /* again, whether all are alive */
     char name[POOL_NAME_SIZE];
 };
@@ -83,6 +88,7 @@ static void clear(struct slot *slot)
     atomic_store(&slot->team, 0);
     atomic_store(&slot->user, 0);
     atomic_store(&slot->sandbox, 0);
+    atomic_store(&slot->starts, false);
 }
 
 static int take_slot(struct pool *pool, struct error **err)
@@ -190,6 +196,7 @@ const char *pool_name(const struct pool *pool)
 /* Count the other workers that serve the same tenant. */
 struct share {
     unsigned workers, of_team, of_user, of_sandbox;
+    unsigned starts_of_team, starts_of_user;
 };
 
 static struct share count(const struct pool *pool, const struct pool_claim *claim)
@@ -201,16 +208,57 @@ static struct share count(const struct pool *pool, const struct pool_claim *clai
         share.workers += atomic_load(&slot->pid) != 0;
         if (slot == pool->own)
             continue;
-        share.of_team += claim->team && atomic_load(&slot->team) == claim->team;
-        share.of_user += claim->user && atomic_load(&slot->user) == claim->user;
+        bool same_team = claim->team && atomic_load(&slot->team) == claim->team;
+        bool same_user = claim->user && atomic_load(&slot->user) == claim->user;
+        bool starts = atomic_load(&slot->starts);
+        share.of_team += same_team;
+        share.of_user += same_user;
+        share.starts_of_team += same_team && starts;
+        share.starts_of_user += same_user && starts;
         share.of_sandbox += claim->sandbox && atomic_load(&slot->sandbox) == claim->sandbox;
     }
     return share;
 }
 
+bool pool_is_beside_others(const struct pool *pool)
+{
+    int64_t other_ms = atomic_load(&pool->table->other_started_ms);
+    return other_ms && clock_monotonic_ms() - other_ms < BESIDE_OTHERS_MS;
+}
+
+/* Team and user are stored one after the other: a mixed pair costs a tenant alone a minute in which
+ * it counts as beside others. */
+static void note_start(struct pool *pool, const struct pool_claim *claim)
+{
+    struct table *table = pool->table;
+    uint64_t team = atomic_load(&table->starter_team), user = atomic_load(&table->starter_user);
+    pool->repeats = team == claim->team || user == claim->user;
+    if (team && !pool->repeats)
+        atomic_store(&table->other_started_ms, clock_monotonic_ms());
+    if (team != claim->team)
+        atomic_store(&table->starter_team, claim->team);
+    if (user != claim->user)
+        atomic_store(&table->starter_user, claim->user);
+}
+
+bool pool_repeats(const struct pool *pool)
+{
+    return atomic_load(&pool->own->starts) && pool->repeats && pool_is_beside_others(pool);
+}
+
+static bool may_start(const struct pool *pool, const struct share *share)
+{
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    unsigned most = half > STARTS_LEAST ? (unsigned)half : STARTS_LEAST;
+    return (share->starts_of_team < most && share->starts_of_user < most) ||
+           !pool_is_beside_others(pool);
+}
+
 static bool fits(const struct pool *pool, const struct pool_claim *claim)
 {
     struct share share = count(pool, claim);
+    if (claim->starts && !may_start(pool, &share))
+        return false;
     unsigned most = claim->borrows && pool->lends ? share.workers : share.workers / 2;
     unsigned of_user = claim->is_narrow ? most / 2 : most;
     return share.of_team < (most ? most : 1) && share.of_user < (of_user ? of_user : 1) &&
@@ -237,6 +285,9 @@ bool pool_has_room(struct pool *pool, const struct pool_claim *claim)
  * room for one, but never both let in. */
 bool pool_enter(struct pool *pool, const struct pool_claim *claim)
 {
+    if (claim->starts && claim->team)
+        note_start(pool, claim);
+    atomic_store(&pool->own->starts, claim->starts);
     atomic_store(&pool->own->sandbox, claim->sandbox);
     atomic_store(&pool->own->user, claim->user);
     atomic_store(&pool->own->team, claim->team);

@@ -24,6 +24,7 @@ struct pool_claim {
     bool alone;       /* no other worker of the pool may serve the sandbox */
     bool is_narrow;   /* the user has a quarter and not half */
     bool borrows;     /* is short, and may have unused workers beyond the half */
+    bool starts;      /* starts a sandbox: see pool_is_beside_others() */
 };
 
 /* A number that stands for an id. */
@@ -59,6 +60,15 @@ void pool_lend(struct pool *pool, bool lend);
 
 /* Whether pool_enter() would let it in now. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim);
+
+/* Whether two tenants without a common team or user have started sandboxes in the last minute. Each
+ * may then start as many at once as half of the processors, and at least two. A tenant alone may
+ * have half of the workers. */
+bool pool_is_beside_others(const struct pool *pool);
+
+/* Whether this worker starts a sandbox beside others, and for the tenant who started the last one
+ * too. */
+bool pool_repeats(const struct pool *pool);
 
 /* Read the pools of this machine: the live workers, and the number that serve a team. */
 struct pool_use {

@@ -20,6 +20,7 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
     input.create.claim = api_claim;
     input.create.made = api_made;
     input.create.claim_context = api;
+    input.create.leaves_warm = pool_repeats(api->pool);
     input.create.no_copying = api->hand_on_to != NULL;
     int result = 0;
     if (sandbox_input_read(body, &input, err) < 0 ||

@@ -90,6 +90,12 @@ int api_take_oidc_share(struct api *api, struct http_request *request, struct er
     return take_common_share(api, request, "identity provider", err);
 }
 
+static bool starts_sandbox(const struct http_request *request)
+{
+    return str_equal(request->operation, "createSandbox") ||
+           str_equal(request->operation, "resumeSandbox");
+}
+
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err)
 {
@@ -104,14 +110,15 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         .user = pool_tenant(api->principal.user_id),
         .borrows =
             str_equal(request->method, "GET") && str_equal(pool_name(api->pool), RECORDS_POOL),
+        .starts = starts_sandbox(request),
     };
     if (pool_enter(api->pool, &request->claim)) {
         api->has_share = team[0];
         return 0;
     }
-    return must_wait(api, request,
-                     "The team, or its user in several teams, has half of the service's workers "
-                     "for such calls busy "
-                     "already; try again when some of these calls are done.",
-                     err);
+    return must_wait(
+        api, request,
+        "The team, or its user in several teams, has its share of the service's workers "
+        "for such calls busy already; try again when some of these calls are done.",
+        err);
 }

@@ -4,6 +4,8 @@
 import collections
 import concurrent.futures
 import contextlib
+import os
+import time
 
 import events
 from faults import settle
@@ -35,6 +37,27 @@ def test_streams_of_one_key_in_many_teams(stack, make_account, bystander):
         with events.Stream(hostile.api) as stream:
             return stream.response.status == 200
     wait_until(is_let_in, 30, "a stream after the end of the others")
+
+
+def test_a_burst_of_creates_leaves_others_their_turn(stack, make_account, bystander):
+    """Beside a burst of one team a create of another is done while creates of the burst still wait."""
+    hostile = make_account("pro")
+    most = min(max(os.cpu_count() // 2, 2), 8)
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        Sandbox.create(hostile.api)
+        bystander.create()
+        burst = [pool.submit(hostile.api.request, "POST", "/v1/sandboxes", {}, timeout_s=120) for _ in range(20)]
+        own = pool.submit(bystander.create)
+        starting = []
+        while not all(one.done() for one in burst):
+            row = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = 'creating' AND team_id ="
+                              " (SELECT id FROM teams WHERE slug = %s)", hostile.team)[0]
+            starting.append(row["n"])
+            time.sleep(0.02)
+        own.result()
+        statuses = collections.Counter(one.result().status for one in burst)
+    assert set(statuses) <= ANSWERS and statuses[201] >= 2, statuses
+    assert 0 < max(starting) <= most, starting
 
 
 def test_creates_pauses_and_deletes_at_once(stack, make_account, set_plan, bystander):

@@ -105,6 +105,42 @@ static void test_what_nobody_else_wants_is_lent(void **state)
         assert_true(pool_enter(pools[i], &other));
 }
 
+/* As many starts as half of the processors, at least two, and never more than half of the pool. */
+static unsigned starts_beside_others(void)
+{
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    return half < 2 ? 2 : half < WORKERS / 2 ? (unsigned)half : WORKERS / 2;
+}
+
+static void test_beside_others_a_tenant_starts_few(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    const struct pool_claim start = {.team = 1, .user = 7, .starts = true};
+    const struct pool_claim neighbour = {.team = 2, .user = 8, .starts = true};
+    const struct pool_claim in_other_team = {.team = 3, .user = 7, .starts = true};
+    const struct pool_claim by_other_user = {.team = 1, .user = 9, .starts = true};
+    unsigned most = starts_beside_others();
+    for (unsigned i = 0; i < WORKERS / 2; i++)
+        assert_true(pool_enter(pools[i], &start));
+    assert_false(pool_is_beside_others(pools[0]));
+    assert_false(pool_repeats(pools[0]));
+    for (unsigned i = 0; i < WORKERS / 2; i++)
+        pool_leave(pools[i]);
+    assert_true(pool_enter(pools[WORKERS - 1], &neighbour));
+    assert_true(pool_is_beside_others(pools[0]));
+    assert_false(pool_repeats(pools[WORKERS - 1]));
+    for (unsigned i = 0; i < most; i++) {
+        assert_true(pool_enter(pools[i], &start));
+        assert_int_equal(pool_repeats(pools[i]), i > 0);
+    }
+    assert_false(pool_enter(pools[most], &start));
+    assert_false(pool_enter(pools[most], &in_other_team));
+    assert_false(pool_enter(pools[most], &by_other_user));
+    assert_true(pool_enter(pools[most], &neighbour));
+    assert_int_equal(pool_enter(pools[most + 1], &one), most < WORKERS / 2);
+}
+
 static void test_a_sandbox_has_one(void **state)
 {
     struct fixture *fixture = *state;
@@ -181,6 +217,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_narrow_claim_leaves_half_of_its_share, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_what_nobody_else_wants_is_lent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_beside_others_a_tenant_starts_few, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_sandbox_has_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_is_not_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_killed_worker_counts_no_more, set_up, tear_down),

@@ -63,7 +63,7 @@ struct claims {
 static int claim_body(struct db *with, void *context, struct error **err)
 {
     struct claims *claims = context;
-    if (warm_claim(with, version.id, &wanted, true, 0, &claims->warm[claims->made++], err) < 0)
+    if (warm_claim(with, version.id, &wanted, true, 0, 0, &claims->warm[claims->made++], err) < 0)
         return -1;
     if (claims->made == CLAIMS)
         return 0;
@@ -99,7 +99,7 @@ static void claims_at_the_same_time_find_an_instance_each(void **state)
 
 static int claim_one_body(struct db *with, void *context, struct error **err)
 {
-    return warm_claim(with, version.id, &wanted, true, 0, context, err);
+    return warm_claim(with, version.id, &wanted, true, 0, 0, context, err);
 }
 
 static void what_was_known_may_have_gone(void **state)
@@ -121,6 +121,31 @@ static void what_was_known_may_have_gone(void **state)
     add_ready("warm-known-late", &wanted);
     assert_ok(db_transaction(db, claim_one_body, &warm, &err));
     assert_string_equal(warm.name, "warm-known-late");
+}
+
+static int claim_but_two_body(struct db *with, void *context, struct error **err)
+{
+    return warm_claim(with, version.id, &wanted, true, 0, 2, context, err);
+}
+
+static void the_last_ones_are_left_to_others(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    struct warm_instance warm;
+    for (unsigned i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "warm-left-%u", i);
+        add_ready(name, &wanted);
+    }
+    assert_ok(db_transaction(db, claim_but_two_body, &warm, &err));
+    assert_true(warm.name[0]);
+    assert_ok(db_transaction(db, claim_but_two_body, &warm, &err));
+    assert_string_equal(warm.name, "");
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ok(db_transaction(db, claim_one_body, &warm, &err));
+        assert_true(warm.name[0]);
+    }
 }
 
 static void who_starts_one_learns_that_it_was_dismissed(void **state)
@@ -160,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_at_the_same_time_find_an_instance_each),
         cmocka_unit_test(what_was_known_may_have_gone),
+        cmocka_unit_test(the_last_ones_are_left_to_others),
         cmocka_unit_test(who_starts_one_learns_that_it_was_dismissed),
         cmocka_unit_test(what_starts_or_leaves_does_not_wait),
     };
