@@ -108,8 +108,8 @@ def test_login_is_confirmed_in_the_console(cli, stack, module_account, tmp_path)
 def test_login_is_refused_in_the_console(cli, stack, other_account, tmp_path):
     person = Person(stack, other_account.user)
     environment = cli.without("SANDLOT_URL", "SANDLOT_KEY") | {"XDG_CONFIG_HOME": str(tmp_path)}
-    with subprocess.Popen([cli.program, "login", "--device", stack.base_url], env=environment, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL) as waiting:
+    with cli.begin("login", "--device", stack.base_url, environment=environment, stderr=subprocess.PIPE,
+                   stdin=subprocess.DEVNULL) as waiting:
         confirm(person, (waiting.stderr.readline() + waiting.stderr.readline()).decode(), False)
         assert waiting.wait(60) != 0
         assert b"refused in the console" in waiting.stderr.read()
@@ -188,7 +188,7 @@ def test_a_sandbox_that_is_not_there(cli):
 
 
 def test_a_list_that_is_watched(cli, sandbox):
-    with subprocess.Popen([cli.program, "list", "--watch"], stdout=subprocess.PIPE, env=cli.environment) as watching:
+    with cli.begin("list", "--watch", stdout=subprocess.PIPE) as watching:
         for _ in range(2):
             assert watching.stdout.readline().startswith(b"NAME ")
             assert sandbox.id.encode() in watching.stdout.readline()
@@ -242,8 +242,7 @@ def test_exec_passes_bytes_both_ways(cli, sandbox):
 
 
 def test_a_signal_ends_the_program(cli, sandbox):
-    with subprocess.Popen([cli.program, "exec", "-n", "work", "sh", "-c", "echo begun; exec sleep 8765"],
-                          stdout=subprocess.PIPE, env=cli.environment) as running:
+    with cli.begin("exec", "-n", "work", "sh", "-c", "echo begun; exec sleep 8765", stdout=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"begun\n"
         running.terminate()
         assert running.wait(60) == 143
@@ -307,10 +306,10 @@ def test_a_large_file_goes_on_where_it_was_broken_off(cli, sandbox, tmp_path):
     large = tmp_path / "large"
     large.write_bytes(os.urandom(1 << 20) * 33)
     # The wait is in the sandbox: a part is there for less than a second.
-    there = [cli.program, "exec", "-n", "work", "sh", "-c", "echo waits; until ls /tmp/large.sandlot-*.0; do sleep 0.01; done"]
-    with subprocess.Popen(there, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=cli.environment) as waiting:
+    there = ["exec", "-n", "work", "sh", "-c", "echo waits; until ls /tmp/large.sandlot-*.0; do sleep 0.01; done"]
+    with cli.begin(*there, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as waiting:
         assert waiting.stdout.readline() == b"waits\n"
-        with subprocess.Popen([cli.program, "cp", large, "work:/tmp/large"], env=cli.environment) as broken:
+        with cli.begin("cp", large, "work:/tmp/large") as broken:
             assert waiting.wait(60) == 0
             broken.kill()
     cli.say("cp", large, "work:/tmp/large")
@@ -429,8 +428,7 @@ def test_network(cli, sandbox):
     assert refused.returncode == 1 and json.loads(refused.stdout)["verdict"] == "deny"
     cli("exec", "-n", "work", "python3", "-c",
         "import socket; s = socket.socket(); s.settimeout(1); s.connect_ex(('198.51.100.1', 80))")
-    with subprocess.Popen([cli.program, "network", "denials", "work", "--follow"], stdout=subprocess.PIPE,
-                          env=cli.environment) as following:
+    with cli.begin("network", "denials", "work", "--follow", stdout=subprocess.PIPE) as following:
         assert b"198.51.100.1:80" in following.stdout.readline()
         following.terminate()
     assert "198.51.100.1" in cli.say("network", "denials", "work")
@@ -543,8 +541,7 @@ def test_events_of_a_while_and_the_newest(cli, sandbox):
 
 def test_events_that_follow(cli, module_account, sandbox):
     """The newest one that is there says that the others will be seen."""
-    with subprocess.Popen([cli.program, "events", "--follow", "--tail", "1", "--json"], env=cli.environment,
-                          stdout=subprocess.PIPE, text=True) as following:
+    with cli.begin("events", "--follow", "--tail", "1", "--json", stdout=subprocess.PIPE, text=True) as following:
         assert following.stdout.readline()
         made = Sandbox.create(module_account.api)
         line = next(line for line in following.stdout if made.id in line)
@@ -556,8 +553,7 @@ def test_events_that_follow(cli, module_account, sandbox):
 def test_events_from_now_on(cli, sandbox):
     last = events_of(cli.say("events", "--json"))[-1]
     path = f"/v1/sandboxes/{sandbox.id}"
-    with subprocess.Popen([cli.program, "events", "-f", "--kind", "sandbox.updated", "--json"], env=cli.environment,
-                          stdout=subprocess.PIPE, text=True) as following:
+    with cli.begin("events", "-f", "--kind", "sandbox.updated", "--json", stdout=subprocess.PIPE, text=True) as following:
         over = threading.Event()
 
         def change():
@@ -612,8 +608,7 @@ def test_a_port_is_forwarded_and_opened(cli, sandbox):
     wait_until(lambda: sandbox.data.bash("</dev/tcp/127.0.0.1/3000").exit_code == 0, 30, "the server")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with subprocess.Popen([cli.program, "forward", "work", f"{port}:3000"], stderr=subprocess.PIPE,
-                          env=cli.environment) as forwarding:
+    with cli.begin("forward", "work", f"{port}:3000", stderr=subprocess.PIPE) as forwarding:
         assert f"127.0.0.1:{port}".encode() in forwarding.stderr.readline()
         try:
             for _ in range(2):
@@ -643,8 +638,7 @@ while True:
     wait_until(lambda: sandbox.data.bash("</dev/tcp/127.0.0.1/5432").exit_code == 0, 30, "the server")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with subprocess.Popen([cli.program, "forward", "--tcp", "work", f"{port}:5432"], stderr=subprocess.PIPE,
-                          env=cli.environment) as forwarding:
+    with cli.begin("forward", "--tcp", "work", f"{port}:5432", stderr=subprocess.PIPE) as forwarding:
         assert f": 127.0.0.1:{port} is port 5432".encode() in b": " + forwarding.stderr.readline()
         try:
             several = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(3)]

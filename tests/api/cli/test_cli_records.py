@@ -30,7 +30,7 @@ def test_logs_and_their_streams(cli, sandbox):
         data = entry["data"].encode() if entry["encoding"] == "utf-8" else base64.b64decode(entry["data"])
         streams[entry["stream"]] += data
     assert streams == {"stdout": done.stdout, "stderr": done.stderr}
-    with subprocess.Popen([cli.program, "logs", "-f", sandbox.id], stdout=subprocess.PIPE, env=cli.environment) as following:
+    with cli.begin("logs", "-f", sandbox.id, stdout=subprocess.PIPE) as following:
         assert following.stdout.readline() == b"to stdout\n"
         sandbox.data.check("echo; echo later")
         assert following.stdout.readline() == b"no \xff text\n"

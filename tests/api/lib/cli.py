@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sandlot, the command line for users, called as they do."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 
 from terminal import Terminal
@@ -23,6 +25,20 @@ class Cli:
     def __call__(self, *words, stdin=b"", environment=None, timeout_s=120):
         return subprocess.run([self.program, *map(str, words)], input=stdin, capture_output=True,
                               env=environment or self.environment, timeout=timeout_s, check=False)
+
+    @contextlib.contextmanager
+    def begin(self, *words, environment=None, **options):
+        """It runs beside the test, and ends with it at the latest. A run in the background ignores SIGINT otherwise."""
+        began = subprocess.Popen([self.program, *map(str, words)], env=environment or self.environment,
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options)
+        try:
+            yield began
+            began.wait(120)
+        finally:
+            began.kill()
+            began.wait()
+            for stream in filter(None, (began.stdout, began.stderr)):
+                stream.close()
 
     def say(self, *words, **options):
         """What it says when it succeeds."""
