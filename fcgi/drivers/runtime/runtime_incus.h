@@ -90,6 +90,8 @@ char *runtime_lxc_resized(const char *lxc, unsigned memory_mb);
 json_t *runtime_confinement(void);
 
 json_t *runtime_profile_devices(const char *pool);
+/* Check that an instance can have its address. Errors: ERR_RUNTIME_REFUSED. */
+int runtime_check_address(const struct runtime_instance *instance, struct error **err);
 json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name,
                            bool virtual_machine);
 json_t *runtime_root_device(const char *pool, const char *size);

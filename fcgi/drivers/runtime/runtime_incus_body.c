@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/sizing.h"
+#include "base/str.h"
 #include "runtime/runtime_incus.h"
 
 /* The space of a memory dump in addition to the memory. */
@@ -33,6 +34,16 @@ int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE])
         return -1;
     link_address(ntohl(parsed.s_addr), out);
     return 0;
+}
+
+/* sandlot-boot reads three octets of the address from the card, and the first one is always 10. */
+int runtime_check_address(const struct runtime_instance *instance, struct error **err)
+{
+    if (!instance->virtual_machine || str_starts_with(instance->address, "10."))
+        return 0;
+    return error_set(err, ERR_RUNTIME_REFUSED,
+                     "a virtual machine needs an address in 10.0.0.0/8, and its host gives %s",
+                     instance->address);
 }
 
 void runtime_root_size(const struct runtime_resources *resources, char out[RUNTIME_SIZE_SIZE])

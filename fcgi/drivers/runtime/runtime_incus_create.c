@@ -98,6 +98,8 @@ int runtime_incus_create(struct runtime *base, const struct runtime_instance *in
 {
     struct creation creation = {.runtime = runtime_incus_of(base), .instance = instance};
     struct runtime_turns turns = runtime_turns_begin();
+    if (runtime_check_address(instance, err) < 0)
+        return -1;
     int result = make(&creation, err);
     while (result) {
         if (result < 0 && !somebody_else(creation.runtime, *err))

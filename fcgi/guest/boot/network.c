@@ -13,7 +13,8 @@
 #include "boot/boot.h"
 
 #define CARD "eth0"
-/* The first octet of the addresses of sandboxes; their cards have the other three. */
+/* The first octet of the address. The card has the other three; the runtime driver refuses virtual
+ * machines with other addresses. */
 #define FIRST_OCTET 10
 
 static int fail(const char *what)

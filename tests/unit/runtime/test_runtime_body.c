@@ -181,6 +181,22 @@ static void a_machine_keeps_its_memory_apart(void **state)
     assert_null(json_object_get(profile, "security.syscalls.deny"));
 }
 
+static void a_machine_has_an_address_that_its_card_tells(void **state)
+{
+    (void)state;
+    struct runtime_instance wanted = instance();
+    error_auto err = NULL;
+    wanted.virtual_machine = true;
+    wanted.address = "10.255.3.4";
+    assert_int_equal(runtime_check_address(&wanted, &err), 0);
+    wanted.address = "172.16.3.4";
+    assert_int_equal(runtime_check_address(&wanted, &err), -1);
+    assert_non_null(strstr(err->message, "172.16.3.4"));
+    error_clear(&err);
+    wanted.virtual_machine = false;
+    assert_int_equal(runtime_check_address(&wanted, &err), 0);
+}
+
 static void the_profile_is_hardened(void **state)
 {
     (void)state;
@@ -303,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_paused_root_has_room_for_the_memory),
         cmocka_unit_test(a_container_is_one_request),
         cmocka_unit_test(a_machine_keeps_its_memory_apart),
+        cmocka_unit_test(a_machine_has_an_address_that_its_card_tells),
         cmocka_unit_test(the_profile_is_hardened),
         cmocka_unit_test(a_memory_that_is_not_kept_has_its_cause),
         cmocka_unit_test(the_rules_for_apparmor_leave_what_a_start_needs),
