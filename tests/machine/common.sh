@@ -50,6 +50,49 @@ still_runs()
     sandlot exec -n "$1" sh -c 'kill -0 $(cat /home/user/pid)'
 }
 
+# files_come_back NAME: a file goes there and back; /tmp/sent has it.
+files_come_back()
+{
+    head -c 100000 /dev/urandom >/tmp/sent
+    sandlot cp /tmp/sent "$1:/home/user/sent"
+    sandlot cp "$1:/home/user/sent" /tmp/received
+    cmp /tmp/sent /tmp/received
+}
+
+# preview_answers NAME: a server in it, with the certificate that nginx shows.
+preview_answers()
+{
+    local address host
+
+    sandlot exec -n "$1" sh -c 'echo hello >/home/user/index.html; cd /home/user &&
+        setsid python3 -m http.server 8000 >/dev/null 2>&1 </dev/null &'
+    address=$(sandlot open --public --print "$1" 8000)
+    host=${address#https://}
+    wait_until 300 curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address"
+    [[ $(curl -sf --cacert "$SANDLOT_CA" --resolve "${host%%/*}:443:127.0.0.1" "$address") == hello ]]
+}
+
+# package_mirror: prints its name, with the port if it has one.
+package_mirror()
+{
+    grep -rhoE 'https?://[^/ ]+' /etc/apt/sources.list* | head -n 1 | sed 's,.*//,,'
+}
+
+# policy_holds NAME: the package mirror can be reached while its name is allowed, and then not. Each change ends before
+# the next connection.
+policy_holds()
+{
+    local mirror port=80 connects
+
+    mirror=$(package_mirror)
+    [[ $mirror != *:* ]] || port=${mirror##*:}
+    connects="timeout 60 bash -c '</dev/tcp/${mirror%:*}/$port'"
+    sandlot network set "$1" --no-internet --allow "${mirror%:*}"
+    sandlot exec -n "$1" sh -c "$connects"
+    sandlot network set "$1" --no-internet
+    ! sandlot exec -n "$1" sh -c "$connects" || fail "a denied name can be reached"
+}
+
 # pause_and_resume NAME: with its memory.
 pause_and_resume()
 {
