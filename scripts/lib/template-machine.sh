@@ -3,10 +3,10 @@
 # initial file system with sandlot-boot and the modules that the disk and the network card need, and the tree.
 # shellcheck shell=bash
 
-# The last one tells the agent which ports have servers.
+# The agent needs tcp_diag to list the ports that have servers.
 TEMPLATE_MACHINE_MODULES='virtio_pci virtio_scsi sd_mod virtio_blk ext4 virtio_net virtio_rng evdev button tcp_diag'
 TEMPLATE_MACHINE_FIRMWARE_MB=96
-# What the tree has to itself beside its files, before the disk grows to the sandbox's size.
+# Free space in the image. At boot, the file system grows to the size of the sandbox's disk.
 TEMPLATE_MACHINE_SPARE_MB=256
 
 # template_machine_kernel FOLDER: unpacks the newest kernel of the machine's mirror.

@@ -211,7 +211,7 @@ static int check_value(const char *text, const char *pointer, struct error **err
     return 0;
 }
 
-/* Count the spellings of a header: with two of them, nginx would send two values. */
+/* Count the spellings of a header: nginx would send one value for each spelling. */
 static unsigned count_header(const json_t *headers, const char *known)
 {
     unsigned count = 0;

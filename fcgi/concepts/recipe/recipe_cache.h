@@ -6,7 +6,7 @@
  * with the content of the files that they copy.
  *
  * When all steps and all other members of the recipe are those of a ready version of the team, the
- * new version gets a copy of the files of that, and shares its memory.
+ * new version gets a copy of the ready version's files, and shares its memory.
  *
  * A tag may point to another image tomorrow, so the build asks the registry for its digest first. A
  * login is no part of a key, so images with a login and the steps after them are not cached.

@@ -155,7 +155,7 @@ struct writing {
     struct recipe_file *file;
     const struct recipe_upload *upload;
     char *part, *listing;
-    size_t part_size, part_at, left; /* bytes: of the part, of it that are listed, behind it */
+    size_t part_size, part_at, left; /* bytes: in the part, listed in it, after it */
     unsigned number;
     crypto_hash_sha256_state state;
     struct error *failure;

@@ -68,8 +68,8 @@ bool recipe_turn_may_cache(const struct recipe_turn *turn);
  * begin. */
 int recipe_turn_find_cached(struct recipe_turn *turn, struct error **err);
 
-/* Make the version ready with the files of that version. *taken false: no version was found, or it
- * cannot be copied. */
+/* Make the version ready with the files of the equal version. *taken false: no equal version was
+ * found, or its files cannot be copied. */
 int recipe_turn_take_same(struct recipe_turn *turn, bool *taken, struct error **err);
 
 /* Find the key of the result, for recipe_row_hand_over(). */

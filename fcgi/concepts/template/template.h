@@ -125,9 +125,9 @@ int template_version_set_memory(struct db *db, const char *id, const char *check
  * Without TEMPLATE_START_MEMORY, its checkpoint is deleted. Errors: ERR_NOT_FOUND. */
 int template_version_started(struct db *db, const struct template_version *version,
                              enum template_start start, struct error **err);
-/* Inside a transaction: change a version that is being built by steps to ready. Its files are those
- * of another ready version; it has the memory of that too. Errors: ERR_NOT_FOUND (one of them is in
- * another state). */
+/* Inside a transaction: change a version that is being built by steps to ready. It has the
+ * files and the memory of another ready version. Errors: ERR_NOT_FOUND (one of the two versions is
+ * in another state). */
 int template_version_same(struct db *db, const struct template_version *version,
                           const char *same_id, uint32_t host_id, struct error **err);
 /* Inside a transaction: change a version from building to failed. Errors: ERR_NOT_FOUND. */

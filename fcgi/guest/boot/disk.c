@@ -116,7 +116,7 @@ int boot_mount_disk(void)
     if (!disk || grow_partition(disk, &bytes) < 0)
         return -1;
     snprintf(path, sizeof path, "/dev/%s%d", disk, ROOT_PARTITION);
-    /* What is deleted goes back to the pool of the host. */
+    /* Deleted files give their space back to the pool of the host. */
     if (mount(path, BOOT_ROOT, "ext4", MS_NOATIME, "discard") < 0) {
         say("mount", path);
         return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlot-boot: what a virtual machine runs first. Its kernel starts it from the initial file
- * system, with the modules of that kernel. It mounts the disk, sets the address, and becomes the
- * agent, which is the init of the sandbox as it is in a container.
+ * sandlot-boot: the first program of a virtual machine. The machine's kernel starts it from the
+ * initial file system, which also has the kernel's modules. sandlot-boot mounts the disk and sets
+ * the address. Then it becomes the agent, which is the init of the sandbox, as in a container.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct place {
     unsigned long flags;
 };
 
-/* What the steps of the boot need; they move to the root of the disk. */
+/* Mounts that the boot needs. enter_root() moves them to the root of the disk. */
 static const struct place early[] = {
     {"devtmpfs", "/dev", "mode=755", MS_NOSUID},
     {"proc", "/proc", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},

@@ -66,8 +66,8 @@ static void add_headers(struct http_response *response, const json_t *rule)
     }
 }
 
-/* Remember when each secret of a rule was sent; of those of former policies only as many as there
- * is room for. */
+/* Remember when each secret of a rule was sent; it forgets secrets of former
+ * policies when there is no more room. */
 static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
 {
     size_t index;

@@ -170,7 +170,7 @@ def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
 
 
 def test_equal_versions_share_their_memory(account, stack):
-    """It counts once, and goes with the last of them."""
+    """Equal versions share one memory: it counts once, and is deleted with the last version."""
     api = account.api
     name, first = made(api, stack)
     checkpoint = kept(stack, first)[0]

@@ -18,7 +18,7 @@ ANSWERS = {200, 201, 204, 404, 409, 422, 429, 503, 507}
 
 
 def test_streams_of_one_key_in_many_teams(stack, make_account, bystander):
-    """A hundred: the key has its user's share, whichever teams it names."""
+    """A hundred streams: the key has its user's share, also when it names several teams."""
     hostile = make_account()
     share = int(stack.settings.get("event_followers_per_team", 32))
     teams = [hostile.team, *(hostile.make_team() for _ in range(4))]
@@ -61,7 +61,7 @@ def test_a_burst_of_creates_leaves_others_their_turn(stack, make_account, bystan
 
 
 def test_creates_pauses_and_deletes_at_once(stack, make_account, set_plan, bystander):
-    """Fifty of each at the same time: each is answered, the tenant beside goes on, and afterwards all is in order."""
+    """Fifty of each at the same time: each is answered, the other tenant's calls succeed, and the service is clean after."""
     hostile = make_account("enterprise")
     set_plan("enterprise", sandboxes=30, stopped_sandboxes=30)
     api = hostile.api

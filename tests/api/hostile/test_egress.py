@@ -130,8 +130,8 @@ def test_a_policy_full_of_mentions_costs_as_much_as_one_of_each(stack, account):
 
 
 class Asking:
-    """A program in a sandbox that goes on asking, also by the server's own address. Incus reads what it got, without
-    nginx."""
+    """A program in a sandbox that repeats its requests, also to the server's own address. Incus reads its answers,
+    because nginx may be stopped."""
 
     def __init__(self, sandbox, outside):
         self.read = lambda: sandbox.stack.incus.raw("GET", path)

@@ -92,7 +92,7 @@ def test_nothing_is_reached_unless_it_is_allowed(sandbox, internet):
 
 
 def test_every_refusal_comes_at_once_and_is_the_same(sandbox, internet):
-    """A program that waits for a refused destination would seem to hang: none waits, whatever it tries."""
+    """A program that waits for a refused destination would seem to hang. No program here waits."""
     internet.add("other.example.com", OTHER)
     datagrams = iter([(HERE, 443), (HERE, 53), (RESOLVER, 5000), (HERE, 5000)])
     for fields in {}, {"ask": True}, {"allow_out": ["api.example.com"]}, {"allow_internet_access": True, "deny_out": ["203.0.113.0/24"]}:

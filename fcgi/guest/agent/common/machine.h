@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an agent does in a virtual machine, and in a container its host does. */
+/* The work of the host for a container that the agent does in a virtual machine. */
 #pragma once
 
 #include "base/error.h"

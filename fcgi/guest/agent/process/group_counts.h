@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel counts, and allows, of the processes of the sandbox. */
+/* The kernel's counts and limits of the processes of the sandbox. */
 #pragma once
 
 #include <stdint.h>
