@@ -44,7 +44,7 @@ def hold(sandbox, count=EACH):
 
 
 def held(sandbox):
-    return int(sandbox.data.check("until [ -s /tmp/held ]; do sleep 0.2; done; cat /tmp/held"))
+    return int(sandbox.data.check("for i in $(seq 600); do [ -s /tmp/held ] && break; sleep 0.2; done; cat /tmp/held"))
 
 
 def asked(sandbox, *options):
