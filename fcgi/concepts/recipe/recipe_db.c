@@ -8,6 +8,7 @@
 #include "crypto/aead.h"
 #include "recipe/recipe_progress.h"
 #include "recipe/recipe_row.h"
+#include "template/template_tag.h"
 
 static const char *const state_names[] = {"waiting", "running", "copying", "starting", "done"};
 
@@ -16,8 +17,8 @@ DB_STATEMENT(count_statement) = {
     false};
 DB_STATEMENT(insert_statement) = {
     "recipe.insert",
-    "INSERT INTO template_recipes (template_version_id, team_id, user_id, state, tags,"
-    " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?, ?)",
+    "INSERT INTO template_recipes (template_version_id, team_id, user_id, state,"
+    " lease_until_ms, created_at_ms) VALUES (?, ?, ?, 'waiting', ?, ?)",
     false};
 DB_STATEMENT(begin_statement) = {
     "recipe.begin",
@@ -44,7 +45,7 @@ static const struct lease_table recipes =
                       "state <> 'done'", "team_id");
 DB_STATEMENT(get_statement) = {
     "recipe.get",
-    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, tags, failure,"
+    "SELECT team_id, user_id, state, sandbox_id, step, begun, output_at, sealed, failure,"
     " cached_at_ms, step_times"
     " FROM template_recipes WHERE template_version_id = ?",
     true};
@@ -88,7 +89,6 @@ int recipe_open(struct db *db, const char *version_id, const struct recipe_owner
                 struct error **err)
 {
     const char *team_id = owner->team_id;
-    autofree char *tags = owner->tags ? json_dumps(owner->tags, JSON_COMPACT) : NULL;
     struct plan plan;
     db_rows_auto *rows = NULL;
     if (team_lock(db, team_id, &plan, err) < 0 ||
@@ -102,11 +102,12 @@ int recipe_open(struct db *db, const char *version_id, const struct recipe_owner
                   RECIPE_UNFINISHED);
         return error_add_limit(err, RECIPE_UNFINISHED, unfinished);
     }
-    return db_exec(db, &insert_statement,
-                   DB_ARGS(db_text(version_id), db_text(team_id), db_text(owner->user_id),
-                           db_text(tags), db_i64(clock_in_ms(RECIPE_WAIT_MS)),
-                           db_i64(clock_now_ms())),
-                   NULL, err);
+    if (db_exec(db, &insert_statement,
+                DB_ARGS(db_text(version_id), db_text(team_id), db_text(owner->user_id),
+                        db_i64(clock_in_ms(RECIPE_WAIT_MS)), db_i64(clock_now_ms())),
+                NULL, err) < 0)
+        return -1;
+    return template_tags_want(db, version_id, owner->tags, err);
 }
 
 int recipe_give_up(struct db *db, const char *version_id, const char *failure, struct error **err)
@@ -195,10 +196,9 @@ static void read_row(const struct db_rows *rows, struct recipe_row *row, struct 
     const void *data = db_get_blob(rows, 7, &size);
     buffer_clear(sealed);
     buffer_append(sealed, data, size);
-    row->tags = json_loads(db_get_text(rows, 8), 0, NULL);
-    db_copy_text(row->failure, rows, 9);
-    row->cached_at_ms = db_get_i64(rows, 10);
-    row->times = json_loads(db_get_text(rows, 11), 0, NULL);
+    db_copy_text(row->failure, rows, 8);
+    row->cached_at_ms = db_get_i64(rows, 9);
+    row->times = json_loads(db_get_text(rows, 10), 0, NULL);
     if (!row->times)
         row->times = json_array();
 }
@@ -209,7 +209,6 @@ static int take_body(struct db *db, void *context, struct error **err)
     struct recipe_row *row = taking->row;
     char id[LEASE_KEY_SIZE];
     db_rows_auto *rows = NULL;
-    json_decref(row->tags);
     json_decref(row->times);
     *row = (struct recipe_row){.version_id = ""};
     if (lease_take(db, &recipes, taking->lease_owner, taking->lease_s * 1000, id, &row->attempts,

@@ -19,8 +19,8 @@ struct recipe_row {
     uint64_t output_at;       /* bytes that were read of its output */
     int64_t cached_at_ms;     /* when its sandbox began, or a step was cached */
     unsigned attempts;
-    json_t *tags;                      /* owned by the caller that has taken the row */
-    json_t *times;                     /* likewise: of the steps (recipe_progress.h) */
+    json_t
+        *times; /* owned by the caller that has taken the row: of the steps (recipe_progress.h) */
     char failure[RECIPE_FAILURE_SIZE]; /* of recipe_give_up() */
 };
 

@@ -21,7 +21,6 @@
 #include "sandbox/lifecycle.h"
 #include "template/template_row.h"
 #include "template/template_source.h"
-#include "template/template_tag.h"
 
 #define TURN_MS   2500  /* of a recipe whose steps are quick */
 #define LOOK_MS   60    /* at a step that has just started */
@@ -255,34 +254,12 @@ static int go_on(struct recipe_turn *turn, struct error **err)
 
 /* --- its end --- */
 
-static int assign_tags(struct recipe_turn *turn, struct error **err)
-{
-    const json_t *tags = turn->row.tags;
-    const char *names[TEMPLATE_TAGS_MAX];
-    error_auto failure = NULL;
-    unsigned count = 0;
-    size_t at;
-    json_t *tag;
-    json_array_foreach ((json_t *)(uintptr_t)tags, at, tag) {
-        if (count < TEMPLATE_TAGS_MAX)
-            names[count++] = json_string_value(tag);
-    }
-    if (!count || template_tags_assign(turn->worker->db, turn->version.template_id,
-                                       turn->version.id, names, count, "tags", &failure) == 0)
-        return 0;
-    if (failure->code != ERR_INVALID_REQUEST)
-        return error_move(err, &failure);
-    recipe_turn_say(turn, failure->message);
-    return 0;
-}
-
 static int end(struct recipe_turn *turn, struct error **err)
 {
     const struct worker *worker = turn->worker;
     const struct template_version *version = &turn->version;
     bool ended, copied = version->start == TEMPLATE_START_PENDING;
-    if ((version->state == TEMPLATE_READY && assign_tags(turn, err) < 0) ||
-        (version->state == TEMPLATE_FAILED && copied &&
+    if ((version->state == TEMPLATE_FAILED && copied &&
          template_sources_remove(worker->db, worker->runtimes, version->id, err) < 0) ||
         recipe_turn_end_sandbox(turn, &ended, err) < 0)
         return -1;
@@ -404,7 +381,6 @@ int recipe_next(struct worker *worker, bool *worked, struct error **err)
                     &turn.lease);
     int result = take_part(&turn, &sealed, err);
     json_decref(turn.whole);
-    json_decref(turn.row.tags);
     json_decref(turn.row.times);
     sandbox_deinit(&turn.sandbox);
     return result;

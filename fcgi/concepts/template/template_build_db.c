@@ -360,6 +360,19 @@ static int tell(struct db *db, const struct template_version *version, bool read
     return event_add(db, &note, err);
 }
 
+/* What all ways to a ready version do in their transaction. */
+static int tell_ready(struct db *db, const struct template_version *version, struct error **err)
+{
+    unsigned left_out;
+    if (template_tags_assign_wanted(db, version->template_id, version->id, &left_out, err) < 0)
+        return -1;
+    autofree char *line = xasprintf("%u tags are not assigned: a template has at most %d", left_out,
+                                    TEMPLATE_TAGS_MAX);
+    if (left_out && template_row_log(db, version->id, line, err) < 0)
+        return -1;
+    return tell(db, version, true, err);
+}
+
 static int taken_over(const struct template_version *version, struct error **err)
 {
     return error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
@@ -390,7 +403,7 @@ int template_row_built(struct db *db, const char *lease_owner,
         return -1;
     if (!matched)
         return taken_over(version, err);
-    return tell(db, version, ready, err);
+    return ready ? tell_ready(db, version, err) : tell(db, version, false, err);
 }
 
 /* --- by steps --- */
@@ -460,7 +473,7 @@ int template_version_started(struct db *db, const struct template_version *versi
                 &matched, err) < 0 ||
         matched_or_gone(matched, err) < 0 || (!kept && drop_memory(db, version, err) < 0))
         return -1;
-    return tell(db, version, true, err);
+    return tell_ready(db, version, err);
 }
 
 int template_version_same(struct db *db, const struct template_version *version,
@@ -476,7 +489,7 @@ int template_version_same(struct db *db, const struct template_version *version,
         matched_or_gone(matched, err) < 0 ||
         template_source_add(db, version->id, host_id, source, err) < 0)
         return -1;
-    return tell(db, version, true, err);
+    return tell_ready(db, version, err);
 }
 
 int template_version_fail(struct db *db, const struct template_version *version, struct error **err)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,6 +44,14 @@ int template_tag_check_plain(const char *tag, const char *field, struct error **
 int template_tags_assign(struct db *db, const char *template_id, const char *version_id,
                          const char *const *tags, unsigned count, const char *field,
                          struct error **err);
+
+/* Record the tags that a version gets when it becomes ready; NULL: none. tags: valid ones. */
+int template_tags_want(struct db *db, const char *version_id, const json_t *tags,
+                       struct error **err);
+/* Assign them, inside the transaction that makes the version ready. *left_out: how many were not
+ * assigned, because the template has TEMPLATE_TAGS_MAX others. */
+int template_tags_assign_wanted(struct db *db, const char *template_id, const char *version_id,
+                                unsigned *left_out, struct error **err);
 
 /* Remove tags, all or none. Errors: ERR_NOT_FOUND with the tag that is not assigned. */
 int template_tags_remove(struct db *db, const char *template_id, const char *const *tags,

@@ -24,6 +24,13 @@ DB_STATEMENT(assign_statement) = {
     false};
 DB_STATEMENT(count_statement) = {"template_tag.count",
                                  "SELECT COUNT(*) FROM template_tags WHERE template_id = ?", true};
+DB_STATEMENT(want_statement) = {"template_tag.want",
+                                "UPDATE template_versions SET wanted_tags = ? WHERE id = ?", false};
+DB_STATEMENT(wanted_statement) = {"template_tag.wanted",
+                                  "SELECT wanted_tags FROM template_versions WHERE id = ?", true};
+DB_STATEMENT(room_statement) = {
+    "template_tag.room",
+    "SELECT COUNT(*), COALESCE(SUM(tag = ?), 0) FROM template_tags WHERE template_id = ?", false};
 DB_STATEMENT(remove_statement) = {
     "template_tag.remove", "DELETE FROM template_tags WHERE template_id = ? AND tag = ?", false};
 DB_STATEMENT(forget_statement) = {"template_tag.forget",
@@ -96,6 +103,15 @@ static int hold_version(struct db *db, const struct tagging *tagging, struct err
                                   "Only a version that is ready can have tags.");
 }
 
+static int assign_one(struct db *db, const char *template_id, const char *version_id,
+                      const char *tag, struct error **err)
+{
+    return db_exec(
+        db, &assign_statement,
+        DB_ARGS(db_text(template_id), db_text(tag), db_text(version_id), db_i64(clock_now_ms())),
+        NULL, err);
+}
+
 static int assign_body(struct db *db, void *context, struct error **err)
 {
     const struct tagging *tagging = context;
@@ -105,10 +121,7 @@ static int assign_body(struct db *db, void *context, struct error **err)
         hold_version(db, tagging, err) < 0)
         return -1;
     for (unsigned i = 0; i < tagging->count; i++)
-        if (db_exec(db, &assign_statement,
-                    DB_ARGS(db_text(tagging->template_id), db_text(tagging->tags[i]),
-                            db_text(tagging->version_id), db_i64(clock_now_ms())),
-                    NULL, err) < 0)
+        if (assign_one(db, tagging->template_id, tagging->version_id, tagging->tags[i], err) < 0)
             return -1;
     return check_bound(db, tagging, err);
 }
@@ -119,6 +132,57 @@ int template_tags_assign(struct db *db, const char *template_id, const char *ver
 {
     struct tagging tagging = {template_id, version_id, tags, count, field};
     return check_tags(&tagging, err) < 0 ? -1 : db_transaction(db, assign_body, &tagging, err);
+}
+
+int template_tags_want(struct db *db, const char *version_id, const json_t *tags,
+                       struct error **err)
+{
+    autofree char *text = tags ? json_dumps(tags, JSON_COMPACT) : NULL;
+    return db_exec(db, &want_statement, DB_ARGS(db_text(text), db_text(version_id)), NULL, err);
+}
+
+static int read_wanted(struct db *db, const char *version_id, json_t **tags, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *tags = NULL;
+    if (db_query(db, &wanted_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        *tags = json_loads(db_get_text(rows, 0), 0, NULL);
+    return 0;
+}
+
+static int has_room(struct db *db, const char *template_id, const char *tag, bool *has,
+                    struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &room_statement, DB_ARGS(db_text(tag), db_text(template_id)), &rows, err) < 0)
+        return -1;
+    *has = db_rows_next(rows) && (db_get_u64(rows, 0) < TEMPLATE_TAGS_MAX || db_get_u64(rows, 1));
+    return 0;
+}
+
+int template_tags_assign_wanted(struct db *db, const char *template_id, const char *version_id,
+                                unsigned *left_out, struct error **err)
+{
+    json_auto_t *tags = NULL;
+    bool there, has;
+    size_t at;
+    json_t *tag;
+    *left_out = 0;
+    if (read_wanted(db, version_id, &tags, err) < 0)
+        return -1;
+    if (!json_array_size(tags))
+        return 0;
+    if (db_query_finds(db, &lock_statement, DB_ARGS(db_text(template_id)), &there, err) < 0)
+        return -1;
+    json_array_foreach (tags, at, tag) {
+        if (has_room(db, template_id, json_string_value(tag), &has, err) < 0 ||
+            (has && assign_one(db, template_id, version_id, json_string_value(tag), err) < 0))
+            return -1;
+        *left_out += !has;
+    }
+    return 0;
 }
 
 /* --- removing --- */

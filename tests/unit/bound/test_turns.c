@@ -232,7 +232,6 @@ static int take_recipe(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
 {
     struct recipe_row row = {.version_id = ""};
     int result = recipe_row_take(in, ME, LEASE_S, &row, context, err);
-    json_decref(row.tags);
     snprintf(id, LEASE_KEY_SIZE, "%s", row.version_id);
     return result;
 }

@@ -143,6 +143,34 @@ static void assign(const struct template_version *version, const char *tag)
     assert_ok(template_tags_assign(db, version->template_id, version->id, &tag, 1, "tag", &err));
 }
 
+static void wanted_tags_come_with_the_ready_version(void **state)
+{
+    (void)state;
+    struct error *err = NULL;
+    const char *const moved = "stable";
+    char many[TEMPLATE_TAGS_MAX - 2][8];
+    const char *others[TEMPLATE_TAGS_MAX - 2];
+    json_auto_t *tags = json_pack("[s, s, s]", moved, "new", "beyond");
+    unsigned left_out;
+    struct template_version first = add(acme.id, "wanted", true),
+                            second = add(acme.id, "wanted", true);
+    for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
+        snprintf(many[i], sizeof many[i], "t%u", i);
+        others[i] = many[i];
+    }
+    assert_ok(template_tags_assign(db, first.template_id, first.id, others, ARRAY_SIZE(others),
+                                   "tag", &err));
+    assign(&first, moved);
+    assert_ok(template_tags_assign_wanted(db, second.template_id, second.id, &left_out, &err));
+    assert_resolves(acme.id, "wanted:stable", first.id);
+    assert_ok(template_tags_want(db, second.id, tags, &err));
+    assert_ok(template_tags_assign_wanted(db, second.template_id, second.id, &left_out, &err));
+    assert_int_equal(left_out, 1);
+    assert_resolves(acme.id, "wanted:stable", second.id);
+    assert_resolves(acme.id, "wanted:new", second.id);
+    assert_unknown(acme.id, "wanted:beyond");
+}
+
 static void tags_point_to_versions(void **state)
 {
     (void)state;
@@ -387,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_slug_means_the_newest_ready_version),
         cmocka_unit_test(ids_pin_templates_and_versions),
         cmocka_unit_test(an_own_template_hides_the_deployments),
+        cmocka_unit_test(wanted_tags_come_with_the_ready_version),
         cmocka_unit_test(tags_point_to_versions),
         cmocka_unit_test(default_and_latest_follow_the_newest_until_they_are_assigned),
         cmocka_unit_test(a_number_that_is_a_tag_means_the_tag),

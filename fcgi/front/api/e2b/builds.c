@@ -428,8 +428,8 @@ static json_t *page_of(const json_t *entries, size_t from, size_t most, bool err
     return page;
 }
 
-/* Return E2B's status. A version by steps is ready when its recipe is done: then it has its tags,
- * and others can use it. */
+/* Return E2B's status. A version by steps is ready when its recipe is done: then the sandbox of
+ * its steps counts no longer. */
 static const char *status_of(const struct template_version *version,
                              const struct recipe_status *status, bool by_steps)
 {
