@@ -192,7 +192,9 @@ async function network(page, context) {
   await approvals.getByRole('row', { name: /^asked[.]example allowed/ }).waitFor()
   await page.getByRole('button', { name: 'Always: asked.example' }).click()
   await approvals.locator('.empty').waitFor()
-  assert.match(await page.getByLabel('Allow', { exact: true }).inputValue(), /asked[.]example$/)
+  // The page reads the policy and the approvals by two requests.
+  const allow = await page.getByLabel('Allow', { exact: true }).elementHandle()
+  await page.waitForFunction(field => field.value.endsWith('asked.example'), allow)
 }
 
 async function extend(page, seconds, shortens) {
