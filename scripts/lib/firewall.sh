@@ -63,11 +63,16 @@ limits_start()
         die "sandlot-limits did not start; see also $LOG_DIR/limits.log"
 }
 
-# firewall_remove: only when no sandbox of the stack runs any more.
-firewall_remove()
+# firewall_unload: only when no sandbox of the stack runs any more. A start loads the tables again, as after a boot.
+firewall_unload()
 {
     nft delete table inet "$NFT_TABLE" 2>/dev/null || true
     nft delete table inet "${NFT_TABLE}_front" 2>/dev/null || true
+}
+
+firewall_remove()
+{
+    firewall_unload
     rm -rf "${FIREWALL_STATE:?}" "$FIREWALL_STATE-certificates"
 }
 

@@ -69,6 +69,7 @@ stack_stop()
     fi
     step "stop sandboxes and Incus" incus_stop
     step "stop database" database_stop
+    step "remove the packet filters" firewall_unload
     step "stop lxcfs" with_lock lxcfs incus_stop_lxcfs
 }
 
