@@ -9,6 +9,7 @@
 -- cleanup_warning_hours: hours between the warning (cleanup_at_ms of the record) and the deletion.
 -- paused_memory_gb: GiB of memory images of paused sandboxes and checkpoints (memory_images).
 -- audit_days: days that a team's audit rows are kept. process_log_kib: size of a sandbox's process log.
+-- virtual_machines_only: no containers.
 CREATE TABLE plans (
     name VARCHAR(32) COLLATE ascii_bin NOT NULL,
     position INT UNSIGNED NOT NULL,
@@ -39,6 +40,7 @@ CREATE TABLE plans (
     audit_days INT UNSIGNED NOT NULL DEFAULT 90,
     process_log_kib INT UNSIGNED NOT NULL DEFAULT 1024,
     is_public TINYINT UNSIGNED NOT NULL DEFAULT 1,
+    virtual_machines_only TINYINT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT INTO plans (name, position, resource_override, cpu_default, memory_mb_default, cpu_values, memory_mb_min,

@@ -11,7 +11,8 @@ import { FormDialog, say } from '../parts/dialog'
 type Plan = Schemas['Plan']
 type Wanted = Schemas['UpdatePlan']
 type Prices = NonNullable<Wanted['prices']>
-type NumberName = Exclude<keyof Wanted, 'prices' | 'public' | 'resource_override'>
+type FlagName = 'resource_override' | 'public' | 'virtual_machines_only'
+type NumberName = Exclude<keyof Wanted, 'prices' | FlagName>
 
 const MIB = 1048576
 
@@ -48,10 +49,15 @@ const PRICES: [keyof Prices, string][] = [
   ['storage_gb_month', 'A GiB stored for a month'],
 ]
 
+const FLAGS: [FlagName, string, string][] = [
+  ['resource_override', 'Own sizes', 'Sandboxes may ask for a size of their own'],
+  ['public', 'Shown to all teams', 'Teams with other plans see this plan'],
+  ['virtual_machines_only', 'Virtual machines only', 'Sandboxes must be virtual machines'],
+]
+
 const ROWS: [string, (plan: Plan) => string][] = [
   ...NUMBERS.map(([name, label, , text]): [string, (plan: Plan) => string] => [label, plan => text(plan[name])]),
-  ['Own sizes', plan => (plan.resource_override ? 'yes' : 'no')],
-  ['Shown to all teams', plan => (plan.public ? 'yes' : 'no')],
+  ...FLAGS.map(([name, label]): [string, (plan: Plan) => string] => [label, plan => (plan[name] ? 'yes' : 'no')]),
   ...PRICES.slice(1).map(([name, label]): [string, (plan: Plan) => string] => [
     label,
     plan => `${plan.prices[name]} ${plan.prices.currency}`,
@@ -61,6 +67,7 @@ const ROWS: [string, (plan: Plan) => string][] = [
 // --- changing one ---
 
 type Typed = Record<string, string>
+type Flags = Pick<Plan, FlagName>
 
 const typedOf = (plan: Plan): Typed => ({
   ...Object.fromEntries(NUMBERS.map(([name]) => [name, String(plan[name])])),
@@ -68,13 +75,12 @@ const typedOf = (plan: Plan): Typed => ({
 })
 
 /** What differs from the plan: somebody else's change of another value stays. */
-function changesOf(plan: Plan, typed: Typed, override: boolean, shown: boolean): Wanted {
+function changesOf(plan: Plan, typed: Typed, flags: Flags): Wanted {
   const before = typedOf(plan)
   const differs = ([name]: [string, ...unknown[]]): boolean => typed[name] !== before[name]
   const wanted: Wanted = Object.fromEntries(NUMBERS.filter(differs).map(([name]) => [name, Number(typed[name])]))
   const prices: Prices = Object.fromEntries(PRICES.filter(differs).map(([name]) => [name, typed[name]]))
-  if (override !== plan.resource_override) wanted.resource_override = override
-  if (shown !== plan.public) wanted.public = shown
+  for (const [name] of FLAGS) if (flags[name] !== plan[name]) wanted[name] = flags[name]
   if (Object.keys(prices).length > 0) wanted.prices = prices
   return wanted
 }
@@ -82,15 +88,14 @@ function changesOf(plan: Plan, typed: Typed, override: boolean, shown: boolean):
 function PlanDialog(props: { plan: Plan; onClose: () => void; onDone: () => void }) {
   const { plan } = props
   const [typed, setTyped] = useState<Typed>(() => typedOf(plan))
-  const [override, setOverride] = useState(plan.resource_override)
-  const [shown, setShown] = useState(plan.public)
+  const [flags, setFlags] = useState<Flags>(plan)
   const [refused, setRefused] = useState<ApiError | null>(null)
   const at = (pointer: string): string | null => (refused?.field === pointer ? messageOf(refused) : null)
   const type = (name: string) => (value: string) => setTyped({ ...typed, [name]: value })
   const submit = async (): Promise<void> => {
     setRefused(null)
     try {
-      await api.patch('/v1/operator/plans/{name}', { path: { name: plan.name }, body: changesOf(plan, typed, override, shown) })
+      await api.patch('/v1/operator/plans/{name}', { path: { name: plan.name }, body: changesOf(plan, typed, flags) })
     } catch (error) {
       if (error instanceof ApiError) setRefused(error)
       throw error
@@ -126,8 +131,9 @@ function PlanDialog(props: { plan: Plan; onClose: () => void; onDone: () => void
           />
         ))}
       </div>
-      <Check label="Sandboxes may ask for a size of their own" checked={override} onChange={setOverride} />
-      <Check label="Teams with other plans see this plan" checked={shown} onChange={setShown} />
+      {FLAGS.map(([name, , label]) => (
+        <Check key={name} label={label} checked={flags[name]} onChange={checked => setFlags({ ...flags, [name]: checked })} />
+      ))}
     </FormDialog>
   )
 }

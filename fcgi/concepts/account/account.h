@@ -30,7 +30,8 @@ struct plan {
     uint32_t audit_days;      /* the days that the audit log keeps for the team */
     uint32_t process_log_kib; /* output of the sandbox's processes to keep, in its memory */
     char currency[4], vcpu_hour[17], memory_gb_hour[17], storage_gb_month[17];
-    bool is_public; /* teams on other plans see it in their list of plans */
+    bool is_public;             /* teams on other plans see it in their list of plans */
+    bool virtual_machines_only; /* its sandboxes may not be containers */
 };
 
 #define PLANS_MAX 32

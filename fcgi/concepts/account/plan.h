@@ -34,6 +34,7 @@
     X(audit_days, NUMBER, 30, 36500, NULL)             \
     X(process_log_kib, NUMBER, 0, 65536, NULL)         \
     X(is_public, FLAG, 0, 1, NULL)                     \
+    X(virtual_machines_only, FLAG, 0, 1, NULL)         \
     X(currency, TEXT, 0, 0, plan_currency_is_valid)    \
     X(vcpu_hour, TEXT, 0, 0, plan_price_is_valid)      \
     X(memory_gb_hour, TEXT, 0, 0, plan_price_is_valid) \

@@ -98,6 +98,17 @@ int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const ch
                                       (json_int_t)largest.memory_mb));
 }
 
+static int check_isolation(const struct sandbox *sandbox, const struct plan *plan,
+                           struct error **err)
+{
+    if (sandbox->virtual_machine || !plan->virtual_machines_only)
+        return 0;
+    return error_set_field(err, ERR_PLAN_RESTRICTS_RESOURCES, "/template",
+                           "The team's plan %s runs virtual machines only, and sandboxes of the "
+                           "template %s are containers. Use a template whose isolation is vm.",
+                           plan->name, sandbox->template_slug);
+}
+
 static int check_mounts(const struct sandbox *sandbox, const struct sandbox_create *request,
                         struct error **err)
 {
@@ -147,7 +158,8 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     snprintf(sandbox->created_by, sizeof sandbox->created_by, "%s", request->user_id);
     route_token_new(sandbox->route);
     take_source(request, &plan, source, sandbox);
-    if (check_size(work, request, err) < 0 || check_mounts(sandbox, request, err) < 0)
+    if (check_isolation(sandbox, &plan, err) < 0 || check_size(work, request, err) < 0 ||
+        check_mounts(sandbox, request, err) < 0)
         return -1;
     work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
     sandbox->timeout_s = (uint32_t)request->timeout_s;

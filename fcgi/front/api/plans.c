@@ -36,20 +36,21 @@ uint32_t plan_memory_most(const struct plan *plan, const struct host_largest *la
 json_t *plan_to_json(const struct plan *plan, const struct host_largest *largest)
 {
     return json_pack(
-        "{s:s, s:b, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+        "{s:s, s:b, s:b, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I,"
         " s:I, s:o}",
-        "name", plan->name, "public", (int)plan->is_public, "resource_override",
-        (int)plan->resource_override, "cpu_values", plan_cpus_to_json(plan, largest),
-        "memory_mb_max", (json_int_t)plan_memory_most(plan, largest), "disk_gb",
-        (json_int_t)plan->disk_gb, "max_timeout", (json_int_t)plan->max_timeout_s, "sandboxes",
-        (json_int_t)plan->sandboxes, "vcpus", (json_int_t)plan->vcpus, "memory_mb",
-        (json_int_t)plan->memory_mb, "stopped_sandboxes", (json_int_t)plan->stopped_sandboxes,
-        "paused_memory_gb", (json_int_t)plan->paused_memory_gb, "volumes",
-        (json_int_t)plan->volumes, "checkpoints", (json_int_t)plan->checkpoints, "stopped_days",
-        (json_int_t)plan->stopped_days, "checkpoint_days", (json_int_t)plan->checkpoint_days,
-        "cleanup_warning_hours", (json_int_t)plan->cleanup_warning_hours, "audit_days",
-        (json_int_t)plan->audit_days, "process_log_kib", (json_int_t)plan->process_log_kib,
-        "prices", plan_prices_to_json(plan));
+        "name", plan->name, "public", (int)plan->is_public, "virtual_machines_only",
+        (int)plan->virtual_machines_only, "resource_override", (int)plan->resource_override,
+        "cpu_values", plan_cpus_to_json(plan, largest), "memory_mb_max",
+        (json_int_t)plan_memory_most(plan, largest), "disk_gb", (json_int_t)plan->disk_gb,
+        "max_timeout", (json_int_t)plan->max_timeout_s, "sandboxes", (json_int_t)plan->sandboxes,
+        "vcpus", (json_int_t)plan->vcpus, "memory_mb", (json_int_t)plan->memory_mb,
+        "stopped_sandboxes", (json_int_t)plan->stopped_sandboxes, "paused_memory_gb",
+        (json_int_t)plan->paused_memory_gb, "volumes", (json_int_t)plan->volumes, "checkpoints",
+        (json_int_t)plan->checkpoints, "stopped_days", (json_int_t)plan->stopped_days,
+        "checkpoint_days", (json_int_t)plan->checkpoint_days, "cleanup_warning_hours",
+        (json_int_t)plan->cleanup_warning_hours, "audit_days", (json_int_t)plan->audit_days,
+        "process_log_kib", (json_int_t)plan->process_log_kib, "prices", plan_prices_to_json(plan));
 }
 
 /* --- changes by an operator; the plan checks the values --- */
@@ -74,6 +75,7 @@ static const struct schema_member price_members[] = {
 
 const struct schema_member operator_plan_schema[] = {
     {.name = PUBLIC, .type = SCHEMA_BOOLEAN},
+    {.name = "virtual_machines_only", .type = SCHEMA_BOOLEAN},
     {.name = "resource_override", .type = SCHEMA_BOOLEAN},
     NUMBER("disk_gb"),
     {.name = MAX_TIMEOUT, .type = SCHEMA_INTEGER, .min = 1, .max = 31536000},

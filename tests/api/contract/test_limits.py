@@ -9,7 +9,8 @@ from tenant import Sandbox
 
 PLAN = {"name", "public", "resource_override", "cpu_values", "memory_mb_max", "disk_gb", "max_timeout", "sandboxes", "vcpus", "memory_mb",
         "stopped_sandboxes", "paused_memory_gb", "volumes", "checkpoints", "stopped_days", "checkpoint_days",
-        "cleanup_warning_hours", "audit_days", "process_log_kib", "prices"}
+        "cleanup_warning_hours", "audit_days", "process_log_kib", "prices",
+        "virtual_machines_only"}
 AMOUNT = {"sandboxes", "vcpus", "memory_mb"}
 
 
@@ -42,6 +43,20 @@ def test_a_size_that_no_host_can_give(make_account, stack, set_plan):
         assert api.post("/v1/templates", baseline).status == 422
     given = limits(api)
     assert given["cpu_values"] == [1] and given["memory_mb_max"] <= host["memory_mb"]
+
+
+def test_a_plan_of_virtual_machines_only(make_account, set_plan):
+    """A create of a container is refused; what runs already continues."""
+    api = make_account("enterprise").api
+    sandbox = Sandbox.create(api)
+    assert limits(api)["plan"]["virtual_machines_only"] is False
+    set_plan("enterprise", virtual_machines_only=1)
+    assert limits(api)["plan"]["virtual_machines_only"] is True
+    refused = assert_error(api.post("/v1/sandboxes", {}), 422, "plan_restricts_resources", "/template")
+    assert "virtual machines only" in refused["message"]
+    assert_error(api.post(f"{sandbox.path}/fork", {}), 422, "plan_restricts_resources", "/template")
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
 
 
 def test_plans_that_are_not_for_all(make_account, stack):

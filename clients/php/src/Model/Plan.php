@@ -24,6 +24,7 @@ final class Plan
      * @param int $cleanupWarningHours How long `cleanup_at` stands in a record before anything is removed.
      * @param int $auditDays Days that entries of the audit log are kept.
      * @param int $processLogKib KiB of output of its processes that a sandbox keeps in its memory.
+     * @param bool $virtualMachinesOnly Whether all sandboxes of the team must be virtual machines.
      */
     public function __construct(
         public readonly string $name,
@@ -45,6 +46,7 @@ final class Plan
         public readonly int $cleanupWarningHours,
         public readonly int $auditDays,
         public readonly int $processLogKib,
+        public readonly bool $virtualMachinesOnly,
         public readonly Prices $prices,
     ) {
     }
@@ -72,6 +74,7 @@ final class Plan
             cleanupWarningHours: $fields->int('cleanup_warning_hours'),
             auditDays: $fields->int('audit_days'),
             processLogKib: $fields->int('process_log_kib'),
+            virtualMachinesOnly: $fields->bool('virtual_machines_only'),
             prices: $fields->object('prices', Prices::read(...)),
         );
     }

@@ -22,6 +22,7 @@ final class UpdatePlan implements \JsonSerializable
      * @param int|null $processLogKib KiB of output of its processes that a sandbox keeps in its memory.
      * @param UpdatePlanPrices|null $prices Decimal numbers as text.
      * @param bool|null $public Whether teams with other plans see this plan in their limits.
+     * @param bool|null $virtualMachinesOnly Whether a create of a container is refused.
      */
     public function __construct(
         public readonly ?bool $resourceOverride = null,
@@ -41,6 +42,7 @@ final class UpdatePlan implements \JsonSerializable
         public readonly ?int $processLogKib = null,
         public readonly ?UpdatePlanPrices $prices = null,
         public readonly ?bool $public = null,
+        public readonly ?bool $virtualMachinesOnly = null,
     ) {
     }
 
@@ -64,6 +66,7 @@ final class UpdatePlan implements \JsonSerializable
             'process_log_kib' => $this->processLogKib,
             'prices' => $this->prices,
             'public' => $this->public,
+            'virtual_machines_only' => $this->virtualMachinesOnly,
         ]);
     }
 }
