@@ -6,6 +6,8 @@
 QEMU_CACHE=$CACHE_DIR/machines
 QEMU_PROGRAM=${SANDLOT_QEMU:-qemu-system-x86_64}
 QEMU_PORT=${SANDLOT_MACHINE_PORT:-2322}
+QEMU_CONSOLE=$QEMU_CACHE/console.log
+QEMU_MONITOR=$QEMU_CACHE/monitor.sock
 QEMU_DISK_SIZE=14G
 QEMU_MEMORY_MB=5120
 # Waits are for a machine that is emulated on two busy processors.
@@ -223,9 +225,29 @@ qemu_boot()
         -append "root=/dev/vda rw console=ttyS0 mitigations=off net.ifnames=0 no_timer_check panic=-1" -no-reboot \
         -drive "file=$disk,format=qcow2,if=virtio,cache=unsafe" "$@" \
         -nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$QEMU_PORT-:22" -display none \
-        -serial "file:$QEMU_CACHE/console.log" -monitor none >"$QEMU_CACHE/qemu.log" 2>&1 </dev/null 30>&- 38>&- 39>&- &
+        -serial "file:$QEMU_CONSOLE" -monitor "unix:$QEMU_MONITOR,server=on,wait=off" \
+        >"$QEMU_CONSOLE.qemu" 2>&1 </dev/null 30>&- 38>&- 39>&- &
     QEMU_PID=$!
-    wait_for "$QEMU_BOOT_S" qemu_is_up || die "the machine does not come up: $QEMU_CACHE/console.log"
+    wait_for "$QEMU_BOOT_S" qemu_is_up || die "the machine does not come up: $QEMU_CONSOLE"
+}
+
+# qemu_lan HERE THERE: prints the options of a network card at a cable to another machine. HERE and THERE are UDP ports.
+# The slot is one after those that QEMU chooses, so that the card is eth1.
+qemu_lan()
+{
+    echo "-netdev socket,id=lan,localaddr=127.0.0.1:$1,udp=127.0.0.1:$2" \
+        "-device virtio-net-pci,netdev=lan,id=lan-card,addr=0x1d,mac=52:54:00:00:02:$(printf %02x "$(($1 % 256))")"
+}
+
+# qemu_cable on|off: the other machine hears nothing while it is off.
+qemu_cable()
+{
+    perl -MIO::Socket::UNIX -e '
+        my $monitor = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "no monitor: $!";
+        print $monitor "set_link lan-card $ARGV[1]\n";
+        $monitor->flush;
+        $monitor->shutdown(1);
+        1 while <$monitor>' "$QEMU_MONITOR" "$1"
 }
 
 # within_qemu COMMAND…: run by a shell of the machine; standard input is passed on.
@@ -238,7 +260,7 @@ qemu_is_up()
 {
     local state
 
-    process_gone "$QEMU_PID" && die "QEMU ended: $QEMU_CACHE/qemu.log"
+    process_gone "$QEMU_PID" && die "QEMU ended: $QEMU_CONSOLE.qemu"
     state=$(within_qemu systemctl is-system-running </dev/null) || true
     [[ $state == running || $state == degraded ]]
 }
