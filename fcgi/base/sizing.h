@@ -21,5 +21,6 @@
 #define SIZING_CHECK  "check"
 #define SIZING_DONE   "done\n"
 
-/* Of a vCPU among processes that are all busy, in percent; a service of the host has 100. */
+/* The weight of a vCPU among control groups that are all busy; a usual group has 100, and the
+ * services of the host together have 10000 (conf/systemd/slice.conf). */
 #define CPU_WEIGHT_PERCENT 25

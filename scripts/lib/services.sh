@@ -83,8 +83,11 @@ service_start()
             --setenv=PATH="$PATH" "${SERVICE_ENVIRONMENT[@]/#/--setenv=}" -- "${WITHIN[@]}" "$@"
         return
     fi
-    # Nothing of the caller's environment: the next start may be made from another one.
-    setsid "${WITHIN[@]}" setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
+    # Nothing of the caller's environment: the next start may be made from another one. Each session has a share of the
+    # processors, as each sandbox has; that of a service is nine times a usual one.
+    # shellcheck disable=SC2016 # the inner shell's
+    setsid sh -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null || true; exec "$@"' sh \
+        "${WITHIN[@]}" setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
         env -i PATH="$PATH" LANG=C.UTF-8 HOME=/ "${SERVICE_ENVIRONMENT[@]}" "$@" </dev/null \
         >>"$LOG_DIR/$name.log" 2>&1 30>&- 38>&- 39>&- &
     service_pid_write "$name" $!
