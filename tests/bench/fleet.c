@@ -136,15 +136,22 @@ static void close_waiting(struct runtime *runtime)
     free(runtime);
 }
 
+static const struct runtime_measure_ops measures = {
+    .instances = measure,
+    .disk = measure_disk,
+    .pool = measure_pool,
+};
+static const struct runtime_event_ops events = {.listen = listen_for};
 static const struct runtime_ops operations = {
+    .memory = &runtime_no_memory,
+    .volume = &runtime_no_volumes,
+    .transfer = &runtime_no_transfers,
+    .measure = &measures,
+    .event = &events,
     .create = wait_start,
     .inspect = say_running,
     .destroy = forget,
     .list = list,
-    .listen = listen_for,
-    .measure = measure,
-    .measure_disk = measure_disk,
-    .measure_pool = measure_pool,
     .close = close_waiting,
 };
 

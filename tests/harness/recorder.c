@@ -211,6 +211,11 @@ static void close_runtime(struct runtime *runtime)
 }
 
 static const struct runtime_ops operations = {
+    .memory = &runtime_no_memory,
+    .volume = &runtime_no_volumes,
+    .transfer = &runtime_no_transfers,
+    .measure = &runtime_no_measures,
+    .event = &runtime_no_events,
     .create = create,
     .inspect = inspect,
     .pause = pause_instance,

@@ -100,6 +100,37 @@ static void a_runtime_that_is_away_leaves_nothing(void **state)
     assert_int_equal(rows(*state, "state IN ('creating', 'restoring')"), 0);
 }
 
+/* The recorder names runtime_no_memory and runtime_no_volumes. */
+static void groups_that_the_runtime_lacks_are_refused(void **state)
+{
+    harness_answer_auto made = harness_api(*state, "POST", "/v1/sandboxes", "{}", NULL);
+    assert_int_equal(made.status, 201);
+    autofree char *path = xasprintf("/v1/sandboxes/%s", text(&made, "id"));
+    autofree char *checkpoints = xasprintf("%s/checkpoints", path);
+    harness_answer_auto kept = harness_api(*state, "POST", checkpoints, "{\"memory\": true}", NULL);
+    assert_int_equal(kept.status, 503);
+    assert_string_equal(text(&kept, "error"), "runtime_unavailable");
+    harness_answer_auto shown = harness_api(*state, "GET", path, NULL, NULL);
+    assert_string_equal(text(&shown, "state"), "ready");
+    harness_answer_auto volume =
+        harness_api(*state, "POST", "/v1/volumes", "{\"name\": \"v\"}", NULL);
+    assert_int_equal(volume.status, 500);
+    harness_answer_auto volumes = harness_api(*state, "GET", "/v1/volumes", NULL, NULL);
+    assert_int_equal(json_array_size(json_object_get(volumes.json, "volumes")), 0);
+}
+
+/* Each wait asks for a listing, and the last look that does not wait finds nothing. */
+static void without_events_the_instances_are_listed(void **state)
+{
+    struct runtime_event event;
+    error_auto err = NULL;
+    (void)state;
+    assert_ok(runtime_no_events.listen(NULL, 1, &event, &err));
+    assert_int_equal(event.kind, RUNTIME_EVENT_BEGIN);
+    assert_ok(runtime_no_events.listen(NULL, 0, &event, &err));
+    assert_int_equal(event.kind, RUNTIME_EVENT_NONE);
+}
+
 static void the_plan_bounds_how_many(void **state)
 {
     struct harness *harness = *state;
@@ -120,6 +151,8 @@ int main(void)
         cmocka_unit_test_setup(bad_input_names_the_field_and_asks_for_nothing, forget),
         cmocka_unit_test_setup(a_refused_start_is_tried_again, forget),
         cmocka_unit_test_setup(a_runtime_that_is_away_leaves_nothing, forget),
+        cmocka_unit_test_setup(groups_that_the_runtime_lacks_are_refused, forget),
+        cmocka_unit_test(without_events_the_instances_are_listed),
         cmocka_unit_test_setup(the_plan_bounds_how_many, forget),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, harness_setup, harness_teardown);

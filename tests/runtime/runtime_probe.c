@@ -281,7 +281,7 @@ static int do_listen(struct probe *probe, struct error **err)
     json_object_set_new(probe->result, "events", array);
     while (json_array_size(array) < probe->event) {
         struct runtime_event event;
-        if (probe->runtime->ops->listen(probe->runtime, 1000, &event, err))
+        if (probe->runtime->ops->event->listen(probe->runtime, 1000, &event, err))
             return -1;
         if (event.kind == RUNTIME_EVENT_BEGIN)
             fputs("begin\n", stderr);

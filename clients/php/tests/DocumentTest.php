@@ -24,7 +24,7 @@ use Sandlot\Sandboxes;
 /** What is here is what the API's document says. */
 final class DocumentTest extends TestCase
 {
-    public function testTheCommittedClassesAreThoseOfTheDocument(): void
+    public function testTheClassesAreThoseOfTheDocument(): void
     {
         $differences = (new Generator($this->document()))->compare(dirname(__DIR__) . '/src');
         $this->assertSame([], array_keys($differences), 'bin/generate makes them again');

@@ -44,10 +44,9 @@ static void read_team(const struct db_rows *rows, struct team *team)
 int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &get_team_statement, DB_ARGS(db_text(slug)), &rows, err) < 0)
+    if (db_query_row(db, &get_team_statement, DB_ARGS(db_text(slug)), "There is no such team.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     read_team(rows, team);
     return 0;
 }
@@ -55,25 +54,15 @@ int team_get_by_slug(struct db *db, const char *slug, struct team *team, struct 
 int team_lock(struct db *db, const char *team_id, struct plan *plan, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+    if (db_query_row(db, &lock_team_statement, DB_ARGS(db_text(team_id)), "There is no such team.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     return plan_get(db, db_get_text(rows, 0), plan, err);
 }
 
 int team_list(struct db *db, struct team **teams, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &list_teams_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *teams = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *teams = xreallocarray(*teams, *count + 1, sizeof **teams);
-        read_team(rows, &(*teams)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_teams_statement, DB_NO_ARGS, read_team, teams, count, err);
 }
 
 /* Check that the plan in a request exists. */
@@ -181,26 +170,16 @@ static void read_user(const struct db_rows *rows, struct user *user)
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &get_user_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+    if (db_query_row(db, &get_user_statement, DB_ARGS(db_text(name)), "There is no such user.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such user.");
     read_user(rows, user);
     return 0;
 }
 
 int user_list(struct db *db, struct user **users, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &list_users_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *users = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *users = xreallocarray(*users, *count + 1, sizeof **users);
-        read_user(rows, &(*users)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_users_statement, DB_NO_ARGS, read_user, users, count, err);
 }
 
 struct new_user {

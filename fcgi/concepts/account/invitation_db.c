@@ -71,18 +71,9 @@ static void read_invitation(const struct db_rows *rows, struct invitation *invit
 static int list(struct db *db, const struct db_statement *statement, const char *id,
                 struct invitation **invitations, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *invitations = NULL;
-    *count = 0;
-    if (db_query(db, statement,
-                 DB_ARGS(db_i64(clock_now_ms()), db_text(id), db_u64(INVITATIONS_TEAM_MAX)), &rows,
-                 err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *invitations = xreallocarray(*invitations, *count + 1, sizeof **invitations);
-        read_invitation(rows, &(*invitations)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, statement,
+                   DB_ARGS(db_i64(clock_now_ms()), db_text(id), db_u64(INVITATIONS_TEAM_MAX)),
+                   read_invitation, invitations, count, err);
 }
 
 int invitation_list_of_team(struct db *db, const char *team_id, struct invitation **invitations,

@@ -52,17 +52,8 @@ static void read_member(const struct db_rows *rows, struct member *member)
 int member_list(struct db *db, const char *team_id, struct member **members, unsigned *count,
                 struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *members = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_text(team_id), db_u64(TEAM_MEMBERS_MAX)), &rows,
-                 err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *members = xreallocarray(*members, *count + 1, sizeof **members);
-        read_member(rows, &(*members)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_text(team_id), db_u64(TEAM_MEMBERS_MAX)),
+                   read_member, members, count, err);
 }
 
 static int no_member(struct error **err)

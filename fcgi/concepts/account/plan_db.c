@@ -68,10 +68,9 @@ static int read_plan(const struct db_rows *rows, struct plan *plan, struct error
 int plan_get(struct db *db, const char *name, struct plan *plan, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+    if (db_query_row(db, &get_statement, DB_ARGS(db_text(name)), "There is no such plan.", &rows,
+                     err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such plan.");
     return read_plan(rows, plan, err);
 }
 

@@ -37,32 +37,27 @@ DB_STATEMENT(revoke_statement) = {
     " AND NOT EXISTS (SELECT 1 FROM api_key_teams WHERE api_key_id = ?)",
     false};
 
+static void read_team_key(const struct db_rows *rows, struct team_key *key)
+{
+    db_copy_text(key->id, rows, 0);
+    db_copy_text(key->user_name, rows, 1);
+    db_copy_text(key->name, rows, 2);
+    key->is_ssh = db_get_bool(rows, 3);
+    key->can_write = db_get_bool(rows, 4);
+    key->all_teams = db_get_bool(rows, 5);
+    key->created_at_ms = db_get_i64(rows, 6);
+    key->expires_at_ms = db_get_i64(rows, 7);
+    key->last_used_at_ms = db_get_i64(rows, 8);
+}
+
 int team_key_list(struct db *db, const char *team_id, const char *owner_id, struct team_key **keys,
                   unsigned *count, struct error **err)
 {
     struct db_value owner = db_text(owner_id);
-    db_rows_auto *rows = NULL;
-    *keys = NULL;
-    *count = 0;
-    if (db_query(
-            db, &list_statement,
-            DB_ARGS(owner, db_text(team_id), owner, db_i64(clock_now_ms()), db_u64(TEAM_KEYS_MAX)),
-            &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *keys = xreallocarray(*keys, *count + 1, sizeof **keys);
-        struct team_key *key = &(*keys)[(*count)++];
-        db_copy_text(key->id, rows, 0);
-        db_copy_text(key->user_name, rows, 1);
-        db_copy_text(key->name, rows, 2);
-        key->is_ssh = db_get_bool(rows, 3);
-        key->can_write = db_get_bool(rows, 4);
-        key->all_teams = db_get_bool(rows, 5);
-        key->created_at_ms = db_get_i64(rows, 6);
-        key->expires_at_ms = db_get_i64(rows, 7);
-        key->last_used_at_ms = db_get_i64(rows, 8);
-    }
-    return 0;
+    return DB_LIST(
+        db, &list_statement,
+        DB_ARGS(owner, db_text(team_id), owner, db_i64(clock_now_ms()), db_u64(TEAM_KEYS_MAX)),
+        read_team_key, keys, count, err);
 }
 
 struct exclusion {

@@ -67,26 +67,22 @@ int usage_follow(struct db *db, const char *sandbox_id, enum usage_kind kind, in
     return db_exec(db, &open_statement, DB_ARGS(name, at, id), NULL, err);
 }
 
+static void read_usage(const struct db_rows *rows, struct usage *usage)
+{
+    *usage = (struct usage){
+        .kind = strcmp(db_get_text(rows, 0), "storage") ? USAGE_RUNTIME : USAGE_STORAGE,
+        .resources = {(unsigned)db_get_u64(rows, 1), (unsigned)db_get_u64(rows, 2),
+                      (unsigned)db_get_u64(rows, 3)},
+        .sandboxes = db_get_u64(rows, 4),
+        .total_ms = db_get_u64(rows, 5),
+    };
+}
+
 int usage_read(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                struct usage **list, size_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &read_statement,
-                 DB_ARGS(db_i64(to_ms), db_i64(from_ms), db_text(team_id), db_i64(from_ms),
-                         db_i64(to_ms), db_i64(to_ms), db_text(team_id), db_i64(to_ms)),
-                 &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        (*list)[(*count)++] = (struct usage){
-            .kind = strcmp(db_get_text(rows, 0), "storage") ? USAGE_RUNTIME : USAGE_STORAGE,
-            .resources = {(unsigned)db_get_u64(rows, 1), (unsigned)db_get_u64(rows, 2),
-                          (unsigned)db_get_u64(rows, 3)},
-            .sandboxes = db_get_u64(rows, 4),
-            .total_ms = db_get_u64(rows, 5),
-        };
-    }
-    return 0;
+    return DB_LIST(db, &read_statement,
+                   DB_ARGS(db_i64(to_ms), db_i64(from_ms), db_text(team_id), db_i64(from_ms),
+                           db_i64(to_ms), db_i64(to_ms), db_text(team_id), db_i64(to_ms)),
+                   read_usage, list, count, err);
 }

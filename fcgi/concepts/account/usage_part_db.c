@@ -54,63 +54,53 @@ DB_STATEMENT(runs_statement) = {"usage.runs",
                                 " WHERE u.kind = 'runtime' ORDER BY u.start_ms LIMIT ?",
                                 true};
 
-/* A statement has the name, if its parts are things, as its last column. */
-static void read_parts(struct db_rows *rows, bool named, struct usage_part **parts, size_t *count)
+static void read_part(const struct db_rows *rows, struct usage_part *part)
 {
-    *parts = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *parts = xreallocarray(*parts, *count + 1, sizeof **parts);
-        struct usage_part *part = &(*parts)[(*count)++];
-        part->day_ms = db_get_i64(rows, 0);
-        db_copy_text(part->id, rows, 1);
-        part->runtime_ms = db_get_u64(rows, 2);
-        part->vcpu_ms = (double)db_get_u64(rows, 3);
-        part->memory_mb_ms = (double)db_get_u64(rows, 4);
-        part->storage_mb_ms = (double)db_get_u64(rows, 5);
-        snprintf(part->name, sizeof part->name, "%s", named ? db_get_text(rows, 6) : "");
-    }
+    part->day_ms = db_get_i64(rows, 0);
+    db_copy_text(part->id, rows, 1);
+    part->runtime_ms = db_get_u64(rows, 2);
+    part->vcpu_ms = (double)db_get_u64(rows, 3);
+    part->memory_mb_ms = (double)db_get_u64(rows, 4);
+    part->storage_mb_ms = (double)db_get_u64(rows, 5);
+}
+
+/* A part that is a thing: the last column has its name. */
+static void read_named_part(const struct db_rows *rows, struct usage_part *part)
+{
+    read_part(rows, part);
+    db_copy_text(part->name, rows, 6);
 }
 
 int usage_read_days(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                     struct usage_part **parts, size_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
     struct db_value first_day = db_i64(from_ms - from_ms % DAY_MS);
-    if (db_query(db, &days_statement,
-                 DB_ARGS(first_day, to, INTERVAL_ARGS(team, from, to), db_u64(USAGE_DAYS_MAX + 2)),
-                 &rows, err) < 0)
-        return -1;
-    read_parts(rows, false, parts, count);
-    return 0;
+    return DB_LIST(
+        db, &days_statement,
+        DB_ARGS(first_day, to, INTERVAL_ARGS(team, from, to), db_u64(USAGE_DAYS_MAX + 2)),
+        read_part, parts, count, err);
 }
 
 int usage_read_sources(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                        struct usage_part **parts, size_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
-    if (db_query(db, &sources_statement,
-                 DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_PARTS_MAX)), &rows, err) < 0)
-        return -1;
-    read_parts(rows, true, parts, count);
-    return 0;
+    return DB_LIST(db, &sources_statement,
+                   DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_PARTS_MAX)), read_named_part,
+                   parts, count, err);
+}
+
+static void read_run(const struct db_rows *rows, struct usage_run *run)
+{
+    *run = (struct usage_run){db_get_i64(rows, 0), db_get_i64(rows, 1)};
 }
 
 int usage_read_runs(struct db *db, const char *team_id, int64_t from_ms, int64_t to_ms,
                     struct usage_run **runs, size_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value team = db_text(team_id), from = db_i64(from_ms), to = db_i64(to_ms);
-    *runs = NULL;
-    *count = 0;
-    if (db_query(db, &runs_statement,
-                 DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_RUNS_MAX)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *runs = xreallocarray(*runs, *count + 1, sizeof **runs);
-        (*runs)[(*count)++] = (struct usage_run){db_get_i64(rows, 0), db_get_i64(rows, 1)};
-    }
-    return 0;
+    return DB_LIST(db, &runs_statement,
+                   DB_ARGS(INTERVAL_ARGS(team, from, to), db_u64(USAGE_RUNS_MAX)), read_run, runs,
+                   count, err);
 }

@@ -309,10 +309,9 @@ int approval_lock(struct db *db, const char *sandbox_id, const char *id, struct 
                   struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_text(sandbox_id), db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &lock_statement, DB_ARGS(db_text(sandbox_id), db_text(id)),
+                     "There is no such approval.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such approval.");
     read_approval(rows, approval);
     return 0;
 }

@@ -14,8 +14,9 @@ static int take_in(const struct archive *archive, const struct archive_target *t
     struct runtime *runtime = target->runtime;
     error_auto host = NULL;
     fault_point(FAULT_ARCHIVE_FETCHING);
-    if (runtime->ops->take_in(runtime, target->instance_name, archive->id,
-                              archive_reader_file(reader), archive->plain_bytes, &host) == 0)
+    if (runtime->ops->transfer->take_in(runtime, target->instance_name, archive->id,
+                                        archive_reader_file(reader), archive->plain_bytes,
+                                        &host) == 0)
         return 0;
     archive_reader_failed(reader, err);
     return *err ? -1 : error_move(err, &host);

@@ -158,9 +158,9 @@ static int export_instance(struct storing *storing, struct archive_writer *write
     storing->storage_is_fine = true;
     runtime->tick = tick;
     runtime->tick_context = storing;
-    int result =
-        runtime->ops->export_object(runtime, RUNTIME_INSTANCE, storing->subject.instance_name,
-                                    archive_writer_file(writer), err);
+    int result = runtime->ops->transfer->export_object(runtime, RUNTIME_INSTANCE,
+                                                       storing->subject.instance_name,
+                                                       archive_writer_file(writer), err);
     runtime->tick = NULL;
     if (result == 0)
         return 0;

@@ -170,24 +170,13 @@ static void read_checkpoint(const struct db_rows *rows, struct checkpoint *check
     db_copy_text(checkpoint->sandbox_name, rows, c++);
 }
 
-static void read_all(struct db_rows *rows, struct checkpoint **list, unsigned *count)
-{
-    *list = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        read_checkpoint(rows, &(*list)[(*count)++]);
-    }
-}
-
 static int get_one(struct db *db, const struct db_statement *statement, const char *id,
                    struct checkpoint *checkpoint, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, statement, DB_ARGS(db_text(id)), "There is no such checkpoint.", &rows,
+                     err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     read_checkpoint(rows, checkpoint);
     return 0;
 }
@@ -223,46 +212,32 @@ int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoi
 int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struct checkpoint **list,
                     unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
     /* after each id of this kind */
     struct db_value last = db_text(filter->before ? filter->before : "ckp_~");
     struct db_value team = db_text(filter->team_id), named = db_text(filter->name);
     struct db_value alone = db_bool(filter->last_alone), limit = db_u64(filter->limit);
-    int result = filter->sandbox_id
-                     ? db_query(db, &list_of_sandbox_statement,
-                                DB_ARGS(db_text(filter->sandbox_id), team, last, named, named,
-                                        named, alone, limit),
-                                &rows, err)
-                     : db_query(db, &list_statement,
-                                DB_ARGS(team, last, named, named, named, alone, limit), &rows, err);
-    if (result < 0)
-        return -1;
-    read_all(rows, list, count);
-    return 0;
+    if (filter->sandbox_id)
+        return DB_LIST(
+            db, &list_of_sandbox_statement,
+            DB_ARGS(db_text(filter->sandbox_id), team, last, named, named, named, alone, limit),
+            read_checkpoint, list, count, err);
+    return DB_LIST(db, &list_statement, DB_ARGS(team, last, named, named, named, alone, limit),
+                   read_checkpoint, list, count, err);
 }
 
 int checkpoint_list_tags(struct db *db, const char *team_id, const char *name,
                          struct checkpoint **list, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &list_tags_statement, DB_ARGS(db_text(team_id), db_text(name)), &rows, err) <
-        0)
-        return -1;
-    read_all(rows, list, count);
-    return 0;
+    return DB_LIST(db, &list_tags_statement, DB_ARGS(db_text(team_id), db_text(name)),
+                   read_checkpoint, list, count, err);
 }
 
 int checkpoint_hold(struct db *db, const char *id, uint32_t *host_id, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &hold_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &hold_statement, DB_ARGS(db_text(id)), "There is no such checkpoint.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     *host_id = (uint32_t)db_get_u64(rows, 0);
     return 0;
 }
@@ -342,11 +317,8 @@ int checkpoint_row_of_instance(struct db *db, const char *instance_name, char id
 int checkpoint_row_on_host(struct db *db, uint32_t host_id, struct checkpoint **list,
                            unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
-        return -1;
-    read_all(rows, list, count);
-    return 0;
+    return DB_LIST(db, &on_host_statement, DB_ARGS(db_u64(host_id)), read_checkpoint, list, count,
+                   err);
 }
 
 /* --- writing --- */
@@ -385,12 +357,10 @@ int checkpoint_row_find(struct db *db, const char *team_id, const char *name, ui
                         struct checkpoint *checkpoint, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &find_statement,
-                 DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)), &rows,
-                 err) < 0)
+    if (db_query_row(db, &find_statement,
+                     DB_ARGS(db_text(team_id), db_text(name), db_u64(version), db_u64(version)),
+                     "There is no such checkpoint.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint.");
     read_checkpoint(rows, checkpoint);
     return 0;
 }

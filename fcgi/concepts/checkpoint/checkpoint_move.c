@@ -107,8 +107,8 @@ static int copy(struct moving *moving, struct error **err)
     if (checkpoint_get(moving->worker->db, move->id, &checkpoint, err) < 0)
         return -1;
     runtime_source_name(checkpoint.template_version_id, source);
-    return moving->to->ops->receive_checkpoint(moving->to, moving->from, checkpoint.instance_name,
-                                               source, &receipt, err);
+    return moving->to->ops->transfer->receive_checkpoint(
+        moving->to, moving->from, checkpoint.instance_name, source, &receipt, err);
 }
 
 /* The lock of its row orders this step and requests that make something from it. */

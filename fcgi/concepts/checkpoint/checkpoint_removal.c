@@ -21,10 +21,11 @@ static int drop_snapshots(struct worker *worker, struct runtime *runtime,
     if (checkpoint_row_made_from(worker->db, checkpoint->id, &names, &count, err) < 0)
         return -1;
     for (unsigned i = 0; i < count; i++)
-        if (runtime->ops->snapshot_drop(runtime, names[i], RUNTIME_MEMORY_SNAPSHOT, err) < 0)
+        if (runtime->ops->memory->snapshot_drop(runtime, names[i], RUNTIME_MEMORY_SNAPSHOT, err) <
+            0)
             return -1;
-    return runtime->ops->snapshot_drop(runtime, checkpoint->agent_instance,
-                                       checkpoint->instance_name, err);
+    return runtime->ops->memory->snapshot_drop(runtime, checkpoint->agent_instance,
+                                               checkpoint->instance_name, err);
 }
 
 /* Remove the instance or snapshot. A lost host has nothing left to remove. */

@@ -271,19 +271,15 @@ int event_purge(struct db *db, uint64_t kept_ms, uint64_t per_team, uint64_t *lo
 
 /* --- reading --- */
 
-static void read_all(struct db_rows *rows, struct event **list, unsigned *count)
+static void read_event(const struct db_rows *rows, struct event *event)
 {
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        struct event *event = &(*list)[(*count)++];
-        *event = (struct event){.id = db_get_u64(rows, 0), .at_ms = db_get_i64(rows, 6)};
-        db_copy_text(event->team_id, rows, 1);
-        db_copy_text(event->team_slug, rows, 2);
-        event->kind = (enum event_kind)db_get_name(rows, 3, event_kind_names, EVENT_KIND_COUNT);
-        db_copy_text(event->sandbox_id, rows, 4);
-        event->data = xstrdup(db_get_text(rows, 5));
-        db_copy_text(event->sandbox_name, rows, 7);
-    }
+    *event = (struct event){.id = db_get_u64(rows, 0), .at_ms = db_get_i64(rows, 6)};
+    db_copy_text(event->team_id, rows, 1);
+    db_copy_text(event->team_slug, rows, 2);
+    event->kind = (enum event_kind)db_get_name(rows, 3, event_kind_names, EVENT_KIND_COUNT);
+    db_copy_text(event->sandbox_id, rows, 4);
+    event->data = xstrdup(db_get_text(rows, 5));
+    db_copy_text(event->sandbox_name, rows, 7);
 }
 
 int event_head(struct db *db, uint64_t *head, struct error **err)
@@ -324,7 +320,10 @@ static int list_of_team(struct db *db, const char *team_id, const struct event_f
                                 DB_ARGS(team, from, to, since, kinds, kinds, most), &rows, err);
     if (result < 0)
         return -1;
-    read_all(rows, list, count);
+    while (db_rows_next(rows)) {
+        *list = xreallocarray(*list, *count + 1, sizeof **list);
+        read_event(rows, &(*list)[(*count)++]);
+    }
     return 0;
 }
 
@@ -332,17 +331,11 @@ int event_page(struct db *db, const struct event_filter *filter, bool oldest_fir
                unsigned limit, struct event **list, unsigned *count, struct error **err)
 {
     char kinds[EVENT_KINDS_BYTES];
-    db_rows_auto *rows = NULL;
     struct db_value sandbox = db_text(filter->sandbox_id);
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, oldest_first ? &page_oldest_statement : &page_newest_statement,
-                 DB_ARGS(db_text(filter->team_ids[0]), db_text(event_kinds_text(filter, kinds)),
-                         sandbox, sandbox, db_u64(limit), db_u64(offset)),
-                 &rows, err) < 0)
-        return -1;
-    read_all(rows, list, count);
-    return 0;
+    return DB_LIST(db, oldest_first ? &page_oldest_statement : &page_newest_statement,
+                   DB_ARGS(db_text(filter->team_ids[0]), db_text(event_kinds_text(filter, kinds)),
+                           sandbox, sandbox, db_u64(limit), db_u64(offset)),
+                   read_event, list, count, err);
 }
 
 static int oldest_first(const void *a, const void *b)
@@ -376,12 +369,6 @@ int event_list(struct db *db, const struct event_filter *filter, uint64_t after,
 int event_list_all(struct db *db, uint64_t after, uint64_t head, unsigned limit,
                    struct event **list, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &list_all_statement, DB_ARGS(db_u64(after), db_u64(head), db_u64(limit)),
-                 &rows, err) < 0)
-        return -1;
-    read_all(rows, list, count);
-    return 0;
+    return DB_LIST(db, &list_all_statement, DB_ARGS(db_u64(after), db_u64(head), db_u64(limit)),
+                   read_event, list, count, err);
 }

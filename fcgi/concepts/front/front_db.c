@@ -72,18 +72,14 @@ int front_row_put(struct db *db, const char *name, const char *settings, struct 
     return db_exec(db, &drop_statement, DB_ARGS(db_i64(now_ms - KEPT_MS)), NULL, err);
 }
 
+static void read_front_row(const struct db_rows *rows, struct front_row *front)
+{
+    db_copy_text(front->name, rows, 0);
+    front->settings = json_loads(db_get_text(rows, 1), 0, NULL);
+}
+
 int front_row_list(struct db *db, struct front_row **fronts, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *fronts = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_i64(clock_now_ms() - THERE_MS)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *fronts = xreallocarray(*fronts, *count + 1, sizeof **fronts);
-        struct front_row *front = &(*fronts)[(*count)++];
-        db_copy_text(front->name, rows, 0);
-        front->settings = json_loads(db_get_text(rows, 1), 0, NULL);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_i64(clock_now_ms() - THERE_MS)), read_front_row,
+                   fronts, count, err);
 }

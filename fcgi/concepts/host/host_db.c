@@ -197,10 +197,8 @@ static int get_one(struct db *db, const struct db_statement *statement, struct d
                    struct host *host, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(key), &rows, err) < 0)
+    if (db_query_row(db, statement, DB_ARGS(key), "There is no such host.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such host.");
     read_host(rows, host);
     return 0;
 }
@@ -215,24 +213,19 @@ int host_get_by_name(struct db *db, const char *name, struct host *host, struct 
     return get_one(db, &get_by_name_statement, db_text(name), host, err);
 }
 
+static void read_listed_host(const struct db_rows *rows, struct host *host)
+{
+    unsigned c = read_host(rows, host);
+    host->used_vcpus = (uint32_t)db_get_u64(rows, c++);
+    host->used_memory_mb = (uint32_t)db_get_u64(rows, c++);
+    host->sandboxes = (uint32_t)db_get_u64(rows, c++);
+    host->storage =
+        (struct host_pool){db_get_u64(rows, c), db_get_u64(rows, c + 1), db_get_u64(rows, c + 2)};
+}
+
 int host_list(struct db *db, struct host **hosts, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &list_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *hosts = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *hosts = xreallocarray(*hosts, *count + 1, sizeof **hosts);
-        struct host *host = &(*hosts)[(*count)++];
-        unsigned c = read_host(rows, host);
-        host->used_vcpus = (uint32_t)db_get_u64(rows, c++);
-        host->used_memory_mb = (uint32_t)db_get_u64(rows, c++);
-        host->sandboxes = (uint32_t)db_get_u64(rows, c++);
-        host->storage = (struct host_pool){db_get_u64(rows, c), db_get_u64(rows, c + 1),
-                                           db_get_u64(rows, c + 2)};
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_NO_ARGS, read_listed_host, hosts, count, err);
 }
 
 int host_set_memory_low(struct db *db, uint32_t id, bool low, bool *changed, struct error **err)

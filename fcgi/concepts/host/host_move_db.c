@@ -161,10 +161,9 @@ static int check_empty(struct db *db, const char *name, uint32_t host_id, struct
 static int lock_leaving(struct db *db, const char *name, uint32_t *host_id, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_leaving_statement, DB_ARGS(db_text(name)), &rows, err) < 0)
+    if (db_query_row(db, &lock_leaving_statement, DB_ARGS(db_text(name)), "There is no such host.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such host.");
     *host_id = (uint32_t)db_get_u64(rows, 0);
     if (!str_equal(db_get_text(rows, 1), host_state_names[HOST_ACTIVE]))
         return 0;

@@ -131,16 +131,7 @@ int join_row_get(struct db *db, const char *id, struct join *join, bool *found, 
 
 int join_list(struct db *db, struct join **joins, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *joins = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *joins = xreallocarray(*joins, *count + 1, sizeof **joins);
-        read_join(rows, &(*joins)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_NO_ARGS, read_join, joins, count, err);
 }
 
 int join_row_is_tried(struct db *db, const char *id, bool *is_tried, struct error **err)

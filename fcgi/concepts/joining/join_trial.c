@@ -129,7 +129,7 @@ static int fetch_source(struct trial *trial, const char *version_id, const char 
             continue;
         from->tick = renew;
         from->tick_context = trial;
-        received = runtime->ops->receive_source(runtime, from, source, err) == 0;
+        received = runtime->ops->transfer->receive_source(runtime, from, source, err) == 0;
         from->tick = NULL;
     }
     if (!received && *err)

@@ -49,10 +49,9 @@ int identity_find(struct db *db, const char *issuer, const char *subject, char u
                   struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &find_statement, DB_ARGS(db_text(issuer), db_text(subject)), &rows, err) < 0)
+    if (db_query_row(db, &find_statement, DB_ARGS(db_text(issuer), db_text(subject)),
+                     "No user has that name.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "No user has that name.");
     snprintf(user_id, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
 }

@@ -169,18 +169,9 @@ int login_row_end_all(struct db *db, const char *user_id, const char *except_id,
 int login_list(struct db *db, const char *user_id, struct login **logins, unsigned *count,
                struct error **err)
 {
-    db_rows_auto *rows = NULL;
     struct db_value now = db_i64(clock_now_ms());
-    *logins = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_text(user_id), now, now, db_u64(LOGINS_MAX)),
-                 &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *logins = xreallocarray(*logins, *count + 1, sizeof **logins);
-        read_login(rows, &(*logins)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_text(user_id), now, now, db_u64(LOGINS_MAX)),
+                   read_login, logins, count, err);
 }
 
 struct end {

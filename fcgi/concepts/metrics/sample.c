@@ -16,7 +16,7 @@
 
 #define WANTED_MS  30000 /* after the last request */
 #define NEW_MS     (2 * SAMPLE_SOON_MS)
-/* The time for which runtime_ops.measure() may return the same numbers again. */
+/* The time for which runtime_measure_ops.instances() may return the same numbers again. */
 #define REPEATED_MS 10000
 
 /* The last sample of a sandbox, for comparison with the next one. */
@@ -177,9 +177,9 @@ static void look_at_disks(struct look *look)
     qsort(order, count, sizeof *order, disk_by_age);
     for (size_t i = 0; i < count && i < SAMPLE_DISKS_MAX; i++) {
         error_auto failure = NULL; /* the sandbox may be deleted by now */
-        if (look->runtime->ops->measure_disk(look->runtime, order[i]->instance_name,
-                                             order[i]->virtual_machine, &order[i]->disk_bytes,
-                                             &failure) == 0)
+        if (look->runtime->ops->measure->disk(look->runtime, order[i]->instance_name,
+                                              order[i]->virtual_machine, &order[i]->disk_bytes,
+                                              &failure) == 0)
             order[i]->disk_seen_ms = clock_monotonic_ms();
         else if (failure->code == ERR_RUNTIME_UNAVAILABLE)
             return;
@@ -252,7 +252,7 @@ static int look_at_host(struct look *look, const struct sampler *sampler, const 
             keep_last(look, sampler, &ready[i]);
         return 0;
     }
-    if (look->runtime->ops->measure(look->runtime, &usage, &usage_count, err) < 0)
+    if (look->runtime->ops->measure->instances(look->runtime, &usage, &usage_count, err) < 0)
         return -1;
     look->at_ms = clock_now_ms();
     if (usage_count)

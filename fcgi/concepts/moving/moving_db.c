@@ -212,16 +212,7 @@ int move_copied(struct db *db, const struct move *move, bool *all, struct error 
 int move_group(struct db *db, const char *group_id, struct move **moves, unsigned *count,
                struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *moves = NULL;
-    *count = 0;
-    if (db_query(db, &group_statement, DB_ARGS(db_text(group_id)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *moves = xreallocarray(*moves, *count + 1, sizeof **moves);
-        read_move(rows, &(*moves)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &group_statement, DB_ARGS(db_text(group_id)), read_move, moves, count, err);
 }
 
 int move_end(struct db *db, const struct move *move, struct error **err)

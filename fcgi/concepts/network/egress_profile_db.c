@@ -121,16 +121,7 @@ int egress_profile_entries(struct db *db, const char *name, json_t **entries, st
 int egress_profile_list(struct db *db, struct egress_profile **profiles, size_t *count,
                         struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &list_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    *profiles = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *profiles = xreallocarray(*profiles, *count + 1, sizeof **profiles);
-        read_profile(rows, &(*profiles)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_NO_ARGS, read_profile, profiles, count, err);
 }
 
 /* --- changing --- */

@@ -12,10 +12,15 @@
 /* A step is cached when it and the uncached ones before it took at least this long together. */
 #define CACHED_AFTER_MS 1000
 
-static int read_keys(const struct recipe_turn *turn, struct recipe_keys *keys, struct error **err)
+/* Read the keys of the steps, and find the key of the result. */
+static int find_keys(struct recipe_turn *turn, struct recipe_keys *keys, struct error **err)
 {
-    return recipe_keys_read(turn->worker->db, turn->row.team_id, turn->version.base_id,
-                            json_object_get(turn->whole, "recipe"), keys, err);
+    const json_t *recipe = json_object_get(turn->whole, "recipe");
+    if (recipe_keys_read(turn->worker->db, turn->row.team_id, turn->version.base_id, recipe, keys,
+                         err) < 0)
+        return -1;
+    recipe_result_key(keys, recipe, &turn->version, turn->result_key);
+    return 0;
 }
 
 bool recipe_turn_may_cache(const struct recipe_turn *turn)
@@ -31,10 +36,8 @@ int recipe_turn_find_cached(struct recipe_turn *turn, struct error **err)
     autofree struct recipe_keys *keys = xmalloc(sizeof *keys);
     if (!recipe_turn_may_cache(turn) || json_is_true(json_object_get(recipe, "no_cache")))
         return 0;
-    if (read_keys(turn, keys, err) < 0)
-        return -1;
-    recipe_result_key(keys, recipe, &turn->version, turn->result_key);
-    if (recipe_same_find(turn->worker->db, turn->row.team_id, turn->result_key, turn->same_id,
+    if (find_keys(turn, keys, err) < 0 ||
+        recipe_same_find(turn->worker->db, turn->row.team_id, turn->result_key, turn->same_id,
                          err) < 0)
         return -1;
     return recipe_cache_find(turn->worker->db, turn->row.team_id, keys, &turn->cached_steps,
@@ -44,11 +47,7 @@ int recipe_turn_find_cached(struct recipe_turn *turn, struct error **err)
 int recipe_turn_find_key(struct recipe_turn *turn, struct error **err)
 {
     autofree struct recipe_keys *keys = xmalloc(sizeof *keys);
-    if (read_keys(turn, keys, err) < 0)
-        return -1;
-    recipe_result_key(keys, json_object_get(turn->whole, "recipe"), &turn->version,
-                      turn->result_key);
-    return 0;
+    return find_keys(turn, keys, err);
 }
 
 void recipe_turn_forget_cached(struct recipe_turn *turn)
@@ -189,7 +188,7 @@ int recipe_turn_cache(struct recipe_turn *turn, const struct recipe_place *place
     if (!recipe_turn_may_cache(turn) || !row->step || !is_work(place, row->step - 1) ||
         clock_now_ms() - row->cached_at_ms < CACHED_AFTER_MS)
         return 0;
-    if (read_keys(turn, keys, err) < 0)
+    if (find_keys(turn, keys, err) < 0)
         return -1;
     if (row->step > keys->known)
         return 0;

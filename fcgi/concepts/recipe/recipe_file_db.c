@@ -92,10 +92,9 @@ int recipe_file_find(struct db *db, const char *team_id, const char *hash, struc
 int recipe_file_get(struct db *db, const char *id, struct recipe_file *file, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such archive.", &rows,
+                     err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such archive.");
     read_row(rows, file);
     return 0;
 }

@@ -168,10 +168,9 @@ int operation_outcome(struct db *db, const char *id, enum operation_state *state
                       struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &outcome_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &outcome_statement, DB_ARGS(db_text(id)), "There is no such operation.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such operation.");
     *state = (enum operation_state)db_get_name(rows, 0, state_names, ARRAY_SIZE(state_names));
     *failure = xstrdup(db_get_text(rows, 1));
     return 0;

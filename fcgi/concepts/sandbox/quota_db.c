@@ -48,10 +48,9 @@ static int read_usage(struct db *db, const char *team_id, const struct plan *pla
                       uint32_t *stopped, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &usage_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+    if (db_query_row(db, &usage_statement, DB_ARGS(db_text(team_id)), "There is no such team.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     *quota = (struct quota){
         .limits = {plan->sandboxes, plan->vcpus, plan->memory_mb},
         .usage = {amount(rows, 0), amount(rows, 1), amount(rows, 2)},
@@ -66,11 +65,9 @@ int quota_look(struct db *db, const char *team_id, const char *template_slug,
                struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &look_statement, DB_ARGS(db_text(template_slug), db_text(team_id)), &rows,
-                 err) < 0)
+    if (db_query_row(db, &look_statement, DB_ARGS(db_text(template_slug), db_text(team_id)),
+                     "There is no such team.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     *usage = (struct quota_amount){amount(rows, 0), amount(rows, 1), amount(rows, 2)};
     *revision = db_get_u64(rows, 5);
     if (!db_is_null(rows, 3)) {

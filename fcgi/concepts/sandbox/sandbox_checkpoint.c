@@ -147,8 +147,8 @@ static int let_go_on(struct work *work, const struct checkpoint *checkpoint, str
 {
     if (!checkpoint->memory || !work->runtime)
         return 0;
-    return work->runtime->ops->undo_copy_memory(work->runtime, work->sandbox.instance_name,
-                                                checkpoint->instance_name, err);
+    return work->runtime->ops->memory->undo_copy(work->runtime, work->sandbox.instance_name,
+                                                 checkpoint->instance_name, err);
 }
 
 /* Undo a failed checkpoint. The leftovers of the copy are removed in the background. When another
@@ -203,10 +203,10 @@ static int copy(struct work *work, struct checkpoint *checkpoint, struct error *
     if (work_tell_size(work, err) < 0) /* a sandbox from the archive is on the host now */
         return -1;
     if (checkpoint->for_fork)
-        return runtime->ops->snapshot_memory(runtime, name, checkpoint->instance_name, err);
+        return runtime->ops->memory->snapshot(runtime, name, checkpoint->instance_name, err);
     if (checkpoint->memory)
-        return runtime->ops->copy_memory(runtime, name, checkpoint->instance_name, checkpoint->id,
-                                         &checkpoint->size_mb, err);
+        return runtime->ops->memory->copy(runtime, name, checkpoint->instance_name, checkpoint->id,
+                                          &checkpoint->size_mb, err);
     return runtime->ops->copy(runtime, name, checkpoint->instance_name, RUNTIME_CHECKPOINT,
                               checkpoint->id, &checkpoint->size_mb, err);
 }

@@ -390,7 +390,8 @@ static int go_on(struct work *work, const struct runtime_instance *instance,
         return -1;
     return !instance->step_by_step || checkpoint->for_fork
                ? 0
-               : runtime->ops->snapshot_drop(runtime, instance->name, RUNTIME_MEMORY_SNAPSHOT, err);
+               : runtime->ops->memory->snapshot_drop(runtime, instance->name,
+                                                     RUNTIME_MEMORY_SNAPSHOT, err);
 }
 
 /* When the host has started the sandbox from its disk, make it again, step by step. */

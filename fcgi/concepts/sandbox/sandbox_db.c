@@ -156,10 +156,9 @@ static int get_one(struct db *db, const struct db_statement *statement, const ch
                    struct sandbox *sandbox, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(key)), &rows, err) < 0)
+    if (db_query_row(db, statement, DB_ARGS(db_text(key)), "There is no such sandbox.", &rows,
+                     err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     sandbox_row_read(rows, sandbox);
     return 0;
 }
@@ -206,10 +205,9 @@ int sandbox_look_version(struct db *db, const char *id, uint64_t *version, uint6
 int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &of_route_statement, DB_ARGS(db_text(route)), &rows, err) < 0)
+    if (db_query_row(db, &of_route_statement, DB_ARGS(db_text(route)), "There is no such sandbox.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
 }
@@ -223,10 +221,9 @@ int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32
                       struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &agent_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &agent_statement, DB_ARGS(db_text(id)), "There is no such sandbox.", &rows,
+                     err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     size_t size;
     const void *sealed = db_get_blob(rows, 0, &size);
     *log_kib = (uint32_t)db_get_u64(rows, 1);
@@ -261,31 +258,27 @@ int sandbox_row_of_instance(struct db *db, uint32_t host_id, const char *instanc
     return 0;
 }
 
+static void read_sandbox_ready(const struct db_rows *rows, struct sandbox_ready *ready)
+{
+    db_copy_text(ready->id, rows, 0);
+    db_copy_text(ready->instance_name, rows, 1);
+    ready->incarnation = (uint32_t)db_get_u64(rows, 2);
+    ready->created_at_ms = db_get_i64(rows, 3);
+    db_copy_text(ready->team_id, rows, 4);
+    ready->address = (uint32_t)db_get_u64(rows, 5);
+    ready->agent_key_id = (uint16_t)db_get_u64(rows, 6);
+    ready->is_silent = db_get_bool(rows, 7);
+    ready->idle_timeout_s = (uint32_t)db_get_u64(rows, 8);
+    ready->ignores_connections = db_get_bool(rows, 9);
+    ready->hold_until_ms = db_get_i64(rows, 10);
+    ready->pause_failures = (uint32_t)db_get_u64(rows, 11);
+}
+
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,
                               size_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &ready_on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        struct sandbox_ready *ready = &(*list)[(*count)++];
-        db_copy_text(ready->id, rows, 0);
-        db_copy_text(ready->instance_name, rows, 1);
-        ready->incarnation = (uint32_t)db_get_u64(rows, 2);
-        ready->created_at_ms = db_get_i64(rows, 3);
-        db_copy_text(ready->team_id, rows, 4);
-        ready->address = (uint32_t)db_get_u64(rows, 5);
-        ready->agent_key_id = (uint16_t)db_get_u64(rows, 6);
-        ready->is_silent = db_get_bool(rows, 7);
-        ready->idle_timeout_s = (uint32_t)db_get_u64(rows, 8);
-        ready->ignores_connections = db_get_bool(rows, 9);
-        ready->hold_until_ms = db_get_i64(rows, 10);
-        ready->pause_failures = (uint32_t)db_get_u64(rows, 11);
-    }
-    return 0;
+    return DB_LIST(db, &ready_on_host_statement, DB_ARGS(db_u64(host_id)), read_sandbox_ready, list,
+                   count, err);
 }
 
 int sandbox_row_kept_on_host(struct db *db, uint32_t host_id, const char *after, unsigned limit,

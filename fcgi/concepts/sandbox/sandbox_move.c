@@ -102,7 +102,8 @@ static int copy_to(struct work *work, struct error **err)
     to->tick = work->runtime->tick = tick;
     to->tick_context = work->runtime->tick_context = work;
     runtime_source_name(work->sandbox.template_version_id, source);
-    int result = to->ops->receive(to, work->runtime, work->sandbox.instance_name, source, err);
+    int result =
+        to->ops->transfer->receive(to, work->runtime, work->sandbox.instance_name, source, err);
     to->tick = NULL;
     return result;
 }

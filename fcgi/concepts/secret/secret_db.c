@@ -104,16 +104,8 @@ int secret_get(struct db *db, const char *team_id, const char *name, struct secr
 int secret_list(struct db *db, const char *team_id, struct secret **secrets, unsigned *count,
                 struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *secrets = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *secrets = xreallocarray(*secrets, *count + 1, sizeof **secrets);
-        read_secret(rows, &(*secrets)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_text(team_id)), read_secret, secrets, count,
+                   err);
 }
 
 /* --- changing --- */

@@ -163,16 +163,6 @@ void template_row_read(const struct db_rows *rows, struct template_version *vers
     db_copy_text(version->memory_id, rows, c++);
 }
 
-static void read_all(struct db_rows *rows, struct template_version **versions, unsigned *count)
-{
-    *versions = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *versions = xreallocarray(*versions, *count + 1, sizeof **versions);
-        template_row_read(rows, &(*versions)[(*count)++]);
-    }
-}
-
 /* Find the template that a reference names by its slug; id "": none. */
 static int find_template(struct db *db, const struct template_reference *reference,
                          const char *team_id, char id[ID_SIZE], struct error **err)
@@ -342,10 +332,9 @@ int template_version_get(struct db *db, const char *id, struct template_version 
                          struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such template version.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
     template_row_read(rows, version);
     return 0;
 }
@@ -353,25 +342,19 @@ int template_version_get(struct db *db, const char *id, struct template_version 
 int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
                           unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    int result = team_id ? db_query(db, &list_statement, DB_ARGS(db_text(team_id)), &rows, err)
-                         : db_query(db, &list_all_statement, DB_NO_ARGS, &rows, err);
-    if (result < 0)
-        return -1;
-    read_all(rows, versions, count);
-    return 0;
+    if (team_id)
+        return DB_LIST(db, &list_statement, DB_ARGS(db_text(team_id)), template_row_read, versions,
+                       count, err);
+    return DB_LIST(db, &list_all_statement, DB_NO_ARGS, template_row_read, versions, count, err);
 }
 
 int template_version_list_named(struct db *db, const char *team_id, const char *team_slug,
                                 const char *slug, struct template_version **versions,
                                 unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &list_named_statement,
-                 DB_ARGS(db_text(team_slug), db_text(slug), db_text(team_id)), &rows, err) < 0)
-        return -1;
-    read_all(rows, versions, count);
-    return 0;
+    return DB_LIST(db, &list_named_statement,
+                   DB_ARGS(db_text(team_slug), db_text(slug), db_text(team_id)), template_row_read,
+                   versions, count, err);
 }
 
 int template_set_public(struct db *db, const char *template_id, bool is_public, struct error **err)
@@ -383,11 +366,8 @@ int template_set_public(struct db *db, const char *template_id, bool is_public, 
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
                              unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &missing_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
-        return -1;
-    read_all(rows, versions, count);
-    return 0;
+    return DB_LIST(db, &missing_statement, DB_ARGS(db_u64(host_id)), template_row_read, versions,
+                   count, err);
 }
 
 /* --- building --- */

@@ -52,19 +52,14 @@ int template_image_is_allowed(struct db *db, const char *name, bool *allowed, st
     return db_query_finds(db, &is_allowed_statement, DB_ARGS(db_text(name)), allowed, err);
 }
 
+static void read_template_image(const struct db_rows *rows, struct template_image *image)
+{
+    db_copy_text(image->name, rows, 0);
+    image->created_at_ms = db_get_i64(rows, 1);
+}
+
 int template_image_list(struct db *db, struct template_image **images, unsigned *count,
                         struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *images = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *images = xreallocarray(*images, *count + 1, sizeof **images);
-        struct template_image *image = &(*images)[(*count)++];
-        db_copy_text(image->name, rows, 0);
-        image->created_at_ms = db_get_i64(rows, 1);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_NO_ARGS, read_template_image, images, count, err);
 }

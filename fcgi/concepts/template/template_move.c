@@ -66,7 +66,7 @@ static int copy(struct moving *moving, struct error **err)
 {
     char source[INSTANCE_NAME_SIZE];
     runtime_source_name(moving->move.id, source);
-    return moving->to->ops->receive_source(moving->to, moving->from, source, err);
+    return moving->to->ops->transfer->receive_source(moving->to, moving->from, source, err);
 }
 
 static int arrive(struct db *db, const struct moving *moving, bool *arrived, struct error **err)

@@ -48,10 +48,9 @@ int template_row_lock_ready(struct db *db, const char *version_id, char owner[ID
                             struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
+    if (db_query_row(db, &lock_statement, DB_ARGS(db_text(version_id)),
+                     "There is no such version of a template.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such version of a template.");
     snprintf(owner, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
 }
@@ -60,10 +59,9 @@ int template_row_origin(struct db *db, const char *version_id, uint32_t *host_id
                         struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &origin_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
+    if (db_query_row(db, &origin_statement, DB_ARGS(db_text(version_id)),
+                     "No host that answers has the template.", &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "No host that answers has the template.");
     *host_id = (uint32_t)db_get_u64(rows, 0);
     return 0;
 }

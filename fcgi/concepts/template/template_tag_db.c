@@ -223,21 +223,17 @@ int template_tags_forget(struct db *db, const char *version_id, struct error **e
 
 /* --- reading --- */
 
+static void read_template_tag(const struct db_rows *rows, struct template_tag *tag)
+{
+    db_copy_text(tag->tag, rows, 0);
+    db_copy_text(tag->version_id, rows, 1);
+    tag->version = (uint32_t)db_get_u64(rows, 2);
+    tag->assigned_at_ms = db_get_i64(rows, 3);
+}
+
 int template_tags_list(struct db *db, const char *template_id, struct template_tag **tags,
                        unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *tags = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_text(template_id)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *tags = xreallocarray(*tags, *count + 1, sizeof **tags);
-        struct template_tag *tag = &(*tags)[(*count)++];
-        db_copy_text(tag->tag, rows, 0);
-        db_copy_text(tag->version_id, rows, 1);
-        tag->version = (uint32_t)db_get_u64(rows, 2);
-        tag->assigned_at_ms = db_get_i64(rows, 3);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_text(template_id)), read_template_tag, tags,
+                   count, err);
 }

@@ -34,22 +34,18 @@ DB_STATEMENT(add_statement) = {"template_use.add",
 DB_STATEMENT(counted_statement) = {
     "template_use.counted", "UPDATE template_uses SET counted_before = ? WHERE id = 1", false};
 
+static void read_template_use(const struct db_rows *rows, struct template_use *use)
+{
+    db_copy_text(use->template_id, rows, 0);
+    use->sandboxes = db_get_u64(rows, 1);
+    use->last_at_ms = db_get_i64(rows, 2);
+}
+
 int template_uses_list(struct db *db, const char *owner, struct template_use **uses,
                        unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *uses = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_text(owner)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *uses = xreallocarray(*uses, *count + 1, sizeof **uses);
-        struct template_use *use = &(*uses)[(*count)++];
-        db_copy_text(use->template_id, rows, 0);
-        use->sandboxes = db_get_u64(rows, 1);
-        use->last_at_ms = db_get_i64(rows, 2);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_text(owner)), read_template_use, uses, count,
+                   err);
 }
 
 static int by_template(const void *id, const void *use)

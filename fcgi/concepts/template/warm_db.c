@@ -258,37 +258,29 @@ int warm_dismiss(struct db *db, const char *instance_name, struct error **err)
     return db_exec(db, &dismiss_statement, DB_ARGS(db_text(instance_name)), NULL, err);
 }
 
+static void read_warm_listed(const struct db_rows *rows, struct warm_listed *listed)
+{
+    read_warm(rows, &listed->warm);
+    listed->leaves = db_get_bool(rows, 8);
+    listed->fits = db_get_bool(rows, 9);
+}
+
 int warm_row_list(struct db *db, struct warm_listed **list, size_t *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &list_statement, DB_ARGS(db_i64(clock_now_ms())), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        struct warm_listed *listed = &(*list)[(*count)++];
-        read_warm(rows, &listed->warm);
-        listed->leaves = db_get_bool(rows, 8);
-        listed->fits = db_get_bool(rows, 9);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement, DB_ARGS(db_i64(clock_now_ms())), read_warm_listed, list,
+                   count, err);
+}
+
+static void read_warm_ready(const struct db_rows *rows, struct warm_ready *ready)
+{
+    db_copy_text(ready->instance_name, rows, 0);
 }
 
 int warm_ready_on_host(struct db *db, uint32_t host_id, struct warm_ready **list, size_t *count,
                        struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &ready_on_host_statement, DB_ARGS(db_u64(host_id)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        struct warm_ready *ready = &(*list)[(*count)++];
-        db_copy_text(ready->instance_name, rows, 0);
-    }
-    return 0;
+    return DB_LIST(db, &ready_on_host_statement, DB_ARGS(db_u64(host_id)), read_warm_ready, list,
+                   count, err);
 }
 
 int warm_row_take_leaving(struct db *db, uint64_t lease_s, struct warm_instance *warm,

@@ -193,7 +193,7 @@ static int start(struct worker *worker, struct runtime *runtime, const struct ke
     if (keeper_secret(worker->ring, keeper, secret, err) < 0)
         return -1;
     fault_point(FAULT_KEEPER_INSERTED);
-    int result = runtime->ops->keeper_start(runtime, &instance, err);
+    int result = runtime->ops->volume->keeper_start(runtime, &instance, err);
     mem_wipe(secret, sizeof secret);
     fault_point(FAULT_KEEPER_STARTED);
     return result;
@@ -296,9 +296,9 @@ int keeper_mount(struct worker *worker, const struct keeper *keeper, const struc
     struct hold hold;
     if (take_keeper(worker, volume->host_id, &hold, err) < 0)
         return -1;
-    int result =
-        hold.runtime->ops->keeper_mount(hold.runtime, keeper->instance_name,
-                                        volume_instance_name(volume->id, name), volume->id, err);
+    int result = hold.runtime->ops->volume->keeper_mount(hold.runtime, keeper->instance_name,
+                                                         volume_instance_name(volume->id, name),
+                                                         volume->id, err);
     release_keeper(&hold);
     return result;
 }
@@ -315,8 +315,8 @@ int keeper_unmount(struct worker *worker, uint32_t host_id, const char *volume_i
         return 0;
     if (take_keeper(worker, host_id, &hold, err) < 0)
         return -1;
-    int result = hold.runtime->ops->keeper_unmount(hold.runtime, keeper.instance_name,
-                                                   volume_instance_name(volume_id, name), err);
+    int result = hold.runtime->ops->volume->keeper_unmount(
+        hold.runtime, keeper.instance_name, volume_instance_name(volume_id, name), err);
     release_keeper(&hold);
     if (result == 0 || (*err)->code != ERR_NOT_FOUND)
         return result;

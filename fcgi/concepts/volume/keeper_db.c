@@ -112,22 +112,18 @@ int volume_files_used(struct db *db, const struct volume *volume, struct error *
     return db_exec(db, &used_statement, DB_ARGS(db_i64(now_ms), db_text(volume->id)), NULL, err);
 }
 
+static void read_volume_fence(const struct db_rows *rows, struct volume_fence *fence)
+{
+    db_copy_text(fence->volume_id, rows, 0);
+    fence->host_id = (uint32_t)db_get_u64(rows, 1);
+    fence->generation = db_get_u64(rows, 2);
+}
+
 int volume_fences(struct db *db, const char *sandbox_id, struct volume_fence **fences,
                   unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *fences = NULL;
-    *count = 0;
-    if (db_query(db, &fences_statement, DB_ARGS(db_text(sandbox_id)), &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *fences = xreallocarray(*fences, *count + 1, sizeof **fences);
-        struct volume_fence *fence = &(*fences)[(*count)++];
-        db_copy_text(fence->volume_id, rows, 0);
-        fence->host_id = (uint32_t)db_get_u64(rows, 1);
-        fence->generation = db_get_u64(rows, 2);
-    }
-    return 0;
+    return DB_LIST(db, &fences_statement, DB_ARGS(db_text(sandbox_id)), read_volume_fence, fences,
+                   count, err);
 }
 
 int volume_fence_done(struct db *db, const struct volume_fence *fence, struct error **err)

@@ -117,10 +117,9 @@ static int get_one(struct db *db, const struct db_statement *statement, const ch
                    struct volume *volume, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, statement, DB_ARGS(db_text(id)), "There is no such volume.", &rows, err) <
+        0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such volume.");
     volume_row_read(rows, volume);
     return 0;
 }
@@ -148,10 +147,9 @@ static int read_plan(struct db *db, const char *team_id, struct plan *plan, stru
 {
     char name[sizeof plan->name];
     db_rows_auto *rows = NULL;
-    if (db_query(db, &lock_team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+    if (db_query_row(db, &lock_team_statement, DB_ARGS(db_text(team_id)), "There is no such team.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such team.");
     db_copy_text(name, rows, 0);
     return plan_get(db, name, plan, err);
 }

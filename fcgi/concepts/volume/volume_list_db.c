@@ -20,19 +20,10 @@ DB_STATEMENT(attached_statement) = {
 int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                 struct volume **volumes, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *volumes = NULL;
-    *count = 0;
     /* "~" sorts behind every character of an id. */
-    if (db_query(db, &list_statement,
-                 DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)), &rows,
-                 err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *volumes = xreallocarray(*volumes, *count + 1, sizeof **volumes);
-        volume_row_read(rows, &(*volumes)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &list_statement,
+                   DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)),
+                   volume_row_read, volumes, count, err);
 }
 
 int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err)

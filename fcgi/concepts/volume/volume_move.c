@@ -143,8 +143,8 @@ static int copy(struct moving *moving, struct error **err)
         return used_meanwhile(err);
     if (fence(moving, &volume, err) < 0)
         return -1;
-    return moving->to->ops->receive_volume(moving->to, moving->from,
-                                           volume_instance_name(move->id, name), err);
+    return moving->to->ops->transfer->receive_volume(moving->to, moving->from,
+                                                     volume_instance_name(move->id, name), err);
 }
 
 static int rehost(struct db *db, const struct move *move, struct error **err)
@@ -185,7 +185,7 @@ static int remove_from(struct moving *moving, struct runtime *runtime, bool *cle
     if (move->clear_host == move->from_host &&
         keeper_unmount(moving->worker, move->clear_host, move->id, err) < 0)
         return -1;
-    if (runtime->ops->volume_delete(runtime, volume_instance_name(move->id, name), err) == 0)
+    if (runtime->ops->volume->delete (runtime, volume_instance_name(move->id, name), err) == 0)
         return 0;
     if ((*err)->code != ERR_VOLUME_ATTACHED)
         return -1;

@@ -87,7 +87,7 @@ static int make_on_host(struct worker *worker, const struct volume *volume, stru
     volume_row_keep(worker->db, volume->id, worker->settings->lease_s, &lease);
     runtime->tick = tick;
     runtime->tick_context = &lease;
-    int result = runtime->ops->volume_create(runtime, name, volume->size_gb, err);
+    int result = runtime->ops->volume->create(runtime, name, volume->size_gb, err);
     runtime->tick = NULL;
     return result;
 }
@@ -188,14 +188,14 @@ static int delete_on_host(struct worker *worker, struct runtime *runtime,
 {
     if (volume->files_used_at_ms && keeper_unmount(worker, volume->host_id, volume->id, err) < 0)
         return -1;
-    if (runtime->ops->volume_delete(runtime, name, err) == 0)
+    if (runtime->ops->volume->delete (runtime, name, err) == 0)
         return 0;
     if ((*err)->code != ERR_VOLUME_ATTACHED)
         return -1;
     error_clear(err);
     if (keeper_unmount(worker, volume->host_id, volume->id, err) < 0)
         return -1;
-    return runtime->ops->volume_delete(runtime, name, err);
+    return runtime->ops->volume->delete (runtime, name, err);
 }
 
 /* Delete the data of a volume whose row is in state deleting, with the lease held. */

@@ -36,7 +36,7 @@ static int sweep_body(struct db *db, void *context, struct error **err)
         return 0;
     log_warning("deleting an orphaned volume", LOG_STR("volume", sweeping->id),
                 LOG_INT("host", sweeping->host_id));
-    return sweeping->runtime->ops->volume_delete(sweeping->runtime, sweeping->name, err);
+    return sweeping->runtime->ops->volume->delete (sweeping->runtime, sweeping->name, err);
 }
 
 /* Delete a volume on a host that belongs to no row. */
@@ -96,7 +96,7 @@ static int sweep_host(void *context, const struct host *host, struct error **err
     if (runtimes_of(worker->runtimes, worker->db, host, &runtime, err) < 0 ||
         volume_row_list_on_host(worker->db, host->id, &ids, &id_count, err) < 0)
         return -1;
-    int result = runtime->ops->volume_list(runtime, &found, &count, err);
+    int result = runtime->ops->volume->list(runtime, &found, &count, err);
     if (result == 0)
         report_missing(worker, host->id, ids, id_count, found, count);
     for (size_t i = 0; i < count && result == 0; i++)

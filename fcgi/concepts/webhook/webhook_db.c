@@ -169,10 +169,9 @@ int webhook_secrets_load(struct db *db, const struct keyring *ring, const char *
 {
     db_rows_auto *rows = NULL;
     secrets->count = 0;
-    if (db_query(db, &secrets_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &secrets_statement, DB_ARGS(db_text(id)), "There is no such webhook.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
     if (open_secret(ring, id, rows, 0, secrets, err) < 0)
         return -1;
     if (db_is_null(rows, 1) || db_get_i64(rows, 2) <= clock_now_ms())
@@ -274,29 +273,12 @@ static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
     db_copy_text(webhook->name, rows, 13);
 }
 
-static int read_webhooks(struct db *db, const struct db_statement *statement,
-                         const struct db_value *args, size_t arg_count, struct webhook **list,
-                         unsigned *count, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, statement, args, arg_count, &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        read_webhook(rows, &(*list)[(*count)++]);
-    }
-    return 0;
-}
-
 int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &get_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+    if (db_query_row(db, &get_statement, DB_ARGS(db_text(id)), "There is no such webhook.", &rows,
+                     err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
     read_webhook(rows, webhook);
     return 0;
 }
@@ -304,14 +286,15 @@ int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct e
 int webhook_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                  struct webhook **list, unsigned *count, struct error **err)
 {
-    return read_webhooks(db, &list_statement,
-                         DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)),
-                         list, count, err);
+    return DB_LIST(db, &list_statement,
+                   DB_ARGS(db_text(team_id), db_text(before ? before : "~"), db_u64(limit)),
+                   read_webhook, list, count, err);
 }
 
 int webhook_list_enabled(struct db *db, struct webhook **list, unsigned *count, struct error **err)
 {
-    return read_webhooks(db, &enabled_statement, DB_ARGS(db_u64(ENABLED_MAX)), list, count, err);
+    return DB_LIST(db, &enabled_statement, DB_ARGS(db_u64(ENABLED_MAX)), read_webhook, list, count,
+                   err);
 }
 
 int webhook_update(struct db *db, const struct webhook *webhook, struct error **err)
@@ -360,42 +343,30 @@ int webhook_advance(struct db *db, const char *id, uint64_t cursor_id, bool deli
 
 /* --- messages --- */
 
-static int read_messages(struct db *db, const struct db_statement *statement,
-                         const struct db_value *args, size_t arg_count,
-                         struct webhook_message **list, unsigned *count, struct error **err)
+static void read_message(const struct db_rows *rows, struct webhook_message *message)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, statement, args, arg_count, &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        struct webhook_message *message = &(*list)[(*count)++];
-        *message = (struct webhook_message){
-            .body = xstrdup(db_get_text(rows, 4)),
-            .state = (enum webhook_message_state)db_get_name(rows, 5, webhook_message_state_names,
-                                                             MESSAGE_STATE_COUNT),
-            .attempts = (unsigned)db_get_u64(rows, 6),
-            .last_status = (unsigned)db_get_u64(rows, 7),
-            .created_at_ms = db_get_i64(rows, 8),
-            .next_at_ms = db_get_i64(rows, 9),
-        };
-        db_copy_text(message->id, rows, 0);
-        db_copy_text(message->webhook_id, rows, 1);
-        db_copy_text(message->message_id, rows, 2);
-        db_copy_text(message->kind, rows, 3);
-        db_copy_text(message->last_error, rows, 10);
-    }
-    return 0;
+    *message = (struct webhook_message){
+        .body = xstrdup(db_get_text(rows, 4)),
+        .state = (enum webhook_message_state)db_get_name(rows, 5, webhook_message_state_names,
+                                                         MESSAGE_STATE_COUNT),
+        .attempts = (unsigned)db_get_u64(rows, 6),
+        .last_status = (unsigned)db_get_u64(rows, 7),
+        .created_at_ms = db_get_i64(rows, 8),
+        .next_at_ms = db_get_i64(rows, 9),
+    };
+    db_copy_text(message->id, rows, 0);
+    db_copy_text(message->webhook_id, rows, 1);
+    db_copy_text(message->message_id, rows, 2);
+    db_copy_text(message->kind, rows, 3);
+    db_copy_text(message->last_error, rows, 10);
 }
 
 int webhook_message_get(struct db *db, const char *webhook_id, const char *id,
                         struct webhook_message **message, struct error **err)
 {
     unsigned count;
-    if (read_messages(db, &message_get_statement, DB_ARGS(db_text(webhook_id), db_text(id)),
-                      message, &count, err) < 0)
+    if (DB_LIST(db, &message_get_statement, DB_ARGS(db_text(webhook_id), db_text(id)), read_message,
+                message, &count, err) < 0)
         return -1;
     return count ? 0 : error_set(err, ERR_NOT_FOUND, "The webhook has no such message.");
 }
@@ -403,18 +374,17 @@ int webhook_message_get(struct db *db, const char *webhook_id, const char *id,
 int webhook_message_list(struct db *db, const char *webhook_id, const char *before, unsigned limit,
                          struct webhook_message **list, unsigned *count, struct error **err)
 {
-    return read_messages(
-        db, &message_list_statement,
-        DB_ARGS(db_text(webhook_id), db_text(before ? before : "~"), db_u64(limit)), list, count,
-        err);
+    return DB_LIST(db, &message_list_statement,
+                   DB_ARGS(db_text(webhook_id), db_text(before ? before : "~"), db_u64(limit)),
+                   read_message, list, count, err);
 }
 
 int webhook_messages_due(struct db *db, const char *webhook_id, unsigned limit,
                          struct webhook_message **list, unsigned *count, struct error **err)
 {
-    return read_messages(db, &messages_due_statement,
-                         DB_ARGS(db_text(webhook_id), db_i64(clock_now_ms()), db_u64(limit)), list,
-                         count, err);
+    return DB_LIST(db, &messages_due_statement,
+                   DB_ARGS(db_text(webhook_id), db_i64(clock_now_ms()), db_u64(limit)),
+                   read_message, list, count, err);
 }
 
 static struct db_value status_value(const struct webhook_message *message)
@@ -478,21 +448,16 @@ int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct
 
 /* --- for the delivery --- */
 
+static void read_webhook_due(const struct db_rows *rows, struct webhook_due *due)
+{
+    db_copy_text(due->id, rows, 0);
+    due->waiting = (unsigned)db_get_u64(rows, 1);
+    due->next_at_ms = db_get_i64(rows, 2);
+}
+
 int webhook_list_due(struct db *db, struct webhook_due **list, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *list = NULL;
-    *count = 0;
-    if (db_query(db, &due_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *list = xreallocarray(*list, *count + 1, sizeof **list);
-        struct webhook_due *due = &(*list)[(*count)++];
-        db_copy_text(due->id, rows, 0);
-        due->waiting = (unsigned)db_get_u64(rows, 1);
-        due->next_at_ms = db_get_i64(rows, 2);
-    }
-    return 0;
+    return DB_LIST(db, &due_statement, DB_NO_ARGS, read_webhook_due, list, count, err);
 }
 
 int webhook_purge(struct db *db, struct error **err)

@@ -131,6 +131,11 @@ struct db_rows;
 int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
              size_t count, struct db_rows **rows, struct error **err);
 
+/* A statement with one row at most, which becomes the current one. ERR_NOT_FOUND with the message
+ * `missing` without a row. */
+int db_query_row(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                 size_t count, const char *missing, struct db_rows **rows, struct error **err);
+
 /* Whether it has any row. */
 int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
                    size_t count, bool *found, struct error **err);
@@ -143,6 +148,25 @@ static inline void db_rows_autofree_(struct db_rows **rows)
     db_rows_free(*rows);
 }
 #define db_rows_auto __attribute__((cleanup(db_rows_autofree_))) struct db_rows
+
+/* Allocate an array with a zeroed element for each row; NULL without rows. */
+void *db_rows_array(const struct db_rows *rows, size_t element_size);
+
+/* Run a query, and make a list of its rows: read(rows, &element) fills an element, which is zeroed
+ * before. args is DB_ARGS(…) or DB_NO_ARGS. The caller frees *list, which is NULL without rows and
+ * after an error. */
+#define DB_LIST(db, statement, args, read, list, count, err)      \
+    ({                                                            \
+        db_rows_auto *rows_ = NULL;                               \
+        *(list) = NULL;                                           \
+        *(count) = 0;                                             \
+        int result_ = db_query(db, statement, args, &rows_, err); \
+        if (result_ == 0)                                         \
+            *(list) = db_rows_array(rows_, sizeof **(list));      \
+        while (result_ == 0 && db_rows_next(rows_))               \
+            read(rows_, &(*(list))[(*(count))++]);                \
+        result_;                                                  \
+    })
 
 /* Columns of the current row, from 0. Reading a number from a column of another type aborts: the
  * statement is wrong. NULL reads as 0, "" and an empty blob; ask db_is_null() where it matters.

@@ -191,6 +191,11 @@ bool db_rows_next(struct db_rows *rows)
     return true;
 }
 
+void *db_rows_array(const struct db_rows *rows, size_t element_size)
+{
+    return rows->count ? xcalloc(rows->count, element_size) : NULL;
+}
+
 void db_rows_free(struct db_rows *rows)
 {
     if (!rows)

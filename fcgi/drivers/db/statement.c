@@ -292,6 +292,14 @@ int db_query(struct db *db, const struct db_statement *statement, const struct d
     return 0;
 }
 
+int db_query_row(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                 size_t count, const char *missing, struct db_rows **rows, struct error **err)
+{
+    if (db_query(db, statement, args, count, rows, err) < 0)
+        return -1;
+    return db_rows_next(*rows) ? 0 : error_set(err, ERR_NOT_FOUND, "%s", missing);
+}
+
 int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
                    size_t count, bool *found, struct error **err)
 {

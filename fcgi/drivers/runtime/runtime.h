@@ -62,7 +62,7 @@ struct runtime_instance {
     struct runtime_resources resources;
     const struct runtime_mount *mounts;
     unsigned mount_count;
-    /* The source is of copy_memory(), or "instance/snapshot" of snapshot_memory(): it continues
+    /* The source is of memory->copy(), or "instance/snapshot" of memory->snapshot(): it continues
      * there. A host of an older version, or without btrfs, starts it from its disk, unless it is
      * created step by step: then a snapshot stays, for snapshot_drop(). */
     bool with_memory, step_by_step;
@@ -154,7 +154,143 @@ enum runtime_copy { RUNTIME_CHECKPOINT, RUNTIME_SOURCE };
 /* The kinds of objects for export_object(). */
 enum runtime_object { RUNTIME_INSTANCE, RUNTIME_VOLUME };
 
+/* Copy instances that run or are paused, with their memory. */
+struct runtime_memory_ops {
+    /* As runtime_ops.copy(), for a checkpoint with the memory that it has at that moment: a running
+     * instance stands still meanwhile and then continues, a paused one stays paused. Instances that
+     * are created from the copy with_memory continue from this moment, under an address of their
+     * own and without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
+     * ERR_MEMORY_NOT_KEPT (also without memory). After any error call undo_copy(), which
+     * lets the original continue. */
+    int (*copy)(struct runtime *runtime, const char *name, const char *copy, const char *owner,
+                uint32_t *size_mb, struct error **err);
+    int (*undo_copy)(struct runtime *runtime, const char *name, const char *copy,
+                     struct error **err);
+
+    /* As copy(), sooner: the copy is a snapshot of the instance and goes when that goes. After any
+     * error undo_copy() does as there. */
+    int (*snapshot)(struct runtime *runtime, const char *name, const char *snapshot,
+                    struct error **err);
+
+    /* Remove a snapshot. No such instance, or no such snapshot: success. */
+    int (*snapshot_drop)(struct runtime *runtime, const char *name, const char *snapshot,
+                         struct error **err);
+};
+
+/* Keep disks that instances mount, and the instance through which their files are reached. */
+struct runtime_volume_ops {
+    /* Create an empty volume of this size, owned by the user of a sandbox (user and group id
+     * 1000). */
+    int (*create)(struct runtime *runtime, const char *name, unsigned size_gb, struct error **err);
+
+    /* Remove it with all that is in it. Absent: success. ERR_VOLUME_ATTACHED while an instance has
+     * it. */
+    int (*delete)(struct runtime *runtime, const char *name, struct error **err);
+
+    /* Every volume of the project. The caller frees the array. */
+    int (*list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
+                struct error **err);
+
+    /* Create an instance with this program alone, and start it. The name must be free. list()
+     * leaves it out; inspect() and destroy() accept it. */
+    int (*keeper_start)(struct runtime *runtime, const struct runtime_keeper *keeper,
+                        struct error **err);
+
+    /* Mount a volume at /volumes/<volume_id> of a keeper, or take it away again; done already:
+     * success. One caller at a time. ERR_NOT_FOUND: no such keeper, or no such volume. */
+    int (*keeper_mount)(struct runtime *runtime, const char *name, const char *volume,
+                        const char *volume_id, struct error **err);
+    int (*keeper_unmount)(struct runtime *runtime, const char *name, const char *volume,
+                          struct error **err);
+};
+
+/* Copy from other hosts, and to and from files of a backup or an archive. */
+struct runtime_transfer_ops {
+    /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
+     * An existing copy is replaced. The original stays unchanged. source: the template's source of
+     * build_source(); data that both hosts have in it is not sent. Both hosts' ticks are called. */
+    int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
+                   const char *source, struct error **err);
+
+    /* The same for a checkpoint, of either copy(), with its memory. A complete copy with
+     * the same token stays. */
+    int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
+                              const char *source, const struct runtime_receipt *receipt,
+                              struct error **err);
+
+    /* Copy a volume without writers from another host, under its name. An existing copy is
+     * replaced. Errors: ERR_VOLUME_ATTACHED when an instance here has a volume with this name. */
+    int (*receive_volume)(struct runtime *runtime, struct runtime *from, const char *name,
+                          struct error **err);
+
+    /* The same as receive() for a source of build_source(), which is unique: a complete copy
+     * stays. */
+    int (*receive_source)(struct runtime *runtime, struct runtime *from, const char *source,
+                          struct error **err);
+
+    /* Write an instance, with its memory image, or a volume to a file, at one moment; the host
+     * needs room for a second copy. From a btrfs pool the file has btrfs streams, which only
+     * another btrfs pool can import. */
+    int (*export_object)(struct runtime *runtime, enum runtime_object object, const char *name,
+                         FILE *to, struct error **err);
+
+    /* Import such a file, under its original name, which the caller gives again. The volumes that
+     * an instance mounts must exist. *made false: it exists already, and stays unchanged. */
+    int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
+                         FILE *from, bool *made, struct error **err);
+
+    /* Import an instance, of a sandbox or a checkpoint, from a file of export_object(), perhaps of
+     * another host: size bytes. An existing instance from another token, or an incomplete one, is
+     * replaced. A complete one from this token stays, and the file is not read. */
+    int (*take_in)(struct runtime *runtime, const char *name, const char *token, FILE *from,
+                   uint64_t size, struct error **err);
+};
+
+/* Measure a host and its instances from outside. */
+struct runtime_measure_ops {
+    /* Read the usage of the running instances, by name; instances without numbers are left out.
+     * Within ten seconds the answer may be the same. The caller frees with runtime_usage_free(). */
+    int (*instances)(struct runtime *runtime, struct runtime_usage **list, size_t *count,
+                     struct error **err);
+
+    /* Measure an instance's own disk, without the part that it shares with its template. */
+    int (*disk)(struct runtime *runtime, const char *name, bool virtual_machine,
+                uint64_t *used_bytes, struct error **err);
+
+    /* Measure the size and the used part of the host's storage pool. */
+    int (*pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
+                struct error **err);
+};
+
+/* Report events of instances. */
+struct runtime_event_ops {
+    /* Wait at most wait_ms for the next event, over a connection of their own, which is made when
+     * needed. RUNTIME_EVENT_NONE: the time is over, or a signal came. Does not call tick(); making
+     * the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the connection is
+     * over, and events are lost until the next RUNTIME_EVENT_BEGIN. */
+    int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_event *event,
+                  struct error **err);
+};
+
+/* The groups of a daemon that lacks them: the calls that make or find something are refused, and
+ * those that remove or list something find nothing. Without memory the refusal is
+ * ERR_HOST_KEEPS_NO_MEMORY. Without events each wait ends with RUNTIME_EVENT_BEGIN, so that the
+ * caller lists the instances. */
+extern const struct runtime_memory_ops runtime_no_memory;
+extern const struct runtime_volume_ops runtime_no_volumes;
+extern const struct runtime_transfer_ops runtime_no_transfers;
+extern const struct runtime_measure_ops runtime_no_measures;
+extern const struct runtime_event_ops runtime_no_events;
+
 struct runtime_ops {
+    const struct runtime_memory_ops *memory;
+    const struct runtime_volume_ops *volume;
+    const struct runtime_transfer_ops *transfer;
+    const struct runtime_measure_ops *measure;
+    const struct runtime_event_ops *event;
+
+    /* The calls about instances, which every driver has. */
+
     /* Create the project, the hardened profile and the other prerequisites of instances. */
     int (*prepare)(struct runtime *runtime, struct error **err);
 
@@ -186,26 +322,6 @@ struct runtime_ops {
     int (*copy)(struct runtime *runtime, const char *name, const char *copy, enum runtime_copy kind,
                 const char *owner, uint32_t *size_mb, struct error **err);
 
-    /* As copy(), for a checkpoint with the memory that it has at that moment: a running instance
-     * stands still meanwhile and then continues, a paused one stays paused. Instances that are
-     * created from the copy with_memory continue from this moment, under an address of their own
-     * and without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
-     * ERR_MEMORY_NOT_KEPT (also without memory). After any error call undo_copy_memory(), which
-     * lets the original continue. */
-    int (*copy_memory)(struct runtime *runtime, const char *name, const char *copy,
-                       const char *owner, uint32_t *size_mb, struct error **err);
-    int (*undo_copy_memory)(struct runtime *runtime, const char *name, const char *copy,
-                            struct error **err);
-
-    /* As copy_memory(), sooner: the copy is a snapshot of the instance and goes when that goes.
-     * After any error undo_copy_memory() does as there. */
-    int (*snapshot_memory)(struct runtime *runtime, const char *name, const char *snapshot,
-                           struct error **err);
-
-    /* Remove a snapshot. No such instance, or no such snapshot: success. */
-    int (*snapshot_drop)(struct runtime *runtime, const char *name, const char *snapshot,
-                         struct error **err);
-
     /* Read the status of an instance. A missing instance is a status, not an error. RUNTIME_OTHER
      * while the daemon works on a stopped one. */
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
@@ -231,99 +347,15 @@ struct runtime_ops {
     /* Stop an instance by force and delete all its data. Success if it does not exist. */
     int (*destroy)(struct runtime *runtime, const char *name, struct error **err);
 
-    /* Copy an instance that is stopped or paused on another host, with its memory, under its name.
-     * An existing copy is replaced. The original stays unchanged. source: the template's source of
-     * build_source(); data that both hosts have in it is not sent. Both hosts' ticks are called. */
-    int (*receive)(struct runtime *runtime, struct runtime *from, const char *name,
-                   const char *source, struct error **err);
-
-    /* The same for a checkpoint of copy() or copy_memory(), with its memory. A complete copy with
-     * the same token stays. */
-    int (*receive_checkpoint)(struct runtime *runtime, struct runtime *from, const char *name,
-                              const char *source, const struct runtime_receipt *receipt,
-                              struct error **err);
-
-    /* Copy a volume without writers from another host, under its name. An existing copy is
-     * replaced. Errors: ERR_VOLUME_ATTACHED when an instance here has a volume with this name. */
-    int (*receive_volume)(struct runtime *runtime, struct runtime *from, const char *name,
-                          struct error **err);
-
-    /* The same as receive() for a source of build_source(), which is unique: a complete copy
-     * stays. */
-    int (*receive_source)(struct runtime *runtime, struct runtime *from, const char *source,
-                          struct error **err);
-
     /* Every instance of the project that is a sandbox, or is becoming one by receive() (sources are
      * left out). The caller frees with runtime_listing_free(). */
     int (*list)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                 struct error **err);
 
-    /* Wait at most wait_ms for the next event, over a connection of their own, which is made when
-     * needed. RUNTIME_EVENT_NONE: the time is over, or a signal came. Does not call tick(); making
-     * the connection may take 1.5 s longer. Errors: ERR_RUNTIME_UNAVAILABLE: the connection is
-     * over, and events are lost until the next RUNTIME_EVENT_BEGIN. */
-    int (*listen)(struct runtime *runtime, unsigned wait_ms, struct runtime_event *event,
-                  struct error **err);
-
-    /* Create an empty volume of this size, owned by the user of a sandbox (user and group id
-     * 1000). */
-    int (*volume_create)(struct runtime *runtime, const char *name, unsigned size_gb,
-                         struct error **err);
-
-    /* Remove it with all that is in it. Absent: success. ERR_VOLUME_ATTACHED while an instance has
-     * it. */
-    int (*volume_delete)(struct runtime *runtime, const char *name, struct error **err);
-
-    /* Every volume of the project. The caller frees the array. */
-    int (*volume_list)(struct runtime *runtime, struct runtime_volume **list, size_t *count,
-                       struct error **err);
-
-    /* Read the usage of the running instances, by name; instances without numbers are left out.
-     * Within ten seconds the answer may be the same. The caller frees with runtime_usage_free(). */
-    int (*measure)(struct runtime *runtime, struct runtime_usage **list, size_t *count,
-                   struct error **err);
-
-    /* Measure an instance's own disk, without the part that it shares with its template. */
-    int (*measure_disk)(struct runtime *runtime, const char *name, bool virtual_machine,
-                        uint64_t *used_bytes, struct error **err);
-
-    /* Measure the size and the used part of the host's storage pool. */
-    int (*measure_pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
-                        struct error **err);
-
     /* List the other instances: sources and checkpoints, unfinished ones included; sandbox_id is
      * the identifier of their owner, if known. */
     int (*list_copies)(struct runtime *runtime, struct runtime_listing **list, size_t *count,
                        struct error **err);
-
-    /* Create an instance with this program alone, and start it. The name must be free. list()
-     * leaves it out; inspect() and destroy() accept it. */
-    int (*keeper_start)(struct runtime *runtime, const struct runtime_keeper *keeper,
-                        struct error **err);
-
-    /* Mount a volume at /volumes/<volume_id> of a keeper, or take it away again; done already:
-     * success. One caller at a time. ERR_NOT_FOUND: no such keeper, or no such volume. */
-    int (*keeper_mount)(struct runtime *runtime, const char *name, const char *volume,
-                        const char *volume_id, struct error **err);
-    int (*keeper_unmount)(struct runtime *runtime, const char *name, const char *volume,
-                          struct error **err);
-
-    /* Write an instance, with its memory image, or a volume to a file, at one moment; the host
-     * needs room for a second copy. From a btrfs pool the file has btrfs streams, which only
-     * another btrfs pool can import. */
-    int (*export_object)(struct runtime *runtime, enum runtime_object object, const char *name,
-                         FILE *to, struct error **err);
-
-    /* Import such a file, under its original name, which the caller gives again. The volumes that
-     * an instance mounts must exist. *made false: it exists already, and stays unchanged. */
-    int (*import_object)(struct runtime *runtime, enum runtime_object object, const char *name,
-                         FILE *from, bool *made, struct error **err);
-
-    /* Import an instance, of a sandbox or a checkpoint, from a file of export_object(), perhaps of
-     * another host: size bytes. An existing instance from another token, or an incomplete one, is
-     * replaced. A complete one from this token stays, and the file is not read. */
-    int (*take_in)(struct runtime *runtime, const char *name, const char *token, FILE *from,
-                   uint64_t size, struct error **err);
 
     /* Undo prepare(), when nothing that was made since is left. */
     int (*unprepare)(struct runtime *runtime, struct error **err);

@@ -328,40 +328,60 @@ static int take_in(struct runtime *base, const char *name, const char *token, FI
     return conclude(base, before, runtime_incus_take_in(base, name, token, from, size, err), err);
 }
 
+static const struct runtime_memory_ops memory_ops = {
+    .copy = copy_memory,
+    .undo_copy = undo_copy_memory,
+    .snapshot = snapshot_memory,
+    .snapshot_drop = snapshot_drop,
+};
+
+static const struct runtime_volume_ops volume_ops = {
+    .create = volume_create,
+    .delete = volume_delete,
+    .list = runtime_incus_volume_list,
+    .keeper_start = runtime_incus_keeper_start,
+    .keeper_mount = runtime_incus_keeper_mount,
+    .keeper_unmount = runtime_incus_keeper_unmount,
+};
+
+static const struct runtime_transfer_ops transfer_ops = {
+    .receive = receive,
+    .receive_checkpoint = runtime_incus_receive_checkpoint,
+    .receive_volume = runtime_incus_receive_volume,
+    .receive_source = receive_source,
+    .export_object = runtime_incus_export,
+    .import_object = import_object,
+    .take_in = take_in,
+};
+
+static const struct runtime_measure_ops measure_ops = {
+    .instances = runtime_incus_measure,
+    .disk = runtime_incus_measure_disk,
+    .pool = runtime_incus_measure_pool,
+};
+
+static const struct runtime_event_ops event_ops = {
+    .listen = listen_to,
+};
+
 static const struct runtime_ops incus_ops = {
+    .memory = &memory_ops,
+    .volume = &volume_ops,
+    .transfer = &transfer_ops,
+    .measure = &measure_ops,
+    .event = &event_ops,
     .prepare = prepare,
     .build_source = build_source,
     .measure_source = runtime_incus_measure_source,
     .create = create,
     .adapt = adapt,
     .copy = copy,
-    .copy_memory = copy_memory,
-    .undo_copy_memory = undo_copy_memory,
-    .snapshot_memory = snapshot_memory,
-    .snapshot_drop = snapshot_drop,
     .inspect = inspect,
     .pause = pause_instance,
     .resume = resume,
     .destroy = destroy,
-    .receive = receive,
-    .receive_checkpoint = runtime_incus_receive_checkpoint,
-    .receive_volume = runtime_incus_receive_volume,
-    .receive_source = receive_source,
     .list = list,
-    .listen = listen_to,
-    .volume_create = volume_create,
-    .volume_delete = volume_delete,
-    .volume_list = runtime_incus_volume_list,
-    .measure = runtime_incus_measure,
-    .measure_disk = runtime_incus_measure_disk,
-    .measure_pool = runtime_incus_measure_pool,
     .list_copies = list_copies,
-    .keeper_start = runtime_incus_keeper_start,
-    .keeper_mount = runtime_incus_keeper_mount,
-    .keeper_unmount = runtime_incus_keeper_unmount,
-    .export_object = runtime_incus_export,
-    .import_object = import_object,
-    .take_in = take_in,
     .unprepare = unprepare,
     .close = close_runtime,
 };

@@ -336,7 +336,7 @@ static void listen_to_host(struct host_monitor *monitor, unsigned wait_ms)
     }
     do {
         error_auto err = NULL;
-        if (monitor->runtime->ops->listen(monitor->runtime, wait_ms, &event, &err) < 0) {
+        if (monitor->runtime->ops->event->listen(monitor->runtime, wait_ms, &event, &err) < 0) {
             events_end(monitor, err);
             return;
         }
@@ -458,7 +458,7 @@ static void measure_pool(struct host_monitor *monitor)
     error_auto err = NULL;
     uint64_t total, used;
     runtime_limit(monitor->runtime, PATIENCE_MS);
-    int result = monitor->runtime->ops->measure_pool(monitor->runtime, &total, &used, &err);
+    int result = monitor->runtime->ops->measure->pool(monitor->runtime, &total, &used, &err);
     runtime_limit(monitor->runtime, 0);
     host_pulse_note(monitor->pulse, result == 0);
     if (result == 0)

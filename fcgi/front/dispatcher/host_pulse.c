@@ -81,7 +81,7 @@ static bool incus_answers(struct runtime *runtime)
     if (!runtime)
         return false;
     runtime_limit(runtime, ASK_MOST_MS);
-    int result = runtime->ops->measure_pool(runtime, &total, &used, &ignored);
+    int result = runtime->ops->measure->pool(runtime, &total, &used, &ignored);
     runtime_limit(runtime, 0);
     return result == 0 || !error_is_transient(ignored);
 }

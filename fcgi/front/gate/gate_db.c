@@ -20,10 +20,9 @@ int gate_sandbox_get(struct db *db, const char *route, uint16_t port, struct gat
     db_rows_auto *rows = NULL;
     struct sandbox *sandbox = &found->sandbox;
     *found = (struct gate_sandbox){.port = GATE_PORT_NONE};
-    if (db_query(db, &get_statement, DB_ARGS(db_text(route)), &rows, err) < 0)
+    if (db_query_row(db, &get_statement, DB_ARGS(db_text(route)), "There is no such sandbox.",
+                     &rows, err) < 0)
         return -1;
-    if (!db_rows_next(rows))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     db_copy_text(sandbox->id, rows, 0);
     if (sandbox_state_parse(db_get_text(rows, 1), &sandbox->state) < 0)
         return error_set(err, ERR_INTERNAL, "sandbox %s has an unknown state in its row",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Print sandlot(1) from the table of verbs; conf/man/sandlot.1 is the output. */
+/* Print sandlot(1) from the table of verbs. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

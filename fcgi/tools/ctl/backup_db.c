@@ -73,16 +73,7 @@ static void read_object(const struct db_rows *rows, struct backup_object *object
 int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
                       struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    *objects = NULL;
-    *count = 0;
-    if (db_query(db, &objects_statement, DB_NO_ARGS, &rows, err) < 0)
-        return -1;
-    while (db_rows_next(rows)) {
-        *objects = xreallocarray(*objects, *count + 1, sizeof **objects);
-        read_object(rows, &(*objects)[(*count)++]);
-    }
-    return 0;
+    return DB_LIST(db, &objects_statement, DB_NO_ARGS, read_object, objects, count, err);
 }
 
 int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,

@@ -91,7 +91,7 @@ static int export_to(struct backing *backing, const struct backup_object *object
         return error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", path);
     if (runtimes_get(ctl->runtimes, ctl->db, object->host_id, &runtime, err) < 0)
         return -1;
-    return runtime->ops->export_object(
+    return runtime->ops->transfer->export_object(
         runtime, object->kind == BACKUP_VOLUME ? RUNTIME_VOLUME : RUNTIME_INSTANCE, object->name,
         to, err);
 }

@@ -153,19 +153,11 @@ static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
 int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
                      struct ctl_sandbox **sandboxes, unsigned *count, struct error **err)
 {
-    db_rows_auto *rows = NULL;
-    int result = team ? db_query(db, &team_sandboxes_statement,
-                                 DB_ARGS(db_text(team), db_u64(limit)), &rows, err)
-                      : db_query(db, &sandboxes_statement, DB_ARGS(db_u64(limit)), &rows, err);
-    if (result < 0)
-        return -1;
-    *sandboxes = NULL;
-    *count = 0;
-    while (db_rows_next(rows)) {
-        *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
-        read_sandbox(rows, &(*sandboxes)[(*count)++]);
-    }
-    return 0;
+    if (team)
+        return DB_LIST(db, &team_sandboxes_statement, DB_ARGS(db_text(team), db_u64(limit)),
+                       read_sandbox, sandboxes, count, err);
+    return DB_LIST(db, &sandboxes_statement, DB_ARGS(db_u64(limit)), read_sandbox, sandboxes, count,
+                   err);
 }
 
 int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,

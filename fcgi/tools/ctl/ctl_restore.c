@@ -97,9 +97,9 @@ static int put_object(struct restoring *restoring, const struct backup_file *fil
     host_deinit(&host);
     if (runtimes_get(ctl->runtimes, ctl->db, host_id, &runtime, err) < 0 ||
         runtime->ops->prepare(runtime, err) < 0 ||
-        runtime->ops->import_object(runtime,
-                                    file->kind == BACKUP_VOLUME ? RUNTIME_VOLUME : RUNTIME_INSTANCE,
-                                    file->name, from, &made, err) < 0)
+        runtime->ops->transfer->import_object(
+            runtime, file->kind == BACKUP_VOLUME ? RUNTIME_VOLUME : RUNTIME_INSTANCE, file->name,
+            from, &made, err) < 0)
         return error_context(err, "%s on host %s", path, file->host);
     restoring->made += made;
     restoring->there += !made;

@@ -103,10 +103,10 @@ static int empty_scratch(struct runtime *runtime, struct error **err)
     autofree struct runtime_volume *volumes = NULL;
     size_t count = 0;
     if (remove_instances(runtime, false, err) < 0 || remove_instances(runtime, true, err) < 0 ||
-        runtime->ops->volume_list(runtime, &volumes, &count, err) < 0)
+        runtime->ops->volume->list(runtime, &volumes, &count, err) < 0)
         return -1;
     for (size_t i = 0; i < count; i++)
-        if (runtime->ops->volume_delete(runtime, volumes[i].name, err) < 0)
+        if (runtime->ops->volume->delete (runtime, volumes[i].name, err) < 0)
             return -1;
     return 0;
 }
@@ -119,13 +119,13 @@ static int take_in(struct scratch *scratch, const struct backup_file *file, stru
     autofclose FILE *from = fopen(path, "re");
     if (!from)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
-    if (runtime->ops->import_object(runtime, volume ? RUNTIME_VOLUME : RUNTIME_INSTANCE, file->name,
-                                    from, &made, err) < 0)
+    if (runtime->ops->transfer->import_object(runtime, volume ? RUNTIME_VOLUME : RUNTIME_INSTANCE,
+                                              file->name, from, &made, err) < 0)
         return error_context(err, "%s on host %s", path, scratch->host);
     if (!made)
         return error_set(err, ERR_CONFIG, "%s is twice in the backup of host %s", file->name,
                          scratch->host);
-    return volume ? runtime->ops->volume_delete(runtime, file->name, err)
+    return volume ? runtime->ops->volume->delete (runtime, file->name, err)
                   : runtime->ops->destroy(runtime, file->name, err);
 }
 
@@ -147,7 +147,7 @@ static int make_volumes(struct scratch *scratch, struct error **err)
     for (size_t i = 0; i < scratch->backup->count; i++) {
         const struct backup_file *file = &scratch->backup->files[i];
         if (file->kind == BACKUP_VOLUME && str_equal(file->host, scratch->host) &&
-            runtime->ops->volume_create(runtime, file->name, 1, err) < 0)
+            runtime->ops->volume->create(runtime, file->name, 1, err) < 0)
             return -1;
     }
     return 0;

@@ -4,7 +4,6 @@
 import filecmp
 import json
 import os
-import pathlib
 import re
 import resource
 import signal
@@ -24,8 +23,6 @@ from tenant import Account, Sandbox
 from terminal import Terminal
 
 pytestmark = pytest.mark.parallel
-
-ROOT = pathlib.Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -663,8 +660,7 @@ def verbs(cli):
 
 
 def test_every_verb_has_help_and_is_in_the_manual(cli):
-    manual = (ROOT / "conf" / "man" / "sandlot.1").read_text(encoding="utf-8")
-    assert manual == cli.say("__manual")
+    manual = cli.say("__manual")
     for verb in verbs(cli):
         name = " ".join(word for word in verb.split() if word.islower())
         assert f".It Cm {name}" in manual, name

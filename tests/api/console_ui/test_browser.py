@@ -111,7 +111,8 @@ def test_axe_finds_nothing_on_any_page(stack, account, browse):
 
 @pytest.mark.long
 def test_pictures_of_the_documentation(stack, account, browse, tmp_path):
-    """With SANDLOT_PICTURES=$PWD/doc/images it makes those of the pages again."""
+    """With SANDLOT_PICTURES=$PWD/doc/images it makes those of the pages again. Then make them small:
+    `pngquant --quality 90-100 --strip --force --ext .png doc/images/*.png`."""
     pictures = pathlib.Path(os.environ.get("SANDLOT_PICTURES", tmp_path))
     for name in ("nightly tests", "docs preview", "agent 7"):
         sandbox = Sandbox.create(account.api, timeout=3600, metadata={"name": name})

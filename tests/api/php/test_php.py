@@ -22,6 +22,11 @@ PACKAGE = pathlib.Path(__file__).parents[3] / "clients" / "php"
 SUITES = sorted(path.stem for path in (PACKAGE / "tests").glob("*Test.php"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def classes_of_the_api():
+    subprocess.run([PACKAGE / "bin" / "generate"], timeout=60, check=True)
+
+
 @pytest.fixture(scope="module")
 def php_account(stack):
     account = Account(stack, "pro")

@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "config/setting_table.h"
 #include "config/settings.h"
 
 #define REQUIRED                                   \
@@ -164,35 +165,15 @@ static void test_sample_is_valid(void **state)
     buffer_deinit(&text);
 }
 
-/* A file that is made of the table and stands in the tree, so that it can be read there. */
-static void assert_in_tree(const char *file_name, void (*print)(FILE *out))
+static void test_manual_has_each_setting(void **state)
 {
-    autofree char *printed = printed_by(print);
-    const char *source = getenv("SANDLOT_SOURCE_DIR");
-    if (!source)
-        skip();
-    autofree char *name = xasprintf("%s/%s", source, file_name);
-    FILE *file = fopen(name, "r");
-    assert_non_null(file);
-    char committed[65536] = "";
-    size_t size = fread(committed, 1, sizeof committed - 1, file);
-    fclose(file);
-    committed[size] = '\0';
-    assert_string_equal(committed, printed);
-}
-
-/* When one of these fails: sandlotctl config sample >conf/sandlot.conf.sample, and the same with
- * manual and conf/man/sandlot.conf.5. */
-static void test_sample_is_the_one_in_the_tree(void **state)
-{
+    autofree char *printed = printed_by(settings_print_manual);
     (void)state;
-    assert_in_tree("conf/sandlot.conf.sample", settings_print_sample);
-}
-
-static void test_manual_is_the_one_in_the_tree(void **state)
-{
-    (void)state;
-    assert_in_tree("conf/man/sandlot.conf.5", settings_print_manual);
+    assert_true(setting_count > 100);
+    for (size_t i = 0; i < setting_count; i++) {
+        autofree char *entry = xasprintf("\n.It Li %s\n", setting_table[i].name);
+        assert_non_null(strstr(printed, entry));
+    }
 }
 
 int main(void)
@@ -204,8 +185,7 @@ int main(void)
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_missing_file),
         cmocka_unit_test(test_sample_is_valid),
-        cmocka_unit_test(test_sample_is_the_one_in_the_tree),
-        cmocka_unit_test(test_manual_is_the_one_in_the_tree),
+        cmocka_unit_test(test_manual_has_each_setting),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
 }
