@@ -115,6 +115,19 @@ static int place_body(struct db *db, void *context, struct error **err)
                          &placing->address, err);
 }
 
+static int say_silent(struct runtime *runtime, const char *name, unsigned waited_s,
+                      struct error **err)
+{
+    char tail[RUNTIME_CONSOLE_SIZE] = "";
+    error_auto ignored = NULL;
+    if (runtime->ops->measure->console(runtime, name, tail, &ignored) < 0)
+        tail[0] = '\0';
+    return error_set(err, ERR_RUNTIME_REFUSED,
+                     "a sandbox was started from it and its agent did not answer within %u "
+                     "seconds: the image must start sandlot-agent as root at boot%s%s",
+                     waited_s, *tail ? "; its console ends with: " : "", tail);
+}
+
 static int start_trial(struct building *building, const char *source, struct placing *placing,
                        struct error **err)
 {
@@ -144,10 +157,7 @@ static int start_trial(struct building *building, const char *source, struct pla
     if ((*err)->code != ERR_RUNTIME_UNAVAILABLE && (*err)->code != ERR_RUNTIME_FAILED)
         return -1;
     error_clear(err);
-    return error_set(err, ERR_RUNTIME_REFUSED,
-                     "a sandbox was started from it and its agent did not answer within %u "
-                     "seconds: the image must start sandlot-agent as root at boot",
-                     wait_ms / 1000);
+    return say_silent(runtime, placing->name, wait_ms / 1000, err);
 }
 
 static int try_out(struct building *building, uint32_t host_id, const char *source,

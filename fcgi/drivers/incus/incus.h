@@ -108,6 +108,11 @@ void incus_instance_list_free(struct incus_instance *list, size_t count);
 int incus_instance_any_config(struct incus *incus, const char *key, char **value,
                               struct error **err);
 
+/* Read what a running instance has written to its console, as far as incusd keeps it. *text is
+ * valid until the next call. */
+int incus_instance_console(struct incus *incus, const char *name, const char **text,
+                           struct error **err);
+
 /* Whether an operation on it is under way. */
 int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struct error **err);
 

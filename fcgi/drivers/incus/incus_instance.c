@@ -146,6 +146,18 @@ int incus_instance_describe(struct incus *incus, const char *name, json_t **inst
     return incus_get(incus, path, instance, err);
 }
 
+/* incusd keeps the last MiB of a virtual machine's console, and the last 128 KiB of a container's.
+ */
+#define CONSOLE_MAX ((size_t)2 << 20)
+
+int incus_instance_console(struct incus *incus, const char *name, const char **text,
+                           struct error **err)
+{
+    autofree char *instance = incus_path(incus, "instances", name);
+    autofree char *path = xasprintf("%s/console", instance);
+    return incus_get_text(incus, path, CONSOLE_MAX, text, err);
+}
+
 static bool concerns(json_t *operation, const char *path)
 {
     json_t *resources = json_object_get(operation, "resources");

@@ -116,6 +116,11 @@ struct runtime_usage {
     uint64_t memory_kills; /* by the kernel for want of memory, since then */
 };
 
+/* Take the last lines of a console's text, with " / " between them, for a message. Other characters
+ * than printable ones of ASCII are left out, and the sequences that move a terminal's cursor. */
+#define RUNTIME_CONSOLE_SIZE 512
+void runtime_console_tail(const char *text, char tail[RUNTIME_CONSOLE_SIZE]);
+
 /* Events of the daemon about its instances. */
 enum runtime_event_kind {
     RUNTIME_EVENT_NONE,
@@ -260,6 +265,11 @@ struct runtime_measure_ops {
     /* Measure the size and the used part of the host's storage pool. */
     int (*pool)(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,
                 struct error **err);
+
+    /* Read the last lines of a running instance's console, as runtime_console_tail() leaves them.
+     */
+    int (*console)(struct runtime *runtime, const char *name, char tail[RUNTIME_CONSOLE_SIZE],
+                   struct error **err);
 };
 
 /* Report events of instances. */

@@ -46,6 +46,16 @@ int runtime_incus_measure_disk(struct runtime *base, const char *name, bool virt
     return 0;
 }
 
+int runtime_incus_console(struct runtime *base, const char *name, char tail[RUNTIME_CONSOLE_SIZE],
+                          struct error **err)
+{
+    const char *text;
+    if (incus_instance_console(runtime_incus_of(base)->incus, name, &text, err) < 0)
+        return -1;
+    runtime_console_tail(text, tail);
+    return 0;
+}
+
 int runtime_incus_measure_source(struct runtime *base, const char *source, const char *fingerprint,
                                  bool virtual_machine, uint32_t *size_mb, struct error **err)
 {

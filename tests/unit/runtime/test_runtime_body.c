@@ -181,6 +181,25 @@ static void a_machine_keeps_its_memory_apart(void **state)
     assert_null(json_object_get(profile, "security.syscalls.deny"));
 }
 
+static void a_console_ends_in_plain_words(void **state)
+{
+    (void)state;
+    char tail[RUNTIME_CONSOLE_SIZE], many[2048];
+    runtime_console_tail("", tail);
+    assert_string_equal(tail, "");
+    runtime_console_tail("\033[0;31mfirst\033[0m\r\n\r\n\tsecond \x80\007", tail);
+    assert_string_equal(tail, "first / second ");
+    runtime_console_tail("\n1\n2\n3\n4\n5\n6\n7\n\033[", tail);
+    assert_string_equal(tail, "2 / 3 / 4 / 5 / 6 / 7");
+    memset(many, 'x', sizeof many - 1);
+    many[sizeof many - 1] = '\0';
+    runtime_console_tail(many, tail);
+    assert_true(strlen(tail) > RUNTIME_CONSOLE_SIZE / 2);
+    memset(many, '\n', sizeof many - 1);
+    runtime_console_tail(many, tail);
+    assert_string_equal(tail, "");
+}
+
 static void a_machine_has_an_address_that_its_card_tells(void **state)
 {
     (void)state;
@@ -319,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_paused_root_has_room_for_the_memory),
         cmocka_unit_test(a_container_is_one_request),
         cmocka_unit_test(a_machine_keeps_its_memory_apart),
+        cmocka_unit_test(a_console_ends_in_plain_words),
         cmocka_unit_test(a_machine_has_an_address_that_its_card_tells),
         cmocka_unit_test(the_profile_is_hardened),
         cmocka_unit_test(a_memory_that_is_not_kept_has_its_cause),
