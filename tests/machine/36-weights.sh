@@ -9,6 +9,8 @@ spent()
     awk '$1 == "usage_usec" { print $2 }' "/sys/fs/cgroup/$1/cpu.stat"
 }
 
+[[ $(systemctl show --property Slice --value incus) == sandlot.slice ]]
+
 names=(burns1 burns2 burns3 burns4 burns5 burns6)
 for name in "${names[@]}"; do
     begin "$name"
