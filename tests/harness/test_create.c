@@ -8,7 +8,6 @@
 
 static int forget(void **state)
 {
-    (void)state;
     recorder_forget();
     return 0;
 }
@@ -124,7 +123,6 @@ static void without_events_the_instances_are_listed(void **state)
 {
     struct runtime_event event;
     error_auto err = NULL;
-    (void)state;
     assert_ok(runtime_no_events.listen(NULL, 1, &event, &err));
     assert_int_equal(event.kind, RUNTIME_EVENT_BEGIN);
     assert_ok(runtime_no_events.listen(NULL, 0, &event, &err));

@@ -8,7 +8,6 @@
 
 static int forget(void **state)
 {
-    (void)state;
     recorder_forget();
     return 0;
 }

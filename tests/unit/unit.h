@@ -16,6 +16,9 @@
 
 #include "base/error.h"
 
+/* Most tests do not need their state. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* The call succeeds; its error is shown when it does not. */
 #define assert_ok(call)                                                                     \
     do {                                                                                    \

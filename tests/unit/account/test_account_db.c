@@ -14,14 +14,12 @@
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void a_user_comes_with_a_team(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user user, found;
     struct team team;
@@ -36,7 +34,6 @@ static void a_user_comes_with_a_team(void **state)
 
 static void names_are_taken_once(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user user;
     struct team team;
@@ -52,7 +49,6 @@ static void names_are_taken_once(void **state)
 
 static void bad_requests_name_their_field(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user user;
     struct team team;
@@ -72,7 +68,6 @@ static void bad_requests_name_their_field(void **state)
 
 static void a_team_changes_its_plan(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user user;
     struct team team;
@@ -89,7 +84,6 @@ static void a_team_changes_its_plan(void **state)
 
 static void members_have_roles(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user user;
     struct team team;
@@ -118,7 +112,6 @@ static void members_have_roles(void **state)
 /* However its owners leave, a team has one. */
 static void the_last_owner_stays(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user user;
     struct team team;
@@ -139,7 +132,6 @@ static void the_last_owner_stays(void **state)
 
 static void plans_come_in_catalogue_order(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct plan plans[PLANS_MAX];
     unsigned count;
@@ -162,7 +154,6 @@ static int set(const char *plan, const char *column, const char *value, struct e
 
 static void plan_values_are_checked(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct plan plan;
     assert_ok(set("pro", "sandboxes", "7", &err));
@@ -193,7 +184,6 @@ static void plan_values_are_checked(void **state)
 
 static void invitations_are_bounded(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user owner, user;
     struct team team, other;
@@ -225,7 +215,6 @@ static void invitations_are_bounded(void **state)
 /* Workers know keys by heart until the revision changes, and a key may end with its sign-in. */
 static void a_purge_of_sign_ins_changes_the_revision(void **state)
 {
-    (void)state;
     static const struct db_statement insert = {
         "test.login",
         "INSERT INTO logins SELECT CONCAT('lgn_', LPAD(n, 26, '0')), u.id, 1, REPEAT('a', 32), "

@@ -47,14 +47,12 @@ static void make_key(const struct api_key_request *changes, char id[ID_SIZE],
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void a_key_reaches_the_teams_of_its_user(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct principal principal;
     const struct team *team;
@@ -85,7 +83,6 @@ static void a_key_reaches_the_teams_of_its_user(void **state)
 
 static void a_restricted_key_reaches_what_it_names(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct principal principal;
     const struct team *team;
@@ -110,7 +107,6 @@ static void a_restricted_key_reaches_what_it_names(void **state)
 /* Without the personal team among several there is none that a request means that names none. */
 static void a_default_team_is_never_guessed(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct team teams[12];
     const struct team *team;
@@ -136,7 +132,6 @@ static void a_default_team_is_never_guessed(void **state)
 
 static void a_key_survives_the_end_of_its_memberships(void **state)
 {
-    (void)state;
     static const struct db_statement leave = {
         "test.leave",
         "DELETE FROM memberships WHERE user_id = ? AND team_id IN"
@@ -158,7 +153,6 @@ static void a_key_survives_the_end_of_its_memberships(void **state)
 
 static void wrong_keys_all_answer_the_same(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct principal principal;
     char id[ID_SIZE], good[API_KEY_TEXT_SIZE + 8], bad[API_KEY_TEXT_SIZE + 32];
@@ -202,7 +196,6 @@ static void wrong_keys_all_answer_the_same(void **state)
 
 static void both_spellings_are_one_key(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct principal principal;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8], hex[API_KEY_HEX_SIZE];
@@ -236,7 +229,6 @@ static void both_spellings_are_one_key(void **state)
 
 static void an_expired_key_is_refused(void **state)
 {
-    (void)state;
     static const struct db_statement expire = {
         "test.expire", "UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", false};
     struct error *err = NULL;
@@ -269,7 +261,6 @@ static int64_t last_used(const char *id, int64_t set_to_ms)
 
 static void its_use_is_noted_at_most_once_a_minute(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct principal principal;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
@@ -291,7 +282,6 @@ static void its_use_is_noted_at_most_once_a_minute(void **state)
 
 static void bad_requests_name_their_field(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct api_key key;
     char text[API_KEY_TEXT_SIZE];
@@ -322,7 +312,6 @@ static void bad_requests_name_their_field(void **state)
 
 static void keys_are_listed_newest_first(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct api_key *keys;
     struct user user;
@@ -352,7 +341,6 @@ static void keys_are_listed_newest_first(void **state)
 
 static void only_ones_own_keys_are_revoked(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct user bob;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
@@ -378,7 +366,6 @@ static void add_ssh_key(const char *line, struct api_key *key, struct ssh_public
 
 static void an_ssh_key_signs_in_until_it_is_removed(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct api_key key;
     struct ssh_public_key public;
@@ -422,7 +409,6 @@ static void an_ssh_key_signs_in_until_it_is_removed(void **state)
 
 static void what_is_no_public_key(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "ssh-ed25519",

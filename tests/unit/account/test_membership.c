@@ -39,14 +39,12 @@ static int tear_down(void **state)
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void a_user_accepts_or_declines(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct invitation invitation, *list;
     struct member member;
@@ -114,7 +112,6 @@ static unsigned reached(const char *header)
 
 static void an_owner_sees_and_excludes_used_keys_alone(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct api_key key;
     struct principal principal;
@@ -148,7 +145,6 @@ static void an_owner_sees_and_excludes_used_keys_alone(void **state)
 
 static void a_key_ends_with_its_sign_in(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct settings settings = {.login_idle_s = 3600, .login_max_s = 7200};
     const struct login_request request = {
@@ -180,7 +176,6 @@ static void a_key_ends_with_its_sign_in(void **state)
 
 static void an_account_that_is_used_up_is_not_closed(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     char address[46];
     for (unsigned i = 0; i < 100; i++) {
@@ -201,7 +196,6 @@ static void an_account_that_is_used_up_is_not_closed(void **state)
 
 static void the_largest_network_makes_room_for_a_program(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct device device;
     char text[SECRET_TEXT_SIZE];

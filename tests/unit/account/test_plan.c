@@ -7,7 +7,6 @@
 
 static void reads_cpu_values(void **state)
 {
-    (void)state;
     uint32_t values[16];
     unsigned count;
     assert_int_equal(plan_parse_cpus("1,2,4", values, &count), 0);
@@ -19,7 +18,6 @@ static void reads_cpu_values(void **state)
 
 static void refuses_malformed_cpu_values(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",    "0",   "1,",   ",1",       "1,,2",
         "2,1", "1,1", "1, 2", "1025",     "01",
@@ -33,7 +31,6 @@ static void refuses_malformed_cpu_values(void **state)
 
 static void checks_prices_and_currencies(void **state)
 {
-    (void)state;
     assert_true(plan_price_is_valid("0"));
     assert_true(plan_price_is_valid("0.0504"));
     assert_true(plan_price_is_valid("12.5"));
@@ -52,7 +49,6 @@ static void checks_prices_and_currencies(void **state)
 
 static void values_of_a_plan_fit_together(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct plan plan = {.cpu_default = 1,
                         .cpu_values = {1, 2},
@@ -72,7 +68,6 @@ static void values_of_a_plan_fit_together(void **state)
 
 static void allows_sizes(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     const struct plan plan = {.name = "pro",
                               .cpu_values = {1, 2, 4},
@@ -99,7 +94,6 @@ static void allows_sizes(void **state)
 
 static void slugs(void **state)
 {
-    (void)state;
     assert_true(slug_is_valid("a"));
     assert_true(slug_is_valid("acme-2"));
     assert_true(slug_is_valid("123456789012345678901234567890123456789012345678901234567890123"));

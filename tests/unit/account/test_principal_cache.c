@@ -91,7 +91,6 @@ static void assert_plan(const char *plan)
 /* What nobody has told of is not seen: the rest of these tests mean something. */
 static void it_asks_for_the_revision_alone(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_plan("basic");
     set_plan_unseen("pro");
@@ -102,7 +101,6 @@ static void it_asks_for_the_revision_alone(void **state)
 
 static void a_revoked_key_is_refused_at_once(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(api_key_revoke(db, NULL, key_id, &err));
     assert_refused();
@@ -110,7 +108,6 @@ static void a_revoked_key_is_refused_at_once(void **state)
 
 static void an_owner_of_the_key_revokes_it(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(api_key_revoke(db, alice.id, key_id, &err));
     assert_refused();
@@ -118,7 +115,6 @@ static void an_owner_of_the_key_revokes_it(void **state)
 
 static void a_disabled_user_is_refused_at_once(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(credential_disable(db, alice.id, &err));
     assert_refused();
@@ -128,7 +124,6 @@ static void a_disabled_user_is_refused_at_once(void **state)
 
 static void members_and_roles_count_at_once(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct member member;
     assert_int_equal(role_in_acme(), -1);
@@ -142,7 +137,6 @@ static void members_and_roles_count_at_once(void **state)
 
 static void a_new_team_counts_at_once(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct team team;
     assert_ok(team_create(db, "later", "pro", "alice", &team, &err));
@@ -153,7 +147,6 @@ static void a_new_team_counts_at_once(void **state)
 
 static void a_key_expires_while_it_is_known(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct api_key key;
     struct principal principal;
@@ -171,7 +164,6 @@ static void a_key_expires_while_it_is_known(void **state)
 
 static void another_secret_is_refused(void **state)
 {
-    (void)state;
     char *last = &key_text[API_KEY_TEXT_SIZE - 2], was = *last;
     *last = was == 'A' ? 'E' : 'A';
     assert_refused();
@@ -196,7 +188,6 @@ static bool is_presumed(bool *holds)
 
 static void what_is_presumed_holds_by_its_revision(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     bool holds;
     assert_true(is_presumed(&holds));
@@ -216,7 +207,6 @@ static void what_is_presumed_holds_by_its_revision(void **state)
 
 static void only_a_good_key_is_presumed(void **state)
 {
-    (void)state;
     bool holds;
     char *last = &key_text[API_KEY_TEXT_SIZE - 2], was = *last;
     *last = was == 'A' ? 'E' : 'A';

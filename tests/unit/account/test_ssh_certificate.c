@@ -114,7 +114,6 @@ static int check(const void *bytes, size_t size, struct ssh_certificate *certifi
 
 static void a_right_one_names_its_user(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct ssh_certificate certificate;
     buffer_auto bytes = BUFFER_INIT(2048);
@@ -138,7 +137,6 @@ static void assert_refused(const struct contents *contents, const char *why)
 
 static void each_condition_is_looked_at(void **state)
 {
-    (void)state;
     struct contents wrong = usual;
     wrong.kind = 2;
     assert_refused(&wrong, "not a user certificate");
@@ -164,7 +162,6 @@ static void each_condition_is_looked_at(void **state)
 
 static void what_is_cut_or_changed_anywhere_is_refused(void **state)
 {
-    (void)state;
     struct ssh_certificate certificate;
     buffer_auto bytes = BUFFER_INIT(2048);
     make(&usual, &bytes);
@@ -180,7 +177,6 @@ static void what_is_cut_or_changed_anywhere_is_refused(void **state)
 
 static void another_authority_is_not_believed(void **state)
 {
-    (void)state;
     struct ssh_authorities nobody = {.count = 0};
     const struct ssh_authorities kept = authorities;
     authorities = nobody;

@@ -14,7 +14,6 @@ static const char devices[] =
 
 static void test_packets_are_of_all_interfaces_but_loopback(void **state)
 {
-    (void)state;
     assert_int_equal(activity_packets(devices), 17 + 25 + 4 + 2);
     assert_int_equal(activity_packets(""), 0);
 }
@@ -23,7 +22,6 @@ static void test_packets_are_of_all_interfaces_but_loopback(void **state)
 
 static void test_connections_to_the_outside_count(void **state)
 {
-    (void)state;
     /* a server at 8000, a client of that server, one of 127.0.0.1, and two to the outside */
     assert_int_equal(
         activity_connections(HEAD "   0: 00000000:1F40 00000000:0000 0A 00000000:00000000 00:0\n"
@@ -37,7 +35,6 @@ static void test_connections_to_the_outside_count(void **state)
 
 static void test_connections_of_ipv6(void **state)
 {
-    (void)state;
     assert_int_equal(activity_connections(HEAD "   0: 00000000000000000000000001000000:1F40 "
                                                "00000000000000000000000001000000:A000 01 0\n"
                                                "   1: 0000000000000000FFFF00000100007F:A004 "
@@ -57,7 +54,6 @@ static int64_t note(struct activity *activity, int64_t now_ms, uint64_t packets,
 
 static void test_the_first_reading_is_busy(void **state)
 {
-    (void)state;
     struct activity activity = {0};
     assert_int_equal(note(&activity, 1000000, 100, 100), 0);
     /* only the questions themselves */
@@ -67,7 +63,6 @@ static void test_the_first_reading_is_busy(void **state)
 
 static void test_packets_and_processor_time_are_activity(void **state)
 {
-    (void)state;
     struct activity activity = {0};
     note(&activity, 1000000, 100, 100);
     assert_int_equal(note(&activity, 1015000, 200, 105), 0);
@@ -80,7 +75,6 @@ static void test_packets_and_processor_time_are_activity(void **state)
 
 static void test_a_hold_is_busy_until_its_end(void **state)
 {
-    (void)state;
     struct activity activity = {.busy_ms = 1000000};
     activity_hold(&activity, 1000000, 60);
     assert_int_equal(activity_idle_ms(&activity, 1059999), 0);
@@ -94,7 +88,6 @@ static void test_a_hold_is_busy_until_its_end(void **state)
 
 static void test_processor_time_is_read_eight_times_in_the_timeout(void **state)
 {
-    (void)state;
     struct activity activity = {0};
     assert_true(activity_cpu_is_due(&activity, 1000000, 600));
     activity_note_cpu(&activity, 1000000, 100);
@@ -109,7 +102,6 @@ static void test_processor_time_is_read_eight_times_in_the_timeout(void **state)
 
 static void test_a_hold_is_activity_until_it_ends(void **state)
 {
-    (void)state;
     struct activity activity = {.held_until_ms = 1020000};
     note(&activity, 1000000, 100, 100);
     assert_int_equal(note(&activity, 1015000, 110, 105), 0);

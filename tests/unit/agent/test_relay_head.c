@@ -10,7 +10,6 @@ static ssize_t parse(const char *text, struct relay_head *head)
 
 static void finds_our_lines(void **state)
 {
-    (void)state;
     struct relay_head head;
     const char *text = "GET / HTTP/1.1\r\nHost: x\r\nx-sandlot-PORT:\t8080 \r\n"
                        "X-Sandlot-Agent-Secret: abc\r\nX-Sandlot-Portal: 1\r\n\r\nbody";
@@ -22,7 +21,6 @@ static void finds_our_lines(void **state)
 
 static void waits_for_the_whole_head(void **state)
 {
-    (void)state;
     struct relay_head head;
     const char *text = "GET / HTTP/1.1\r\nX-Sandlot-Port: 80\r\n\r\n";
     for (size_t size = 0; size < strlen(text); size++)
@@ -32,7 +30,6 @@ static void waits_for_the_whole_head(void **state)
 
 static void refuses_doubtful_heads(void **state)
 {
-    (void)state;
     struct relay_head head;
     static const char *const cases[] = {
         "GET / HTTP/1.1\r\nX-Sandlot-Port: 80\r\nX-Sandlot-Port: 81\r\n\r\n",
@@ -53,7 +50,6 @@ static void refuses_doubtful_heads(void **state)
 
 static void strips_our_lines(void **state)
 {
-    (void)state;
     struct relay_head head;
     char text[] = "GET / HTTP/1.1\r\nX-Sandlot-Agent-Secret: abc\r\nHost: x\r\n"
                   "X-Sandlot-Port: 80\r\n\r\nX-Sandlot-Port: in the body";

@@ -76,7 +76,6 @@ static struct api api;
 
 static int api_setup(void **state)
 {
-    (void)state;
     api = (struct api){.worker.ring = unit_keyring(UNIT_KEY_1),
                        .principal = {.user_id = "usr_1", .teams = teams, .team_count = 2}};
     return 0;
@@ -84,7 +83,6 @@ static int api_setup(void **state)
 
 static int api_teardown(void **state)
 {
-    (void)state;
     keyring_free((struct keyring *)(uintptr_t)api.worker.ring);
     return 0;
 }
@@ -122,7 +120,6 @@ static void merges_the_teams_newest_first(void **state)
 {
     error_auto err = NULL;
     json_auto_t *body = ask("", &err);
-    (void)state;
     assert_null(err);
     assert_rows(body, "[19,18,17,16,15,14,13,12,11,10]");
     assert_null(json_object_get(body, "next_token"));
@@ -132,7 +129,6 @@ static void goes_on_where_a_page_ended(void **state)
 {
     static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
     autofree char *query = xstrdup("limit=4");
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
         error_auto err = NULL;
         json_auto_t *body = ask(query, &err);
@@ -149,7 +145,6 @@ static void a_last_page_that_is_full_has_no_next(void **state)
 {
     error_auto err = NULL;
     json_auto_t *body = ask("limit=10", &err);
-    (void)state;
     assert_rows(body, "[19,18,17,16,15,14,13,12,11,10]");
     assert_null(json_object_get(body, "next_token"));
 }
@@ -158,7 +153,6 @@ static void a_last_page_that_is_full_has_no_next(void **state)
 static void keeps_no_rows_when_a_team_fails(void **state)
 {
     error_auto err = NULL;
-    (void)state;
     failing_team = "team_odd";
     assert_null(ask("", &err));
     failing_team = NULL;
@@ -168,7 +162,6 @@ static void keeps_no_rows_when_a_team_fails(void **state)
 static void answers_nothing_when_the_rows_stay_incomplete(void **state)
 {
     error_auto err = NULL;
-    (void)state;
     fails_to_complete = true;
     assert_null(ask("limit=3", &err));
     fails_to_complete = false;

@@ -87,7 +87,6 @@ static void check_size(size_t size)
 
 static void gives_back_what_was_written(void **state)
 {
-    (void)state;
     static const size_t sizes[] = {0,
                                    1,
                                    ARCHIVE_CHUNK_BYTES - 1,
@@ -116,7 +115,6 @@ static void change_byte(long at)
 
 static void refuses_what_was_changed(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct objects *objects = open_folder();
     struct keyring *ring = unit_keyring(UNIT_KEY_1);
@@ -151,7 +149,6 @@ static void refuses_what_was_changed(void **state)
 
 static void leaves_no_object_of_what_was_not_finished(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct objects *objects = open_folder();
     struct keyring *ring = unit_keyring(UNIT_KEY_1);
@@ -170,13 +167,11 @@ static void leaves_no_object_of_what_was_not_finished(void **state)
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     autofree char *kind = xasprintf("%s/kind", folder);
     rmdir(kind);
     return rmdir(folder);

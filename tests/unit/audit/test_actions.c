@@ -20,7 +20,6 @@ static void check_routes(const struct route *routes, size_t count)
 
 static void every_route_that_changes_something_is_recorded(void **state)
 {
-    (void)state;
     struct router e2b = e2b_router(NULL);
     check_routes(api_routes, api_route_count);
     check_routes(e2b.routes, e2b.count);
@@ -28,7 +27,6 @@ static void every_route_that_changes_something_is_recorded(void **state)
 
 static void every_command_with_a_database_is_settled(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < ctl_command_count; i++) {
         const struct ctl_command *command = &ctl_commands[i];
         if (command->need >= CTL_DATABASE &&
@@ -39,7 +37,6 @@ static void every_command_with_a_database_is_settled(void **state)
 
 static void what_nobody_thought_of_is_recorded_all_the_same(void **state)
 {
-    (void)state;
     assert_ptr_equal(audit_action_of_operation("inventedOperation"), &audit_unnamed);
     assert_null(audit_action_of_operation("checkNetwork"));
     assert_true(audit_action_is_known("sandbox.create"));
@@ -48,7 +45,6 @@ static void what_nobody_thought_of_is_recorded_all_the_same(void **state)
 
 static void a_long_name_is_cut_between_characters(void **state)
 {
-    (void)state;
     struct audit audit = {.action = NULL};
     char name[300];
     memset(name, 'x', sizeof name);

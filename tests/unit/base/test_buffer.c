@@ -6,7 +6,6 @@
 
 static void holds_up_to_its_maximum(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(10);
     assert_int_equal(buffer_append(&buffer, "0123456789", 10), 0);
     assert_false(buffer_overflowed(&buffer));
@@ -18,7 +17,6 @@ static void holds_up_to_its_maximum(void **state)
 
 static void stays_failed_until_cleared(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(8);
     buffer_append_string(&buffer, "12345");
     assert_int_equal(buffer_append_string(&buffer, "6789"), -1);
@@ -32,7 +30,6 @@ static void stays_failed_until_cleared(void **state)
 
 static void appends_nothing_of_what_is_too_long(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(6);
     buffer_append_string(&buffer, "abc");
     assert_int_equal(buffer_printf(&buffer, "%s-%d", "de", 42), -1);
@@ -42,7 +39,6 @@ static void appends_nothing_of_what_is_too_long(void **state)
 
 static void prints_at_its_end(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(100000);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(buffer_printf(&buffer, "%d,", i), 0);
@@ -53,7 +49,6 @@ static void prints_at_its_end(void **state)
 
 static void is_a_string_before_anything_is_in_it(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(0);
     assert_string_equal(buffer_string(&buffer), "");
     assert_int_equal(buffer_append(&buffer, NULL, 0), 0);
@@ -63,7 +58,6 @@ static void is_a_string_before_anything_is_in_it(void **state)
 
 static void consumes_from_its_front(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(100);
     buffer_consume(&buffer, 5);
     buffer_append_string(&buffer, "hello world");
@@ -76,7 +70,6 @@ static void consumes_from_its_front(void **state)
 
 static void commits_what_was_reserved(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(100);
     buffer_append_string(&buffer, "ab");
     char *room = buffer_reserve(&buffer, 50);
@@ -87,7 +80,6 @@ static void commits_what_was_reserved(void **state)
 
 static void hands_its_contents_over(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(100);
     autofree char *nothing = buffer_steal(&buffer);
     assert_string_equal(nothing, "");
@@ -101,7 +93,6 @@ static void hands_its_contents_over(void **state)
 
 static void is_empty_after_a_wipe(void **state)
 {
-    (void)state;
     struct buffer buffer = BUFFER_INIT(100);
     buffer_wipe(&buffer);
     buffer_append_string(&buffer, "secret");

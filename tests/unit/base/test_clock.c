@@ -6,7 +6,6 @@
 
 static void formats(void **state)
 {
-    (void)state;
     char text[CLOCK_ISO8601_SIZE];
     assert_string_equal(clock_format_iso8601(0, text), "1970-01-01T00:00:00.000Z");
     assert_string_equal(clock_format_iso8601(1795255500007, text), "2026-11-21T10:05:00.007Z");
@@ -15,7 +14,6 @@ static void formats(void **state)
 
 static void parses(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t at_ms;
@@ -39,7 +37,6 @@ static void parses(void **state)
 
 static void refuses(void **state)
 {
-    (void)state;
     static const char *const refused[] = {
         "",
         "2026-11-21",
@@ -74,7 +71,6 @@ static void refuses(void **state)
 
 static void comes_back(void **state)
 {
-    (void)state;
     for (int64_t at_ms = 0; at_ms < 4102444800000; at_ms += 86400000LL * 31 + 12345678) {
         char text[CLOCK_ISO8601_SIZE];
         int64_t parsed;
@@ -85,7 +81,6 @@ static void comes_back(void **state)
 
 static void goes_forward(void **state)
 {
-    (void)state;
     int64_t before_ms = clock_monotonic_ms(), before_us = clock_monotonic_us();
     clock_sleep_ms(20);
     assert_in_range(clock_monotonic_ms() - before_ms, 19, 5000);
@@ -95,7 +90,6 @@ static void goes_forward(void **state)
 
 static void tells_a_time_to_come(void **state)
 {
-    (void)state;
     int64_t before_ms = clock_now_ms(), second_ms = clock_in_s(2), later_ms = clock_in_ms(86400007);
     int64_t after_ms = clock_now_ms();
     assert_in_range(second_ms, before_ms + 2000, after_ms + 2000);

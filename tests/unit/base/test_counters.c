@@ -22,7 +22,6 @@ static char *told(void)
 
 static void nothing_is_counted_before_the_file_is_open(void **state)
 {
-    (void)state;
     COUNT(COUNT_CREATES, "warm");
     autofree char *text = told();
     assert_string_equal(text, "");
@@ -31,7 +30,6 @@ static void nothing_is_counted_before_the_file_is_open(void **state)
 static void processes_count_together(void **state)
 {
     error_auto err = NULL;
-    (void)state;
     assert_non_null(mkdtemp(directory));
     assert_ok(counters_open(directory, &err));
     for (unsigned i = 0; i < PROCESSES; i++) {
@@ -53,7 +51,6 @@ static void processes_count_together(void **state)
 
 static void a_histogram_adds_up(void **state)
 {
-    (void)state;
     OBSERVE(COUNT_OPERATION_SECONDS, 900, "pause");
     OBSERVE(COUNT_OPERATION_SECONDS, 1000, "pause");
     OBSERVE(COUNT_OPERATION_SECONDS, 400000, "pause");
@@ -73,7 +70,6 @@ static void a_histogram_adds_up(void **state)
 
 static void what_is_no_word_is_written_as_one(void **state)
 {
-    (void)state;
     COUNT(COUNT_CREATES, "a\"} 1\nb \\");
     autofree char *text = told();
     assert_non_null(strstr(text, "sandlot_creates_total{source=\"a___1_b__\"} 1\n"));
@@ -82,7 +78,6 @@ static void what_is_no_word_is_written_as_one(void **state)
 /* The table ends, and counting goes on for what is in it. */
 static void there_is_an_end_to_the_series(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 5000; i++) {
         autofree char *name = xasprintf("statement.%u", i);
         COUNT(COUNT_STATEMENTS, name);

@@ -5,7 +5,6 @@
 
 static void carries_code_and_message(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_int_equal(error_set(&err, ERR_NOT_FOUND, "no sandbox %s", "sbx_1"), -1);
     assert_int_equal(err->code, ERR_NOT_FOUND);
@@ -16,7 +15,6 @@ static void carries_code_and_message(void **state)
 
 static void names_the_input_that_is_wrong(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     error_set_field(&err, ERR_INVALID_REQUEST, "/lifecycle/timeout", "must be at most %d", 5);
     assert_string_equal(err->field, "/lifecycle/timeout");
@@ -25,7 +23,6 @@ static void names_the_input_that_is_wrong(void **state)
 
 static void grows_context_on_the_way_up(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     error_set_errno(&err, ERR_CONFIG, ENOENT, "cannot open %s", "/a");
     assert_int_equal(error_context(&err, "key file %d", 2), -1);
@@ -35,7 +32,6 @@ static void grows_context_on_the_way_up(void **state)
 
 static void changes_its_code(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     error_set(&err, ERR_DB_DUPLICATE, "the name is there");
     assert_int_equal(error_recode(&err, ERR_NAME_TAKEN), -1);
@@ -45,7 +41,6 @@ static void changes_its_code(void **state)
 
 static void moves_and_clears(void **state)
 {
-    (void)state;
     error_auto inner = NULL;
     error_auto outer = NULL;
     error_set(&inner, ERR_INTERNAL, "x");
@@ -59,7 +54,6 @@ static void moves_and_clears(void **state)
 
 static void details_travel_with_it(void **state)
 {
-    (void)state;
     struct error *inner = NULL, *outer = NULL;
     error_set(&inner, ERR_NO_CAPACITY, "full");
     assert_int_equal(error_add_detail(&inner, "hosts", json_integer(3)), -1);
@@ -73,7 +67,6 @@ static void details_travel_with_it(void **state)
 
 static void every_code_has_a_decent_answer(void **state)
 {
-    (void)state;
     for (int code = 0; code < ERROR_CODE_COUNT; code++) {
         int status = error_http_status((enum error_code)code);
         assert_in_range(status, 400, 599);

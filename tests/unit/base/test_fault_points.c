@@ -29,7 +29,6 @@ static void only_a_build_for_tests_has_fault_points(void **state)
 #else
     const bool wanted = false;
 #endif
-    (void)state;
     if (!getenv("SANDLOT_BUILD_DIR"))
         skip();
     for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {

@@ -15,7 +15,6 @@ static void repeat(struct buffer *text, const char *piece, size_t times)
 static void test_values_are_counted(void **state)
 {
     static const char *const pieces[] = {"{},", "[],", "\"\",", "0,"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
         buffer_auto text = BUFFER_INIT(1 << 24);
         buffer_append_char(&text, '[');
@@ -28,7 +27,6 @@ static void test_values_are_counted(void **state)
 
 static void test_the_largest_document_fits(void **state)
 {
-    (void)state;
     buffer_auto text = BUFFER_INIT(1 << 24);
     buffer_append_char(&text, '[');
     repeat(&text, "0,", JSON_VALUES_MAX - 2);
@@ -40,7 +38,6 @@ static void test_the_largest_document_fits(void **state)
 
 static void test_depth_is_counted(void **state)
 {
-    (void)state;
     for (size_t depth = JSON_DEPTH_MAX; depth <= JSON_DEPTH_MAX + 1; depth++) {
         buffer_auto text = BUFFER_INIT(4096);
         repeat(&text, "[", depth);
@@ -52,7 +49,6 @@ static void test_depth_is_counted(void **state)
 
 static void test_strings_do_not_count(void **state)
 {
-    (void)state;
     buffer_auto text = BUFFER_INIT(1 << 24);
     buffer_append_string(&text, "[\"\\\"");
     repeat(&text, "{,[", JSON_VALUES_MAX);
@@ -63,7 +59,6 @@ static void test_strings_do_not_count(void **state)
 
 static void test_what_is_no_json(void **state)
 {
-    (void)state;
     assert_null(json_read(NULL, 0, 0, NULL));
     assert_null(json_read("]]]]", 4, 0, NULL));
     assert_null(json_read("[\"\\", 3, 0, NULL));

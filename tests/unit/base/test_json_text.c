@@ -8,7 +8,6 @@
 
 static void members_stand_between_commas(void **state)
 {
-    (void)state;
     buffer_auto text = BUFFER_INIT(1000);
     buffer_append_char(&text, '{');
     json_text_string(&text, "a", "x");
@@ -36,7 +35,6 @@ static void members_stand_between_commas(void **state)
 /* As jansson writes it, and reads it again. */
 static void text_is_escaped(void **state)
 {
-    (void)state;
     char all[0x100 + 8];
     size_t size = 0;
     for (int c = 1; c < 0x80; c++)
@@ -51,7 +49,6 @@ static void text_is_escaped(void **state)
 
 static void reals_take_the_shortest_form(void **state)
 {
-    (void)state;
     static const struct {
         double number;
         const char *text;
@@ -71,7 +68,6 @@ static void reals_take_the_shortest_form(void **state)
 /* As jansson writes it, compact and indented. */
 static void values_are_written_whole(void **state)
 {
-    (void)state;
     const char *document = "{\"a\":[],\"b\":{},\"c\":[1,[true,false,null]],\"d\":{\"e\":\"x\\n\"},"
                            "\"f\":-7}";
     json_auto_t *json = json_loads(document, 0, NULL);

@@ -39,7 +39,6 @@ static const char *member(json_t *event, const char *key)
 
 static int log_here(void **state)
 {
-    (void)state;
     int fd = mkstemp(path);
     if (fd < 0)
         return -1;
@@ -50,13 +49,11 @@ static int log_here(void **state)
 
 static int remove_log(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
 static void writes_one_text_line(void **state)
 {
-    (void)state;
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
     log_info("sandbox created", LOG_STR("sandbox", "sbx_1"), LOG_INT("duration_ms", -42));
     const char *line = taken();
@@ -66,7 +63,6 @@ static void writes_one_text_line(void **state)
 
 static void escapes_what_would_forge_lines(void **state)
 {
-    (void)state;
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
     log_info("x", LOG_STR("name", "a b"), LOG_STR("evil", "1\n2026 error \"\\\x1b[31m\x7f"),
              LOG_STR("empty", NULL), LOG_STR("equals", "a=b"), LOG_STR("latin", "\xc3\xa9"));
@@ -82,7 +78,6 @@ static void escapes_what_would_forge_lines(void **state)
 
 static void writes_json(void **state)
 {
-    (void)state;
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     log_warning("odd \"thing\"", LOG_STR("path", "/a\\b\n\t\x01"), LOG_INT("size", 7),
                 LOG_STR("broken", "\xff\xfe"));
@@ -98,7 +93,6 @@ static void writes_json(void **state)
 
 static void cuts_what_is_endless(void **state)
 {
-    (void)state;
     static char endless[40000];
     memset(endless, 'a', sizeof endless - 1);
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
@@ -122,7 +116,6 @@ static void cuts_what_is_endless(void **state)
 
 static void many_fields_stay_one_json_line(void **state)
 {
-    (void)state;
     static char long_value[1500];
     memset(long_value, '"', sizeof long_value - 1);
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
@@ -134,7 +127,6 @@ static void many_fields_stay_one_json_line(void **state)
 
 static void holds_its_level(void **state)
 {
-    (void)state;
     log_configure(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);
     log_debug("a");
     log_info("b");
@@ -145,7 +137,6 @@ static void holds_its_level(void **state)
 
 static void carries_its_context(void **state)
 {
-    (void)state;
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
     log_context_set("request", "req_1");
     log_context_set("operation", "op 2");
@@ -162,7 +153,6 @@ static void carries_its_context(void **state)
 
 static void names_errors(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     error_set(&err, ERR_DB_UNAVAILABLE, "no\nserver");
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
@@ -172,7 +162,6 @@ static void names_errors(void **state)
 
 static void opens_its_file_again(void **state)
 {
-    (void)state;
     autofree char *rotated = NULL;
     assert_true(asprintf(&rotated, "%s.1", path) > 0);
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);

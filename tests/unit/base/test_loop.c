@@ -21,7 +21,6 @@ static void on_expired(struct loop_timer *timer)
 
 static void runs_timers_in_order(void **state)
 {
-    (void)state;
     static struct loop_timer timers[TIMERS];
     int64_t now_ms = clock_monotonic_ms();
     assert_int_equal(loop_init(&loop), 0);
@@ -53,7 +52,6 @@ static void on_ready(struct loop_source *source, uint32_t events)
 
 static void forgets_sources_in_the_batch(void **state)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(loop_init(&loop), 0);
     assert_int_equal(pipe(ends), 0);
@@ -73,7 +71,6 @@ static void forgets_sources_in_the_batch(void **state)
 
 static void can_pause_a_source(void **state)
 {
-    (void)state;
     int ends[2];
     ready_count = 0;
     assert_int_equal(loop_init(&loop), 0);
@@ -123,7 +120,6 @@ static void on_enclosed_timer(struct loop_timer *timer)
 
 static void encloses_each_callback(void **state)
 {
-    (void)state;
     struct loop_timer timer = {0};
     int ends[2];
     assert_int_equal(loop_init(&loop), 0);

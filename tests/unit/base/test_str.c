@@ -6,7 +6,6 @@
 
 static void compares(void **state)
 {
-    (void)state;
     assert_true(str_equal("a", "a"));
     assert_true(str_equal(NULL, NULL));
     assert_false(str_equal("a", NULL));
@@ -20,7 +19,6 @@ static void compares(void **state)
 
 static void parses_plain_numbers_only(void **state)
 {
-    (void)state;
     uint64_t value = 7;
     assert_int_equal(str_parse_u64("0", 0, 10, &value), 0);
     assert_int_equal(value, 0);
@@ -51,7 +49,6 @@ static void parses_plain_numbers_only(void **state)
 
 static void holds_numbers_to_their_bounds(void **state)
 {
-    (void)state;
     uint64_t value;
     assert_int_equal(str_parse_u64("5", 5, 5, &value), 0);
     assert_int_equal(str_parse_u64("4", 5, 9, &value), -1);
@@ -60,7 +57,6 @@ static void holds_numbers_to_their_bounds(void **state)
 
 static void finds_what_was_meant(void **state)
 {
-    (void)state;
     static const char *const names[] = {"base_url", "key_file", "log_level", "log_format"};
     assert_string_equal(str_nearest("log_leve", names, 4), "log_level");
     assert_string_equal(str_nearest("keyfile", names, 4), "key_file");
@@ -80,7 +76,6 @@ static bool utf8(const char *text)
 
 static void knows_utf8(void **state)
 {
-    (void)state;
     assert_true(utf8(""));
     assert_true(utf8("plain"));
     assert_true(utf8("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));

@@ -12,7 +12,6 @@ static struct throttle throttle;
 /* A key of which it is known that no two of the addresses here share a place. */
 static int begin(void **state)
 {
-    (void)state;
     throttle = (struct throttle){.has_key = true};
     return 0;
 }
@@ -25,7 +24,6 @@ static void refuse(const char *address, int count, int64_t now_ms)
 
 static void test_an_address_is_stopped_and_let_go(void **state)
 {
-    (void)state;
     const char *address = "192.0.2.1";
     assert_false(throttle_is_over(&throttle, address, RATE, 1000));
     refuse(address, 2 * RATE - 1, 1000);
@@ -44,7 +42,6 @@ static void test_an_address_is_stopped_and_let_go(void **state)
 
 static void test_a_network_of_ipv6_is_one(void **state)
 {
-    (void)state;
     refuse("2001:db8:1:2::1", RATE, 5000);
     refuse("2001:db8:1:2:ffff::2", RATE, 5000);
     assert_true(throttle_is_over(&throttle, "2001:db8:1:2::3", RATE, 5000));
@@ -53,7 +50,6 @@ static void test_a_network_of_ipv6_is_one(void **state)
 
 static void test_ipv4_within_ipv6_is_ipv4(void **state)
 {
-    (void)state;
     refuse("::ffff:198.51.100.1", 2 * RATE, 5000);
     assert_true(throttle_is_over(&throttle, "198.51.100.1", RATE, 5000));
     assert_false(throttle_is_over(&throttle, "::ffff:198.51.100.2", RATE, 5000));
@@ -61,7 +57,6 @@ static void test_ipv4_within_ipv6_is_ipv4(void **state)
 
 static void test_what_is_no_address_counts_by_its_name(void **state)
 {
-    (void)state;
     refuse("unix:", 2 * RATE, 5000);
     assert_true(throttle_is_over(&throttle, "unix:", RATE, 5000));
     assert_false(throttle_is_over(&throttle, "sbx_01kamqk3c9d8e7f6g5h4j3k2m1", RATE, 5000));

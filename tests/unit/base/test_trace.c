@@ -8,7 +8,6 @@
 
 static void reads_what_the_standard_has(void **state)
 {
-    (void)state;
     static const char *const good[] = {
         "00-" ID "-00f067aa0ba902b7-01",
         "00-" ID "-00f067aa0ba902b7-00",
@@ -24,7 +23,6 @@ static void reads_what_the_standard_has(void **state)
 
 static void takes_nothing_else(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         NULL,
         "",
@@ -54,7 +52,6 @@ static void takes_nothing_else(void **state)
 
 static void goes_on_until_its_end(void **state)
 {
-    (void)state;
     assert_null(trace_id());
     assert_null(trace_header());
     trace_begin("00-" ID "-00f067aa0ba902b7-01");

@@ -7,7 +7,6 @@
 
 static void has_its_form(void **state)
 {
-    (void)state;
     char id[ID_SIZE];
     assert_ptr_equal(id_new("sbx_", id), id);
     assert_int_equal(strlen(id), 4 + ULID_LENGTH);
@@ -18,7 +17,6 @@ static void has_its_form(void **state)
 
 static void sorts_by_creation(void **state)
 {
-    (void)state;
     char last[ID_SIZE] = "", next[ID_SIZE];
     for (int i = 0; i < 20; i++) {
         id_new("sbx_", next);
@@ -30,7 +28,6 @@ static void sorts_by_creation(void **state)
 
 static void has_a_floor(void **state)
 {
-    (void)state;
     char before[ID_SIZE], floor[ID_SIZE], after[ID_SIZE];
     id_new("sbx_", before);
     clock_sleep_ms(2);
@@ -48,7 +45,6 @@ static int compare(const void *a, const void *b)
 
 static void never_repeats(void **state)
 {
-    (void)state;
     enum { COUNT = 10000 };
     char(*ids)[ID_SIZE] = xcalloc(COUNT, ID_SIZE);
     for (int i = 0; i < COUNT; i++)
@@ -61,7 +57,6 @@ static void never_repeats(void **state)
 
 static void refuses_what_is_none(void **state)
 {
-    (void)state;
     static const char *const refused[] = {
         "",
         "sbx_",
@@ -87,7 +82,6 @@ static void refuses_what_is_none(void **state)
 
 static void makes_route_tokens(void **state)
 {
-    (void)state;
     char token[ROUTE_TOKEN_LENGTH + 1], other[ROUTE_TOKEN_LENGTH + 1];
     route_token_new(token);
     assert_true(route_token_is_valid(token));
@@ -102,7 +96,6 @@ static void makes_route_tokens(void **state)
 
 static void is_written_as_a_uuid(void **state)
 {
-    (void)state;
     char uuid[UUID_SIZE], id[ID_SIZE], made[ID_SIZE];
     assert_string_equal(id_to_uuid("tpv_01arz3ndektsv4rrffq69g5fav", uuid),
                         "01563e3a-b5d3-d676-4c61-efb99302bd5b");
@@ -119,7 +112,6 @@ static void is_written_as_a_uuid(void **state)
 
 static void refuses_other_uuids(void **state)
 {
-    (void)state;
     static const char *const refused[] = {
         "",
         "01563e3a",

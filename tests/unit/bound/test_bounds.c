@@ -52,7 +52,6 @@ static int set_up(void **state)
     char path[] = "/tmp/sandlot-bounds-XXXXXX";
     int fd = mkstemp(path);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    (void)state;
     source = getenv("SANDLOT_SOURCE_DIR");
     source = source ? source : ".";
     if (!file)
@@ -66,7 +65,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     settings_free(settings);
     return 0;
 }
@@ -145,7 +143,6 @@ static void every_table_has_a_row(void **state)
     struct names tables = {.count = 0};
     autofree char *folder = xasprintf("%s/sql", source);
     DIR *files = opendir(folder);
-    (void)state;
     assert_non_null(files);
     for (const struct dirent *file; (file = readdir(files));) {
         autofree char *path = xasprintf("sql/%s", file->d_name);
@@ -191,7 +188,6 @@ static void read_pools(struct names *pools)
 static void every_worker_pool_has_a_row(void **state)
 {
     struct names pools = {.count = 0};
-    (void)state;
     read_pools(&pools);
     assert_true(names_have(&pools, "records") && names_have(&pools, "PROCESS_WEBHOOKS"));
     compare(BOUND_POOL, &pools);
@@ -215,7 +211,6 @@ static void check_text(const struct bound *bound, const char *text)
 
 static void rows_name_settings_and_bounds(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < bound_count; i++) {
         const struct bound *bound = &bounds[i];
         assert_true(*bound->name);
@@ -250,7 +245,6 @@ static bool defines(const char *text, const char *name)
 
 static void the_tests_of_rows_exist(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < bound_count; i++) {
         const char *test = bounds[i].test, *colons = strstr(test, "::");
         if (!*test)
@@ -266,7 +260,6 @@ static void the_tests_of_rows_exist(void **state)
 static void settings_are_shown_with_unit_and_name(void **state)
 {
     buffer_auto text = BUFFER_INIT(FILE_MAX);
-    (void)state;
     bound_append("up to $pool_wait_ms, of $sandbox_ports_max", settings, "`", &text);
     assert_string_equal(buffer_string(&text),
                         "up to 20000 ms (`pool_wait_ms`), of 100 (`sandbox_ports_max`)");
@@ -277,7 +270,6 @@ static void the_page_is_the_one_in_the_tree(void **state)
     char *printed = NULL;
     size_t size;
     FILE *out = open_memstream(&printed, &size);
-    (void)state;
     assert_non_null(out);
     bound_print_page(settings, out);
     fclose(out);
@@ -296,7 +288,6 @@ static void rows_name_the_workers_of_their_pools(void **state)
 #include "config/pools.def"
 #undef POOL
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(pools); i++) {
         const struct bound *row = NULL;
         for (size_t j = 0; j < bound_count; j++)

@@ -89,7 +89,6 @@ static void a_user_has_so_many_keys(void **state)
     struct error *err = NULL;
     autofree char *values =
         xasprintf("('key_#', 'lookup#', '%s', 'k', 0, 1, 1, '', 1, NULL)", alice.id);
-    (void)state;
     put_rows("INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id,"
              " hash, created_at_ms, revoked_at_ms)",
              values, API_KEYS_MAX - 1);
@@ -141,7 +140,6 @@ static void assert_oldest_go(const char *prefix, const char *sister,
 
 static void the_oldest_revoked_keys_of_a_user_go(void **state)
 {
-    (void)state;
     assert_oldest_go("key_", "ssk_", make_key);
     assert_oldest_go("ssk_", "key_", make_ssh_key);
 }
@@ -152,7 +150,6 @@ static void a_team_has_so_many_members(void **state)
     struct member member;
     autofree char *users = xasprintf("('usr_#', 'user#', '%s', 1)", alice.personal_team_id);
     autofree char *members = xasprintf("('usr_#', '%s', 'member')", acme.id);
-    (void)state;
     put_rows("INSERT INTO users (id, name, personal_team_id, created_at_ms)", users,
              TEAM_MEMBERS_MAX);
     put_rows("INSERT INTO memberships (user_id, team_id, role)", members, TEAM_MEMBERS_MAX - 1);
@@ -175,7 +172,6 @@ static void invitations_are_few_for_a_user_and_a_team(void **state)
     autofree char *to_user = xasprintf("('tea_#', 'usr_999', 'member', '', %lld)", ends_ms);
     static const char into[] =
         "INSERT INTO team_invitations (team_id, user_id, role, invited_by, expires_at_ms)";
-    (void)state;
     put_rows("INSERT INTO teams (id, slug, plan, created_at_ms)", "('tea_#', 'team#', 'pro', 1)",
              INVITATIONS_USER_MAX + 1);
     put_rows(into, of_team, INVITATIONS_TEAM_MAX);
@@ -200,7 +196,6 @@ static int ask_for_version(const struct team *team, bool new_template, struct er
 static void a_team_has_so_many_template_versions(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     autofree char *template = xasprintf("INSERT INTO templates (id, owner, slug, created_at_ms)"
                                         " VALUES ('tpl_acme', '%s', 'base', 1)",
                                         acme.id);
@@ -223,7 +218,6 @@ static void a_team_has_so_many_files_for_builds(void **state)
     struct error *err = NULL;
     struct recipe_file file;
     autofree char *values = xasprintf("('rcf_#', '%s', 'hash#', 1, 1, 1)", acme.id);
-    (void)state;
     put_rows("INSERT INTO recipe_files (id, team_id, hash, size, is_whole, used_at_ms)", values,
              RECIPE_FILES_MOST);
     assert_fails_saying(recipe_file_expect(db, acme.id, hash, &file, &err),
@@ -245,7 +239,6 @@ static void a_team_keeps_its_newest_events(void **state)
                                        (long long)clock_now_ms());
     autofree char *of_other = xasprintf("(200 + #, 1, '%s', 'sandbox.created', '{}', %lld)",
                                         other.id, (long long)clock_now_ms());
-    (void)state;
     put_rows("INSERT INTO events (id, seq, team_id, kind, data, at_ms)", of_acme, 30);
     put_rows("INSERT INTO events (id, seq, team_id, kind, data, at_ms)", of_other, 5);
     assert_ok(event_purge(db, 3600000, 10, &looked_to, &more, &err));
@@ -257,7 +250,6 @@ static void a_team_keeps_its_newest_events(void **state)
 static void an_event_that_comes_often_is_stored_once(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         const struct event_seldom seldom = {
             .note = {.kind = EVENT_NETWORK_DENIED, .team_id = acme.id},
@@ -277,7 +269,6 @@ static void refused_acts_of_an_actor_have_one_row(void **state)
     struct error *err = NULL;
     uint64_t unwritten;
     bool is_written;
-    (void)state;
     assert_ok(audit_refusal_count(db, "key_a", &is_written, &unwritten, &err));
     assert_true(is_written);
     for (int i = 0; i < 3; i++) {
@@ -310,7 +301,6 @@ static void the_oldest_answers_of_a_user_make_room(void **state)
     autofree char *values =
         xasprintf("('idk_#', '%s', 'POST', '/', 'old#', 1, '', 'done', 'a', 1, 1, %d, %lld + #)",
                   alice.id, MIB, (long long)clock_now_ms() - 60000);
-    (void)state;
     put_rows("INSERT INTO idempotency_keys (id, user_id, method, path, idempotency_key,"
              " body_key_id, body_mac, state, attempt, attempts, lease_until_ms, answer_bytes,"
              " created_at_ms)",
@@ -342,7 +332,6 @@ static int take_image(const char *id, const char *team_id, const struct user *us
 static void memory_images_are_bounded_by_bytes(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     server_say(raw, "UPDATE plans SET paused_memory_gb = IF(name = 'pro', 2, 1)");
     assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0);
     assert_int_equal(take_image("sbx_1", acme.id, &bob, 1024), 0); /* again: counted once */

@@ -118,7 +118,6 @@ static int take_deadline(struct db *in, void *context, char id[LEASE_KEY_SIZE], 
 
 static void deadlines(void **state)
 {
-    (void)state;
     assert_turns(take_deadline, NULL, true);
 }
 
@@ -130,7 +129,6 @@ static int take_policy(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
 
 static void network_policies(void **state)
 {
-    (void)state;
     assert_turns(take_policy, NULL, true);
 }
 
@@ -145,7 +143,6 @@ static int take_orphan(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
 
 static void policies_of_sandboxes_that_are_gone(void **state)
 {
-    (void)state;
     put_both("host_addresses (host_id, address, policy_of, policy_due_at_ms)",
              "1, 1000 * ('@' = 'b') + n.i, " ID ", " LATER);
     assert_turns(take_orphan, NULL, true);
@@ -170,7 +167,6 @@ static void operations(void **state)
                    {OPERATIONS_REMOVAL, "destroy"},
                    {OPERATIONS_FORK, "fork"},
                    {OPERATIONS_MOVE, "move"}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
         enum operation_class class = classes[i].class;
         autofree char *kind = xasprintf("UPDATE operations SET kind = '%s'", classes[i].kind);
@@ -191,7 +187,6 @@ static int take_size(struct db *in, void *context, char id[LEASE_KEY_SIZE], stru
 
 static void sizes_of_sandboxes(void **state)
 {
-    (void)state;
     put_both("sandbox_sizes (sandbox_id, due_at_ms)", ID ", " LATER);
     assert_turns(take_size, NULL, true);
 }
@@ -217,7 +212,6 @@ static int take_deleting(struct db *in, void *context, char id[LEASE_KEY_SIZE], 
 
 static void template_builds_and_removals(void **state)
 {
-    (void)state;
     put("templates (id, owner, slug)", "'t@', '$', 't'", 'a', many.id, 1);
     put("templates (id, owner, slug)", "'t@', '$', 't'", 'b', one.id, 1);
     put_both("template_versions (id, template_id, version, state, lease_until_ms)",
@@ -239,7 +233,6 @@ static int take_recipe(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
 static void steps_of_builds(void **state)
 {
     buffer_auto sealed = BUFFER_INIT(1024);
-    (void)state;
     put_both("template_recipes (template_version_id, team_id, state, lease_until_ms)",
              ID ", '$', 'running', " LATER);
     assert_turns(take_recipe, &sealed, false);
@@ -256,7 +249,6 @@ static int take_archive(struct db *in, void *context, char id[LEASE_KEY_SIZE], s
 
 static void archived_copies(void **state)
 {
-    (void)state;
     put_both("archives (id, kind, object_id, team_id, state, lease_until_ms)",
              ID ", 'sandbox', " ID ", '$', 'storing', " LATER);
     assert_turns(take_archive, (void *)&archive_storing, false);
@@ -274,7 +266,6 @@ static int take_move(struct db *in, void *context, char id[LEASE_KEY_SIZE], stru
 
 static void moves(void **state)
 {
-    (void)state;
     for (unsigned asked = 0; asked < 2; asked++) {
         bool is_asked = asked;
         server_say(raw, "DELETE FROM moves");
@@ -307,7 +298,6 @@ static int take_checkpoint(struct db *in, void *context, char id[LEASE_KEY_SIZE]
 
 static void volumes_and_checkpoints(void **state)
 {
-    (void)state;
     server_say(raw, "INSERT INTO hosts (id, name) VALUES (1, 'h')");
     put_both("volumes (id, team_id, name, state, host_id, lease_until_ms)",
              ID ", '$', " ID ", 'deleting', 1, " LATER);

@@ -25,7 +25,6 @@ static int parse(struct parsed *parsed, const char **words, struct error **err)
 
 static void test_options_stand_anywhere(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct parsed parsed;
     size_t at = 0;
@@ -45,7 +44,6 @@ static void test_options_stand_anywhere(void **state)
 
 static void test_a_command_keeps_its_own_options(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct parsed parsed;
     assert_ok(PARSE(&parsed, "exec", "-t", "work", "ls", "-la", "--json"));
@@ -64,7 +62,6 @@ static void test_a_command_keeps_its_own_options(void **state)
 
 static void test_names_of_two_words(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct parsed parsed;
     assert_ok(PARSE(&parsed, "volume", "put", "-", "disk:/x"));
@@ -77,7 +74,6 @@ static void test_names_of_two_words(void **state)
 
 static void test_what_is_wrong_is_said(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct parsed parsed;
     assert_fails_saying(PARSE(&parsed, "creat"), ERR_CONFIG, "'create' meant");
@@ -96,7 +92,6 @@ static void test_what_is_wrong_is_said(void **state)
 
 static void test_every_row_can_be_found_by_its_name(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < cli_verb_count; i++) {
         size_t words;
         autofree char *name = xstrdup(cli_verbs[i].name);
@@ -110,7 +105,6 @@ static void test_every_row_can_be_found_by_its_name(void **state)
 
 static void test_durations(void **state)
 {
-    (void)state;
     uint64_t seconds;
     assert_int_equal(duration_parse("300", &seconds), 0);
     assert_int_equal(seconds, 300);
@@ -125,7 +119,6 @@ static void test_durations(void **state)
 
 static void test_envelopes_come_in_pieces(void **state)
 {
-    (void)state;
     buffer_auto sent = BUFFER_INIT(1024), received = BUFFER_INIT(1024);
     json_t *message = NULL;
     bool is_last;
@@ -148,7 +141,6 @@ static void test_envelopes_come_in_pieces(void **state)
 
 static void test_the_head_of_a_forwarded_request(void **state)
 {
-    (void)state;
     const struct forward forward = {.host = "p3000-x", .token_header = "X-Access-Token: slt_1"};
     buffer_auto out = BUFFER_INIT(4096);
     const char plain[] = "GET /a HTTP/1.1\r\nHost: localhost:8000\r\nConnection: keep-alive\r\n"

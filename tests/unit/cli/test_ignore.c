@@ -7,7 +7,6 @@
 
 static void ignores_paths(void **state)
 {
-    (void)state;
     static const struct {
         const char *patterns, *path;
         bool ignored;
@@ -55,7 +54,6 @@ static void ignores_paths(void **state)
 
 static void is_bounded(void **state)
 {
-    (void)state;
     struct buffer text = BUFFER_INIT(1 << 20);
     struct ignore ignore;
     error_auto err = NULL;

@@ -68,7 +68,6 @@ static void refuse(const char *saying)
 
 static int make_places(void **state)
 {
-    (void)state;
     return system(
                "chmod -R u+rwx here 2>/dev/null; rm -rf here away && mkdir here away") /* NOLINT */
                ? -1
@@ -97,7 +96,6 @@ static void assert_text(const char *path, const char *text)
 static void a_folder_comes_with_modes_times_and_links(void **state)
 {
     struct stat found, name;
-    (void)state;
     begin();
     put('5', "./", "", 0750, "");
     put('5', "./below/", "", 0555, "");
@@ -120,7 +118,6 @@ static void a_folder_comes_with_modes_times_and_links(void **state)
 static void long_names_come_in_both_ways(void **state)
 {
     char name[300] = "", record[400];
-    (void)state;
     while (strlen(name) < 240)
         strcat(name, "part/"); /* NOLINT */
     begin();
@@ -147,7 +144,6 @@ static void long_names_come_in_both_ways(void **state)
 
 static void what_is_there_is_replaced_and_not_written_through(void **state)
 {
-    (void)state;
     begin();
     put('0', "file", "", 0644, "old");
     unpack_well();
@@ -165,7 +161,6 @@ static void no_path_leads_out(void **state)
 {
     static const char *const paths[] = {"../away/file", "a/../../away/file", "/tmp/away/file",
                                         "..",           "./../away/file",    "a/.."};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         begin();
         put('5', "a", "", 0755, "");
@@ -176,7 +171,6 @@ static void no_path_leads_out(void **state)
 
 static void no_link_of_the_archive_is_followed(void **state)
 {
-    (void)state;
     begin();
     put('2', "out", "../away", 0777, "");
     put('0', "out/file", "", 0644, "x");
@@ -186,7 +180,6 @@ static void no_link_of_the_archive_is_followed(void **state)
 /* The first archive makes the link, the second goes through it. */
 static void no_link_of_an_earlier_archive_is_followed(void **state)
 {
-    (void)state;
     begin();
     put('2', "out", "../away", 0777, "");
     put('2', "file", "../away/file", 0777, "");
@@ -210,7 +203,6 @@ static void no_link_of_an_earlier_archive_is_followed(void **state)
 static void no_hard_link_leads_out(void **state)
 {
     struct stat found;
-    (void)state;
     assert_int_equal(system("echo secret >away/secret"), 0); /* NOLINT */
     begin();
     put('1', "mine", "../away/secret", 0644, "");
@@ -231,7 +223,6 @@ static void no_hard_link_leads_out(void **state)
 
 static void a_folder_that_became_a_link_keeps_its_mode(void **state)
 {
-    (void)state;
     assert_int_equal(chmod("away", 0700), 0);
     begin();
     put('5', "a", "", 0777, "");
@@ -250,7 +241,6 @@ static void special_bits_and_files_are_left_out(void **state)
 {
     struct error *err = NULL;
     uint64_t left_out;
-    (void)state;
     begin();
     put('0', "tool", "", 07755, "x");
     put('5', "folder", "", 07777, "");
@@ -270,7 +260,6 @@ static void special_bits_and_files_are_left_out(void **state)
 
 static void what_is_no_archive_is_refused(void **state)
 {
-    (void)state;
     begin();
     put('S', "sparse", "", 0644, "x");
     refuse("unknown type");
@@ -310,7 +299,6 @@ static void a_terminal_sees_no_controls(void **state)
         {"long \xc0\x80 \xe0\x82\x9b", "long ?? ???"},
         {"cut \xe2\x82", "cut ??"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         autofree char *shown = printable(texts[i][0], "");
         assert_string_equal(shown, texts[i][1]);

@@ -16,7 +16,6 @@ static int set_up(void **state)
 {
     static const char text[] = "base_url = https://a.b\ndata_plane_host = c.d\nkey_file = /k\n"
                                "lease_s = 77\n";
-    (void)state;
     int fd = mkstemp(config_path);
     bool written = fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1;
     close(fd);
@@ -26,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return unlink(config_path);
 }
 
@@ -59,7 +57,6 @@ static int start(const struct program *program, struct program_call *call, ...)
 static void test_worker(void **state)
 {
     struct program_call call;
-    (void)state;
     assert_int_equal(start(&worker, &call, "worker", "--config", config_path, NULL), PROGRAM_RUN);
     assert_int_equal(call.settings->lease_s, 77);
     settings_free(call.settings);
@@ -74,7 +71,6 @@ static void test_worker(void **state)
 static void test_calls_that_end_at_once(void **state)
 {
     struct program_call call;
-    (void)state;
     assert_int_equal(start(&worker, &call, "worker", "--help", NULL), EX_OK);
     assert_int_equal(start(&worker, &call, "worker", "--version", NULL), EX_OK);
     assert_int_equal(
@@ -92,7 +88,6 @@ static void test_interactive(void **state)
 {
     struct program_call call;
     struct error *err = NULL;
-    (void)state;
     /* Its settings wait until a command needs them. */
     assert_int_equal(
         start(&tool, &call, "tool", "--config=/nonexistent", "--json", "list", "--json", NULL),

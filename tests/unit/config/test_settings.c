@@ -15,7 +15,6 @@ static char path[64];
 
 static int set_up(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "/tmp/sandlot-settings-XXXXXX");
     int fd = mkstemp(path);
     if (fd < 0)
@@ -26,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -51,7 +49,6 @@ static void test_values(void **state)
 {
     struct error *err = NULL;
     settings_auto settings = NULL;
-    (void)state;
     assert_ok(load("# comment\n\n" REQUIRED "  lease_s=90  \n\tlog_format =json\n"
                    "database_password_file =\n",
                    &settings, &err));
@@ -75,7 +72,6 @@ static void test_values(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     refuse(REQUIRED "leese_s = 5\n", ":4: unknown setting \"leese_s\"; did you mean \"lease_s\"?");
     refuse(REQUIRED "something_else_entirely = 5\n",
            ":4: unknown setting \"something_else_entirely\"");
@@ -98,7 +94,6 @@ static void test_refusals(void **state)
 static void test_long_lines(void **state)
 {
     struct buffer text = BUFFER_INIT(100000);
-    (void)state;
     buffer_append_string(&text, REQUIRED "log_file = /");
     for (int i = 0; i < 20000; i++)
         buffer_append_char(&text, 'x');
@@ -114,7 +109,6 @@ static void test_hosts(void **state)
         "https://a.b:0",   "https://a.b:65536", "https://-a.b",      "https://a-.b",
         "https://a.b?c",   "https://u@a.b",     "https://a.b:8443x", "https://a b",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         autofree char *text = xasprintf("base_url = %s\n", bad[i]);
         refuse(text, ":1: base_url must be");
@@ -127,7 +121,6 @@ static void test_missing_file(void **state)
 {
     struct settings *settings = NULL;
     struct error *err = NULL;
-    (void)state;
     assert_fails_saying(settings_load("/nonexistent/x.conf", &settings, &err), ERR_CONFIG,
                         "/nonexistent/x.conf: No such file");
 }
@@ -150,7 +143,6 @@ static void test_sample_is_valid(void **state)
     settings_auto settings = NULL;
     struct buffer text = BUFFER_INIT(100000);
     autofree char *printed = printed_by(settings_print_sample);
-    (void)state;
     char *rest = printed, *line;
     while ((line = strsep(&rest, "\n"))) {
         bool is_setting = line[0] == '#' && line[1] != ' ' && line[1];
@@ -168,7 +160,6 @@ static void test_sample_is_valid(void **state)
 static void test_manual_has_each_setting(void **state)
 {
     autofree char *printed = printed_by(settings_print_manual);
-    (void)state;
     assert_true(setting_count > 100);
     for (size_t i = 0; i < setting_count; i++) {
         autofree char *entry = xasprintf("\n.It Li %s\n", setting_table[i].name);

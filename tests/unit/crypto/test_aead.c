@@ -8,21 +8,18 @@ static struct keyring *ring;
 
 static int make_ring(void **state)
 {
-    (void)state;
     ring = unit_keyring(UNIT_KEY_1);
     return 0;
 }
 
 static int free_ring(void **state)
 {
-    (void)state;
     keyring_free(ring);
     return 0;
 }
 
 static void opens_what_was_sealed(void **state)
 {
-    (void)state;
     static const char secret[] = "{\"TOKEN\":\"s3cr3t\0with a NUL\"}";
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
@@ -40,7 +37,6 @@ static void opens_what_was_sealed(void **state)
 
 static void seals_nothing(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
@@ -51,7 +47,6 @@ static void seals_nothing(void **state)
 
 static void never_seals_alike(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto one = BUFFER_INIT(1000);
     buffer_auto two = BUFFER_INIT(1000);
@@ -62,7 +57,6 @@ static void never_seals_alike(void **state)
 
 static void refuses_each_changed_bit(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
@@ -80,7 +74,6 @@ static void refuses_each_changed_bit(void **state)
 
 static void refuses_each_shorter_one(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
@@ -97,7 +90,6 @@ static void refuses_each_shorter_one(void **state)
 
 static void refuses_what_was_moved_to_another_row(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
     buffer_auto plain = BUFFER_INIT(1000);
@@ -110,7 +102,6 @@ static void refuses_what_was_moved_to_another_row(void **state)
 
 static void outlives_a_rotation(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto old = BUFFER_INIT(1000);
     buffer_auto new = BUFFER_INIT(1000);
@@ -131,7 +122,6 @@ static void outlives_a_rotation(void **state)
 /* Sealed by the first release: every later one must open it. */
 static void opens_the_first_format(void **state)
 {
-    (void)state;
     static const unsigned char sealed[] = {
         0x01, 0x00, 0x01, 0x2a, 0xd9, 0xfe, 0x6d, 0x6a, 0x3a, 0x41, 0x57, 0x68,
         0x3f, 0x49, 0x74, 0x33, 0x9a, 0x6c, 0x7a, 0xcd, 0xae, 0x1f, 0xf5, 0x16,
@@ -145,7 +135,6 @@ static void opens_the_first_format(void **state)
 
 static void holds_to_its_limits(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     buffer_auto small = BUFFER_INIT(46);
     assert_ok(aead_seal(ring, "123", 3, "a", &small, &err));

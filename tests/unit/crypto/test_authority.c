@@ -38,7 +38,6 @@ static struct certificate_pair authority, other;
 
 static int make_authorities(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(authority_new("one", 10, &authority, &err));
     assert_ok(authority_new("two", 10, &other, &err));
@@ -47,7 +46,6 @@ static int make_authorities(void **state)
 
 static int drop_authorities(void **state)
 {
-    (void)state;
     certificate_pair_deinit(&authority);
     certificate_pair_deinit(&other);
     return 0;
@@ -58,7 +56,6 @@ static void roles(void **state)
 {
     struct error *err = NULL;
     certificate_pair_auto front = {0}, host = {0};
-    (void)state;
     assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLER, "front.sandlot", 5, &front, &err));
     assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
     assert_true(is_accepted(&authority, &front, X509_PURPOSE_SSL_CLIENT, "front.sandlot"));
@@ -74,7 +71,6 @@ static void leaves_sign_nothing(void **state)
 {
     struct error *err = NULL;
     certificate_pair_auto host = {0}, below = {0};
-    (void)state;
     assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
     assert_ok(authority_sign(&host, CERTIFICATE_OF_CALLER, "front.sandlot", 5, &below, &err));
     assert_false(is_accepted(&authority, &below, X509_PURPOSE_SSL_CLIENT, "front.sandlot"));
@@ -85,7 +81,6 @@ static void renewal(void **state)
 {
     struct error *err = NULL;
     certificate_pair_auto host = {0};
-    (void)state;
     assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
     const char *ours = authority.certificate;
     assert_true(authority_signed(ours, host.certificate, "h1.host.sandlot", 4));
@@ -101,7 +96,6 @@ static void wrong_pairs(void **state)
     certificate_pair_auto made = {0};
     const struct certificate_pair mixed = {authority.certificate, other.key};
     const struct certificate_pair none = {(char *)(uintptr_t) "", (char *)(uintptr_t) ""};
-    (void)state;
     assert_fails_saying(authority_sign(&mixed, CERTIFICATE_OF_CALLED, "a", 1, &made, &err),
                         ERR_CONFIG, "no pair");
     assert_fails_saying(authority_sign(&none, CERTIFICATE_OF_CALLED, "a", 1, &made, &err),

@@ -15,7 +15,6 @@ static char path[64];
 
 static int make_directory(void **state)
 {
-    (void)state;
     if (!mkdtemp(directory))
         return -1;
     snprintf(path, sizeof path, "%s/keyring", directory);
@@ -24,14 +23,12 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-    (void)state;
     unlink(path);
     return rmdir(directory);
 }
 
 static int remove_file(void **state)
 {
-    (void)state;
     unlink(path);
     return 0;
 }
@@ -64,7 +61,6 @@ static int parse(const char *text, struct keyring **ring, struct error **err)
 
 static void reads_keys_in_their_order(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = NULL;
     assert_ok(parse("# ring\n\n9 " KEY_A "\r\n  3\t" KEY_B "  \n#end", &ring, &err));
@@ -80,7 +76,6 @@ static void reads_keys_in_their_order(void **state)
 
 static void derives_a_key_for_each_purpose(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = NULL;
     unsigned char keys[KEY_PURPOSE_PAGE_TOKEN][32], again[32];
@@ -98,7 +93,6 @@ static void derives_a_key_for_each_purpose(void **state)
 /* What is sealed must still open with the next release: the derivation is part of the format. */
 static void derives_what_it_always_did(void **state)
 {
-    (void)state;
     static const unsigned char expected[32] = {
         0x63, 0x85, 0x76, 0x32, 0x02, 0x1a, 0x04, 0x84, 0xf3, 0xca, 0x59,
         0x62, 0xdb, 0x0c, 0x71, 0x22, 0x58, 0x45, 0xfc, 0xcf, 0xbc, 0x5f,
@@ -115,7 +109,6 @@ static void derives_what_it_always_did(void **state)
 
 static void refuses_broken_lines(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } cases[] = {
@@ -156,7 +149,6 @@ static void refuses_broken_lines(void **state)
 
 static void refuses_a_nul_in_a_key(void **state)
 {
-    (void)state;
     static const char text[] = "1 00112233445566778899aabbccddeeff\0"
                                "0112233445566778899aabbccddeeff0\n";
     error_auto err = NULL;
@@ -166,7 +158,6 @@ static void refuses_a_nul_in_a_key(void **state)
 
 static void refuses_too_many_keys(void **state)
 {
-    (void)state;
     static char text[(KEYRING_KEYS_MAX + 1) * 80];
     size_t used = 0;
     for (unsigned i = 1; i <= KEYRING_KEYS_MAX + 1; i++)
@@ -181,7 +172,6 @@ static void refuses_too_many_keys(void **state)
 
 static void refuses_a_file_that_others_can_touch(void **state)
 {
-    (void)state;
     static const mode_t refused[] = {0644, 0604, 0601, 0602, 0620, 0660, 0666};
     static const mode_t accepted[] = {0600, 0640, 0400, 0440};
     error_auto err = NULL;
@@ -200,7 +190,6 @@ static void refuses_a_file_that_others_can_touch(void **state)
 
 static void refuses_what_is_no_file(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = NULL;
     assert_fails_saying(keyring_load(path, &ring, &err), ERR_CONFIG, "No such file");
@@ -211,7 +200,6 @@ static void refuses_what_is_no_file(void **state)
 
 static void refuses_an_endless_file(void **state)
 {
-    (void)state;
     char *text = xmalloc(70000);
     memset(text, '#', 69999);
     text[69999] = '\0';
@@ -224,7 +212,6 @@ static void refuses_an_endless_file(void **state)
 
 static void creates_once(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = NULL;
     mode_t old = umask(0);
@@ -244,7 +231,6 @@ static void creates_once(void **state)
 
 static void rotates(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = NULL;
     unsigned char before[32], after[32];
@@ -269,7 +255,6 @@ static void rotates(void **state)
 
 static void knows_a_key_before_it_uses_it(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = NULL;
     struct keyring_key key;
@@ -304,7 +289,6 @@ static void knows_a_key_before_it_uses_it(void **state)
 
 static void rotates_behind_a_link(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char link_path[80];
     struct stat info;
@@ -332,7 +316,6 @@ static void check_file(const char *name, const char *expected, mode_t mode)
 
 static void puts_a_text_in_its_place(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct buffer text = BUFFER_INIT(4096);
     autofree char *before = xasprintf("%s.before", path);
@@ -361,7 +344,6 @@ static void puts_a_text_in_its_place(void **state)
 
 static void refuses_to_rotate_what_it_cannot_read(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     write_file("1 abc\n", 0600);
     assert_fails_saying(keyring_rotate(path, &err), ERR_CONFIG, "line 1");

@@ -37,14 +37,12 @@ static void check_opens(const struct locked_with *close, const struct locked_wit
 
 static void opens_with_its_passphrase(void **state)
 {
-    (void)state;
     struct locked_with with = {.passphrase = "correct horse"};
     check_opens(&with, &with);
 }
 
 static void opens_with_the_private_key(void **state)
 {
-    (void)state;
     char private_key[LOCKED_KEY_SIZE], public_key[LOCKED_KEY_SIZE];
     locked_new_pair(private_key, public_key);
     check_opens(&(struct locked_with){.key = public_key},
@@ -53,7 +51,6 @@ static void opens_with_the_private_key(void **state)
 
 static void opens_with_nothing_else(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char private_key[LOCKED_KEY_SIZE], public_key[LOCKED_KEY_SIZE], other[LOCKED_KEY_SIZE];
     struct locked_with passphrase = {.passphrase = "one"}, wrong = {.passphrase = "two"},

@@ -7,7 +7,6 @@
 
 static void depends_on_everything(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = unit_keyring(UNIT_KEY_1 UNIT_KEY_2);
     unsigned char mac[MAC_BYTES], other[MAC_BYTES];
@@ -29,7 +28,6 @@ static void depends_on_everything(void **state)
 
 static void sees_each_bit(void **state)
 {
-    (void)state;
     unsigned char a[MAC_BYTES] = {0}, b[MAC_BYTES] = {0};
     assert_true(mac_equal(a, b));
     for (int bit = 0; bit < MAC_BYTES * 8; bit++) {
@@ -41,7 +39,6 @@ static void sees_each_bit(void **state)
 
 static void spells_base64(void **state)
 {
-    (void)state;
     static const struct {
         const char *bytes, *text;
     } cases[] = {
@@ -61,7 +58,6 @@ static void spells_base64(void **state)
 
 static void reads_exact_base64_only(void **state)
 {
-    (void)state;
     static const char *const refused[] = {
         "Zg==", "Z", "Zm9v\n", " Zm9v", "Zm 9v", "Zm+v", "Zm/v", "Zm9v=", "Zh", "Zm9", "Z\xc3\xa9",
     };
@@ -75,7 +71,6 @@ static void reads_exact_base64_only(void **state)
 
 static void spells_hex(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct keyring *ring = unit_keyring(UNIT_KEY_1 UNIT_KEY_2);
     unsigned char mac[MAC_BYTES];
@@ -92,7 +87,6 @@ static void spells_hex(void **state)
 
 static void fills_with_noise(void **state)
 {
-    (void)state;
     unsigned char a[32] = {0}, b[32] = {0};
     random_fill(a, sizeof a);
     random_fill(b, sizeof b);

@@ -27,7 +27,6 @@ static int parse(const char *line, const char *operands)
 
 static void takes_operands_and_options_in_any_order(void **state)
 {
-    (void)state;
     unsigned count;
     assert_int_equal(parse("create --plan pro acme --team a --team=b --cpu 4 --default", "SLUG"),
                      0);
@@ -45,7 +44,6 @@ static void takes_operands_and_options_in_any_order(void **state)
 
 static void falls_back_to_what_was_not_given(void **state)
 {
-    (void)state;
     assert_int_equal(parse("create acme --plan pro --json", "SLUG"), 0);
     assert_int_equal(ctl_number(&arguments, "cpu", 7), 7);
     assert_false(ctl_flag(&arguments, "default"));
@@ -54,7 +52,6 @@ static void falls_back_to_what_was_not_given(void **state)
 
 static void takes_one_or_more_operands(void **state)
 {
-    (void)state;
     assert_int_equal(parse("set pro a=1 b=2 --plan x", "PLAN FIELD=VALUE..."), 0);
     assert_int_equal(arguments.operand_count, 3);
     assert_int_equal(parse("set pro --plan x", "PLAN FIELD=VALUE..."), -1);
@@ -62,7 +59,6 @@ static void takes_one_or_more_operands(void **state)
 
 static void refuses_what_the_row_does_not_have(void **state)
 {
-    (void)state;
     assert_int_equal(parse("create acme", "SLUG"), -1);                          /* no --plan */
     assert_int_equal(parse("create --plan pro", "SLUG"), -1);                    /* no operand */
     assert_int_equal(parse("create acme other --plan pro", "SLUG"), -1);         /* one too many */
@@ -79,7 +75,6 @@ static void refuses_what_the_row_does_not_have(void **state)
 
 static void help_needs_nothing_else(void **state)
 {
-    (void)state;
     assert_int_equal(parse("create --help", "SLUG"), 0);
     assert_true(arguments.help);
 }
@@ -95,7 +90,6 @@ static const struct ctl_command *find(const char *first, const char *second, int
 
 static void finds_commands_by_their_words(void **state)
 {
-    (void)state;
     int used;
     const struct ctl_command *command = find("user", "create", &used);
     assert_non_null(command);

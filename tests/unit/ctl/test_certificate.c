@@ -32,14 +32,12 @@ static char *path;
 
 static int make_path(void **state)
 {
-    (void)state;
     path = xstrdup("/tmp/sandlot-certificate-XXXXXX");
     return mkstemp(path) < 0;
 }
 
 static int drop_path(void **state)
 {
-    (void)state;
     int result = unlink(path);
     free(path);
     return result;
@@ -64,7 +62,6 @@ static void assert_expires(const char *expected)
 
 static void reads_the_end_of_validity(void **state)
 {
-    (void)state;
     write_file("", version_3);
     assert_expires("2027-01-02T03:04:05.000Z");
     write_file("subject: somebody\n", version_1);
@@ -73,14 +70,12 @@ static void reads_the_end_of_validity(void **state)
 
 static void takes_the_first_of_a_chain(void **state)
 {
-    (void)state;
     write_file(version_3, version_1);
     assert_expires("2027-01-02T03:04:05.000Z");
 }
 
 static void refuses_other_files(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     int64_t at_ms;
     static const char *const texts[] = {
@@ -101,7 +96,6 @@ static void refuses_other_files(void **state)
 
 static void survives_lengths_that_lie(void **state)
 {
-    (void)state;
     int64_t at_ms;
     static const unsigned char lies[][8] = {
         {0x30, 0x84, 0xff, 0xff, 0xff, 0xff},

@@ -8,7 +8,6 @@
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(db_check_statements(db, &err));
 }

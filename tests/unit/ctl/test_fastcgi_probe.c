@@ -14,7 +14,6 @@ static char *path;
 
 static int set_up(void **state)
 {
-    (void)state;
     if (!mkdtemp(directory))
         return -1;
     path = xasprintf("%s/worker.sock", directory);
@@ -23,7 +22,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlink(path);
     free(path);
     return rmdir(directory);
@@ -42,7 +40,6 @@ static void serve(int fd)
 
 static void a_worker_answers(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     int fd = FCGX_OpenSocket(path, 8);
     assert_true(fd >= 0);
@@ -59,7 +56,6 @@ static void a_worker_answers(void **state)
 
 static void a_socket_without_workers_does_not(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     unlink(path);
     int fd = FCGX_OpenSocket(path, 8);
@@ -73,7 +69,6 @@ static void a_socket_without_workers_does_not(void **state)
 
 static void no_socket_at_all(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     char too_long[256];
     memset(too_long, 'x', sizeof too_long - 1);

@@ -9,7 +9,6 @@
 
 static void compares_as_dpkg_does(void **state)
 {
-    (void)state;
     /* Each is older than the next. */
     static const char *const ascending[] = {
         "0.10.6-0+deb12u2",
@@ -48,7 +47,6 @@ static void compares_as_dpkg_does(void **state)
 
 static void judges_by_the_rows_of_the_release(void **state)
 {
-    (void)state;
     holes_auto holes = {0};
     struct hole one = {"nginx", "bookworm", "1-1+deb12u3", "CVE-2026-1 CVE-2026-2", "first"};
     struct hole two = {"nginx", "bookworm", "1-1+deb12u10", "CVE-2026-3", "second"};
@@ -74,7 +72,6 @@ static void judges_by_the_rows_of_the_release(void **state)
 /* A kernel of bookworm-backports is newer than each good version of bookworm's own. */
 static void counts_a_backport_as_the_version_it_was_made_from(void **state)
 {
-    (void)state;
     holes_auto holes = {0};
     holes_built_in(&holes);
     struct hole_verdict verdict = holes_judge(&holes, "linux", "6.12.74-2~bpo12+1", "bookworm");
@@ -100,7 +97,6 @@ static FILE *text_file(const char *text)
 
 static void reads_what_it_writes(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     holes_auto holes = {0}, again = {0};
     holes_built_in(&holes);
@@ -119,7 +115,6 @@ static void reads_what_it_writes(void **state)
 
 static void names_the_line_that_is_wrong(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     holes_auto holes = {0};
     autofclose FILE *file =
@@ -132,7 +127,6 @@ static void names_the_line_that_is_wrong(void **state)
 
 static void takes_the_rows_of_the_tracker(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     holes_auto holes = {0};
     struct hole kernel = {"linux", "trixie", "6.12.1-1", "CVE-2026-31431", "by AF_ALG"};
@@ -164,7 +158,6 @@ static void takes_the_rows_of_the_tracker(void **state)
 
 static void keeps_its_rows_when_the_file_is_wrong(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {
         "{}",
         "{\"nginx\": {\"CVE-2026-1\": {",

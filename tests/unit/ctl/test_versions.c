@@ -8,7 +8,6 @@ static void a_newer_version_is_known(void **state)
 {
     char next[32];
     unsigned major, minor;
-    (void)state;
     for (int i = 0; i < COMPONENT_COUNT; i++) {
         assert_int_equal(sscanf(component_tested(i), "%u.%u", &major, &minor), 2);
         assert_false(component_is_newer(i, component_tested(i)));
@@ -29,7 +28,6 @@ static void a_newer_version_is_known(void **state)
 static void versions_are_found_by_their_names(void **state)
 {
     char version[16];
-    (void)state;
     assert_true(
         component_version_in("lxc | qemu", "5.0.2 | 7.2.0", "lxc", version, sizeof version));
     assert_string_equal(version, "5.0.2");

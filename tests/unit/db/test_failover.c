@@ -47,7 +47,6 @@ static void say(const struct server *server, const char *sql)
 
 static int make_servers(void **state)
 {
-    (void)state;
     port = free_port();
     first = server_new(FIRST, port);
     second = server_new(SECOND, port);
@@ -60,7 +59,6 @@ static int make_servers(void **state)
 
 static int end_servers(void **state)
 {
-    (void)state;
     int result = server_end(first) | server_end(second);
     mysql_library_end();
     return result;
@@ -68,7 +66,6 @@ static int end_servers(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     server_ensure(first);
     server_ensure(second);
     say(first, "SET GLOBAL read_only = 0");
@@ -81,7 +78,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     db_close(db);
     return 0;
 }
@@ -121,7 +117,6 @@ static void promote(struct server *server)
 
 static void the_first_that_takes_writes_is_used(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(open_at(SECOND "," FIRST, NULL, &err));
     assert_string_equal(db_server(db), FIRST);
@@ -130,7 +125,6 @@ static void the_first_that_takes_writes_is_used(void **state)
 
 static void a_dead_one_is_passed_over(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     promote(second);
     server_kill(first);
@@ -140,7 +134,6 @@ static void a_dead_one_is_passed_over(void **state)
 
 static void the_connection_moves_when_its_server_dies(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(open_at(BOTH, NULL, &err));
     assert_ok(insert(1, &err));
@@ -154,7 +147,6 @@ static void the_connection_moves_when_its_server_dies(void **state)
 
 static void while_none_is_promoted_nothing_is_written(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(open_at(BOTH, NULL, &err));
     server_kill(first);
@@ -167,7 +159,6 @@ static void while_none_is_promoted_nothing_is_written(void **state)
  * everybody may do everything, it does not. */
 static void a_demoted_primary_is_left(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(open_at(BOTH, NULL, &err));
     assert_int_equal(count(), 0);
@@ -184,7 +175,6 @@ static void a_demoted_primary_is_left(void **state)
  * a person knows. */
 static void of_two_that_take_writes_neither_is_used(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     promote(second);
     assert_fails_saying(open_at(BOTH, NULL, &err), ERR_DB_UNAVAILABLE, "both take writes");
@@ -195,7 +185,6 @@ static void of_two_that_take_writes_neither_is_used(void **state)
 
 static void a_server_with_two_names_is_one(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(open_at(FIRST ",localhost", NULL, &err));
     assert_ok(insert(1, &err));
@@ -203,7 +192,6 @@ static void a_server_with_two_names_is_one(void **state)
 
 static void one_alone_may_be_read_only(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(open_at(SECOND, NULL, &err));
     assert_int_equal(count(), 0);
@@ -252,7 +240,6 @@ static int end_tls(void **state)
 
 static void a_server_that_proves_its_name(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char ca_file[128];
     give_certificate("localhost", ca_file);
@@ -264,7 +251,6 @@ static void a_server_that_proves_its_name(void **state)
 
 static void a_server_of_another_name_is_refused(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char ca_file[128];
     give_certificate("elsewhere.example", ca_file);
@@ -274,7 +260,6 @@ static void a_server_of_another_name_is_refused(void **state)
 
 static void a_server_of_another_authority_is_refused(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char ca_file[128];
     certificate_pair_auto other = {0};
@@ -287,7 +272,6 @@ static void a_server_of_another_authority_is_refused(void **state)
 
 static void a_server_that_does_not_encrypt_is_refused(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char ca_file[128];
     give_certificate("localhost", ca_file);

@@ -20,7 +20,6 @@ static MYSQL *raw;
 
 static int make_table(void **state)
 {
-    (void)state;
     raw = server_raw(server);
     server_say(raw, "DROP TABLE IF EXISTS builds");
     server_say(raw, "CREATE TABLE builds (id VARCHAR(63) NOT NULL PRIMARY KEY,"
@@ -66,7 +65,6 @@ static void assert_taken(const struct lease_table *table, const char *owner, con
 
 static void rows_are_taken_once_longest_free_first(void **state)
 {
-    (void)state;
     assert_taken(&held, "a", "first", 1);
     assert_taken(&held, "b", "late", 1);
     assert_taken(&held, "c", "", 0);
@@ -75,7 +73,6 @@ static void rows_are_taken_once_longest_free_first(void **state)
 static void a_row_that_is_let_go_is_anybodys(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     assert_taken(&held, "a", "first", 1);
     assert_ok(lease_defer(db, &held, "first", "b", 0, &err)); /* it is not his: no effect */
     assert_taken(&held, "b", "late", 1);
@@ -89,7 +86,6 @@ static void a_row_that_is_let_go_is_anybodys(void **state)
 static void what_is_closed_is_nobodys(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     assert_taken(&held, "a", "first", 1);
     server_say(raw, "UPDATE builds SET state = 'closed' WHERE id = 'first'");
     assert_fails_saying(lease_renew(db, &held, "first", "a", LONG_MS, &err), ERR_LEASE_LOST,
@@ -99,7 +95,6 @@ static void what_is_closed_is_nobodys(void **state)
 static void a_table_without_holders(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     assert_taken(&plain, NULL, "first", 0);
     assert_taken(&plain, NULL, "late", 0);
     assert_taken(&plain, NULL, "", 0);
@@ -113,7 +108,6 @@ static void a_lease_is_renewed_in_time_only(void **state)
 {
     struct error *err = NULL;
     struct lease lease;
-    (void)state;
     assert_taken(&held, "a", "first", 1);
     lease_keep(&lease, db, &held, "first", "a", LONG_MS);
     server_say(raw, "UPDATE builds SET lease_owner = 'b' WHERE id = 'first'");
@@ -127,7 +121,6 @@ static void with_the_database_away_it_counts_until_its_time_is_over(void **state
 {
     struct error *err = NULL;
     struct lease lease;
-    (void)state;
     assert_taken(&held, "a", "first", 1);
     lease_keep(&lease, db, &held, "first", "a", LONG_MS);
     server_say(raw, "DROP TABLE builds");
@@ -179,7 +172,6 @@ static void a_team_has_its_share_of_the_processes(void **state)
     struct error *err = NULL;
     struct taking taking = {.table = &of_teams};
     int go[2];
-    (void)state;
     server_say(raw, "DELETE FROM builds");
     server_say(raw, "INSERT INTO builds VALUES ('a1', 'open', NULL, 0, 1), ('a2', 'open', NULL, 0,"
                     " 1), ('a3', 'open', NULL, 0, 1), ('a4', 'open', NULL, 0, 1)");

@@ -24,7 +24,6 @@ static int setup(void **state)
 /* An empty database and an empty directory. */
 static int start_empty(void **state)
 {
-    (void)state;
     raw = server_raw(server);
     server_say(raw, "DROP DATABASE unit");
     server_say(raw, "CREATE DATABASE unit CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
@@ -35,7 +34,6 @@ static int start_empty(void **state)
 
 static int clean_up(void **state)
 {
-    (void)state;
     db_close(db);
     mysql_close(raw);
     DIR *listing = opendir(directory);
@@ -69,7 +67,6 @@ static bool has_table(const char *name)
 
 static void splits_at_semicolons_that_end_a_line(void **state)
 {
-    (void)state;
     static const char text[] = "-- a comment; with a semicolon;\n"
                                "\n"
                                "CREATE TABLE a (x INT); \t\r\n"
@@ -107,7 +104,6 @@ static void refuses_files(const char *says)
 
 static void refuses_directories_that_are_not_whole(void **state)
 {
-    (void)state;
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
     refuses_files("goes with 2");
     put("0003-c.sql", "CREATE TABLE c (x INT);\n");
@@ -129,7 +125,6 @@ static void refuses_directories_that_are_not_whole(void **state)
 
 static void applies_in_order_and_once(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     unsigned applied = 9, version = 9;
     put("0002-b.sql", "ALTER TABLE a ADD COLUMN y INT NULL;\nINSERT INTO a VALUES (1, 2);\n");
@@ -155,7 +150,6 @@ static void applies_in_order_and_once(void **state)
 
 static void applies_the_schema_of_this_release(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     unsigned applied = 0;
     char path[512];
@@ -172,7 +166,6 @@ static void applies_the_schema_of_this_release(void **state)
 
 static void refuses_a_file_that_changed(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
     assert_ok(db_migrate_to(db, directory, 1, NULL, &err));
@@ -183,7 +176,6 @@ static void refuses_a_file_that_changed(void **state)
 
 static void refuses_a_database_that_is_newer(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     char late[32];
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
@@ -203,7 +195,6 @@ static void refuses_a_database_that_is_newer(void **state)
 
 static void says_what_to_do_about_a_half_applied_one(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     unsigned applied = 9, version;
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
@@ -230,7 +221,6 @@ static void says_what_to_do_about_a_half_applied_one(void **state)
 
 static void a_first_statement_that_is_refused_leaves_no_trace(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     put("0001-a.sql", "CREATE TABEL a (x INT);\n");
     assert_fails_saying(db_migrate_to(db, directory, 1, NULL, &err), ERR_INTERNAL,
@@ -251,7 +241,6 @@ static void *migrate_in_thread(void *context)
 
 static void two_at_once_take_turns(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     unsigned here = 0, there = 0;
     pthread_t thread;

@@ -7,7 +7,6 @@ static MYSQL *raw;
 
 static int begin(void **state)
 {
-    (void)state;
     raw = server_raw(server);
     server_say(raw, "DELETE FROM leases");
     return 0;
@@ -15,7 +14,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     mysql_close(raw);
     return 0;
 }
@@ -44,7 +42,6 @@ static void release(const char *owner)
 
 static void the_first_has_it(void **state)
 {
-    (void)state;
     assert_false(is_held());
     assert_true(take("a"));
     assert_false(take("b"));
@@ -54,7 +51,6 @@ static void the_first_has_it(void **state)
 
 static void it_ends_with_its_time(void **state)
 {
-    (void)state;
     assert_true(take("a"));
     server_say(raw, "UPDATE leases SET until_ms = 1");
     assert_false(is_held());
@@ -64,7 +60,6 @@ static void it_ends_with_its_time(void **state)
 
 static void its_holder_puts_the_end_off(void **state)
 {
-    (void)state;
     assert_true(take("a"));
     server_say(raw, "UPDATE leases SET until_ms = until_ms - 10000");
     long before = server_ask(raw, "SELECT until_ms FROM leases");
@@ -74,7 +69,6 @@ static void its_holder_puts_the_end_off(void **state)
 
 static void only_its_holder_lets_go_of_it(void **state)
 {
-    (void)state;
     assert_true(take("a"));
     release("b");
     assert_true(is_held());

@@ -26,7 +26,6 @@ static const struct db_statement variables_statement = {
 
 static int make_table(void **state)
 {
-    (void)state;
     MYSQL *raw = server_raw(server);
     server_say(raw, "DROP TABLE IF EXISTS things");
     server_say(raw, "CREATE TABLE things ("
@@ -52,7 +51,6 @@ static void insert(uint64_t id, const char *name)
 
 static void gives_back_what_it_took(void **state)
 {
-    (void)state;
     static const char blob[] = "\0\x01\xff\x00zero";
     static const char note[] = "na\xc3\xafve \xf0\x9f\x98\x80 'quoted' \"and\" \\ more";
     error_auto err = NULL;
@@ -83,7 +81,6 @@ static void gives_back_what_it_took(void **state)
 
 static void reads_null_as_nothing(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     insert(1, "a");
@@ -102,7 +99,6 @@ static void reads_null_as_nothing(void **state)
 
 static void tells_empty_from_null(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     assert_ok(db_exec(
@@ -119,7 +115,6 @@ static void tells_empty_from_null(void **state)
 /* The longest value of a result sizes the buffers: none may be cut, short ones keep their size. */
 static void never_cuts_a_value(void **state)
 {
-    (void)state;
     static const struct db_statement all_statement = {
         "unit.all", "SELECT note, data FROM things ORDER BY id", true};
     static const size_t sizes[] = {0, 1, 255, 256, 65535, 65536, 1000000, 3};
@@ -153,7 +148,6 @@ static void never_cuts_a_value(void **state)
 
 static void counts_matched_rows(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     uint64_t affected;
     for (uint64_t id = 1; id <= 3; id++)
@@ -169,7 +163,6 @@ static void counts_matched_rows(void **state)
 
 static void reads_sums_and_other_types(void **state)
 {
-    (void)state;
     static const struct db_statement sums_statement = {
         "unit.sums",
         "SELECT SUM(id), COUNT(*), MAX(small), AVG(id) * 0 + 2.50, COALESCE(SUM(big), -7),"
@@ -199,7 +192,6 @@ static void reads_sums_and_other_types(void **state)
 
 static void tells_whether_there_is_a_row(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     bool found = false;
     insert(1, "a");
@@ -213,7 +205,6 @@ static void tells_whether_there_is_a_row(void **state)
 
 static void names_the_key_of_a_duplicate_but_not_its_value(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     insert(1, "secret-name");
     assert_fails(db_exec(db, &insert_statement,
@@ -233,7 +224,6 @@ static void names_the_key_of_a_duplicate_but_not_its_value(void **state)
 
 static void is_strict(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_fails_saying(
         db_exec(db, &insert_statement,
@@ -261,7 +251,6 @@ static void is_strict(void **state)
 
 static void sets_its_session(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     assert_ok(db_query(db, &variables_statement, DB_NO_ARGS, &rows, &err));
@@ -290,7 +279,6 @@ static void assert_access_is(MYSQL_RES *plan, const char *type)
 /* MariaDB does not compare an ascii column with a text that is none; see db_text(). */
 static void looks_up_in_ascii(void **state)
 {
-    (void)state;
     static const struct db_statement by_name_statement = {
         "unit.by_name", "SELECT id FROM things WHERE name = ?", true};
     error_auto err = NULL;
@@ -320,7 +308,6 @@ static void looks_up_in_ascii(void **state)
 
 static void prepares_once(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     MYSQL *raw = server_raw(server);
     for (int i = 0; i < 50; i++) {
@@ -338,7 +325,6 @@ DB_STATEMENT(wrong_statement) = {"unit.wrong", "SELECT x FROM nowhere", true};
 
 static void checks_statements(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_fails_saying(db_check_statements(db, &err), ERR_INTERNAL, "unit.wrong");
     insert(1, "a");
@@ -346,7 +332,6 @@ static void checks_statements(void **state)
 
 static void refuses_a_call_that_does_not_fit_its_statement(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     assert_fails_saying(db_exec(db, &update_statement, DB_ARGS(db_text("x")), NULL, &err),
@@ -423,7 +408,6 @@ static void fitting(const struct db_rows *rows)
 
 static void ends_at_a_defect(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     insert(UINT64_MAX, "a");
@@ -444,7 +428,6 @@ static void ends_at_a_defect(void **state)
 
 static void keeps_rows_while_others_are_read(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *first = NULL;
     db_rows_auto *second = NULL;
@@ -494,7 +477,6 @@ static int insert_one(struct db *of, void *context, struct error **err)
 
 static void an_error_has_one_meaning(void **state)
 {
-    (void)state;
     static const struct {
         unsigned code;
         const char *message;
@@ -530,7 +512,6 @@ static void an_error_has_one_meaning(void **state)
 
 static void what_lost_against_another_is_run_again(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     answer_with(1213, "Deadlock found");
     assert_fails(insert_one(db, NULL, &err), ERR_DB_DEADLOCK);
@@ -540,7 +521,6 @@ static void what_lost_against_another_is_run_again(void **state)
 /* It waited for long already. */
 static void what_waited_in_vain_is_not(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     answer_with(1205, "Lock wait timeout exceeded");
     assert_fails(insert_one(db, NULL, &err), ERR_DB_DEADLOCK);

@@ -23,7 +23,6 @@ static const struct db_statement short_idle_statement = {"unit.short_idle",
 
 static int make_table(void **state)
 {
-    (void)state;
     server_ensure(server);
     MYSQL *raw = server_raw(server);
     server_say(raw, "DROP TABLE IF EXISTS notes");
@@ -90,7 +89,6 @@ static void start_watcher(struct watcher *watcher, bool kill_server)
 
 static void a_restart_in_between_goes_unnoticed(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(insert(db, 1, &err)); /* prepared on the first server */
     server_kill(server);
@@ -106,7 +104,6 @@ static void a_restart_in_between_goes_unnoticed(void **state)
 
 static void a_dead_server_is_unavailable_at_once(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     struct db *none = NULL;
@@ -130,7 +127,6 @@ static void a_dead_server_is_unavailable_at_once(void **state)
 
 static void an_idle_connection_may_be_closed(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(db_exec(db, &short_idle_statement, DB_NO_ARGS, NULL, &err));
     unsigned long before = connection_id();
@@ -144,7 +140,6 @@ static void an_idle_connection_may_be_closed(void **state)
 
 static void a_write_under_a_crash_is_unknown(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct watcher watcher;
     start_watcher(&watcher, true);
@@ -159,7 +154,6 @@ static void a_write_under_a_crash_is_unknown(void **state)
 
 static void a_read_under_a_crash_is_unavailable(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     struct watcher watcher;
@@ -173,7 +167,6 @@ static void a_read_under_a_crash_is_unavailable(void **state)
 
 static void a_read_is_sent_again(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     struct watcher watcher;
@@ -191,7 +184,6 @@ static void a_read_is_sent_again(void **state)
 
 static void a_killed_write_is_not_sent_again(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct watcher watcher;
     start_watcher(&watcher, false);
@@ -203,7 +195,6 @@ static void a_killed_write_is_not_sent_again(void **state)
 
 static void a_silent_server_costs_one_timeout(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     struct db *hasty = server_open_at(server->socket, 1);
@@ -246,7 +237,6 @@ static void lossy_close(struct lossy *lossy)
 
 static void a_write_whose_answer_is_lost_is_unknown(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct lossy lossy = lossy_open();
     proxy_lose(lossy.proxy, PROXY_LOSE_ANSWER, "note-mark");
@@ -260,7 +250,6 @@ static void a_write_whose_answer_is_lost_is_unknown(void **state)
 
 static void a_write_that_was_not_prepared_did_not_happen(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct lossy lossy = lossy_open();
     proxy_lose(lossy.proxy, PROXY_LOSE_ANSWER, "INSERT INTO notes");
@@ -271,7 +260,6 @@ static void a_write_that_was_not_prepared_did_not_happen(void **state)
 
 static void a_read_whose_answer_is_lost_is_sent_again(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     struct lossy lossy = lossy_open();
@@ -303,7 +291,6 @@ static int insert_around_a_crash(struct db *in, void *context, struct error **er
 
 static void a_transaction_cut_off_did_not_happen(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     assert_fails_saying(db_transaction(db, insert_around_a_crash, &runs, &err), ERR_DB_UNAVAILABLE,
@@ -325,7 +312,6 @@ static int insert_and_crash(struct db *in, void *context, struct error **err)
 
 static void a_commit_that_was_never_sent_did_not_happen(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_fails_saying(db_transaction(db, insert_and_crash, NULL, &err), ERR_DB_UNAVAILABLE,
                         "before the commit");
@@ -343,7 +329,6 @@ static int insert_one(struct db *in, void *context, struct error **err)
 
 static void a_transaction_may_begin_on_a_new_connection(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     server_kill(server);
@@ -355,7 +340,6 @@ static void a_transaction_may_begin_on_a_new_connection(void **state)
 
 static void a_lost_beginning_is_said_again(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     struct lossy lossy = lossy_open();

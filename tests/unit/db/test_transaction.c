@@ -21,7 +21,6 @@ static MYSQL *raw;
 
 static int make_table(void **state)
 {
-    (void)state;
     raw = server_raw(server);
     server_say(raw, "DROP TABLE IF EXISTS accounts");
     server_say(raw, "CREATE TABLE accounts (id INT UNSIGNED NOT NULL PRIMARY KEY,"
@@ -34,7 +33,6 @@ static int make_table(void **state)
 
 static int close_all(void **state)
 {
-    (void)state;
     db_close(db);
     db_close(other);
     mysql_close(raw);
@@ -67,7 +65,6 @@ static int move_ten(struct db *in, void *context, struct error **err)
 
 static void commits_both_or_none(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(db_transaction(db, move_ten, NULL, &err));
     assert_false(db_in_transaction(db));
@@ -86,7 +83,6 @@ static int give_up(struct db *in, void *context, struct error **err)
 
 static void rolls_back_what_its_body_refuses(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     assert_fails_saying(db_transaction(db, give_up, &runs, &err), ERR_SANDBOX_BUSY, "not now");
@@ -113,7 +109,6 @@ static int duplicate(struct db *in, void *context, struct error **err)
 
 static void goes_on_after_a_duplicate(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     assert_ok(db_transaction(db, duplicate, NULL, &err));
     assert_int_equal(balance(1), 105);
@@ -142,7 +137,6 @@ static int take_two(struct db *in, void *context, struct error **err)
 
 static void workers_take_different_rows(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     uint64_t ids[2] = {0, 0};
     assert_ok(db_transaction(db, take_two, ids, &err));
@@ -177,7 +171,6 @@ static void *cross_in_thread(void *context)
 
 static void runs_again_after_a_deadlock(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     pthread_barrier_t barrier;
     pthread_t thread;
@@ -204,7 +197,6 @@ static int always_deadlocked(struct db *in, void *context, struct error **err)
 
 static void does_not_try_forever(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     int64_t started_ms = clock_monotonic_ms();
@@ -228,7 +220,6 @@ static int hold_and_add_elsewhere(struct db *in, void *context, struct error **e
 
 static void a_lock_wait_ends_before_the_timeout(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     error_auto inner = NULL;
     int64_t started_ms = clock_monotonic_ms();
@@ -261,7 +252,6 @@ static int hold_and_transact_elsewhere(struct db *in, void *context, struct erro
 
 static void lock_waits_together_end_soon(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     assert_ok(db_transaction(db, hold_and_transact_elsewhere, &runs, &err));
@@ -298,7 +288,6 @@ static int overlook(struct db *in, void *context, struct error **err)
 
 static void an_overlooked_deadlock_is_not_committed(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     int runs = 0;
     assert_ok(db_transaction(other, overlook, &runs, &err));
@@ -337,13 +326,11 @@ static void lost_commit(enum proxy_loss loss, long expected)
 
 static void a_commit_that_arrived_is_unknown(void **state)
 {
-    (void)state;
     lost_commit(PROXY_LOSE_ANSWER, 900);
 }
 
 static void a_commit_that_did_not_arrive_is_unknown(void **state)
 {
-    (void)state;
     lost_commit(PROXY_LOSE_QUESTION, -1);
 }
 

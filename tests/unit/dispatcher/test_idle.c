@@ -8,7 +8,6 @@ static const char long_idle[] = "{\"idle_ms\": 3600000, \"connections\": 0}";
 
 static void test_idle_for_the_timeout(void **state)
 {
-    (void)state;
     const struct sandbox_ready ready = {.idle_timeout_s = 60};
     assert_true(idle_is_over(&ready, "{\"idle_ms\": 60000, \"connections\": 0}", 60000));
     assert_false(idle_is_over(&ready, "{\"idle_ms\": 59999, \"connections\": 0}", 60000));
@@ -16,14 +15,12 @@ static void test_idle_for_the_timeout(void **state)
 
 static void test_without_a_timeout_nothing_is_idle(void **state)
 {
-    (void)state;
     const struct sandbox_ready ready = {.idle_timeout_s = 0};
     assert_false(idle_is_over(&ready, long_idle, 3600000));
 }
 
 static void test_an_agent_of_an_earlier_run_is_not_believed(void **state)
 {
-    (void)state;
     const struct sandbox_ready ready = {.idle_timeout_s = 60};
     assert_false(idle_is_over(&ready, long_idle, 59999));
     assert_true(idle_is_over(&ready, long_idle, 60000));
@@ -31,7 +28,6 @@ static void test_an_agent_of_an_earlier_run_is_not_believed(void **state)
 
 static void test_connections_keep_it_awake_unless_they_are_ignored(void **state)
 {
-    (void)state;
     const char *answer = "{\"idle_ms\": 60000, \"connections\": 1}";
     struct sandbox_ready ready = {.idle_timeout_s = 60};
     assert_false(idle_is_over(&ready, answer, 60000));
@@ -41,7 +37,6 @@ static void test_connections_keep_it_awake_unless_they_are_ignored(void **state)
 
 static void test_a_hold_keeps_it_awake(void **state)
 {
-    (void)state;
     struct sandbox_ready ready = {.idle_timeout_s = 60, .hold_until_ms = clock_now_ms() + 60000};
     assert_false(idle_is_over(&ready, long_idle, 3600000));
     ready.hold_until_ms = clock_now_ms() - 1;
@@ -50,7 +45,6 @@ static void test_a_hold_keeps_it_awake(void **state)
 
 static void test_failed_pauses_are_tried_less_often(void **state)
 {
-    (void)state;
     struct sandbox_ready ready = {.idle_timeout_s = 60, .pause_failures = 1};
     assert_false(idle_is_over(&ready, long_idle, 119999));
     assert_true(idle_is_over(&ready, long_idle, 120000));
@@ -60,7 +54,6 @@ static void test_failed_pauses_are_tried_less_often(void **state)
 
 static void test_other_answers_are_not_idle(void **state)
 {
-    (void)state;
     const struct sandbox_ready ready = {.idle_timeout_s = 60};
     static const char *const answers[] = {
         "",

@@ -66,7 +66,6 @@ static void names_are_found_and_kept(void **state)
 {
     struct webhook_names *names = webhook_names_open();
     const char *text;
-    (void)state;
     unsigned before = asked;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(find(names, TEAM, "hooks.example", &text), WEBHOOK_NAME_FOUND);
@@ -83,7 +82,6 @@ static void silent_names_of_a_team_delay_that_team_alone(void **state)
     struct webhook_names *names = webhook_names_open();
     const char *text;
     char host[32];
-    (void)state;
     pthread_mutex_lock(&silence);
     for (unsigned i = 0; i < 5 * WEBHOOK_NAMES_TEAM; i++) {
         snprintf(host, sizeof host, "silent%u.example", i);

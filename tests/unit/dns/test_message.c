@@ -81,7 +81,6 @@ static void a_question_is_read(void **state)
     struct message message = new_message(0x0100, "API.Example.com", LDNS_RR_TYPE_A, 0);
     struct dns_question question;
     int rcode;
-    (void)state;
     assert_int_equal(dns_question_read(message.bytes, message.size, &question, &rcode), DNS_READ);
     assert_string_equal(question.name, "api.example.com");
     assert_int_equal(question.id, 0x1234);
@@ -96,7 +95,6 @@ static void what_is_no_question_is_ignored(void **state)
     struct message answer = new_message(0x8180, "example.com", LDNS_RR_TYPE_A, 0);
     struct dns_question question;
     int rcode;
-    (void)state;
     assert_int_equal(dns_question_read(answer.bytes, answer.size, &question, &rcode), DNS_IGNORED);
     assert_int_equal(dns_question_read(answer.bytes, 5, &question, &rcode), DNS_IGNORED);
     assert_int_equal(dns_question_read(NULL, 0, &question, &rcode), DNS_IGNORED);
@@ -114,7 +112,6 @@ static void other_questions_are_refused(void **state)
         {0x0100, "ex\\mple.com", LDNS_RCODE_REFUSED}, /* an escape in its text form */
         {0x0100, "\xc3\xa4.example", LDNS_RCODE_REFUSED},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct message message = new_message(cases[i].flags, cases[i].name, LDNS_RR_TYPE_A, 0);
         struct dns_question question;
@@ -133,7 +130,6 @@ static void aliases_are_followed_to_the_addresses(void **state)
     struct message message = new_message(0x8180, "www.example.com", LDNS_RR_TYPE_A, 4);
     struct dns_result result;
     uint32_t addresses[4];
-    (void)state;
     put_alias(&message, "www.example.com", "edge.example.net");
     put_record(&message, "edge.example.net", LDNS_RR_TYPE_A, 20, "\xcb\0\x71\7", 4);
     put_record(&message, "edge.example.net", LDNS_RR_TYPE_A, 10, "\xcb\0\x71\x8", 4);
@@ -155,7 +151,6 @@ static void an_alias_that_leads_out_is_not_complete(void **state)
     struct message rest = new_message(0x8180, "edge.example.net", LDNS_RR_TYPE_A, 1);
     struct dns_result result, more;
     uint32_t address;
-    (void)state;
     put_alias(&message, "www.example.com", "edge.example.net");
     put_record(&rest, "edge.example.net", LDNS_RR_TYPE_A, 7, "\xcb\0\x71\7", 4);
     assert_int_equal(read_result(&message, "www.example.com", &result), 0);
@@ -172,7 +167,6 @@ static void aliases_in_a_circle_end(void **state)
 {
     struct message message = new_message(0x8180, "a.example", LDNS_RR_TYPE_A, 2);
     struct dns_result result;
-    (void)state;
     put_alias(&message, "a.example", "b.example");
     put_alias(&message, "b.example", "a.example");
     assert_int_equal(read_result(&message, "a.example", &result), 0);
@@ -185,7 +179,6 @@ static void an_answer_to_something_else_does_not_count(void **state)
     struct message message = new_message(0x8180, "www.example.com", LDNS_RR_TYPE_A, 0);
     struct dns_result result;
     bool truncated;
-    (void)state;
     assert_int_equal(read_result(&message, "example.com", &result), -1);
     assert_int_equal(dns_result_read(message.bytes, message.size, 0x1235, "www.example.com",
                                      LDNS_RR_TYPE_A, &result, &truncated),
@@ -218,7 +211,6 @@ static void only_kept_addresses_leave_and_times_are_bounded(void **state)
     size_t size;
     int rcode;
     bool truncated;
-    (void)state;
     put_record(&message, "api.example.com", LDNS_RR_TYPE_A, 600, "\xcb\0\x71\7", 4);
     put_record(&message, "api.example.com", LDNS_RR_TYPE_A, 600, "\xcb\0\x71\x8", 4);
     assert_int_equal(dns_question_read(asked.bytes, asked.size, &question, &rcode), DNS_READ);
@@ -246,7 +238,6 @@ static void what_does_not_fit_is_truncated(void **state)
     size_t size;
     int rcode;
     bool truncated;
-    (void)state;
     for (uint8_t i = 0; i < 40; i++)
         put_record(&message, "api.example.com", LDNS_RR_TYPE_A, 60, (uint8_t[]){203, 0, 113, i}, 4);
     assert_int_equal(dns_question_read(asked.bytes, asked.size, &question, &rcode), DNS_READ);
@@ -283,7 +274,6 @@ static void a_refusal_says_why_to_those_who_understand_it(void **state)
     uint8_t *wire = NULL;
     size_t size;
     ldns_pkt *packet;
-    (void)state;
     struct dns_question question = refused_question(true);
     assert_int_equal(dns_refusal_write(&question, "why", &wire, &size), 0);
     assert_int_equal(ldns_wire2pkt(&packet, wire, size), LDNS_STATUS_OK);

@@ -34,7 +34,6 @@ static void assert_json(const char *text, const json_t *made, const char *expect
 /* Each file begins with "FROM x\n", so its first instruction is on line 2. */
 static void makes_steps(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *steps;
     } cases[] = {
@@ -105,7 +104,6 @@ static void makes_steps(void **state)
 
 static void makes_a_configuration(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *config;
     } cases[] = {
@@ -136,7 +134,6 @@ static void makes_a_configuration(void **state)
 /* The names of env steps say which stages were walked. */
 static void chooses_a_stage(void **state)
 {
-    (void)state;
     static const char text[] = "ARG TAG=1\n"
                                "FROM image:${TAG:-2} AS Base\n"
                                "ENV base=1\n"
@@ -174,7 +171,6 @@ static void chooses_a_stage(void **state)
 /* A stage that no wanted one copies from is left out. */
 static void copies_from_stages(void **state)
 {
-    (void)state;
     static const char text[] = "FROM build AS one\n"
                                "ENV a=1\n"
                                "FROM unused AS two\n"
@@ -208,7 +204,6 @@ static void copies_from_stages(void **state)
 /* An image is a stage without instructions, once for all that copy from it. */
 static void copies_from_images(void **state)
 {
-    (void)state;
     static const char text[] = "ARG V=2\n"
                                "FROM a AS one\n"
                                "COPY --from=unused /x /x\n"
@@ -235,7 +230,6 @@ static void copies_from_images(void **state)
 
 static void knows_the_processor(void **state)
 {
-    (void)state;
     const struct dockerfile_build build = {.machine = "arm64"};
     struct dockerfile_plan made =
         plan("FROM --platform=linux/arm64 x\nARG TARGETPLATFORM\nARG TARGETARCH BUILDVARIANT\nARG "
@@ -250,7 +244,6 @@ static void knows_the_processor(void **state)
 
 static void reads_directives(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "# syntax=docker/dockerfile:1\n# escape=`\nFROM x\nENV A=\\b `\n C=`$d",
         "\xef\xbb\xbf#Escape = `\r\nFROM x\r\nENV A=\\b `\r\n C=`$d\r\n",
@@ -266,7 +259,6 @@ static void reads_directives(void **state)
 
 static void passes_arguments(void **state)
 {
-    (void)state;
     json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
     const struct dockerfile_build build = {.args = args};
     struct dockerfile_plan made = plan("FROM x\nARG A=default\nARG TARGETOS\nRUN a", &build);
@@ -277,7 +269,6 @@ static void passes_arguments(void **state)
 
 static void wraps_caches_and_files(void **state)
 {
-    (void)state;
     static const char text[] =
         "FROM x\nRUN --mount=type=cache,target=/c --mount=type=cache,dst=/d a\n"
         "COPY --chown=u:g <<'E' /f\n$x\nE\n";

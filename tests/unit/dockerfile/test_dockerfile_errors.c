@@ -22,7 +22,6 @@ static int try(const char *text, const struct dockerfile_build *build, struct er
 
 static void names_the_place(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned line, column;
@@ -110,7 +109,6 @@ static void names_the_place(void **state)
 
 static void names_the_field(void **state)
 {
-    (void)state;
     json_auto_t *unknown = json_pack("{s:s}", "NONE", "x");
     static const char text[] = "FROM x AS one\nARG A\nCOPY a /b\n";
     const struct {
@@ -140,7 +138,6 @@ static char *repeated(const char *head, const char *line, size_t count)
 
 static void is_bounded(void **state)
 {
-    (void)state;
     static const struct {
         const char *head, *line;
         size_t count;
@@ -171,7 +168,6 @@ static void is_bounded(void **state)
 
 static void takes_only_text(void **state)
 {
-    (void)state;
     dockerfile_auto *file = NULL;
     error_auto err = NULL;
     assert_fails(dockerfile_parse("FROM x\0y", 8, &file, &err), ERR_INVALID_REQUEST);

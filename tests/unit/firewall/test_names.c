@@ -41,7 +41,6 @@ static void answers_open_their_ports_until_they_end(void **state)
 {
     policy_auto policy = POLICY_OF(POLICY_DENY, "+a.example:443", "+b.example");
     struct names names = {0};
-    (void)state;
     assert_true(names_answered(&names, &policy, "a.example", X, NOW + 5000));
     assert_true(names_answered(&names, &policy, "b.example", Y, NOW + 9000));
     assert_false(names_answered(&names, &policy, "a.example", X, NOW + 4000));
@@ -57,7 +56,6 @@ static void of_two_names_of_an_address_the_denied_one_counts(void **state)
     policy_auto policy = POLICY_OF(POLICY_DENY, "+a.example", "+b.example", "-b.example:22",
                                    "-c.example", "+c.example:443");
     struct names names = {0};
-    (void)state;
     names_answered(&names, &policy, "a.example", X, NOW + 5000);
     names_answered(&names, &policy, "b.example", X, NOW + 5000);
     assert_elements(&names, NOW, "-7:22 +7:0");
@@ -73,7 +71,6 @@ static void watches_are_asked_in_turn_and_at_a_rate(void **state)
     struct lookup_list *list = calloc(1, sizeof *list);
     struct lookup *lookups[2 * LOOKUP_BURST], *due;
     unsigned looks = 10 * LOOKUP_BURST, asked = 0;
-    (void)state;
     for (unsigned i = 0; i < 2 * LOOKUP_BURST; i++) {
         char name[32];
         snprintf(name, sizeof name, "n%u.example", i);
@@ -105,7 +102,6 @@ static void there_is_an_end_to_lookups(void **state)
 {
     struct lookup_list *list = calloc(1, sizeof *list);
     char name[32];
-    (void)state;
     for (unsigned i = 0; i <= LOOKUPS_MAX; i++) {
         snprintf(name, sizeof name, "n%u.example", i);
         assert_int_equal(lookup_use(list, name) != NULL, i < LOOKUPS_MAX);
@@ -124,7 +120,6 @@ static void what_is_denied_and_does_not_fit_is_told(void **state)
     struct name_lookup lookups[ELEMENTS_MAX / LOOKUP_ADDRESSES_MAX + 1];
     struct lookup_list *list = calloc(1, sizeof *list);
     struct names names = {.lookups = lookups};
-    (void)state;
     for (unsigned i = 0; i < ARRAY_SIZE(lookups); i++) {
         char name[32];
         uint32_t addresses[LOOKUP_ADDRESSES_MAX];
@@ -156,7 +151,6 @@ static void a_watched_name_denies_without_end(void **state)
     struct lookup *lookup = lookup_use(&list, "bad.example");
     struct name_lookup watched = {.lookup = lookup};
     struct names names = {.lookups = &watched, .lookup_count = 1};
-    (void)state;
     name_rights_find(&policy, "bad.example", &watched.rights);
     assert_elements(&names, NOW, "");
     assert_true(lookup_answered(lookup, (uint32_t[]){X}, 1, 0, 1000));
@@ -179,7 +173,6 @@ static void another_policy_keeps_what_it_allows(void **state)
     policy_auto before = POLICY_OF(POLICY_DENY, "+a.example", "+b.example");
     policy_auto after = POLICY_OF(POLICY_DENY, "+b.example:443");
     struct names names = {0};
-    (void)state;
     names_answered(&names, &before, "a.example", X, NOW + 5000);
     names_answered(&names, &before, "b.example", Y, NOW + 5000);
     names_apply(&names, &after);
@@ -192,7 +185,6 @@ static void answers_are_bounded(void **state)
 {
     policy_auto policy = POLICY_OF(POLICY_DENY, "+*.example");
     struct names names = {0};
-    (void)state;
     for (uint32_t i = 0; i < NAMES_MAX + 100; i++)
         names_answered(&names, &policy, "x.example", X + i, NOW + i);
     assert_int_equal(names.count, NAMES_MAX);
@@ -221,7 +213,6 @@ static void questions_are_decided_by_policy_and_type(void **state)
     };
     policy_auto closed = POLICY_OF(POLICY_DENY, "+a.example", "+*.b.example", "-denied.example");
     policy_auto open = POLICY_OF(POLICY_ALLOW, "-denied.example");
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct dns_question question = {.type = (uint16_t)cases[i].type};
         memcpy(question.name, cases[i].name, strlen(cases[i].name) + 1);
@@ -236,7 +227,6 @@ static void a_rate_gives_a_burst_and_then_so_many_a_second(void **state)
 {
     struct rate rate = {0};
     unsigned taken = 0;
-    (void)state;
     for (unsigned i = 0; i < 100; i++)
         taken += rate_take(&rate, 10, 5, NOW);
     assert_int_equal(taken, 10);
@@ -250,7 +240,6 @@ static void upstreams_are_addresses_with_or_without_a_port(void **state)
     struct upstream upstreams[4];
     size_t count;
     error_auto err = NULL;
-    (void)state;
     assert_ok(upstreams_parse("192.0.2.1, 192.0.2.2:5353 [2001:db8::1]:53,2001:db8::2", upstreams,
                               4, &count, &err));
     assert_int_equal(count, 4);

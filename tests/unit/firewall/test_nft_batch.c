@@ -83,7 +83,6 @@ static void the_messages_of_a_policy_follow_each_other(void **state)
     rules_auto rules = {0};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
     uint32_t sequence = 0, acknowledged = 0;
-    (void)state;
     write_all(&rules);
     assert_true(nft_batch_write(&batch, rules.commands));
     for (size_t at = 0; at < batch.size;) {
@@ -106,7 +105,6 @@ static void sets_of_intervals_and_flushes_are_left_to_libnftables(void **state)
     rules_auto rules = {0}, flush = {0};
     policy_auto policy = {.default_verdict = POLICY_DENY};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
-    (void)state;
     for (unsigned i = 0; i < 40; i++) {
         autofree char *entry = xasprintf("198.51.100.%u:%u", i * 2, 1000 + i);
         add(&policy, entry, POLICY_ALLOW);
@@ -125,7 +123,6 @@ static void what_does_not_fit_a_socket_is_left_to_libnftables(void **state)
     rules_auto rules = {0};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
     autofree struct name_element *elements = xcalloc(10000, sizeof *elements);
-    (void)state;
     for (unsigned i = 0; i < 10000; i++)
         elements[i] = (struct name_element){0x01000000 + i, 0, POLICY_ALLOW, 0};
     rules_init(&rules, TABLE);
@@ -193,7 +190,6 @@ static void assert_same_lines(const char *a, const char *b)
 static void the_kernel_has_the_same_as_by_libnftables(void **state)
 {
     rules_auto rules = {0};
-    (void)state;
     if (unshare(CLONE_NEWNET) < 0)
         skip();
     write_all(&rules);
@@ -216,7 +212,6 @@ static void what_the_kernel_refuses_is_named_and_nothing_is_changed(void **state
     error_auto err = NULL;
     uint64_t handle;
     uint32_t failed;
-    (void)state;
     if (unshare(CLONE_NEWNET) < 0)
         skip();
     load_table();

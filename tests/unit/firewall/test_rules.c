@@ -33,7 +33,6 @@ static char *text_of(const struct policy *policy)
 static void a_short_policy_becomes_rules(void **state)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY};
-    (void)state;
     add(&policy, "203.0.113.0/24:443", POLICY_ALLOW);
     add(&policy, "198.51.100.7", POLICY_ALLOW);
     autofree char *text = text_of(&policy);
@@ -48,7 +47,6 @@ static void a_short_policy_becomes_rules(void **state)
 static void a_long_policy_becomes_one_set_without_overlaps(void **state)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY};
-    (void)state;
     add(&policy, "203.0.113.0/24", POLICY_ALLOW);
     add(&policy, "203.0.113.0/24:22", POLICY_DENY);
     for (unsigned i = 0; i < 40; i++) {
@@ -65,7 +63,6 @@ static void a_long_policy_becomes_one_set_without_overlaps(void **state)
 static void names_are_looked_at_where_there_are_some(void **state)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY};
-    (void)state;
     add(&policy, "api.example.com", POLICY_ALLOW);
     autofree char *text = text_of(&policy);
     assert_int_equal(count_of(text, "\"by_name\""), 1);
@@ -79,7 +76,6 @@ static void names_are_looked_at_where_there_are_some(void **state)
 static void egress_rules_open_the_proxy(void **state)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY, .egress = json_object()};
-    (void)state;
     autofree char *text = text_of(&policy);
     assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"proxied\""), 1);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 0);
@@ -90,7 +86,6 @@ static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
     rules_auto rules = {0};
     struct name_element old = {0xcb007107, 443, POLICY_ALLOW, 5000};
     struct name_element fresh = {0xcb007107, 443, POLICY_ALLOW, 9001};
-    (void)state;
     rules_init(&rules, "test");
     rules_names(&rules, SANDBOX, &old, 1, &fresh, 1, 1000);
     assert_int_equal(json_array_size(rules.commands), 3);
@@ -111,7 +106,6 @@ static void only_chains_of_sandboxes_of_the_table_are_dropped(void **state)
         json_pack("[{s:{}}, {s:{s:s, s:s}}, {s:{s:s, s:s}}, {s:{s:s, s:s}}]", "metainfo", "chain",
                   "table", "test", "name", "sb_0a5c0001", "chain", "table", "other", "name",
                   "sb_0a5c0002", "chain", "table", "test", "name", "from_sandbox");
-    (void)state;
     rules_init(&rules, "test");
     rules_drop_chains(&rules, listed);
     autofree char *text = json_dumps(rules.commands, JSON_COMPACT);
@@ -122,7 +116,6 @@ static void only_chains_of_sandboxes_of_the_table_are_dropped(void **state)
 static void connections_past_the_limit_are_one_denial_a_protocol(void **state)
 {
     struct denials denials = {0};
-    (void)state;
     denials_add(&denials, DENIAL_CONNECTION, "203.0.113.7", 443, "tcp", 1);
     for (int i = 0; i < 2 * DENIALS_MAX; i++)
         denials_add(&denials, DENIAL_LIMIT, "198.51.100.9", (uint16_t)(i + 1), "udp", 2 + i);
@@ -137,7 +130,6 @@ static void connections_past_the_limit_are_one_denial_a_protocol(void **state)
 static void denials_are_counted_and_bounded(void **state)
 {
     struct denials denials = {0};
-    (void)state;
     for (int64_t i = 0; i < DENIALS_MAX + 10; i++) {
         autofree char *name = xasprintf("n%d.example", (int)i);
         denials_add(&denials, DENIAL_NAME, name, 0, NULL, i);
@@ -155,7 +147,6 @@ static void denials_are_counted_and_bounded(void **state)
 static void asks_are_few_and_recent(void **state)
 {
     struct asks asks = {0};
-    (void)state;
     assert_null(asks_json(&asks, 10, 1));
     for (int i = 0; i < 3 * ASKS_MAX; i++) {
         autofree char *entry = xasprintf("n%d.example.com", i);

@@ -34,7 +34,6 @@ static void tells_a_front_of_another_ring(void **state)
     error_auto err = NULL;
     bool forgotten;
     autofree char *next = with_next();
-    (void)state;
     assert_ok(start(UNIT_KEY_1, &err));
     assert_ok(start(UNIT_KEY_1, &err));
     assert_int_equal(compared(UNIT_KEY_1).other, 0);

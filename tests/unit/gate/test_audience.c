@@ -48,7 +48,6 @@ static void test_accept(void **state)
         ",,,",
         "text/html;q=",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(people); i++)
         assert_true(wants_page(people[i], NULL, NULL));
     for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
@@ -68,7 +67,6 @@ static void test_names_of_browsers(void **state)
         {true, false, "curl/8.5.0", "*/*"},
         {false, false, "Mozilla/5.0 (X11; Linux x86_64)", "*/*"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         char agent[128], accept[128], host[] = "SANDLOT_E2B=1";
         char *parameters[4] = {agent};
@@ -90,7 +88,6 @@ static void test_names_of_browsers(void **state)
 /* What the browser says of a request is worth more than what it accepts. */
 static void test_fetch_metadata(void **state)
 {
-    (void)state;
     assert_true(wants_page("*/*", "navigate", "document"));
     assert_true(wants_page("*/*", "navigate", "iframe"));
     assert_true(wants_page(NULL, "navigate", NULL));

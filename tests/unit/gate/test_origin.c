@@ -37,7 +37,6 @@ static bool is_foreign(struct question question)
 
 static void test_own_pages_do_what_they_like(void **state)
 {
-    (void)state;
     assert_false(is_foreign((struct question){"GET", "own", "cors", "empty", .origin = NULL}));
     assert_false(is_foreign((struct question){"POST", "own", "navigate", "document", "null"}));
     assert_false(is_foreign((struct question){"GET", "own", .upgrade = "websocket"}));
@@ -46,7 +45,6 @@ static void test_own_pages_do_what_they_like(void **state)
 
 static void test_other_pages_may_open_it(void **state)
 {
-    (void)state;
     assert_false(is_foreign((struct question){"GET", "other", "navigate", "document"}));
     assert_false(is_foreign((struct question){"HEAD", "other", "navigate", "document"}));
     assert_false(is_foreign((struct question){"GET", "other", .accept = "text/html,*/*;q=0.8"}));
@@ -54,7 +52,6 @@ static void test_other_pages_may_open_it(void **state)
 
 static void test_other_pages_may_do_nothing_else(void **state)
 {
-    (void)state;
     static const struct question refused[] = {
         {"POST", "other", "navigate", "document", "https://x"},
         {"POST", "other", "navigate", "document"},

@@ -17,7 +17,6 @@ static struct session session;
 
 static int set_up(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     ring = unit_keyring(UNIT_KEY_1);
     id_new("sbx_", sandbox);
@@ -26,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     keyring_free(ring);
     return 0;
 }
@@ -56,7 +54,6 @@ static enum signature_verdict judge(const char *method, const char *query)
 
 static void good_links(void **state)
 {
-    (void)state;
     autofree char *read = sign("/a b/ü", "read", "", NULL);
     autofree char *query = xasprintf("path=%%2Fa+b/%%c3%%BC&signature=%s", read);
     assert_int_equal(judge("GET", query), SIGNATURE_GOOD);
@@ -73,7 +70,6 @@ static void good_links(void **state)
 
 static void everything_is_signed(void **state)
 {
-    (void)state;
     autofree char *text = sign("/a", "read", "", "99999999999");
     static const char *const changed[] = {
         "path=/b&signature_expiration=99999999999&signature=@",
@@ -108,7 +104,6 @@ static void everything_is_signed(void **state)
 
 static void links_end(void **state)
 {
-    (void)state;
     autofree char *past = xasprintf("%lld", (long long)(clock_now_ms() / 1000 - 2));
     autofree char *text = sign("/a", "read", "", past);
     autofree char *query = xasprintf("path=/a&signature=%s&signature_expiration=%s", text, past);
@@ -117,7 +112,6 @@ static void links_end(void **state)
 
 static void elsewhere_there_are_none(void **state)
 {
-    (void)state;
     assert_false(signature_is_present("/files", NULL));
     assert_false(signature_is_present("/files", ""));
     assert_false(signature_is_present("/files", "path=signature=&xsignature=1"));

@@ -55,7 +55,6 @@ static void what_incusd_asks_is_known(void **state)
     char sealed[] = "property get -ts /a";
     char group[] = "qgroup show -e -f --raw /a";
     char send[] = "send /a", receive[] = "receive -e /a";
-    (void)state;
     struct asked asked = read_text(snapshot);
     assert_int_equal(asked.kind, ASKED_SNAPSHOT);
     assert_string_equal(asked.from, "/a");
@@ -86,7 +85,6 @@ static void what_incusd_asks_is_known(void **state)
 static void sizes_are_read(void **state)
 {
     char size[] = "qgroup limit 10737418240 0/257 /a", none[] = "qgroup limit -e none 0/257 /a";
-    (void)state;
     struct asked asked = read_text(size);
     assert_int_equal(asked.kind, ASKED_SIZE);
     assert_string_equal(asked.path, "/a");
@@ -135,7 +133,6 @@ static void all_else_is_left_to_btrfs(void **state)
         "receive -e",
         "receive -f /b /a",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         autofree char *text = xstrdup(others[i]);
         struct asked asked = read_text(text);
@@ -159,7 +156,6 @@ static void the_image_of_a_fork_is_beside_the_instances(void **state)
         "fork-01",
         "",
     };
-    (void)state;
     autofree char *image = fork_image_of(SNAPSHOT_OF_FORK);
     assert_string_equal(image, "/pool/sandlot-images/p_sbx.fork-01");
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -169,7 +165,6 @@ static void the_image_of_a_fork_is_beside_the_instances(void **state)
 static void the_name_is_in_place_of_an_image(void **state)
 {
     struct stat found;
-    (void)state;
     make_folders("named/state images/p_sbx.fork-01");
     assert_int_equal(files_write_line("images/p_sbx.fork-01", "sandlot-owner", "p_sbx"), 0);
     assert_int_equal(chmod("named/state", 0755), 0);
@@ -184,7 +179,6 @@ static void the_name_is_in_place_of_an_image(void **state)
 
 static void an_image_that_nobody_owns_is_not_named(void **state)
 {
-    (void)state;
     make_folders("unowned images/p_sbx.fork-02");
     assert_int_equal(fork_image_name("unowned", "images/p_sbx.fork-02"), -1);
     /* What has no end was cut off. */
@@ -196,7 +190,6 @@ static void an_image_that_nobody_owns_is_not_named(void **state)
 
 static void what_is_no_subvolume_is_left_to_btrfs(void **state)
 {
-    (void)state;
     make_folders("plain/a");
     assert_int_equal(subvolume_copy("plain/a", "plain/b"), -1);
     assert_int_equal(subvolume_copy("plain/missing", "plain/b"), -1);
@@ -211,7 +204,6 @@ static void what_is_no_subvolume_is_left_to_btrfs(void **state)
 
 static void what_is_no_matter_of_a_fork_is_left(void **state)
 {
-    (void)state;
     make_folders("pool/containers-snapshots/c/fork-1 pool/containers/c/state");
     assert_int_equal(fork_image_snapshot("pool/containers/c", "pool/containers-snapshots/c/ckp-1"),
                      -1);
@@ -226,7 +218,6 @@ static void what_is_no_matter_of_a_fork_is_left(void **state)
 
 static void a_snapshot_that_fails_leaves_nothing(void **state)
 {
-    (void)state;
     make_folders("failing/containers/c");
     /* It is no subvolume. */
     assert_int_equal(
@@ -242,7 +233,6 @@ static void a_snapshot_that_fails_leaves_nothing(void **state)
 
 static void the_image_of_a_copy_is_put_aside(void **state)
 {
-    (void)state;
     make_folders("copies/own/state copies/other/state copies/bare");
     assert_int_equal(files_write_line("copies/own/state", "sandlot-owner", "own"), 0);
     assert_int_equal(files_write_line("copies/other/state", "sandlot-owner", "own"), 0);
@@ -264,7 +254,6 @@ static void the_image_of_a_copy_is_put_aside(void **state)
 
 static void what_is_no_matter_of_a_move_is_left(void **state)
 {
-    (void)state;
     make_folders("moves/containers/a moves/containers/migration.1/a moves/containers/migration.2");
     assert_int_equal(transfer_snapshot("moves/containers/a", "moves/containers/b"), -1);
     assert_int_equal(transfer_snapshot("moves/containers/a", "moves/containers/.migration-send"),
@@ -283,7 +272,6 @@ static void what_is_gathered_is_the_same(void **state)
 {
     enum { SIZE = 300001 };
     int in[2], out[2];
-    (void)state;
     char *data = xcalloc(1, SIZE), *found = xcalloc(1, SIZE);
     for (size_t i = 0; i < SIZE; i++)
         data[i] = (char)(i * 7 % 251);
@@ -319,7 +307,6 @@ static void write_number(const char *group, const char *file, uint64_t number)
 
 static void a_group_has_numbers(void **state)
 {
-    (void)state;
     write_number("0_300", "referenced", UINT64_C(1) << 40);
     assert_true(btrfs_group_read("qgroups", "0_300", "referenced") == UINT64_C(1) << 40);
     assert_true(btrfs_group_read("qgroups", "0_300", "exclusive") == 0);
@@ -329,7 +316,6 @@ static void a_group_has_numbers(void **state)
 static void who_puts_a_group_among_the_guests(void **state)
 {
     const uint64_t most = UINT64_C(4) << 30;
-    (void)state;
     /* Nothing is known of the guests' part. */
     assert_int_equal(size_joiner_of("qgroups", 257), SIZE_GUARD);
     write_number("1_0", "max_referenced", most);
@@ -347,7 +333,6 @@ static void who_puts_a_group_among_the_guests(void **state)
 
 static void the_top_is_where_it_is_mounted(void **state)
 {
-    (void)state;
     autofree char *process = btrfs_top_of("/proc/self/net");
     assert_string_equal(process, "/proc");
     autofree char *root = btrfs_top_of("/");
@@ -358,7 +343,6 @@ static void the_top_is_where_it_is_mounted(void **state)
 static void no_size_is_set_without_btrfs(void **state)
 {
     const struct asked asked = {.kind = ASKED_SIZE, .path = "/proc/self", .group = 257};
-    (void)state;
     assert_int_equal(size_set(&asked), -1);
 }
 
@@ -368,7 +352,6 @@ static void it_does_not_call_itself(void **state)
 {
     autofree char *path = xstrdup(getenv("PATH"));
     autofree char *own = xasprintf("%s/own:/sbin", folder);
-    (void)state;
     make_folders("own");
     assert_int_equal(symlink("/proc/self/exe", "own/btrfs"), 0);
     assert_int_equal(setenv("PATH", own, 1), 0);

@@ -76,7 +76,6 @@ static void a_profile_is_restored_where_it_can_be(void **state)
     char criu[] = "criu";
     char arguments[] = "restore --lsm-profile apparmor:incus-b//&:incus-b: -D images";
     struct call call;
-    (void)state;
     read_call_on(true, &call, criu, arguments);
     autofree char *text = joined(&call);
     assert_string_equal(text, "criu restore --lsm-profile apparmor:incus-b//&:incus-b: -D images");
@@ -89,7 +88,6 @@ static void a_call_is_mended(void **state)
     char arguments[] = "dump --lsm-profile apparmor:x --lsm-profile=y --cgroup-root pids:/p "
                        "/lxc.payload.c -D images -o log -v4 -t 17 --leave-running";
     struct call call;
-    (void)state;
     read_call(&call, criu, arguments);
     call_add(&call, "--network-lock", "nftables");
     autofree char *text = joined(&call);
@@ -107,7 +105,6 @@ static void an_option_is_removed_with_its_value(void **state)
 {
     char criu[] = "criu", arguments[] = "dump -t 17 --freeze-cgroup /group -R";
     struct call call;
-    (void)state;
     read_call(&call, criu, arguments);
     call_remove(&call, "--freeze-cgroup");
     call_remove(&call, "--freeze-cgroup");
@@ -120,7 +117,6 @@ static void all_is_logged_on_request(void **state)
 {
     char criu[] = "criu", arguments[] = "dump -v4 -t 17";
     struct call call;
-    (void)state;
     assert_int_equal(setenv(CALL_LOG_ALL, "yes", 1), 0);
     read_call(&call, criu, arguments);
     assert_int_equal(unsetenv(CALL_LOG_ALL), 0);
@@ -133,7 +129,6 @@ static void a_call_that_ends_early_is_passed_on(void **state)
 {
     char criu[] = "criu", arguments[] = "check -D", none[] = "";
     struct call call;
-    (void)state;
     read_call(&call, criu, arguments);
     autofree char *text = joined(&call);
     assert_string_equal(text, "criu check -D");
@@ -150,7 +145,6 @@ static void the_folder_for_mounts_is_the_configurations(void **state)
                                  "lxc.mount.auto = shmounts:/run/incus/c:/dev/.incus-mounts\n";
     char criu[] = "criu", arguments[] = "restore";
     struct call call;
-    (void)state;
     write_file("lxc.conf", config, sizeof config - 1);
     read_call(&call, criu, arguments);
     call_map_folder(&call, "lxc.conf");
@@ -163,7 +157,6 @@ static void the_folder_for_mounts_is_the_configurations(void **state)
 
 static void an_image_that_was_changed_is_not_whole(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir("one", 0700), 0);
     assert_int_equal(mkdir("one/state", 0700), 0);
     write_file("one/state/pages-1.img", "pages", 5);
@@ -183,7 +176,6 @@ static void an_image_that_was_changed_is_not_whole(void **state)
 
 static void an_image_has_an_owner(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir("two", 0700), 0);
     assert_int_equal(mkdir("two/state", 0700), 0);
     assert_false(image_is_of_owner("two/state"));
@@ -201,7 +193,6 @@ static void an_image_of_a_frozen_container_says_that_it_runs(void **state)
                                  "FROZEN,\x12\x06"
                                  "FROZEN";
     char after[sizeof before];
-    (void)state;
     assert_int_equal(mkdir("four", 0700), 0);
     write_file("four/cgroup.img", before, sizeof before - 1);
     image_seal("four");
@@ -277,7 +268,6 @@ static void timers_of_an_image_fire_again(void **state)
         {1, 0, 90, 5, 90}, /* has time left */
     };
     char before[1024], after[1024], wanted[1024];
-    (void)state;
     assert_int_equal(mkdir("five", 0700), 0);
     write_timers("five/wanted", cases, ARRAY_SIZE(cases), true);
     write_timers("five/files.img", cases, ARRAY_SIZE(cases), false);
@@ -332,7 +322,6 @@ static void the_clock_of_an_image_continues_with_the_hosts(void **state)
         {BYTES("magicand\x12"), {301, 5}, NULL},
     };
     char found[64];
-    (void)state;
     assert_int_equal(mkdir("six", 0700), 0);
     image_advance_clock("six", &cases[0].now); /* no such file: nothing */
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -379,7 +368,6 @@ static void what_is_packed_is_unpacked(void **state)
 {
     autofree char *archive = NULL;
     size_t size = 0;
-    (void)state;
     fill("full");
     assert_int_equal(tar_pack("full", &archive, &size), 0);
     assert_int_equal(size % TAR_RECORD, 0);
@@ -393,7 +381,6 @@ static void tar_reads_what_is_packed_and_is_read(void **state)
     autofree char *archive = NULL;
     char other[TAR_RECORD + 1];
     size_t size = 0;
-    (void)state;
     fill("more");
     assert_int_equal(tar_pack("more", &archive, &size), 0);
     write_file("ours.tar", archive, size);
@@ -417,7 +404,6 @@ static void what_is_not_small_and_plain_is_left_to_tar(void **state)
 {
     autofree char *archive = NULL;
     size_t size = 0;
-    (void)state;
     assert_int_equal(mkdir("pipes", 0700), 0);
     assert_int_equal(mkfifo("pipes/one", 0600), 0);
     assert_int_equal(tar_pack("pipes", &archive, &size), 1);
@@ -437,7 +423,6 @@ static void an_archive_that_was_tampered_with_is_not_unpacked(void **state)
 {
     autofree char *archive = NULL;
     size_t size = 0;
-    (void)state;
     fill("good");
     assert_int_equal(tar_pack("good", &archive, &size), 0);
     assert_int_equal(mkdir("bad", 0700), 0);

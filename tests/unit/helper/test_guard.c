@@ -17,7 +17,6 @@
 
 static void the_reserve_is_a_part_of_the_pool(void **state)
 {
-    (void)state;
     assert_true(guard_room_of(100 * GIB, 0, 10).reserve == 10 * GIB);
     assert_true(guard_room_of(100 * GIB, 0, 25).reserve == 25 * GIB);
     /* At least 1 GiB, at most a quarter. */
@@ -29,7 +28,6 @@ static void the_reserve_is_a_part_of_the_pool(void **state)
 
 static void guests_have_what_is_beyond_it(void **state)
 {
-    (void)state;
     assert_true(guard_room_of(100 * GIB, 30 * GIB, 10).room == 20 * GIB);
     assert_true(guard_room_of(100 * GIB, 10 * GIB, 10).room == 0);
     assert_true(guard_room_of(100 * GIB, 3 * GIB, 10).room == 0);
@@ -39,7 +37,6 @@ static void guests_have_what_is_beyond_it(void **state)
 static void it_is_full_a_while(void **state)
 {
     struct guard_room room = {.reserve = 8 * GIB, .room = 2 * GIB};
-    (void)state;
     assert_false(guard_is_full(&room));
     assert_false(guard_has_room_again(&room));
     room.room = 2 * GIB - 1;
@@ -57,7 +54,6 @@ static void the_limit_follows_the_pool(void **state)
     struct guard_room room = {.room = 32 * GIB};
     const uint64_t small = 2 * GIB + 16 * MIB; /* a change that waits */
     uint64_t wanted;
-    (void)state;
     assert_true(guard_limit_changes(&room, 5 * GIB, 0, &wanted));
     assert_true(wanted == 37 * GIB);
     assert_false(guard_limit_changes(&room, 5 * GIB, 37 * GIB - small, &wanted));
@@ -70,7 +66,6 @@ static void the_last_room_is_closed_at_once(void **state)
 {
     const struct guard_room room = {.room = 0};
     uint64_t wanted;
-    (void)state;
     assert_true(guard_limit_changes(&room, 5 * GIB, 5 * GIB + 1, &wanted));
     assert_true(wanted == 5 * GIB);
     assert_false(guard_limit_changes(&room, 5 * GIB, 5 * GIB, &wanted));
@@ -82,7 +77,6 @@ static void the_last_room_is_closed_at_once(void **state)
 
 static void a_small_subvolume_has_a_guarantee(void **state)
 {
-    (void)state;
     assert_true(guard_lean_limit(10 * MIB, 0, 256 * MIB) == 256 * MIB);
     assert_true(guard_lean_limit(250 * MIB, 16 * MIB, 256 * MIB) == 266 * MIB);
     assert_true(guard_lean_limit(5 * GIB, 16 * MIB, 256 * MIB) == 5 * GIB + 16 * MIB);
@@ -96,7 +90,6 @@ static void a_small_subvolume_has_a_guarantee(void **state)
 static void what_has_no_simple_quotas_is_no_pool(void **state)
 {
     struct guard_pool pool;
-    (void)state;
     assert_int_equal(guard_pool_find(&pool, "/proc/self"), -1);
     guard_pool_deinit(&pool);
     assert_int_equal(guard_pool_find(&pool, "missing"), -1);
@@ -120,7 +113,6 @@ static bool has(const uint64_t *ids, unsigned count, uint64_t id)
 static void groups_are_listed_by_their_level(void **state)
 {
     unsigned count;
-    (void)state;
     make_folders("groups/0_5 groups/0_257 groups/1_0 groups/2_257 groups/2_x groups/20_1");
     autofree uint64_t *subvolumes = guard_group_list("groups", 0, &count);
     assert_int_equal(count, 2);
@@ -151,7 +143,6 @@ static void assert_left(const char *inside, leftover_source *source, const char 
 
 static void images_without_snapshots_are_left_over(void **state)
 {
-    (void)state;
     autofree char *snapshot = leftovers_snapshot_of("/p", "sandlot_sbx-1.fork-2.3");
     assert_string_equal(snapshot, "/p/containers-snapshots/sandlot_sbx-1/fork-2.3");
     make_folders("pool/sandlot-images/p_a.f1 pool/sandlot-images/p_b.f2 pool/sandlot-images/.git "
@@ -161,7 +152,6 @@ static void images_without_snapshots_are_left_over(void **state)
 
 static void copies_without_instances_are_left_over(void **state)
 {
-    (void)state;
     autofree char *instance = leftovers_instance_of("/p", "sandlot_tpl.v2.17");
     assert_string_equal(instance, "/p/containers/sandlot_tpl.v2");
     make_folders("pool/sandlot-spares/p_a.1 pool/sandlot-spares/p_c.1 pool/containers/p_a");

@@ -40,7 +40,6 @@ static void a_configuration_is_read(void **state)
 {
     container_config_auto config;
     error_auto err = NULL;
-    (void)state;
     write_file("lxc.conf",
                "lxc.log.file = /log/c/lxc.log\n"
                "# a remark\n"
@@ -81,7 +80,6 @@ static void a_configuration_has_a_bound(void **state)
     container_config_auto config, missing;
     error_auto err = NULL;
     FILE *file = fopen("large.conf", "we");
-    (void)state;
     for (unsigned i = 0; i <= CONTAINER_MOUNTS_MAX; i++)
         assert_true(fprintf(file, "lxc.mount.entry = /s t%u\n", i) > 0);
     assert_int_equal(fclose(file), 0);
@@ -137,7 +135,6 @@ static void make_rootfs(void)
 
 static void places_of_mounts_are_looked_at(void **state)
 {
-    (void)state;
     make_rootfs();
     assert_let("/s mnt none bind");
     assert_let("/s not/there/yet none bind");
@@ -159,7 +156,6 @@ static void a_mount_on_a_mount_is_looked_at_where_it_is(void **state)
         xasprintf("%s/outside mnt none bind\nlxc.mount.entry = /s mnt/new", folder);
     autofree char *refused =
         xasprintf("%s/outside mnt none bind\nlxc.mount.entry = /s mnt/pipe", folder);
-    (void)state;
     assert_let(let);
     assert_refused(refused, "a named pipe");
     assert_let("/s mnt/pipe none bind");
@@ -167,7 +163,6 @@ static void a_mount_on_a_mount_is_looked_at_where_it_is(void **state)
 
 static void the_kernels_own_places_are_looked_at(void **state)
 {
-    (void)state;
     assert_int_equal(rmdir("rootfs/sys"), 0);
     assert_int_equal(mkfifo("rootfs/sys", 0600), 0);
     assert_refused("/s mnt none bind", "/sys: it is a named pipe");
@@ -198,7 +193,6 @@ static void a_command_in_time_has_its_status(void **state)
     char missing[] = "/nothing/there";
     error_auto err = NULL;
     int status = 0;
-    (void)state;
     assert_ok(run_shell("exit 7", 60, &status, &err));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     assert_ok(bounded_run((char *[]){missing, NULL}, 60, &status, &err));
@@ -221,7 +215,6 @@ static void a_command_begins_after_what_comes_before(void **state)
     char shell[] = "/bin/sh", option[] = "-c", script[] = "test \"$PWD\" = / && exit 7";
     error_auto err = NULL;
     int status = 0;
-    (void)state;
     assert_ok(
         bounded_run_after(go_to_root, (char *[]){shell, option, script, NULL}, 60, &status, &err));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
@@ -234,7 +227,6 @@ static void what_made_itself_independent_is_killed_too(void **state)
 {
     error_auto err = NULL;
     int status;
-    (void)state;
     assert_fails_saying(
         run_shell("(setsid sh -c 'trap \"\" TERM HUP; echo $$ >pid; exec sleep 1000' &); "
                   "until test -s pid; do sleep 0.01; done; exec sleep 1000",
@@ -249,7 +241,6 @@ static void what_a_command_in_time_left_lives_on(void **state)
 {
     error_auto err = NULL;
     int status;
-    (void)state;
     assert_ok(run_shell("(setsid sleep 1000 & echo $! >alive)", 60, &status, &err));
     pid_t pid = pid_in("alive");
     assert_int_equal(kill(pid, 0), 0);
@@ -282,7 +273,6 @@ static void folders_of_deleted_instances_go(void **state)
         "run/full/folder",
     };
     autofree char *containers = xasprintf("%s/state/containers", folder);
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
         assert_int_equal(mkdir(folders[i], 0755), 0);
     write_file("run/gone/lxc.conf", "");
@@ -316,7 +306,6 @@ static void a_start_calls_the_launcher(void **state)
         "lxc.hook.stop = /x/incusd-exec callhook /run/incus \"p\" \"n\" stopns\n";
     char text[1024];
     struct stat found;
-    (void)state;
     write_file("hooks.conf", known);
     assert_int_equal(chmod("hooks.conf", 0640), 0);
     hook_take_over("hooks.conf", "/a b/launcher");
@@ -386,7 +375,6 @@ static void a_hook_is_told_to_incusd(void **state)
     error_auto refused = NULL;
     error_auto none = NULL;
     char text[1024];
-    (void)state;
     assert_int_equal(call_answered(fine, "start", &err), 0);
     read_text("asked", text, sizeof text);
     assert_string_equal(text, "GET /internal/containers/name-1/onstart?project=project HTTP/1.0");
@@ -405,7 +393,6 @@ static void a_hook_is_told_to_incusd(void **state)
 static void a_hook_that_is_not_known_is_left_to_incusd(void **state)
 {
     error_auto err = NULL;
-    (void)state;
     assert_int_equal(call_hook(". project name freeze", &err), 1);
     assert_int_equal(call_hook(". a%b name start", &err), 1);
     assert_int_equal(call_hook(".", &err), 1);
@@ -436,7 +423,6 @@ static void the_memory_that_one_goes_on_from_is_found(void **state)
     struct container_config config = {.goes_on = true};
     autofree char *shared = xasprintf("%s/pool/sandlot-images/p_two.fork-1", folder);
     const char *memory = "pool/containers/p_one/sandlot-memory";
-    (void)state;
     make_folders(folders, ARRAY_SIZE(folders));
     assert_false(memory_is_of_other(&config, "p_one", memory));
     write_file("pool/containers/p_one/sandlot-memory/sandlot-owner", "p_two\n");
@@ -458,7 +444,6 @@ static void a_restore_has_time_by_its_size(void **state)
 {
     static char block[1 << 20];
     FILE *file;
-    (void)state;
     assert_int_equal(mkdir("large", 0755), 0);
     assert_int_equal(memory_read_s("nothing"), 0);
     assert_int_equal(memory_read_s("large"), 0);
@@ -473,7 +458,6 @@ static void a_restore_has_time_by_its_size(void **state)
 static void an_image_that_was_put_aside_is_given_back(void **state)
 {
     static const char *const folders[] = {"i", "i/state", "i/sandlot-memory"};
-    (void)state;
     make_folders(folders, ARRAY_SIZE(folders));
     write_file("i/sandlot-memory/pages", "aside");
     memory_give_back("i/state");
@@ -495,7 +479,6 @@ static void an_image_that_was_put_aside_is_given_back(void **state)
 
 static void what_is_no_daemon_has_no_library(void **state)
 {
-    (void)state;
     assert_null(incusd_library());
     setenv("SANDLOT_INCUSD", "/x/incusd", 1);
     assert_string_equal(incusd_program(), "/x/incusd");
@@ -521,7 +504,6 @@ static unsigned count_after(const char *hook)
 
 static void reboots_have_an_end(void **state)
 {
-    (void)state;
     assert_int_equal(count_after("stopns"), 1);
     assert_int_equal(count_after("stopns"), 2);
     assert_int_equal(count_after("stop"), 2);
@@ -544,7 +526,6 @@ static void reboots_have_an_end(void **state)
 static void a_third_reboot_waits(void **state)
 {
     struct timespec before, after;
-    (void)state;
     write_reboots(3, 0);
     clock_gettime(CLOCK_MONOTONIC, &before);
     assert_int_equal(count_after("stop"), 3);
@@ -559,7 +540,6 @@ static void what_it_was_given_is_not_mounted_again(void **state)
 {
     struct mount_noted noted = {.path = "/data"};
     error_auto err = NULL;
-    (void)state;
     assert_int_equal(mkdir("volume", 0755), 0);
     assert_int_equal(mkdir("another", 0755), 0);
     assert_int_equal(stat("volume", &noted.volume), 0);
@@ -577,7 +557,6 @@ static void it_does_not_start_without_what_it_was_given(void **state)
     const struct mount_noted noted[] = {{.path = "/data"}, {.path = "/mnt/a b"}};
     struct container_config config = {.mount_count = 1, .mounts = {{.target = (char[]){"data"}}}};
     error_auto err = NULL;
-    (void)state;
     assert_ok(given_settle("notes", "p_none", &config, &err));
     assert_ok(mount_note_write("notes", "c", noted, 2, &err));
     assert_fails_saying(given_settle("notes", "p_c", &config, &err), ERR_RUNTIME_REFUSED,
@@ -612,7 +591,6 @@ static void a_machine_starts_with_its_limits(void **state)
     char shell[] = "/bin/sh", c[] = "-c";
     char test[] =
         "test $(ulimit -S -l) = 4 && test $(ulimit -H -l) = 8 && test -e /proc/self/fd/9 && exit 7";
-    (void)state;
     assert_int_equal(machine_status((char *[]){verb, limit, fd, end, shell, c, test, NULL}), 7);
     /* Without its word the descriptor is closed. */
     char no_fd[] = "test -e /proc/self/fd/9 || exit 8";
@@ -625,7 +603,6 @@ static void words_that_are_not_understood_start_no_machine(void **state)
     static const char *const wrong[] = {
         "limit=nofile:1:1", "limit=memlock:1", "limit=memlock:x:1", "fd=77", "fd=x",
         "other=1",          "unknown",         "limit=memlock:::",  "fd="};
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         autofree char *word = xstrdup(wrong[i]);
         assert_int_equal(machine_status((char *[]){verb, word, end, program, NULL}), EXIT_FAILURE);

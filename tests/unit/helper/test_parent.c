@@ -21,7 +21,6 @@ static void run(const char *command)
 
 static int make_trees(void **state)
 {
-    (void)state;
     run("rm -rf a b && mkdir -p a/in/deep && printf data >a/file && printf more >a/in/other && "
         "ln a/file a/in/name && ln -s file a/link && mkfifo a/pipe && chmod 640 a/in/other && "
         "truncate -s 1M a/sparse && printf end >>a/sparse && "
@@ -44,7 +43,6 @@ static bool are_alike(void)
 
 static void copies_are_alike(void **state)
 {
-    (void)state;
     assert_true(are_alike());
 }
 
@@ -82,7 +80,6 @@ static void each_change_is_seen(void **state)
 
 static void an_attribute_is_seen(void **state)
 {
-    (void)state;
     if (system("setfattr -n user.some -v one b/file 2>/dev/null") != 0) /* NOLINT(cert-env33-c) */
         skip();
     run("setfattr -n user.some -v two a/file");
@@ -94,7 +91,6 @@ static void an_attribute_is_seen(void **state)
 static void folders_are_of_no_time(void **state)
 {
     struct stat found;
-    (void)state;
     run("touch -d @600 b/in b");
     assert_true(are_alike());
     assert_int_equal(lstat("b/in", &found), 0);
@@ -106,7 +102,6 @@ static void folders_are_of_no_time(void **state)
 static void a_hole_takes_no_time(void **state)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
-    (void)state;
     run("truncate -s 4T a/sparse");
     digest_of("a", digest);
 }
@@ -114,7 +109,6 @@ static void a_hole_takes_no_time(void **state)
 static void more_data_than_may_be_read(void **state)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
-    (void)state;
     make_trees(state);
     errno = 0;
     assert_int_equal(tree_digest("a", strlen("data"), digest), -1);
@@ -124,7 +118,6 @@ static void more_data_than_may_be_read(void **state)
 static void a_folder_that_is_not_there(void **state)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
-    (void)state;
     assert_int_equal(tree_digest("nowhere", TREE_BYTES_MAX, digest), -1);
     assert_int_equal(errno, ENOENT);
 }
@@ -147,7 +140,6 @@ static void assert_source(const char *record, const char *expected)
 static void the_record_names_the_source(void **state)
 {
     char source[PARENT_SOURCE_SIZE];
-    (void)state;
     run("mkdir -p containers/it volume");
     assert_source("container:\n  config:\n    user.sandlot.parent: tpl-01\n  x: y\n", "tpl-01");
     assert_source("    user.sandlot.parent: tpl-01", "tpl-01");
@@ -192,7 +184,6 @@ static void a_note_is_taken_from_a_stream(void **state)
 {
     static const char note[] = "sandlot-parent tpl-01";
     char stream[15 + PARENT_SOURCE_SIZE + 12] = {0}, left[sizeof stream];
-    (void)state;
     memcpy(stream, note, sizeof note);
     memcpy(stream + 15 + PARENT_SOURCE_SIZE, "btrfs-stream", 12);
     assert_int_equal(left_of(stream, sizeof stream, left, sizeof left), 12);
@@ -203,7 +194,6 @@ static void a_stream_without_a_note_stays_whole(void **state)
 {
     static const char *const streams[] = {"btrfs-stream and what follows", "short", ""};
     char left[64];
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
         size_t size = strlen(streams[i]);
         assert_int_equal(left_of(streams[i], size, left, sizeof left), size);

@@ -27,7 +27,6 @@ static void hooks_of_lxcfs_are_replaced(void **state)
         "lxc.pty.max = 1024\n",
         "\n",
     };
-    (void)state;
     assert_null(lxc_config_line("lxc.hook.post-stop = /usr/share/lxcfs/lxc.reboot.hook\n", OURS));
     assert_null(lxc_config_line("lxc.hook.post-stop=/usr/share/lxcfs/lxc.reboot.hook  ", OURS));
     assert_line("lxc.hook.mount = /usr/share/lxcfs/lxc.mount.hook\n",
@@ -56,7 +55,6 @@ static void assert_file(const char *path, const char *expected)
 
 static void the_configuration_is_copied(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir("from", 0755), 0);
     assert_int_equal(mkdir("from/common.conf.d", 0755), 0);
     put("from/common.conf", "lxc.pty.max = 1024\n");
@@ -89,7 +87,6 @@ static void links_of_no_sandbox_are_found(void **state)
         "12",
         "",
     };
-    (void)state;
     autofree char *link = stale_link_in("12: sl0123456789abc@veth01234567: <BROADCAST>", "sl");
     assert_string_equal(link, "sl0123456789abc");
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)

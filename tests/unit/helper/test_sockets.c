@@ -143,7 +143,6 @@ static void is_closed(const struct connection *connection)
 
 static void connections_on_loopback_stay(void **state)
 {
-    (void)state;
     static const struct connection stay[] = {
         {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 40000, 8888, "127.0.0.1", "127.0.0.1"},
         {AF_INET, IPPROTO_TCP, TCP_CLOSE_WAIT, 80, 40000, "127.0.0.53", "127.1.2.3"},
@@ -161,7 +160,6 @@ static void connections_on_loopback_stay(void **state)
 
 static void connections_to_the_outside_end(void **state)
 {
-    (void)state;
     static const struct connection end[] = {
         {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 40000, 443, "10.0.0.5", "192.0.2.1"},
         {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 65535, 1, "10.0.0.5", "10.0.0.5"},
@@ -176,7 +174,6 @@ static void connections_to_the_outside_end(void **state)
 
 static void an_image_that_is_cut_is_not_changed(void **state)
 {
-    (void)state;
     static const struct connection outside = {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 40000,
                                               443,     "10.0.0.5",  "192.0.2.1"};
     struct image image, before;

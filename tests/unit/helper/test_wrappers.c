@@ -40,7 +40,6 @@ static void an_added_route_is_known(void **state)
         "ip link delete dev sl0",
     };
     char *words[WORDS_MAX], text[] = "ip -4 route add table main 10.0.0.7 dev sl0";
-    (void)state;
     int count = split(text, words);
     assert_string_equal(ip_added_address(count, words), "10.0.0.7");
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -52,7 +51,6 @@ static void an_added_route_is_known(void **state)
 
 static void the_link_of_a_route_is_read(void **state)
 {
-    (void)state;
     autofree char *link = ip_link_of_route("10.0.0.7 dev sl00000000000a1 scope link \n");
     assert_string_equal(link, "sl00000000000a1");
     autofree char *first = ip_link_of_route("10.0.0.7 dev one scope link\n10.0.0.7 dev two\n");
@@ -66,7 +64,6 @@ static void the_link_of_a_route_is_read(void **state)
 
 static void a_link_with_both_ends_here_is_stale(void **state)
 {
-    (void)state;
     assert_true(ip_is_stale("7: sl1@veth9: <BROADCAST> mtu 1500\n", "sl1"));
     assert_true(ip_is_stale("7: sl1@ifb: <BROADCAST> mtu 1500\n", "sl1"));
     assert_false(ip_is_stale("7: sl1@if6: <BROADCAST> mtu 1500\n", "sl1"));
@@ -87,7 +84,6 @@ static enum nft_call nft_of(const char *command)
 
 static void lists_of_rules_are_known(void **state)
 {
-    (void)state;
     assert_int_equal(nft_of("--json -nn list ruleset"), NFT_LIST);
     assert_int_equal(nft_of("create table inet incus_test_1"), NFT_TRY);
     assert_int_equal(nft_of("create table incus_test_1"), NFT_TRY);
@@ -114,7 +110,6 @@ static void make_file(const char *path, const char *text, mode_t mode)
 static void the_named_criu_comes_first(void **state)
 {
     struct words criu = {.list = NULL};
-    (void)state;
     assert_int_equal(setenv("SANDLOT_CRIU", "/usr/sbin/criu", 1), 0);
     assert_int_equal(found_criu("nowhere", &criu), 0);
     assert_int_equal(criu.count, 1);
@@ -127,7 +122,6 @@ static void the_named_criu_comes_first(void **state)
 static void an_unpacked_criu_has_its_own_loader(void **state)
 {
     struct words criu = {.list = NULL};
-    (void)state;
     assert_int_equal(found_criu("unpacked", &criu), -1);
     assert_int_equal(mkdir("unpacked", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr", 0755), 0);
@@ -151,7 +145,6 @@ static void an_unpacked_criu_has_its_own_loader(void **state)
 static void the_version_is_told_without_criu(void **state)
 {
     char version[] = "--version", check[] = "check";
-    (void)state;
     assert_false(found_tell_version("known", (char *[]){version, NULL}));
     assert_int_equal(mkdir("known", 0755), 0);
     make_file("known/version", "", 0644);
@@ -173,7 +166,6 @@ static void commands_are_run(void **state)
 {
     char shell[] = "sh", option[] = "-c", ends[] = "exit 7", killed[] = "kill -KILL $$";
     char missing[] = "/nowhere/program";
-    (void)state;
     assert_int_equal(run_wait((char *[]){shell, option, ends, NULL}, false), 7);
     assert_int_equal(run_wait((char *[]){shell, option, killed, NULL}, true), 128 + 9);
     assert_int_equal(run_wait((char *[]){missing, NULL}, true), RUN_CANNOT);
@@ -190,14 +182,12 @@ static void commands_are_run(void **state)
 static void the_first_program_that_is_there_is_taken(void **state)
 {
     static const char *const places[] = {"/nowhere/sh", "/bin/sh", "/usr/bin/sh"};
-    (void)state;
     assert_string_equal(run_first_of(places, ARRAY_SIZE(places)), "/bin/sh");
     assert_string_equal(run_first_of(places, 1), "/nowhere/sh");
 }
 
 static void own_folders_are_not_in_the_path(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir("own", 0755), 0);
     assert_int_equal(mkdir("copy", 0755), 0);
     assert_int_equal(mkdir("other", 0755), 0);

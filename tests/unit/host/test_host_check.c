@@ -8,7 +8,6 @@
 
 static void reads_ranges(void **state)
 {
-    (void)state;
     struct address_range range;
     assert_int_equal(address_range_parse("10.90.0.0/16", &range), 0);
     assert_int_equal(range.first, 0x0a5a0000);
@@ -22,7 +21,6 @@ static void reads_ranges(void **state)
 
 static void refuses_other_ranges(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "10.90.0.0",
                                       "10.90.0.0/",
@@ -43,7 +41,6 @@ static void refuses_other_ranges(void **state)
 
 static void finds_overlaps(void **state)
 {
-    (void)state;
     struct address_range a, b, c;
     assert_int_equal(address_range_parse("10.90.0.0/16", &a), 0);
     assert_int_equal(address_range_parse("10.90.240.0/24", &b), 0);
@@ -57,7 +54,6 @@ static void finds_overlaps(void **state)
 
 static void formats_addresses(void **state)
 {
-    (void)state;
     char text[IPV4_TEXT_SIZE];
     assert_string_equal(ipv4_format(0x0a5a0102, text), "10.90.1.2");
     assert_string_equal(ipv4_format(0xffffffff, text), "255.255.255.255");
@@ -77,7 +73,6 @@ static const struct host good = {
 
 static void checks_each_field(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = good;
     assert_ok(host_check(&host, &err));
@@ -121,7 +116,6 @@ static void checks_each_field(void **state)
 
 static void a_network_holds_the_range(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = good;
     assert_true(host_has_address(&host, 0x0a5a0102));

@@ -147,14 +147,12 @@ static void assert_full(const struct runtime_resources *wanted)
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void a_host_is_put_and_changed(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host stored, host = host_of("one", "10.1.0.0/28", 4, 4096);
     forget_all_hosts();
@@ -190,7 +188,6 @@ static long inserts(void)
 
 static void a_large_range_is_filled_in_pieces(void **state)
 {
-    (void)state;
     if (getenv("SANDLOT_TEST_MYSQL"))
         return; /* Oracle's does not count what was prepared */
     struct error *err = NULL;
@@ -207,7 +204,6 @@ static void a_large_range_is_filled_in_pieces(void **state)
 
 static void ranges_do_not_overlap_nor_change_in_use(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host a = host_of("a", "10.3.0.0/24", 4, 4096), b = host_of("b", "10.3.0.0/25", 4, 4096);
     forget_all_hosts();
@@ -237,7 +233,6 @@ static int rehost_body(struct db *with, void *context, struct error **err)
 
 static void an_address_goes_along_and_its_host_may_go(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host a = host_of("a", "10.3.0.0/29", 4, 4096), b = host_of("b", "10.4.0.0/29", 4, 512);
     uint32_t to;
@@ -287,7 +282,6 @@ static struct host another_machine(const char *name, const char *range)
 
 static void a_host_that_does_not_answer_takes_no_new_sandboxes(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host stored, away = another_machine("away", "10.40.0.0/28");
     struct host here = host_of("here", "10.41.0.0/28", 10, 150);
@@ -311,7 +305,6 @@ static void a_host_that_does_not_answer_takes_no_new_sandboxes(void **state)
 
 static void this_machine_is_tried_in_any_case(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host here = host_of("here", "10.42.0.0/28", 10, 400);
     const struct host_condition silent = {.silent_since_ms = 5};
@@ -328,7 +321,6 @@ static int lose_body(struct db *with, void *context, struct error **err)
 
 static void a_lost_host_stays_lost(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host gone = another_machine("gone", "10.43.0.0/28");
     bool lost = true;
@@ -349,7 +341,6 @@ static void a_lost_host_stays_lost(void **state)
 
 static void the_host_with_most_free_memory_is_taken(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host small = host_of("small", "10.5.0.0/28", 10, 250);
     struct host large = host_of("large", "10.6.0.0/28", 10, 400);
@@ -368,7 +359,6 @@ static void the_host_with_most_free_memory_is_taken(void **state)
 
 static void a_host_needs_the_source_and_vcpus(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 2, 4096);
     const struct runtime_resources wide = {2, 100, 10};
@@ -395,7 +385,6 @@ static int reserve_body(struct db *with, void *context, struct error **err)
 
 static void memory_may_be_promised_more_than_once(void **state)
 {
-    (void)state;
     struct host host = host_of("h", "10.5.0.0/28", 100, 150);
     forget_all_hosts();
     put(&host);
@@ -411,7 +400,6 @@ static void memory_may_be_promised_more_than_once(void **state)
 /* Its own sandboxes come back all the same. */
 static void a_host_that_is_low_on_memory_takes_no_new_sandboxes(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 100, 4096);
     bool changed;
@@ -432,7 +420,6 @@ static void a_host_that_is_low_on_memory_takes_no_new_sandboxes(void **state)
 
 static void the_longest_free_address_is_taken(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/29", 100, 100000);
     struct placement all[5];
@@ -453,7 +440,6 @@ static void the_longest_free_address_is_taken(void **state)
 
 static void a_resume_reserves_on_its_own_host(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 10, 250);
     forget_all_hosts();
@@ -471,7 +457,6 @@ static void a_resume_reserves_on_its_own_host(void **state)
 
 static void the_list_says_what_is_reserved(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host a = host_of("a", "10.5.0.0/28", 10, 1000), b = host_of("b", "10.6.0.0/28", 10, 64);
     struct host *hosts;
@@ -494,7 +479,6 @@ static void the_list_says_what_is_reserved(void **state)
 /* Among many hosts a few are looked at, and whoever is there in the end finds the last room. */
 static void many_hosts_fill_evenly_and_wholly(void **state)
 {
-    (void)state;
     enum { HOSTS = 20, EACH = 3 };
     forget_all_hosts();
     for (unsigned i = 0; i < HOSTS; i++) {
@@ -575,7 +559,6 @@ static void assert_exact(void)
 
 static void workers_never_pass_the_capacity(void **state)
 {
-    (void)state;
     /* One host is limited by vCPUs, one by memory, one by addresses. */
     struct host hosts[] = {host_of("a", "10.5.0.0/27", 7, 100000),
                            host_of("b", "10.6.0.0/27", 100, 550),

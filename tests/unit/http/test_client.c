@@ -38,7 +38,6 @@ static int start_server(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    (void)state;
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 ||
         listen(listener, 8) < 0 || getsockname(listener, (struct sockaddr *)&address, &size) < 0)
@@ -53,7 +52,6 @@ static int start_server(void **state)
 
 static int end_server(void **state)
 {
-    (void)state;
     kill(server, SIGKILL);
     return waitpid(server, NULL, 0) == server ? 0 : -1;
 }
@@ -70,7 +68,6 @@ static CURLcode ask(CURL *curl, struct buffer *answer)
 static void keeps_its_connection_and_asks_no_proxy(void **state)
 {
     CURL *kept = NULL;
-    (void)state;
     /* Nobody listens there. */
     assert_int_equal(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
     for (int i = 0; i < 3; i++) {
@@ -86,7 +83,6 @@ static void forgets_the_request_before(void **state)
     CURL *kept = NULL;
     long code = 0;
     buffer_auto answer = BUFFER_INIT(4);
-    (void)state;
     curl_easy_setopt(http_client_handle(&kept), CURLOPT_UNIX_SOCKET_PATH, "/nowhere");
     assert_int_equal(ask(http_client_handle(&kept), &answer), CURLE_OK);
     curl_easy_getinfo(kept, CURLINFO_RESPONSE_CODE, &code);
@@ -98,7 +94,6 @@ static void refuses_a_body_that_is_too_large(void **state)
 {
     CURL *kept = NULL;
     buffer_auto answer = BUFFER_INIT(3);
-    (void)state;
     assert_int_equal(ask(http_client_handle(&kept), &answer), CURLE_WRITE_ERROR);
     curl_easy_cleanup(kept);
 }

@@ -28,7 +28,6 @@ static void keeps(const char *value, const char *expected)
 
 static void numbers_keep_their_text(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "0",     "-0",     "0.1",  "0.10",  "19.99",    "9223372036854775808",
         "1e400", "1.5E+3", "1e-9", "[0.1]", "[1,2.50]", "{\"deep\":[1e400]}",
@@ -39,7 +38,6 @@ static void numbers_keep_their_text(void **state)
 
 static void other_values_stay(void **state)
 {
-    (void)state;
     keeps("\"0.10\"", "\"0.10\"");
     keeps("\"a \\\" 1\"", "\"a \\\" 1\"");
     keeps("true", "true");
@@ -51,7 +49,6 @@ static void other_values_stay(void **state)
 /* The mark of a number is a NUL, which clients may send as well. */
 static void strings_are_not_taken_for_numbers(void **state)
 {
-    (void)state;
     keeps("\"\\u00005\"", "\"\\u00005\"");
     keeps("\"\\u0000\"", "\"\\u0000\"");
     keeps("[\"\\u0000\\u0000x\",5]", "[\"\\u0000\\u0000x\",5]");
@@ -59,7 +56,6 @@ static void strings_are_not_taken_for_numbers(void **state)
 
 static void text_that_is_not_json_is_refused(void **state)
 {
-    (void)state;
     static const char *const values[] = {"01", "1.",  ".5",  "-",   "1e",
                                          "+1", "0x1", "NaN", "1 2", "\"1"};
     for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
@@ -81,7 +77,6 @@ static void text_that_is_not_json_is_refused(void **state)
 /* Members outside of the one that keeps its numbers are parsed as usual. */
 static void the_rest_is_copied(void **state)
 {
-    (void)state;
     const char *text = "{\"count\":1,\"list\":[1,{\"labels\":2}],\"labels\":{},\"after\":[3]}";
     buffer_auto out = BUFFER_INIT(1024);
     assert_false(kept_numbers(text, strlen(text), "labels", &out));

@@ -8,7 +8,6 @@
 static void test_a_client_that_does_nothing(void **state)
 {
     struct pace pace;
-    (void)state;
     pace_init(&pace, 1024, 10);
     pace_waited(&pace, 10 * SECOND_US);
     assert_false(pace_is_too_slow(&pace));
@@ -19,7 +18,6 @@ static void test_a_client_that_does_nothing(void **state)
 static void test_the_least_speed_is_enough(void **state)
 {
     struct pace pace;
-    (void)state;
     pace_init(&pace, 1024, 10);
     for (unsigned i = 0; i < 1000; i++) {
         pace_waited(&pace, SECOND_US);
@@ -37,7 +35,6 @@ static void test_the_least_speed_is_enough(void **state)
 static void test_a_quick_beginning_is_no_credit_for_ever(void **state)
 {
     struct pace pace;
-    (void)state;
     pace_init(&pace, 1, 10);
     pace_moved(&pace, SIZE_MAX);
     pace_moved(&pace, SIZE_MAX);
@@ -50,7 +47,6 @@ static void test_a_quick_beginning_is_no_credit_for_ever(void **state)
 static void test_no_least_speed(void **state)
 {
     struct pace pace;
-    (void)state;
     pace_init(&pace, 0, 0);
     pace_waited(&pace, 1000 * SECOND_US);
     pace_moved(&pace, 1);

@@ -203,7 +203,6 @@ static void test_places_are_taken_again(void **state)
 
 static void test_no_folder(void **state)
 {
-    (void)state;
     struct pool *pool;
     error_auto err = NULL;
     assert_fails(pool_open_as("/nowhere", "api", &pool, &err), ERR_CONFIG);

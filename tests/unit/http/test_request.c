@@ -23,7 +23,6 @@ static void make(struct http_request *request, ...)
 static void test_basics(void **state)
 {
     struct http_request request;
-    (void)state;
     make(&request, "REQUEST_METHOD=POST", "REQUEST_URI=/v1/a%20b?x=/y?", "REMOTE_ADDR=192.0.2.1",
          "SANDLOT_REQUEST_ID=abc-DEF_09", "HTTP_IDEMPOTENCY_KEY=k", "CONTENT_TYPE=text/plain",
          "HTTP_EMPTY=", NULL);
@@ -46,7 +45,6 @@ static void test_request_ids(void **state)
                                       "SANDLOT_REQUEST_ID=a\r\nX: y",
                                       "SANDLOT_REQUEST_ID=a234567890123456789012345678901234567890"
                                       "1234567890123456789012345"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct http_request request;
         make(&request, bad[i], NULL);
@@ -59,7 +57,6 @@ static void test_query(void **state)
 {
     struct http_request request;
     struct error *err = NULL;
-    (void)state;
     make(&request, "QUERY_STRING=a=1&&b&c=&query%5Bmetadata%5D%5Bk+%c3%a9%5D=%26%3d+%2B&a=2", NULL);
     assert_ok(http_request_parse_query(&request, &err));
     assert_int_equal(request.query_count, 5);
@@ -81,7 +78,6 @@ static void test_bad_queries(void **state)
         {"QUERY_STRING=a=%zz", "a"},
         {"QUERY_STRING=ok=1&%fg=1", "%fg"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct http_request request;
         struct error *err = NULL;
@@ -97,7 +93,6 @@ static void test_bytes_that_are_no_text(void **state)
 {
     struct http_request request;
     struct error *err = NULL;
-    (void)state;
     make(&request, "QUERY_STRING=a=x%00y&b=%ff&%fe=1&c%00=2&d=%ed%a0%80&%00&", NULL);
     assert_ok(http_request_parse_query(&request, &err));
     assert_int_equal(request.query_count, 6);
@@ -116,7 +111,6 @@ static void test_query_limits(void **state)
     struct buffer query = BUFFER_INIT(65536);
     struct http_request request;
     struct error *err = NULL;
-    (void)state;
     buffer_append_string(&query, "QUERY_STRING=");
     for (int i = 0; i < HTTP_QUERY_MAX; i++)
         buffer_append_string(&query, "a=1&");

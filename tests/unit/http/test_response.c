@@ -24,7 +24,6 @@ static void assert_formats(char **parameters, struct http_response *response, co
 static void test_json(void **state)
 {
     struct http_response response;
-    (void)state;
     for (int i = 0; i < 2; i++) {
         http_response_init(&response);
         assert_int_equal(http_response_json(&response, 201, json_pack("{s:i}", "a", 1)), 0);
@@ -42,7 +41,6 @@ static void test_json(void **state)
 static void test_no_content(void **state)
 {
     struct http_response response;
-    (void)state;
     http_response_init(&response);
     http_response_json(&response, 204, NULL);
     assert_formats(get, &response,
@@ -52,7 +50,6 @@ static void test_no_content(void **state)
 static void test_bytes(void **state)
 {
     struct http_response response;
-    (void)state;
     http_response_init(&response);
     buffer_append(&response.body, "hi", 2);
     response.content_type = "text/plain";
@@ -88,7 +85,6 @@ static void assert_error(enum error_code code, const char *field, const char *me
 
 static void test_errors(void **state)
 {
-    (void)state;
     assert_error(ERR_INVALID_REQUEST, "/a", "bad",
                  "{\"error\":\"invalid_request\",\"message\":\"bad\",\"field\":\"/a\","
                  "\"request_id\":\"r1\"}",
@@ -114,7 +110,6 @@ static void test_inner_errors_stay_inside(void **state)
     static const enum error_code codes[] = {ERR_INTERNAL,     ERR_CONFIG,      ERR_DB_UNAVAILABLE,
                                             ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_OUTCOME_UNKNOWN,
                                             ERR_DB_FULL};
-    (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         struct http_request request;
         struct http_response response;

@@ -142,7 +142,6 @@ static void assert_refused(struct call call, int status, const char *code, const
 
 static void test_matches(void **state)
 {
-    (void)state;
     is_authorized = true;
     assert_runs(CALL("GET", "/v1/things/x"), "show", "x");
     assert_runs(CALL("HEAD", "/v1/things/x"), "show", "x");
@@ -174,7 +173,6 @@ static void test_paths_that_are_none(void **state)
         "*",
         "/v1/%74hings",
     };
-    (void)state;
     is_authorized = false;
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_refused(CALL("GET", paths[i]), 404, "not_found", NULL);
@@ -189,7 +187,6 @@ static void test_paths_that_are_none(void **state)
 static void test_wrong_methods(void **state)
 {
     struct http_response response;
-    (void)state;
     is_authorized = false;
     serve(CALL("PATCH", "/v1/things/limits"), &response);
     assert_int_equal(response.status, 405);
@@ -203,7 +200,6 @@ static void test_wrong_methods(void **state)
 /* 404/405, 401, 415, 413, 400, 422 */
 static void test_order_of_refusals(void **state)
 {
-    (void)state;
     is_authorized = false;
     assert_refused(SEND_TOO_MUCH("GET", "/v1/none?x=%", "a/b", "{"), 404, "not_found", NULL);
     assert_refused(SEND_TOO_MUCH("POST", "/v1/things?x=%", "a/b", "{"), 401, "unauthorized", NULL);
@@ -222,7 +218,6 @@ static void test_order_of_refusals(void **state)
 
 static void test_bodies(void **state)
 {
-    (void)state;
     is_authorized = true;
     assert_runs(SEND("POST", "/v1/things", JSON, "{\"timeout\":1}"), "create", NULL);
     assert_runs(SEND("POST", "/v1/things", "Application/JSON ; charset=utf-8", "{}"), "create",
@@ -242,7 +237,6 @@ static void test_bodies(void **state)
 static void test_queries(void **state)
 {
     struct http_response response;
-    (void)state;
     is_authorized = true;
     serve(CALL("GET", "/v1/things?taem=a"), &response);
     assert_int_equal(response.status, 422);

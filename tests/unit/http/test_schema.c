@@ -58,7 +58,6 @@ static void refuse(const char *text, const char *field, const char *message)
 
 static void test_accepts(void **state)
 {
-    (void)state;
     accept("{}");
     accept("{\"count\":1,\"free\":-9223372036854775808}");
     accept("{\"count\":20,\"colour\":\"green\",\"text\":null,\"allow_internet_access\":false}");
@@ -69,7 +68,6 @@ static void test_accepts(void **state)
 
 static void test_refuses(void **state)
 {
-    (void)state;
     refuse("[]", "", "the body must be a JSON object");
     refuse("{\"allow_internet_acces\":false}", "/allow_internet_acces",
            "unknown member \"allow_internet_acces\"; did you mean \"allow_internet_access\"?");
@@ -101,7 +99,6 @@ static void test_refuses(void **state)
 /* A name that means something else, or something in another place. */
 static void test_hints(void **state)
 {
-    (void)state;
     const char *hint = "unknown member \"number_of_things\": things are numbered by \"count\"";
     refuse("{\"number_of_things\":1}", "/number_of_things", hint);
     refuse("{\"number_of_thing\":1}", "/number_of_thing",
@@ -123,7 +120,6 @@ static void refuse_text(const char *text, size_t size, const char *message)
 
 static void test_parse(void **state)
 {
-    (void)state;
 #define REFUSE(text, message) refuse_text(text, sizeof(text) - 1, message)
     REFUSE("{\"a\":1,\"a\":2}", "a member occurs twice");
     REFUSE("{\"a\":1} x", "something follows");
@@ -143,7 +139,6 @@ static void test_parse(void **state)
 
 static void test_scalars(void **state)
 {
-    (void)state;
     static const char *const scalars[] = {"\"text\"", "5", "-1.5", "true", "null", " null "};
     for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++) {
         json_t *scalar = NULL;
@@ -158,7 +153,6 @@ static void test_scalars(void **state)
 static void test_depth(void **state)
 {
     struct buffer text = BUFFER_INIT(100000);
-    (void)state;
     for (size_t depth = JSON_DEPTH_MAX; depth <= JSON_DEPTH_MAX + 1; depth++) {
         json_t *json = NULL;
         struct error *err = NULL;
@@ -189,7 +183,6 @@ static void test_depth(void **state)
 
 static void test_drops_what_is_unknown(void **state)
 {
-    (void)state;
     static const struct schema_member part[] = {{.name = "a", .type = SCHEMA_INTEGER},
                                                 {.name = NULL}};
     static const struct schema_member item = {.type = SCHEMA_OBJECT, .members = part};

@@ -18,7 +18,6 @@ static json_t *load(const char *text)
 
 static void reads_envelopes(void **state)
 {
-    (void)state;
     struct incus_answer answer;
 
     json_auto_t *sync = load("{\"type\":\"sync\",\"metadata\":{\"a\":1}}");
@@ -45,7 +44,6 @@ static void reads_envelopes(void **state)
 
 static void refuses_other_documents(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "{}",
         "[]",
@@ -69,7 +67,6 @@ static void refuses_other_documents(void **state)
 
 static void reads_operations(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int result;
@@ -104,7 +101,6 @@ static void reads_operations(void **state)
 /* Words as Incus 6.0 says them. */
 static void sorts_refusals(void **state)
 {
-    (void)state;
     static const struct {
         int code;
         const char *text;
@@ -160,7 +156,6 @@ static void sorts_refusals(void **state)
 
 static void words_a_refusal(void **state)
 {
-    (void)state;
     static const struct {
         enum incus_error kind;
         enum error_code code;
@@ -182,7 +177,6 @@ static void words_a_refusal(void **state)
 
 static void keeps_a_refusal_short(void **state)
 {
-    (void)state;
     error_auto long_error = NULL;
     error_auto empty_error = NULL;
     char text[4001];

@@ -18,7 +18,6 @@
 
 static void answers_to_a_key(void **state)
 {
-    (void)state;
     char accept[INCUS_UPGRADE_ACCEPT_SIZE];
 
     incus_upgrade_accept(KEY, accept);
@@ -27,7 +26,6 @@ static void answers_to_a_key(void **state)
 
 static void makes_a_new_key_each_time(void **state)
 {
-    (void)state;
     char first[INCUS_UPGRADE_KEY_SIZE], second[INCUS_UPGRADE_KEY_SIZE];
 
     incus_upgrade_key(first);
@@ -47,7 +45,6 @@ static int read_head(const char *text)
 
 static void reads_an_agreement(void **state)
 {
-    (void)state;
     assert_int_equal(read_head(HEAD), strlen(HEAD));
     assert_int_equal(read_head(HEAD "\x81\x02{}"), strlen(HEAD));
     assert_true(
@@ -57,7 +54,6 @@ static void reads_an_agreement(void **state)
 
 static void waits_for_the_whole_head(void **state)
 {
-    (void)state;
     for (size_t size = 0; size < strlen(HEAD); size++) {
         autofree char *part = xstrndup(HEAD, size);
         assert_int_equal(read_head(part), 0);
@@ -66,7 +62,6 @@ static void waits_for_the_whole_head(void **state)
 
 static void refuses_other_heads(void **state)
 {
-    (void)state;
     static const char *const heads[] = {
         "HTTP/1.1 403 Forbidden\r\n\r\n",
         "HTTP/1.1 200 OK\r\nUpgrade: websocket\r\n",
@@ -91,7 +86,6 @@ static void refuses_other_heads(void **state)
 
 static void refuses_a_head_without_end(void **state)
 {
-    (void)state;
     char head[INCUS_UPGRADE_HEAD_MAX];
 
     memset(head, 'x', sizeof(head));
@@ -116,7 +110,6 @@ static struct incus_event read_event(const char *text)
 
 static void reads_events(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum incus_event_kind kind;
@@ -136,7 +129,6 @@ static void reads_events(void **state)
 
 static void passes_over_the_rest(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "null",

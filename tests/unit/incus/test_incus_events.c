@@ -176,7 +176,6 @@ static void tells_of_two(int client, const char *request)
 
 static void hears_what_matters(void **state)
 {
-    (void)state;
     struct server server;
     start(&server, tells_of_two);
     assert_hears(&server, INCUS_HEARD_BEGIN, INCUS_EVENT_OTHER);
@@ -204,7 +203,6 @@ static void tells_in_pieces(int client, const char *request)
 
 static void puts_fragments_together_and_answers_pings(void **state)
 {
-    (void)state;
     struct server server;
     start(&server, tells_in_pieces);
     assert_hears(&server, INCUS_HEARD_BEGIN, INCUS_EVENT_OTHER);
@@ -225,7 +223,6 @@ static void tells_too_much(int client, const char *request)
 
 static void takes_no_more_than_it_should(void **state)
 {
-    (void)state;
     struct server server;
     start(&server, tells_too_much);
     assert_hears(&server, INCUS_HEARD_BEGIN, INCUS_EVENT_OTHER);
@@ -249,7 +246,6 @@ static void tells_very_much(int client, const char *request)
 
 static void loses_none(void **state)
 {
-    (void)state;
     struct server server;
     start(&server, tells_very_much);
     assert_hears(&server, INCUS_HEARD_BEGIN, INCUS_EVENT_OTHER);
@@ -309,7 +305,6 @@ static void is_silent(int client, const char *request)
 
 static void breaks_off_with_those(void **state)
 {
-    (void)state;
     static behaviour *const early[] = {refuses, agrees_to_another, is_silent};
     static behaviour *const late[] = {hangs_up, says_goodbye, speaks_nonsense, masks_its_frames,
                                       agrees_and_is_silent};
@@ -342,7 +337,6 @@ static void answers_pings(int client, const char *request)
 
 static void keeps_a_quiet_stream(void **state)
 {
-    (void)state;
     struct server server;
     start(&server, answers_pings);
     assert_hears(&server, INCUS_HEARD_BEGIN, INCUS_EVENT_OTHER);
@@ -352,7 +346,6 @@ static void keeps_a_quiet_stream(void **state)
 
 static void waits_no_longer_than_asked(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     enum incus_heard heard;
     struct incus_event event;
@@ -368,7 +361,6 @@ static void waits_no_longer_than_asked(void **state)
 
 static void nobody_there(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct incus *incus;
     struct incus_events *events;

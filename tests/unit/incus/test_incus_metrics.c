@@ -9,7 +9,6 @@
 
 static void adds_up_processors_and_modes(void **state)
 {
-    (void)state;
     autofree struct incus_usage *list = NULL;
     size_t count;
     incus_metrics_parse(
@@ -51,7 +50,6 @@ static void adds_up_processors_and_modes(void **state)
 
 static void passes_over_what_it_does_not_know(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "\n\n\n",
@@ -81,7 +79,6 @@ static void passes_over_what_it_does_not_know(void **state)
 
 static void takes_thousands_of_instances(void **state)
 {
-    (void)state;
     buffer_auto text = BUFFER_INIT(1 << 20);
     autofree struct incus_usage *list = NULL;
     size_t count;

@@ -18,7 +18,6 @@ static int root;
 
 static int make_root(void **state)
 {
-    (void)state;
     if (!mkdtemp(root_path))
         return -1;
     root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -27,7 +26,6 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-    (void)state;
     int result = tree_empty(root, fence_of("end"), 1);
     close(root);
     return result == 0 ? rmdir(root_path) : -1;
@@ -43,7 +41,6 @@ static void an_older_generation_is_refused(void **state)
 {
     struct fence *fence = fence_of("generations");
     struct keeper_error error;
-    (void)state;
     assert_ptr_equal(fence, fence_of("generations"));
     assert_int_equal(fence_enter(fence, 3, &error), 0);
     fence_leave(fence);
@@ -73,7 +70,6 @@ static void raising_waits_for_what_is_under_way(void **state)
     struct fence *fence = fence_of("waiting");
     struct keeper_error error;
     pthread_t thread;
-    (void)state;
     assert_int_equal(fence_enter(fence, 8, &error), 0);
     assert_int_equal(pthread_create(&thread, NULL, raise_it, fence), 0);
     while (!fence_is_raised(fence, 8))
@@ -123,7 +119,6 @@ static void nobody_is_inside_behind_a_raised_fence(void **state)
     struct crowd crowd = {fence_of("crowd"), 1, {0}};
     pthread_t threads[CROWD];
     unsigned late = 0;
-    (void)state;
     for (size_t i = 0; i < CROWD; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, go_in_and_out, &crowd), 0);
     for (uint64_t generation = 2; generation <= ROUNDS + 1; generation++) {
@@ -142,7 +137,6 @@ static void links_do_not_lead_out(void **state)
     struct stat status;
     struct keeper_error error;
     const char *name;
-    (void)state;
     assert_int_equal(mkdirat(root, "dir", 0700), 0);
     touch(root, "dir/file");
     assert_int_equal(symlinkat("/etc/passwd", root, "absolute"), 0);
@@ -167,7 +161,6 @@ static void links_do_not_lead_out(void **state)
 
 static void a_deep_tree_goes_and_links_stay_unfollowed(void **state)
 {
-    (void)state;
     assert_int_equal(mkdirat(root, "tree", 0700), 0);
     int at = openat(root, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int top = dup(at);

@@ -18,7 +18,6 @@
 
 static int in_empty_folder(void **state)
 {
-    (void)state;
     return system("find . -mindepth 1 -delete") == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
 }
 
@@ -54,7 +53,6 @@ static void names_are_those_of_sandboxes(void **state)
         "warm-../../../../../../../etc00",
         "sbx-01m84zv6v7k928m8ea9wv1r6/.",
     };
-    (void)state;
     assert_true(order_name_is_valid(NAME));
     assert_true(order_name_is_valid("sbx-01m84zv6v7k928m8ea9wv1r61y"));
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -81,7 +79,6 @@ static void an_order_is_four_words_before_its_volumes(void **state)
     };
     struct order order;
     error_auto err = NULL;
-    (void)state;
     assert_int_equal(order_read(NAME " 2 1024 40", &order, &err), 0);
     assert_string_equal(order.instance, NAME);
     assert_int_equal(order.cpu, 2);
@@ -102,7 +99,6 @@ static void an_order_names_volumes_and_places(void **state)
 {
     struct order order;
     error_auto err = NULL;
-    (void)state;
     assert_int_equal(order_read(NAME " 2 1024 0 " VOLUME ":/data " VOLUME ":/mnt/a%20b%25/%C3%A9:x",
                                 &order, &err),
                      0);
@@ -145,7 +141,6 @@ static void what_is_no_volume_and_place_is_refused(void **state)
         VOLUME ":/a tenant:1",
     };
     struct order order;
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         autofree char *line = xasprintf(NAME " 1 512 0 %s", others[i]);
         error_auto err = NULL;
@@ -159,7 +154,6 @@ static void an_order_has_a_bound_of_volumes(void **state)
     buffer_auto line = BUFFER_INIT(SIZING_MAX);
     struct order order;
     error_auto err = NULL;
-    (void)state;
     buffer_append_string(&line, NAME " 1 512 0");
     for (unsigned i = 0; i < ORDER_MOUNTS_MAX; i++)
         buffer_append_string(&line, " " VOLUME ":/a");
@@ -186,7 +180,6 @@ static void assert_chosen(const char *own, const char *there, unsigned wanted, u
 
 static void processors_are_chosen_among_those_that_are_there(void **state)
 {
-    (void)state;
     assert_chosen("3", "0-7", 1, 0, "3");
     assert_chosen("3", "0-7", 3, 6, "3,6,7");
     assert_chosen("3", "0-7", 4, 7, "0,1,3,7");
@@ -199,7 +192,6 @@ static void what_is_no_set_of_processors_is_refused(void **state)
 {
     static const char *const others[] = {"x", "1-", "3-1", "1 2", "4096", "0-99999999999", "1,,2"};
     struct cpus cpus;
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         error_auto err = NULL;
         assert_int_equal(cpus_read(others[i], &cpus, &err), -1);
@@ -251,7 +243,6 @@ static void limits_are_set_in_one_hierarchy(void **state)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
-    (void)state;
     make_unified();
     assert_int_equal(size("sandlot", &order, &err), 0);
     assert_file(GROUP "/memory.max", "1073741824");
@@ -274,7 +265,6 @@ static void limits_are_set_in_one_for_each_controller(void **state)
     const struct order larger = {.instance = NAME, .cpu = 8, .memory_mb = 1024};
     const struct order smaller = {.instance = NAME, .cpu = 1, .memory_mb = 256};
     error_auto err = NULL;
-    (void)state;
     make_single();
     assert_int_equal(size("sandlot", &larger, &err), 0);
     assert_file("memory/" GROUP "/memory.limit_in_bytes", "1073741824");
@@ -293,7 +283,6 @@ static void more_memory_than_the_limit_is_left_alone(void **state)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 128};
     error_auto err = NULL;
-    (void)state;
     make_unified();
     write_file(GROUP "/memory.current", "134217729\n");
     assert_int_equal(size("sandlot", &order, &err), -1);
@@ -306,7 +295,6 @@ static void another_projects_instance_is_none(void **state)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
-    (void)state;
     make_unified();
     assert_int_equal(size("other", &order, &err), -1);
     assert_int_equal(err->code, ERR_NOT_FOUND);
@@ -318,7 +306,6 @@ static void a_link_is_not_followed(void **state)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
-    (void)state;
     make_unified();
     assert_int_equal(rename(GROUP, "elsewhere"), 0);
     assert_int_equal(symlink("elsewhere", GROUP), 0);
@@ -349,7 +336,6 @@ static void the_link_to_a_quota_group_is_read(void **state)
     };
     char uuid[40];
     uint64_t group;
-    (void)state;
     assert_int_equal(
         disk_group_read("/sys/fs/btrfs/528e4537-ce9c-4830-89c0-215c2d506358/qgroups/0_258", uuid,
                         sizeof uuid, &group),
@@ -367,7 +353,6 @@ static void a_note_says_what_is_mounted(void **state)
     const struct stat one = {.st_dev = 70, .st_ino = 256}, two = {.st_dev = 7, .st_ino = 256};
     const struct mount_noted mounts[] = {{one, "/data"}, {one, "/mnt/a b"}};
     error_auto err = NULL;
-    (void)state;
     assert_null(mount_note_read("notes", NAME));
     assert_int_equal(mount_note_write("notes", NAME, mounts, 1, &err), 0);
     assert_int_equal(mount_note_write("notes", NAME, mounts, 2, &err), 0);

@@ -6,7 +6,6 @@
 static void a_tenant_has_a_part_of_the_places(void **state)
 {
     struct places places = {.most = 8, .most_of_tenant = 2};
-    (void)state;
     assert_true(places_take(&places, 1, 10));
     assert_true(places_take(&places, 1, 11));
     assert_false(places_take(&places, 1, 12));
@@ -22,7 +21,6 @@ static void a_tenant_has_a_part_of_the_places(void **state)
 static void all_places_may_be_taken(void **state)
 {
     struct places places = {.most = 4, .most_of_tenant = 2};
-    (void)state;
     for (uint64_t i = 0; i < 4; i++)
         assert_true(places_take(&places, i, i));
     assert_false(places_take(&places, 9, 9));

@@ -155,7 +155,6 @@ static void a_volume_is_mounted_once(void **state)
 {
     struct stat made;
     error_auto err = NULL;
-    (void)state;
     assert_int_equal(mount_at("/mnt/a b/c", &err), 0);
     assert_true(is_there("/mnt/a b/c/x"));
     assert_int_equal(count_mounts("/mnt/a\\040b/c"), 1);
@@ -172,7 +171,6 @@ static void a_volume_is_mounted_once(void **state)
 static void a_guest_leads_nowhere(void **state)
 {
     static const char *const places[] = {"/link", "/link/a", "/tmp", "/tmp/a"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         error_auto err = NULL;
         assert_fails_saying(mount_at(places[i], &err), ERR_RUNTIME_REFUSED, "a place");
@@ -187,7 +185,6 @@ static void one_without_ids_of_instances_is_left_to_incusd(void **state)
 {
     static const uid_t others[] = {1000, FIRST + 65535};
     error_auto err = NULL;
-    (void)state;
     if (!instance)
         skip();
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -201,7 +198,6 @@ static void one_without_ids_of_instances_is_left_to_incusd(void **state)
 static void what_is_not_there_is_refused(void **state)
 {
     error_auto err = NULL;
-    (void)state;
     if (!instance)
         skip();
     assert_int_equal(rename("pool/custom/p_" VOLUME, "pool/away"), 0);
@@ -228,7 +224,6 @@ static void shared_memory_is_half_of_the_new_size(void **state)
     struct groups groups;
     struct statvfs found;
     error_auto err = NULL;
-    (void)state;
     if (!instance)
         skip();
     autofree char *monitor = xasprintf("%d\n", (int)getpid());

@@ -50,7 +50,6 @@ static json_t *ec_jwk(EVP_PKEY *pkey, const char *id)
 
 static int set_up(void **state)
 {
-    (void)state;
     rsa = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
     other_rsa = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
     small_rsa = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024);
@@ -62,7 +61,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     json_decref(keys);
     EVP_PKEY_free(rsa);
     EVP_PKEY_free(other_rsa);
@@ -141,7 +139,6 @@ static void signed_tokens_are_opened(void **state)
                   *by_ec = sign(ec, "ES256", "e", claims),
                   *nameless = sign(rsa, "RS256", NULL, claims);
     const char *const tokens[] = {by_rsa, by_ec, nameless};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
         json_auto_t *got = NULL;
         assert_ok(oidc_token_open(tokens[i], keys, &expected, &got, &err));
@@ -156,7 +153,6 @@ static void signed_tokens_are_opened(void **state)
 
 static void claims_have_to_fit(void **state)
 {
-    (void)state;
     assert_true(opens_with("extra", json_true()));
     assert_true(opens_with("aud", json_pack("[s]", "client")));
     assert_false(opens_with("iss", json_string("https://idp.example/")));
@@ -194,7 +190,6 @@ static void who_has_not_signed_signs_nothing(void **state)
                   *kind = sign(ec, "RS256", "e", claims);
     autofree char *none = sign(rsa, "none", "r", claims), *hmac = sign(rsa, "HS256", "r", claims);
     autofree char *small = sign(small_rsa, "RS256", "small", claims);
-    (void)state;
     refused(other);
     refused(crossed);
     refused(kind);
@@ -212,7 +207,6 @@ static void every_changed_character_counts(void **state)
 {
     json_auto_t *claims = good_claims();
     autofree char *token = sign(ec, "ES256", "e", claims);
-    (void)state;
     /* The last character has bits that stand for nothing. */
     for (size_t at = 0; at + 1 < strlen(token); at += 7) {
         char was = token[at];

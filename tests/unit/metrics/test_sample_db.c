@@ -13,7 +13,6 @@ static const char *const id = "sbx_00000000000000000000000001";
 static int forget(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     uint64_t removed;
     return sample_delete_before(db, INT64_MAX, 100000, &removed, &err);
 }
@@ -49,7 +48,6 @@ static void near(double a, double b)
 
 static void few_samples_come_as_they_are(void **state)
 {
-    (void)state;
     add((struct sample_row){.at_ms = 0, .memory_bytes = 5});
     add((struct sample_row){.at_ms = 10007,
                             .span_ms = 10007,
@@ -83,7 +81,6 @@ static void few_samples_come_as_they_are(void **state)
 /* An hour of samples every second, with ten minutes missing in the middle. */
 static void many_samples_come_in_pieces(void **state)
 {
-    (void)state;
     static struct sample_row rows[3600];
     size_t count = 0;
     struct error *err = NULL;
@@ -128,7 +125,6 @@ static void many_samples_come_in_pieces(void **state)
 
 static void a_span_never_has_too_many_points(void **state)
 {
-    (void)state;
     for (int i = 0; i < 1500; i++)
         add((struct sample_row){.at_ms = i * 613, .span_ms = 613});
     for (int64_t from_ms = 0; from_ms < 2000; from_ms += 77) {
@@ -142,7 +138,6 @@ static void a_span_never_has_too_many_points(void **state)
 
 static void old_ones_go_in_pieces(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     uint64_t removed;
     for (int i = 0; i < 10; i++)
@@ -158,7 +153,6 @@ static void old_ones_go_in_pieces(void **state)
 
 static void who_is_asked_for(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     sample_id *ids;
     size_t count;

@@ -31,7 +31,6 @@ static int forget(void **state)
 {
     struct error *err = NULL;
     static const struct db_statement all = {"test.forget", "DELETE FROM moves", false};
-    (void)state;
     return db_exec(db, &all, DB_NO_ARGS, NULL, &err);
 }
 
@@ -46,7 +45,6 @@ static struct move take(bool asked)
 
 static void a_team_has_one_at_a_time_that_it_asked_for(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     begin("vol_1", team_a, MOVE_VOLUME, true);
     begin("vol_2", team_a, MOVE_VOLUME, true);
@@ -64,7 +62,6 @@ static void a_team_has_one_at_a_time_that_it_asked_for(void **state)
 
 static void whoever_dies_keeps_no_turn(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     begin("vol_1", team_a, MOVE_VOLUME, true);
     begin("vol_2", team_a, MOVE_VOLUME, true);
@@ -76,7 +73,6 @@ static void whoever_dies_keeps_no_turn(void **state)
 
 static void templates_and_drains_have_no_turns(void **state)
 {
-    (void)state;
     begin("tpv_1", team_a, MOVE_TEMPLATE, true);
     begin("tpv_2", team_a, MOVE_TEMPLATE, true);
     begin("vol_3", team_a, MOVE_VOLUME, true);

@@ -32,7 +32,6 @@ static void the_first_rule_with_method_and_path_decides(void **state)
         "\"headers\":{\"cookie\":\"1\"}},"
         "{\"host\":\"" HOST "\",\"paths\":[\"/b\"],\"headers\":{\"cookie\":\"2\"}}]";
     struct egress_request post = get("/b?x");
-    (void)state;
     post.method = "POST";
     assert_string_equal(decide(rules, get("/a/x?y=/../")), "{\"cookie\":\"1\"}");
     assert_string_equal(decide(rules, get("/b")), "{\"cookie\":\"2\"}");
@@ -61,7 +60,6 @@ static void names_must_agree(void **state)
         {"", HOST, HOST, false},
         {"other.example", "other.example", "other.example", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct egress_request request = {cases[i].sni, cases[i].host, cases[i].http_host, "GET",
                                          "/"};
@@ -78,7 +76,6 @@ static void a_path_that_a_server_could_read_otherwise_is_refused(void **state)
                                       "/a/%",        "/a/%3B",   "a",      ""};
     static const char *const plain[] = {"/a/", "/a/...", "/a/.b", "/a/b.", "/a/%20", "/a/%C3%A9"};
     const char *rules = "[{\"host\":\"" HOST "\",\"paths\":[\"/a/*\"],\"headers\":{}}]";
-    (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         assert_string_not_equal(decide(rules, get(odd[i])), "{}");
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
@@ -89,7 +86,6 @@ static void a_path_that_a_server_could_read_otherwise_is_refused(void **state)
 
 static void a_closed_rule_says_why(void **state)
 {
-    (void)state;
     assert_string_equal(decide("[{\"host\":\"" HOST "\",\"refused\":\"gone\"}]", get("/")), "gone");
 }
 
@@ -101,7 +97,6 @@ static const char *value_of(void *context, const char *name)
 
 static void mentions_are_filled_once(void **state)
 {
-    (void)state;
     autofree char *both = egress_value_fill("x ${secrets.a}${secrets.b} $", value_of, NULL);
     assert_string_equal(both, "x 1${secrets.a} $");
     assert_null(egress_value_fill("${secrets.c}", value_of, NULL));
@@ -127,7 +122,6 @@ static void parameters_of_a_rule_replace_those_of_the_request(void **state)
         {"/v1 ", NULL},
     };
     json_auto_t *rule = json_pack("{s:{s:s}}", "query", "key", "a b&c");
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
         autofree char *target = egress_target(rule, targets[i][0]);
         if (targets[i][1])

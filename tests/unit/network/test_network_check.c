@@ -28,7 +28,6 @@ static void assert_verdict(const struct policy *policy, const struct protected_n
 
 static void a_policy_decides(void **state)
 {
-    (void)state;
     static const struct protected_networks networks = {0};
     policy_auto closed = policy_with(POLICY_DENY, "a.test:443"),
                 open = policy_with(POLICY_ALLOW, NULL);
@@ -42,7 +41,6 @@ static void a_policy_decides(void **state)
 
 static void some_things_are_closed_to_all(void **state)
 {
-    (void)state;
     static const struct protected_networks networks = {0};
     policy_auto open = policy_with(POLICY_ALLOW, "0.0.0.0/0");
     assert_verdict(&open, &networks, "10.0.0.1", 80, POLICY_DENY, "protected_network");
@@ -54,7 +52,6 @@ static void some_things_are_closed_to_all(void **state)
 
 static void what_the_operator_opens_is_decided(void **state)
 {
-    (void)state;
     struct protected_networks networks = {0};
     error_auto err = NULL;
     policy_auto closed = policy_with(POLICY_DENY, "10.20.0.0/24");
@@ -67,7 +64,6 @@ static void what_the_operator_opens_is_decided(void **state)
 
 static void what_is_no_host_is_refused(void **state)
 {
-    (void)state;
     static const struct protected_networks networks = {0};
     static const char *const bad[] = {"127.1", "a b", "", "[a.test]", "10.0.0.0/8", "*.a.test"};
     policy_auto open = policy_with(POLICY_ALLOW, NULL);
@@ -85,7 +81,6 @@ static void what_is_no_host_is_refused(void **state)
 
 static void classes_are_known(void **state)
 {
-    (void)state;
     struct network_class class = network_class_of("internet");
     assert_true(class.internet && !class.registries);
     class = network_class_of("registries");

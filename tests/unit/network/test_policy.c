@@ -41,7 +41,6 @@ static void assert_address_(const struct policy *policy, const char *text, uint1
 
 static void the_default_decides_what_nothing_matches(void **state)
 {
-    (void)state;
     policy_auto open = {.default_verdict = POLICY_ALLOW}, closed = {0};
     assert_name(open, "example.com", 443, "allow by default");
     assert_name(closed, "example.com", 443, "deny by default");
@@ -51,7 +50,6 @@ static void the_default_decides_what_nothing_matches(void **state)
 
 static void the_most_specific_name_decides(void **state)
 {
-    (void)state;
     policy_auto policy = POLICY_OF(POLICY_DENY, "+*.example.com", "-*.b.example.com",
                                    "+a.b.example.com:443", "-a.b.example.com");
     assert_name(policy, "x.example.com", 80, "allow by 0");
@@ -63,7 +61,6 @@ static void the_most_specific_name_decides(void **state)
 
 static void the_most_specific_network_decides(void **state)
 {
-    (void)state;
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "+203.0.113.0/24", "-203.0.113.7", "-0.0.0.0/0",
                                    "+203.0.113.7:443", "-::/0");
     assert_address(policy, "203.0.113.8", 80, "allow by 0");
@@ -75,7 +72,6 @@ static void the_most_specific_network_decides(void **state)
 
 static void a_tie_denies(void **state)
 {
-    (void)state;
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "+a.test", "-a.test", "-b.test", "+b.test",
                                    "+203.0.113.0/24:80", "-203.0.113.0/24:80");
     assert_name(policy, "a.test", 1, "deny by 1");
@@ -108,7 +104,6 @@ static void assert_found(const struct policy *policy, const char *name, const ch
 
 static void names_resolve_when_a_port_is_allowed(void **state)
 {
-    (void)state;
     policy_auto closed = POLICY_OF(POLICY_DENY, "+a.test:443", "+a.test:80", "-a.test:8080",
                                    "+*.b.test", "-x.b.test:443", "-y.b.test", "-z.test:1");
     assert_found(&closed, "a.test", "listed resolves deny 80=allow 443=allow");
@@ -148,7 +143,6 @@ static char *ranges_text(const struct policy *policy, enum policy_family family)
 
 static void networks_become_intervals(void **state)
 {
-    (void)state;
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "-203.0.113.0/24", "+203.0.113.7:443",
                                    "+203.0.113.128/25", "-198.51.100.0/25", "-198.51.100.128/25",
                                    "-255.255.255.255", "-0.0.0.0/32:53", "-2001:db8::/32");
@@ -165,7 +159,6 @@ static void networks_become_intervals(void **state)
 
 static void everything_is_one_interval(void **state)
 {
-    (void)state;
     policy_auto policy =
         POLICY_OF(POLICY_ALLOW, "-0.0.0.0/0", "-128.0.0.0/1", "-::/0", "+[ffff::/16]:443");
     autofree char *ipv4 = ranges_text(&policy, POLICY_IPV4);
@@ -177,7 +170,6 @@ static void everything_is_one_interval(void **state)
 
 static void survives_the_wire(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     policy_wire_auto sent = {.sandbox_id = xstrdup("sbx_1"),
                              .address = 0x0a580007,
@@ -198,7 +190,6 @@ static void survives_the_wire(void **state)
 
 static void a_policy_that_asks_denies_by_default(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     policy_wire_auto sent = {
         .sandbox_id = xstrdup("sbx_1"), .address = 0x0a580007, .policy = {.asks = true}};
@@ -212,7 +203,6 @@ static void a_policy_that_asks_denies_by_default(void **state)
 
 static void refuses_other_wires(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"{}", "/sandbox_id"},
         {"{'sandbox_id':'s','address':'2001:db8::1','revision':1,'default':'deny','rules':[]}",

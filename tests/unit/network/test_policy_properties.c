@@ -278,7 +278,6 @@ static void check_wire(const struct policy *policy)
 
 static void policies_mean_what_the_plain_evaluator_says(void **state)
 {
-    (void)state;
     const char *seed = getenv("SANDLOT_TEST_SEED");
     uint64_t first = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
     for (unsigned i = 0; i < POLICIES; i++) {

@@ -12,7 +12,6 @@ static const char *reason(const struct protected_networks *networks, const char 
 
 static void protects_special_networks(void **state)
 {
-    (void)state;
     static const char *const closed[] = {
         "0.0.0.0",
         "10.0.0.1",
@@ -48,7 +47,6 @@ static void protects_special_networks(void **state)
 
 static void opens_what_the_operator_opens(void **state)
 {
-    (void)state;
     struct protected_networks networks = {0};
     error_auto err = NULL;
     assert_ok(protected_open(&networks, "10.20.0.0/16, 192.168.7.7 172.16.0.0/12", &err));
@@ -63,7 +61,6 @@ static void opens_what_the_operator_opens(void **state)
 
 static void never_opens_the_rest(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"169.254.169.254", "127.0.0.0/8", "0.0.0.0/0", "224.0.0.1",
                                       "fe80::/64",       "128.0.0.0/1", "::/0"};
     struct protected_networks networks = {0};
@@ -106,7 +103,6 @@ static void assert_intervals(const struct protected_networks *networks)
 
 static void the_intervals_say_the_same(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct protected_networks networks = {0};
     assert_intervals(&networks);

@@ -53,7 +53,6 @@ static int render(struct error **err)
 static int set_up(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     if (!mkdtemp(root))
         return -1;
     autofree char *templates = xasprintf("%s/in", root);
@@ -67,7 +66,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         "in/host/a.conf.in", "in/host",   "in/a.conf.in", "in/b.inc.in", "in/README",
         "out/a.conf",        "out/b.inc", "conf",         "in",          "out"};
@@ -82,7 +80,6 @@ static int tear_down(void **state)
 static void test_rendering(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     write_text("in/a.conf.in", "@api_host@ @data_plane_domain@ @data_plane_domain_regex@ "
                                "@public_port@ @listen_port@ @key_burst@ "
                                "@named_hosts@@public_authority_end@\n"
@@ -105,7 +102,6 @@ static void test_rendering(void **state)
 static void test_what_is_set_replaces_what_follows(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     free(settings->gate_cache_dir);
     settings->gate_cache_dir = xstrdup("/dev/shm/x");
     free(settings->preview_host_header);
@@ -160,7 +156,6 @@ static void set_ipv6(const char *value)
 static void test_ipv6_is_where_the_machine_has_it(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     assert_string_equal(settings->listen_ipv6, "auto");
     write_text("in/a.conf.in", "[@ipv6@]");
     assert_ok(render(&err));
@@ -182,7 +177,6 @@ static void test_ipv6_is_where_the_machine_has_it(void **state)
 static void test_relays_listen_on_ipv6_when_told(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     autofree char *templates = xasprintf("%s/in", root);
     autofree char *host = xasprintf("%s/in/host", root);
     autofree char *output = xasprintf("%s/out", root);
@@ -203,7 +197,6 @@ static void test_relays_listen_on_ipv6_when_told(void **state)
 static void test_unknown_placeholder(void **state)
 {
     struct error *err = NULL;
-    (void)state;
     write_text("in/a.conf.in", "third");
     write_text("in/b.inc.in", "one\ntwo @lisen_port@\n");
     assert_fails_saying(render(&err), ERR_CONFIG,
@@ -216,7 +209,6 @@ static void test_values_stay_one_word(void **state)
 {
     static const char *const bad[] = {"/a b", "/a;b", "/a{b", "/a\"b", "/a$b", "/a\\b", "/a#b", ""};
     struct error *err = NULL;
-    (void)state;
     write_text("in/a.conf.in", "access_log @nginx_log_dir@;");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         free(settings->nginx_log_dir);

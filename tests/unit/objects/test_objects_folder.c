@@ -32,7 +32,6 @@ static int count_one(void *context, const struct objects_listed *one, struct err
 
 static void writes_reads_lists_and_removes(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct objects *objects = open_folder();
     char back[8] = "";
@@ -60,7 +59,6 @@ static void writes_reads_lists_and_removes(void **state)
 
 static void has_no_object_before_its_upload_is_finished(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct objects *objects = open_folder();
     struct objects_upload *upload = NULL;
@@ -91,7 +89,6 @@ static void has_no_object_before_its_upload_is_finished(void **state)
 /* A mount that is away leaves an empty place behind, which must not be filled. */
 static void never_makes_the_folder_itself(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct objects *objects = NULL;
     autofree char *away = xasprintf("%s/away", folder);
@@ -111,7 +108,6 @@ static int refuse(void *context, struct error **err)
 
 static void ends_when_told_so(void **state)
 {
-    (void)state;
     error_auto err = NULL;
     struct objects *objects = open_folder();
     objects_tick_by(objects, refuse, NULL);
@@ -121,7 +117,6 @@ static void ends_when_told_so(void **state)
 
 static void refuses_what_is_no_place(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"",
                                         "/",
                                         "relative",
@@ -157,7 +152,6 @@ static void write_credentials(const char *path, const char *text, mode_t mode)
 
 static void takes_credentials_from_a_closed_file(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         mode_t mode;
@@ -185,13 +179,11 @@ static void takes_credentials_from_a_closed_file(void **state)
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     autofree char *kind = xasprintf("%s/kind", folder);
     rmdir(kind);
     return rmdir(folder);

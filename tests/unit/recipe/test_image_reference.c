@@ -8,7 +8,6 @@
 
 static void takes_names_apart(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *registry, *repository, *tag, *digest;
     } cases[] = {
@@ -36,7 +35,6 @@ static void takes_names_apart(void **state)
 
 static void refuses_other_names(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         "",
         "/",
@@ -76,7 +74,6 @@ static void refuses_other_names(void **state)
 
 static void a_short_name_needs_a_default(void **state)
 {
-    (void)state;
     struct image_reference reference;
     error_auto err = NULL;
     assert_int_equal(image_reference_parse("small", "", &reference, &err), -1);
@@ -87,7 +84,6 @@ static void a_short_name_needs_a_default(void **state)
 
 static void asks_mirrors(void **state)
 {
-    (void)state;
     const struct settings settings = {
         .image_registry_mirrors =
             (char[]){"one.example/deep=two.example/cache, one.example=three:5000"},
@@ -117,7 +113,6 @@ static void asks_mirrors(void **state)
 
 static void a_wrong_mirror_is_an_error(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"one.example", "=two", "one.example=", "one.example/a=two"};
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         const struct settings settings = {.image_registry_mirrors = (char *)(uintptr_t)wrong[i],

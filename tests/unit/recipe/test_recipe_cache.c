@@ -23,7 +23,6 @@ static struct recipe_keys keys_of(const char *team, const char *base, const char
 
 static void a_key_depends_on_all_before_it(void **state)
 {
-    (void)state;
     struct recipe_keys keys = keys_of("tea_a", "tpv_a", STEPS(RUN("a") ", " RUN("b")));
     struct recipe_keys last = keys_of("tea_a", "tpv_a", STEPS(RUN("a") ", " RUN("c")));
     struct recipe_keys first = keys_of("tea_a", "tpv_a", STEPS(RUN("c") ", " RUN("b")));
@@ -37,7 +36,6 @@ static void a_key_depends_on_all_before_it(void **state)
 
 static void teams_and_bases_have_their_own(void **state)
 {
-    (void)state;
     struct recipe_keys keys = keys_of("tea_a", "tpv_a", STEPS(RUN("a")));
     struct recipe_keys team = keys_of("tea_b", "tpv_a", STEPS(RUN("a")));
     struct recipe_keys base = keys_of("tea_a", "tpv_b", STEPS(RUN("a")));
@@ -50,7 +48,6 @@ static void teams_and_bases_have_their_own(void **state)
 
 static void the_line_of_a_dockerfile_does_not_count(void **state)
 {
-    (void)state;
     struct recipe_keys one =
         keys_of("tea_a", "tpv_a", STEPS("{\"type\": \"run\", \"command\": \"a\", \"line\": 2}"));
     struct recipe_keys two =
@@ -60,7 +57,6 @@ static void the_line_of_a_dockerfile_does_not_count(void **state)
 
 static void an_image_needs_a_digest_and_no_login(void **state)
 {
-    (void)state;
     static const struct {
         const char *step;
         unsigned known;
@@ -82,7 +78,6 @@ static void an_image_needs_a_digest_and_no_login(void **state)
 
 static void the_key_of_the_result_has_all_that_decides(void **state)
 {
-    (void)state;
     static const struct {
         const char *recipe;
         unsigned memory_mb;
@@ -110,7 +105,6 @@ static void the_key_of_the_result_has_all_that_decides(void **state)
 
 static void an_unknown_step_leaves_the_result_unknown(void **state)
 {
-    (void)state;
     const struct template_version version = {.cpu = 1, .memory_mb = 512};
     const char *text = STEPS("{\"type\": \"image\", \"reference\": \"latest\"}");
     struct recipe_keys keys = keys_of("tea_a", "tpv_a", text);

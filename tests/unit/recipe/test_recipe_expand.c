@@ -6,7 +6,6 @@
 
 static void expands_as_dockerfiles_do(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *expected;
     } cases[] = {

@@ -105,7 +105,6 @@ static void key_of(const char *text, const char *source, char key[RECIPE_LISTING
 
 static void a_source_counts_its_files_alone(void **state)
 {
-    (void)state;
     static const struct {
         const char *source, *changed;
         bool counts;
@@ -132,7 +131,6 @@ static void a_source_counts_its_files_alone(void **state)
 
 static void an_unsure_source_has_no_key(void **state)
 {
-    (void)state;
     static const char *const sources[] = {"to-src", "to-src/one.c", "t*/one.c", "to*",
                                           "none",   "a\\.txt",      "*"};
     autofree char *text = context("");
@@ -145,7 +143,6 @@ static void an_unsure_source_has_no_key(void **state)
 
 static void the_kind_of_an_entry_counts(void **state)
 {
-    (void)state;
     char keys[3][RECIPE_LISTING_KEY_SIZE];
     static const char types[] = {'0', '5', '2'};
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
@@ -164,7 +161,6 @@ static void the_kind_of_an_entry_counts(void **state)
 
 static void some_archives_have_no_list(void **state)
 {
-    (void)state;
     struct buffer archive = BUFFER_INIT(MOST);
     assert_null(list("", 0, MOST));
     assert_null(list("x", 1, MOST));

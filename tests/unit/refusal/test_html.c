@@ -24,7 +24,6 @@ static struct refusal_html page_of(enum refusal_reason reason)
 /* Each reason with a page has all its texts, and no slot is left open. */
 static void test_every_reason(void **state)
 {
-    (void)state;
     for (int i = 0; i < REFUSAL_REASON_COUNT; i++) {
         enum refusal_reason reason = (enum refusal_reason)i;
         int status = refusal_reason_status(reason, true);
@@ -51,7 +50,6 @@ static void test_what_is_not_ours_is_escaped(void **state)
     static const char evil[] = "\"><script>alert('1')</script>&{{script}}";
     struct http_response response;
     struct refusal_html page = page_of(REFUSAL_PORT_NOT_EXPOSED);
-    (void)state;
     page.host = page.port = page.base_url = page.request_id = evil;
     render(page, &response);
     const char *text = buffer_string(&response.body);
@@ -64,7 +62,6 @@ static void test_only_a_waiting_page_has_a_script(void **state)
 {
     struct http_response response;
     struct refusal_html page = page_of(REFUSAL_NO_LISTENER);
-    (void)state;
     page.waits = true;
     render(page, &response);
     assert_non_null(strstr(buffer_string(&response.body), "<script>"));

@@ -94,14 +94,12 @@ static bool remove_ended(void)
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void only_what_ended_long_ago_is_removed(void **state)
 {
-    (void)state;
     put_sandbox("old", "destroyed", 0, 100, 95);
     put_sandbox("late", "destroyed", 0, 101, 1);
     put_sandbox("new", "destroyed", 0, 1, 1);
@@ -123,7 +121,6 @@ static void only_what_ended_long_ago_is_removed(void **state)
 
 static void many_take_several_turns(void **state)
 {
-    (void)state;
     char tag[8];
     /* A 'u' is in no time of an identifier. */
     for (unsigned i = 0; i < RETENTION_BATCH + 1; i++) {
@@ -137,7 +134,6 @@ static void many_take_several_turns(void **state)
 
 static void a_volume_goes_when_no_row_names_it(void **state)
 {
-    (void)state;
     char id[ID_SIZE];
     id_floor("vol_", now_ms - 200 * DAY_MS, id);
     say("INSERT INTO volumes (id, team_id, created_by, name, state, visible, host_id, size_gb,"
@@ -157,7 +153,6 @@ static void a_volume_goes_when_no_row_names_it(void **state)
 
 static void revoked_keys_go_and_others_stay(void **state)
 {
-    (void)state;
     char id[ID_SIZE];
     const char *const prefixes[] = {"key_", "ssk_", "key_", "ssk_"};
     for (unsigned i = 0; i < 4; i++) {
@@ -192,7 +187,6 @@ static void put_many(const char *into, const char *values)
 static void a_team_keeps_so_many_rows_of_what_has_ended(void **state)
 {
     static const char *const tables[] = {"sandboxes", "checkpoints", "volumes"};
-    (void)state;
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
     put_many("sandboxes (id, route, instance_name, team_id, state, updated_at_ms)",
              "CONCAT('sbx_8', i), i, i, 'crowd', 'destroyed', 9e12");
@@ -224,7 +218,6 @@ static void a_team_keeps_so_many_rows_of_what_has_ended(void **state)
 
 static void a_sandbox_keeps_its_newest_operations(void **state)
 {
-    (void)state;
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
     put_many("operations (id, sandbox_id, state, finished_at_ms)",
              "CONCAT('opr_8', i), 'sbx_crowd', 'done', 9e12");
@@ -241,7 +234,6 @@ static void a_sandbox_keeps_its_newest_operations(void **state)
 
 static void versions_go_that_no_row_names(void **state)
 {
-    (void)state;
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
     server_say(raw, "INSERT INTO templates (id, owner, slug) VALUES ('tpl_gone', 'crowd',"
                     " 'tpl_gone'), ('tpl_lives', 'crowd', 'lives')");
@@ -279,7 +271,6 @@ static void count_uses(void)
 
 static void what_a_template_was_used_for_outlives_the_rows(void **state)
 {
-    (void)state;
     struct template_use before = use_of_it();
     put_sandbox("gone", "destroyed", 0, 100, 95);
     put_sandbox("copy", "ready", 1, 50, 0);

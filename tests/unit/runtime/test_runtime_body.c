@@ -33,7 +33,6 @@ static const char *text_at(json_t *object, const char *a, const char *b, const c
 
 static void host_names_are_fresh(void **state)
 {
-    (void)state;
     char first[RUNTIME_HOST_NAME_SIZE], second[RUNTIME_HOST_NAME_SIZE];
 
     runtime_host_name("sl", first);
@@ -48,7 +47,6 @@ static void host_names_are_fresh(void **state)
 
 static void a_copy_takes_the_disk_alone(void **state)
 {
-    (void)state;
     json_auto_t *devices = json_pack("{s:{s:s}, s:{s:s}, s:{s:s}}", "root", "type", "disk", "eth0",
                                      "type", "nic", "volume-1", "type", "disk");
     json_auto_t *body = runtime_copy_body("ckp-1", "sbx-1", devices, false, "ckp_1");
@@ -66,7 +64,6 @@ static void a_copy_takes_the_disk_alone(void **state)
 
 static void what_moves_is_the_same_elsewhere(void **state)
 {
-    (void)state;
     json_auto_t *original = json_pack(
         "{s:s, s:s, s:s, s:b, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:{s:{s:s, s:s}, "
         "s:{s:s, s:s}}}",
@@ -98,7 +95,6 @@ static void what_moves_is_the_same_elsewhere(void **state)
 
 static void hardware_addresses_follow_addresses(void **state)
 {
-    (void)state;
     char out[RUNTIME_HWADDR_SIZE];
 
     assert_int_equal(runtime_hwaddr("10.77.3.254", out), 0);
@@ -112,7 +108,6 @@ static void hardware_addresses_follow_addresses(void **state)
 
 static void a_paused_root_has_room_for_the_memory(void **state)
 {
-    (void)state;
     struct runtime_resources resources = {.cpu = 1, .memory_mb = 512, .disk_gb = 10};
     char size[RUNTIME_SIZE_SIZE];
 
@@ -127,7 +122,6 @@ static void a_paused_root_has_room_for_the_memory(void **state)
 
 static void a_container_is_one_request(void **state)
 {
-    (void)state;
     struct runtime_instance wanted = instance();
     json_auto_t *body = runtime_create_body(&runtime, &wanted);
 
@@ -166,7 +160,6 @@ static void a_container_is_one_request(void **state)
 
 static void a_machine_keeps_its_memory_apart(void **state)
 {
-    (void)state;
     struct runtime_instance wanted = instance();
     wanted.virtual_machine = true;
     json_auto_t *body = runtime_create_body(&runtime, &wanted);
@@ -202,7 +195,6 @@ static void a_console_ends_in_plain_words(void **state)
 
 static void a_machine_has_an_address_that_its_card_tells(void **state)
 {
-    (void)state;
     struct runtime_instance wanted = instance();
     error_auto err = NULL;
     wanted.virtual_machine = true;
@@ -218,7 +210,6 @@ static void a_machine_has_an_address_that_its_card_tells(void **state)
 
 static void the_profile_is_hardened(void **state)
 {
-    (void)state;
     json_auto_t *profile = runtime_profile_config(false);
     const char *denied = text_at(profile, "security.syscalls.deny", NULL, NULL);
 
@@ -237,7 +228,6 @@ static void the_profile_is_hardened(void **state)
 
 static void a_memory_that_is_not_kept_has_its_cause(void **state)
 {
-    (void)state;
     assert_int_equal(runtime_memory_refusal("(00.05) Error (compel/src/lib/infect.c:358): Unable "
                                             "to connect to 17: Operation not permitted"),
                      ERR_MEMORY_NOT_KEPT);
@@ -260,7 +250,6 @@ static void the_rules_for_apparmor_leave_what_a_start_needs(void **state)
 {
     json_auto_t *config = runtime_confinement();
     const char *rules = json_string_value(json_object_get(config, "raw.apparmor"));
-    (void)state;
     assert_null(strstr(rules, "sys_admin"));
     assert_non_null(strstr(rules, "deny capability sys_module,"));
     assert_non_null(strstr(rules, "deny mount,"));
@@ -270,7 +259,6 @@ static void the_rules_for_apparmor_leave_what_a_start_needs(void **state)
 static void the_rules_for_apparmor_are_understood(void **state)
 {
     json_auto_t *config = runtime_confinement();
-    (void)state;
     if (access("/sbin/apparmor_parser", X_OK) < 0)
         skip();
     FILE *parser = popen("/sbin/apparmor_parser --skip-kernel-load --skip-cache "
@@ -298,7 +286,6 @@ static void a_volume_has_the_user_ids_of_containers(void **state)
         "[{\"Isuid\":true,\"Isgid\":true,\"Hostid\":1000000,\"Nsid\":0,\"Maprange\":1000}]",
         "[{\"Isuid\":true,\"Isgid\":true,\"Nsid\":0,\"Maprange\":65536}]",
     };
-    (void)state;
     json_auto_t *config = runtime_volume_config(5, idmap);
     assert_string_equal(text_at(config, "size", NULL, NULL), "5GiB");
     assert_string_equal(text_at(config, "initial.uid", NULL, NULL), "1001000");
@@ -314,7 +301,6 @@ static void a_volume_has_the_user_ids_of_containers(void **state)
 
 static void statuses_tell_paused_from_stopped(void **state)
 {
-    (void)state;
     struct incus_instance found = {.status = INCUS_STOPPED, .stateful = true};
 
     assert_int_equal(runtime_status_of(&found), RUNTIME_PAUSED);

@@ -74,14 +74,12 @@ static char kept(const struct sandbox *sandbox)
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void the_last_pause_counts(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct sandbox sandbox = put_sandbox(alice.personal_team_id, "stopping");
     keep(&sandbox, 'a');
@@ -93,7 +91,6 @@ static void the_last_pause_counts(void **state)
 
 static void nothing_is_kept_beside_a_pause(void **state)
 {
-    (void)state;
     struct sandbox ready = put_sandbox(alice.personal_team_id, "ready"),
                    deleted = put_sandbox(alice.personal_team_id, "destroying"),
                    overtaken = put_sandbox(alice.personal_team_id, "stopping");
@@ -108,7 +105,6 @@ static void nothing_is_kept_beside_a_pause(void **state)
 
 static void the_oldest_of_a_team_make_room(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct sandbox own[4], others = put_sandbox(bob.personal_team_id, "stopping");
     keep(&others, 'o');

@@ -13,7 +13,6 @@ static json_t *parse(const char *text)
 
 static void values_become_strings(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     json_auto_t *given = parse("{\"a\":\"x\",\"b\":42,\"c\":true,\"d\":{\"k\":[1, 2]},\"e\":1.5}");
     autofree char *text = NULL;
@@ -28,7 +27,6 @@ static void values_become_strings(void **state)
 
 static void nothing_is_an_empty_object(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     autofree char *text = NULL;
     assert_ok(metadata_read(NULL, &text, &err));
@@ -37,7 +35,6 @@ static void nothing_is_an_empty_object(void **state)
 
 static void refuses_with_the_pointer(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *field;
     } bad[] = {
@@ -64,7 +61,6 @@ static void append(char *text)
 
 static void lengths_are_counted_in_characters(void **state)
 {
-    (void)state;
     char value[METADATA_VALUE_MAX * 2 + 8] = "";
     for (int i = 0; i < METADATA_VALUE_MAX; i++)
         append(value);
@@ -83,7 +79,6 @@ static void lengths_are_counted_in_characters(void **state)
 
 static void patches_merge_and_remove(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     json_auto_t *patch = parse("{\"a\":null,\"b\":\"2\",\"c\":3,\"none\":null}");
     autofree char *text = NULL;
@@ -95,7 +90,6 @@ static void patches_merge_and_remove(void **state)
 
 static void counts_keys_after_the_patch(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     json_auto_t *full = json_object();
     for (int i = 0; i < METADATA_KEYS_MAX; i++) {

@@ -21,7 +21,6 @@ static void assert_text(const struct sandbox *sandbox, const char *expected)
 
 static void they_are_kept_by_number(void **state)
 {
-    (void)state;
     struct sandbox sandbox = {0};
     assert_text(&sandbox, "");
     assert_false(sandbox_port_remove(&sandbox, 3000));
@@ -40,7 +39,6 @@ static void they_are_kept_by_number(void **state)
 
 static void as_many_as_there_may_be(void **state)
 {
-    (void)state;
     struct sandbox sandbox = {0};
     char text[SANDBOX_PORTS_TEXT_SIZE];
     for (unsigned i = 0; i < SANDBOX_PORTS_MAX; i++)
@@ -55,7 +53,6 @@ static void as_many_as_there_may_be(void **state)
 
 static void hosts_that_servers_see(void **state)
 {
-    (void)state;
     static const char *const good[] = {"localhost",       "localhost:${PORT}", "a_b.example:8080",
                                        "${PORT}.example", "127.0.0.1:1",       "p${PORT}"};
     static const char *const bad[] = {"",          "a b",           "localhost:", "localhost:0",

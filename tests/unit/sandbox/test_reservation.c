@@ -75,7 +75,6 @@ static bool take(void)
 
 static void all_of_it_is_taken(void **state)
 {
-    (void)state;
     server_say(raw, before);
     long sum = server_ask(raw, SUM);
     assert_true(take());
@@ -104,7 +103,6 @@ static void what_one_refuses_none_gives(void **state)
         "UPDATE host_pools SET promised_gb = promised_gb + 1",
         "UPDATE template_versions SET state = 'deleting'",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
         server_say(raw, before);
         server_say(raw, refusals[i]);

@@ -8,7 +8,6 @@
 
 static void names_are_their_own_inverse(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
         enum sandbox_state parsed;
         assert_int_equal(sandbox_state_parse(sandbox_state_name((enum sandbox_state)i), &parsed),
@@ -22,7 +21,6 @@ static void names_are_their_own_inverse(void **state)
 
 static void only_listed_moves_are_legal(void **state)
 {
-    (void)state;
     static const struct {
         enum sandbox_event event;
         enum sandbox_state from, to;
@@ -79,7 +77,6 @@ static void only_listed_moves_are_legal(void **state)
 
 static void delete_is_legal_wherever_a_sandbox_is_shown(void **state)
 {
-    (void)state;
     for (unsigned from = 0; from < SANDBOX_STATE_COUNT; from++) {
         error_auto err = NULL;
         enum sandbox_state to;
@@ -90,7 +87,6 @@ static void delete_is_legal_wherever_a_sandbox_is_shown(void **state)
 
 static void stopped_is_told_from_busy(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     enum sandbox_state to;
     assert_fails_saying(sandbox_state_next(SANDBOX_STOPPED, SANDBOX_EVENT_PAUSE, &to, &err),
@@ -116,7 +112,6 @@ static void assert_line(const char *name, const char *begin)
 
 static void words_are_those_of_page_and_console(void **state)
 {
-    (void)state;
     assert_string_equal(sandbox_state_word(SANDBOX_READY), "running");
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
         enum sandbox_state one = (enum sandbox_state)i;
@@ -172,7 +167,6 @@ static void the_picture_in_the_documentation_is_the_table(void **state)
     };
     struct drawn drawn[64];
     size_t count = read_picture(drawn, ARRAY_SIZE(drawn));
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         size_t found = 0;
         for (size_t j = 0; j < count; j++)

@@ -10,21 +10,18 @@ static struct keyring *ring;
 
 static int load_ring(void **state)
 {
-    (void)state;
     ring = unit_keyring(UNIT_KEY_1);
     return 0;
 }
 
 static int drop_ring(void **state)
 {
-    (void)state;
     keyring_free(ring);
     return 0;
 }
 
 static void opens_what_it_issued(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct session session;
     struct session_claim opened;
@@ -40,7 +37,6 @@ static void opens_what_it_issued(void **state)
 
 static void a_lasting_token_ends_with_its_epoch(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct session session;
     struct session_claim claim;
@@ -62,7 +58,6 @@ static void a_lasting_token_ends_with_its_epoch(void **state)
 
 static void refuses_an_expired_token(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct session session;
     struct session_claim opened;
@@ -76,7 +71,6 @@ static void refuses_an_expired_token(void **state)
 /* Every single character matters. */
 static void refuses_any_change(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct session session;
     struct session_claim opened;
@@ -111,7 +105,6 @@ static struct session_claim open_now(const char *token)
 
 static void a_token_opens_what_it_is_for(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct session all, previews, one, of_cookie;
     char id[ID_SIZE];
@@ -145,7 +138,6 @@ static bool is_this(const char *token, void *context)
 /* Files must not be signed with what opens a preview. */
 static void previews_sign_nothing(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct session session;
     char id[ID_SIZE];
@@ -165,7 +157,6 @@ static bool count(const char *token, void *context)
 
 static void knows_what_it_may_have_issued(void **state)
 {
-    (void)state;
     static const uint64_t lives_s[] = {1, 60, 3600, 604800};
     struct error *err = NULL;
     struct session session;

@@ -14,7 +14,6 @@ static struct target parsed(const char *text)
 
 static void new_ones(void **state)
 {
-    (void)state;
     struct target target = parsed("new");
     assert_null(target.name);
     assert_false(target.may_exist || target.keep);
@@ -38,7 +37,6 @@ static void new_ones(void **state)
 
 static void options_and_metadata(void **state)
 {
-    (void)state;
     struct target target =
         parsed("new+keep+timeout=30m+cpu=2+memory=2048+name=work+team=acme+a:b+c:d=e");
     assert_true(target.keep);
@@ -57,7 +55,6 @@ static void terminals_that_are_there(void **state)
     static const char *const bad[] = {"new+attach",   "work+attach+keep",
                                       "attach=5",     "work+attach+name=x",
                                       "work+attach=", "work+attach=1+attach=2"};
-    (void)state;
     struct target target = parsed("work+attach");
     assert_true(target.attach && target.may_exist && target.must_exist);
     assert_string_equal(target.name, "work");
@@ -76,7 +73,6 @@ static void terminals_that_are_there(void **state)
 
 static void ones_that_are_there(void **state)
 {
-    (void)state;
     struct target target = parsed("work");
     assert_true(target.may_exist);
     assert_false(target.must_exist);
@@ -88,7 +84,6 @@ static void ones_that_are_there(void **state)
 
 static void what_means_nothing(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",     "+",         "new+",        "-o",         "new+-x",  "new+cpu=",
         "a b",  "new+x=1",   "new+cpu=-1",  "new+:value", "a/b",     "new+cpu=1+cpu=2",

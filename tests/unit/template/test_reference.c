@@ -13,7 +13,6 @@ static struct template_reference reference;
 
 static void slug(void **state)
 {
-    (void)state;
     assert_int_equal(template_reference_parse("python", &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_SLUG);
     assert_string_equal(reference.slug, "python");
@@ -21,7 +20,6 @@ static void slug(void **state)
 
 static void slug_and_version(void **state)
 {
-    (void)state;
     assert_int_equal(template_reference_parse("python:12", &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_SLUG_NUMBER);
     assert_string_equal(reference.slug, "python");
@@ -34,7 +32,6 @@ static void slug_and_version(void **state)
 
 static void slug_and_tag(void **state)
 {
-    (void)state;
     static const char *const tags[] = {"default", "v1.0", "2026-11-21", "a_b"};
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
         char text[80];
@@ -48,7 +45,6 @@ static void slug_and_tag(void **state)
 
 static void team_and_slug(void **state)
 {
-    (void)state;
     assert_int_equal(template_reference_parse("acme/python", &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_SLUG);
     assert_string_equal(reference.team, "acme");
@@ -63,7 +59,6 @@ static void team_and_slug(void **state)
 
 static void ids(void **state)
 {
-    (void)state;
     assert_int_equal(template_reference_parse("tpl_" ULID, &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_TEMPLATE);
     assert_string_equal(reference.id, "tpl_" ULID);
@@ -73,7 +68,6 @@ static void ids(void **state)
 
 static void other_forms(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         ":",
@@ -112,7 +106,6 @@ static void other_forms(void **state)
 /* Numbers that no version can have are names of tags. */
 static void tags_of_digits(void **state)
 {
-    (void)state;
     static const char *const good[] = {"0", "01", "99999999999"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         autofree char *text = xasprintf("python:%s", good[i]);
@@ -124,7 +117,6 @@ static void tags_of_digits(void **state)
 
 static void name_of_the_source(void **state)
 {
-    (void)state;
     char name[64];
     runtime_source_name("tpv_" ULID, name);
     assert_string_equal(name, "tpl-" ULID);

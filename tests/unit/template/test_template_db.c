@@ -50,14 +50,12 @@ static void assert_unknown(const char *team_id, const char *reference)
 
 static void every_statement_can_be_prepared(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     assert_ok(db_check_statements(db, &err));
 }
 
 static void versions_are_numbered(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct template_version stored, first = add(TEAM_DEPLOYMENT_ID, "numbered", true);
     struct template_version second = add(TEAM_DEPLOYMENT_ID, "numbered", true),
@@ -79,7 +77,6 @@ static void versions_are_numbered(void **state)
 
 static void a_slug_means_the_newest_ready_version(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct template_version building;
     assert_unknown(acme.id, "python");
@@ -101,7 +98,6 @@ static void a_slug_means_the_newest_ready_version(void **state)
 
 static void ids_pin_templates_and_versions(void **state)
 {
-    (void)state;
     struct template_version first = add(TEAM_DEPLOYMENT_ID, "pinned", true),
                             second = add(TEAM_DEPLOYMENT_ID, "pinned", true);
     struct template_version stranger = add(TEAM_DEPLOYMENT_ID, "stranger", true);
@@ -117,7 +113,6 @@ static void ids_pin_templates_and_versions(void **state)
 
 static void an_own_template_hides_the_deployments(void **state)
 {
-    (void)state;
     struct template_version general = add(TEAM_DEPLOYMENT_ID, "node", true);
     assert_resolves(acme.id, "node", general.id);
     struct template_version failed = add(acme.id, "node", false);
@@ -173,7 +168,6 @@ static void wanted_tags_come_with_the_ready_version(void **state)
 
 static void tags_point_to_versions(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     const char *const both[] = {"stable", "old"}, *const invalid = "Old", *const gone = "gone";
     autofree struct template_tag *tags = NULL;
@@ -225,14 +219,12 @@ static void follows_the_newest_until_it_is_assigned(const char *slug, const char
 
 static void default_and_latest_follow_the_newest_until_they_are_assigned(void **state)
 {
-    (void)state;
     follows_the_newest_until_it_is_assigned("rolled", "default", "latest");
     follows_the_newest_until_it_is_assigned("led", "latest", "default");
 }
 
 static void a_number_that_is_a_tag_means_the_tag(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     const char *const tag = "1";
     struct template_version first = add(acme.id, "counted", true),
@@ -248,7 +240,6 @@ static void a_number_that_is_a_tag_means_the_tag(void **state)
 
 static void only_plain_tags_are_for_the_interface(void **state)
 {
-    (void)state;
     char long_tag[TEMPLATE_TAG_MAX + 1] = "";
     memset(long_tag, 'a', TEMPLATE_TAG_PLAIN_MAX + 1);
     const char *const plain[] = {"a", "1.0", "v1", "default"};
@@ -266,7 +257,6 @@ static void only_plain_tags_are_for_the_interface(void **state)
 
 static void a_template_has_so_many_tags(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     char tag[16];
     const char *names = tag;
@@ -285,7 +275,6 @@ static void a_template_has_so_many_tags(void **state)
 
 static void names_with_a_team(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct template_version general = add(TEAM_DEPLOYMENT_ID, "named", true),
                             own = add(acme.id, "named", true);
@@ -314,7 +303,6 @@ static void names_with_a_team(void **state)
 
 static void a_version_is_finished_once(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct template_version version = add(TEAM_DEPLOYMENT_ID, "once", true);
     assert_fails_saying(template_version_finish(db, version.id, false, false, "", &err),
@@ -324,7 +312,6 @@ static void a_version_is_finished_once(void **state)
 
 static void lists_what_a_team_sees(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct template_version *versions;
     unsigned count, all;
@@ -345,7 +332,6 @@ static void lists_what_a_team_sees(void **state)
 
 static void bad_requests_name_their_field(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct template_version version;
     char long_image[257];
@@ -384,7 +370,6 @@ static bool is_missing(uint32_t host_id, const char *version_id)
 
 static void knows_which_sources_a_host_lacks(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct host host = {.name = "h",
                         .url = (char *)(uintptr_t) "unix:///run/incus.socket",

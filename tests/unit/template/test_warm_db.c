@@ -75,7 +75,6 @@ static int claim_body(struct db *with, void *context, struct error **err)
 
 static void claims_at_the_same_time_find_an_instance_each(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct claims claims = {0};
     for (unsigned i = 0; i < CLAIMS; i++) {
@@ -104,7 +103,6 @@ static int claim_one_body(struct db *with, void *context, struct error **err)
 
 static void what_was_known_may_have_gone(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct warm_instance warm;
     char names[4][16];
@@ -130,7 +128,6 @@ static int claim_but_two_body(struct db *with, void *context, struct error **err
 
 static void the_last_ones_are_left_to_others(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct warm_instance warm;
     for (unsigned i = 0; i < 3; i++) {
@@ -150,7 +147,6 @@ static void the_last_ones_are_left_to_others(void **state)
 
 static void who_starts_one_learns_that_it_was_dismissed(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     add_starting("warm-dismissed", &wanted);
     assert_ok(warm_row_renew(db, "warm-dismissed", 60, &err));
@@ -163,7 +159,6 @@ static void who_starts_one_learns_that_it_was_dismissed(void **state)
 
 static void what_starts_or_leaves_does_not_wait(void **state)
 {
-    (void)state;
     struct error *err = NULL;
     struct warm_ready *list;
     size_t count;

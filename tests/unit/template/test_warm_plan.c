@@ -25,7 +25,6 @@ static unsigned wanted(const char *version, struct runtime_resources resources)
 
 static void a_wave_is_expected_again_and_a_fourth_more(void **state)
 {
-    (void)state;
     plan = (struct warm_plan){.memory_mb = 2400};
     ask("one", "v", SMALL, 100);
     ask("one", "v", LARGE, 8);
@@ -36,7 +35,6 @@ static void a_wave_is_expected_again_and_a_fourth_more(void **state)
 
 static void teams_that_ask_for_the_same_are_added_up(void **state)
 {
-    (void)state;
     plan = (struct warm_plan){.memory_mb = 2400};
     ask("one", "v", SMALL, 8);
     ask("two", "v", SMALL, 4);
@@ -48,7 +46,6 @@ static void teams_that_ask_for_the_same_are_added_up(void **state)
 /* Whatever one asks for, in however many sizes, others have their part. */
 static void no_team_takes_the_part_of_another(void **state)
 {
-    (void)state;
     plan = (struct warm_plan){.memory_mb = 1600}; /* a hundred */
     for (unsigned i = 0; i < 20; i++)
         ask("greedy", "v", (struct runtime_resources){1, 256 * (i + 1), 10}, 1000);
@@ -65,7 +62,6 @@ static void no_team_takes_the_part_of_another(void **state)
 
 static void a_virtual_machine_takes_all_of_its_memory(void **state)
 {
-    (void)state;
     plan = (struct warm_plan){.memory_mb = 5000};
     struct warm_want want = {.virtual_machine = true, .resources = LARGE};
     snprintf(want.template_version_id, sizeof want.template_version_id, "vm");
@@ -84,7 +80,6 @@ static void ask_memory(const char *team, const char *version, unsigned memory_mb
 /* Their programs run without a sandbox that counts. */
 static void few_instances_of_a_team_start_from_memory(void **state)
 {
-    (void)state;
     plan = (struct warm_plan){.memory_mb = 8000};
     ask_memory("one", "v", 512, 100);
     ask_memory("one", "w", 512, 100);
@@ -103,7 +98,6 @@ static void few_instances_of_a_team_start_from_memory(void **state)
 
 static void without_memory_or_demand_nothing_waits(void **state)
 {
-    (void)state;
     plan = (struct warm_plan){.memory_mb = 1000};
     warm_plan_decide(&plan);
     plan.memory_mb = 0;
@@ -128,7 +122,6 @@ static unsigned wanted_disk(unsigned disk_gb)
 
 static void what_waits_in_any_case_is_of_the_sizes_of_most_teams(void **state)
 {
-    (void)state;
     const struct warm_sizes sizes = {4, {{20, 60}, {10, 30}, {50, 9}, {5, 1}}};
     struct warm_want want = default_template();
     plan = (struct warm_plan){.memory_mb = 1000000};
@@ -141,7 +134,6 @@ static void what_waits_in_any_case_is_of_the_sizes_of_most_teams(void **state)
 
 static void without_teams_one_size_waits(void **state)
 {
-    (void)state;
     const struct warm_sizes sizes = {2, {{10, 0}, {20, 0}}};
     struct warm_want want = default_template();
     plan = (struct warm_plan){.memory_mb = 1000000};
@@ -153,7 +145,6 @@ static void without_teams_one_size_waits(void **state)
 /* Of the rest of the memory others have their part. */
 static void what_waits_in_any_case_takes_two_thirds(void **state)
 {
-    (void)state;
     const struct warm_sizes sizes = {1, {{10, 1}}};
     struct warm_want want = default_template();
     plan = (struct warm_plan){.memory_mb = 4800}; /* three hundred */
@@ -167,7 +158,6 @@ static void what_waits_in_any_case_takes_two_thirds(void **state)
 
 static void what_waits_in_any_case_serves_who_asks(void **state)
 {
-    (void)state;
     const struct warm_sizes sizes = {1, {{10, 1}}};
     struct warm_want want = default_template();
     plan = (struct warm_plan){.memory_mb = 4800};
@@ -181,7 +171,6 @@ static void what_waits_in_any_case_serves_who_asks(void **state)
 /* Without a share of the memory as many as is said. */
 static void what_waits_in_any_case_alone(void **state)
 {
-    (void)state;
     const struct warm_sizes sizes = {1, {{10, 1}}};
     struct warm_want want = default_template();
     plan = (struct warm_plan){.memory_mb = 0};

@@ -21,7 +21,6 @@ static int read_mounts(const char *text, struct volume_mount mounts[VOLUME_MOUNT
 
 static void mounts_are_ordered_by_path(void **state)
 {
-    (void)state;
     struct volume_mount mounts[VOLUME_MOUNTS_MAX];
     json_auto_t *kept = NULL;
     unsigned count;
@@ -50,7 +49,6 @@ static void paths_that_are_refused(void **state)
         "{\"/a\\nb\":\"v\"}",
         "{\"/a\":\"v\",\"/a/b\":\"w\"}",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         struct volume_mount mounts[VOLUME_MOUNTS_MAX];
         json_auto_t *kept = NULL;
@@ -61,7 +59,6 @@ static void paths_that_are_refused(void **state)
 
 static void names_of_volumes(void **state)
 {
-    (void)state;
     assert_true(volume_name_is_valid("a"));
     assert_true(volume_name_is_valid("0-"));
     assert_false(volume_name_is_valid(""));

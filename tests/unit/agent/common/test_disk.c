@@ -16,20 +16,17 @@ static void write_number(const char *name, const char *text)
 
 static int set_up(void **state)
 {
-    (void)state;
     return mkdtemp(group) ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     autofree char *command = xasprintf("rm -r %s", group);
     return system(command);
 }
 
 static void the_limit_in_force_counts(void **state)
 {
-    (void)state;
     static const struct {
         const char *flags;
         uint64_t used, total;
@@ -50,7 +47,6 @@ static void the_limit_in_force_counts(void **state)
 
 static void a_group_without_a_limit_says_nothing(void **state)
 {
-    (void)state;
     struct disk_usage usage = {1, 2};
     write_number("limit_flags", "0\n");
     assert_int_equal(disk_read_quota(group, &usage), -1);
@@ -61,7 +57,6 @@ static void a_group_without_a_limit_says_nothing(void **state)
 
 static void other_file_systems_tell_themselves(void **state)
 {
-    (void)state;
     struct disk_usage usage;
     disk_measure(&usage);
     assert_true(usage.used_bytes > 0 && usage.used_bytes <= usage.total_bytes);

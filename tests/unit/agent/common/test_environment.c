@@ -6,7 +6,6 @@
 
 static void keeps_the_last_value_of_each_name(void **state)
 {
-    (void)state;
     environment_auto environment = {0};
     struct rpc_error error = {0};
     static const char *const names[] = {"AB", "A", "AB1", "ABC", "B", "A1", "_", "AB", "A"};
@@ -28,7 +27,6 @@ static void keeps_the_last_value_of_each_name(void **state)
 
 static void takes_thousands_in_any_order(void **state)
 {
-    (void)state;
     environment_auto environment = {0}, copy = {0};
     struct rpc_error error = {0};
     char name[16], value[16];

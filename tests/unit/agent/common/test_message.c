@@ -60,7 +60,6 @@ static void assert_json(json_t *json, const char *expected)
 
 static void reads_every_kind(void **state)
 {
-    (void)state;
     assert_reads("", "{}");
     assert_reads("\x08\x01\x10\xac\x02", "{\"flag\":true,\"small\":300}");
     assert_reads("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "{\"large\":-1}");
@@ -74,7 +73,6 @@ static void reads_every_kind(void **state)
 
 static void reads_numbers_as_the_language_has_it(void **state)
 {
-    (void)state;
     /* One of 64 bits where 32 are wanted is cut; longer forms of a number are the same number. */
     assert_reads("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "{\"small\":4294967295}");
     assert_reads("\x10\x81\x80\x80\x00", "{\"small\":1}");
@@ -83,7 +81,6 @@ static void reads_numbers_as_the_language_has_it(void **state)
 
 static void reads_repeated_fields(void **state)
 {
-    (void)state;
     assert_reads("\x58\x02\x58\x03", "{\"numbers\":[1,-2]}");
     assert_reads("\x5a\x03\x02\x03\x00", "{\"numbers\":[1,-2,0]}");
     assert_reads("\x58\x02\x5a\x01\x03\x5a\x00\x58\x00", "{\"numbers\":[1,-2,0]}");
@@ -92,7 +89,6 @@ static void reads_repeated_fields(void **state)
 
 static void reads_maps(void **state)
 {
-    (void)state;
     assert_reads("\x52\x06\x0a\x01\x61\x12\x01\x62", "{\"texts\":{\"a\":\"b\"}}");
     /* In any order, with nothing for what is empty, with what nobody knows; the last one holds. */
     assert_reads("\x52\x09\x12\x01\x62\x18\x05\x0a\x02xy"
@@ -103,7 +99,6 @@ static void reads_maps(void **state)
 
 static void merges_and_replaces(void **state)
 {
-    (void)state;
     assert_reads("\x10\x01\x10\x02", "{\"small\":2}");
     assert_reads("\x4a\x02\x08\x05\x4a\x03\x12\x01x", "{\"inner\":{\"n\":5,\"s\":\"x\"}}");
     assert_reads("\x6a\x01x\x72\x02\x08\x01", "{\"that\":{\"n\":1}}");
@@ -113,7 +108,6 @@ static void merges_and_replaces(void **state)
 
 static void skips_what_it_does_not_know(void **state)
 {
-    (void)state;
     /* Fields 99 of each wire type, in front of one that is known; a group holds others. */
     assert_reads("\x98\x06\xff\x01\x10\x07", "{\"small\":7}");
     assert_reads("\x99\x06zzzzzzzz\x10\x07", "{\"small\":7}");
@@ -124,7 +118,6 @@ static void skips_what_it_does_not_know(void **state)
 
 static void refuses_what_is_hostile(void **state)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t size;
@@ -174,7 +167,6 @@ static void refuses_what_is_hostile(void **state)
 
 static void bounds_groups(void **state)
 {
-    (void)state;
     char bytes[200];
     struct rpc_error error;
     memset(bytes, 0xfb, sizeof bytes);
@@ -187,7 +179,6 @@ static void bounds_groups(void **state)
 /* Two bytes each become a value of many: so they are counted, however they are spread. */
 static void bounds_values(void **state)
 {
-    (void)state;
     static char bytes[2 * MESSAGE_VALUES_MAX + 2];
     struct rpc_error error;
     for (size_t i = 0; i < sizeof bytes; i += 2)
@@ -219,7 +210,6 @@ static void assert_writes(const char *text, const char *expected, size_t size)
 
 static void writes_every_kind(void **state)
 {
-    (void)state;
     WRITES("{\"flag\":true,\"small\":300}", "\x08\x01\x10\xac\x02");
     WRITES("{\"large\":\"-1\"}", "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
     WRITES("{\"large\":\"9223372036854775807\"}", "\x18\xff\xff\xff\xff\xff\xff\xff\xff\x7f");
@@ -237,7 +227,6 @@ static void writes_every_kind(void **state)
 
 static void leaves_defaults_out(void **state)
 {
-    (void)state;
     WRITES("{}", "");
     WRITES("{\"flag\":false,\"small\":0,\"large\":\"0\",\"text\":\"\",\"texts\":{}}", "");
     WRITES("{\"said\":false,\"this\":\"\"}", "\x6a\x00\xe0\x12\x00");
@@ -247,7 +236,6 @@ static void leaves_defaults_out(void **state)
 
 static void writes_elements_and_bytes(void **state)
 {
-    (void)state;
     buffer_auto out = BUFFER_INIT(1024);
     json_auto_t *one = json_pack("{s:i}", "n", 1);
     message_write_element(&rows[11], one, &out);
@@ -292,7 +280,6 @@ static void check_table(const struct message *message, unsigned depth)
 
 static void tables_are_in_order(void **state)
 {
-    (void)state;
     static const struct message *const tables[] = {
         &process_message_start,    &process_message_event,
         &process_message_list,     &process_message_update,

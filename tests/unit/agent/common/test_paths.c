@@ -11,7 +11,6 @@ static struct user someone = {.name = (char *)"someone", .home = (char *)"/home/
 
 static void resolves(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"", "/home/someone"},
         {".", "/home/someone"},
@@ -44,7 +43,6 @@ static void resolves(void **state)
 
 static void refuses(void **state)
 {
-    (void)state;
     char text[PATH_LENGTH_MAX + 2];
     struct rpc_error error;
     autofree char *path = NULL;
@@ -62,14 +60,12 @@ static void refuses(void **state)
 
 static void names_the_base(void **state)
 {
-    (void)state;
     assert_string_equal(paths_base("/a/b"), "b");
     assert_string_equal(paths_base("/"), "/");
 }
 
 static void makes_directories(void **state)
 {
-    (void)state;
     char root[] = "/tmp/test_paths.XXXXXX";
     struct rpc_error error;
     struct stat status;
@@ -106,7 +102,6 @@ static char *file_with(const char *text)
 
 static void finds_users(void **state)
 {
-    (void)state;
     autofree char *passwd = file_with("root:x:0:0::/root:/bin/sh\nbroken\n"
                                       "user:x:1000:1000:A,B:/home/user:/bin/bash\n"
                                       "bare:x:7:7:::\n");

@@ -18,7 +18,6 @@ static json_t *message(const char *text)
 
 static void finds_fields(void **state)
 {
-    (void)state;
     json_auto_t *json = message("{\"oneField\":1,\"two_field\":2,\"gone\":null}");
     assert_int_equal(json_integer_value(proto_field(json, "oneField")), 1);
     assert_int_equal(json_integer_value(proto_field(json, "twoField")), 2);
@@ -29,7 +28,6 @@ static void finds_fields(void **state)
 
 static void checks_types(void **state)
 {
-    (void)state;
     json_auto_t *json = message("{\"s\":\"x\",\"b\":true,\"o\":{},\"a\":[],\"n\":5}");
     struct rpc_error error;
     const char *text;
@@ -53,7 +51,6 @@ static void checks_types(void **state)
 
 static void reads_integers(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int rc;
@@ -79,7 +76,6 @@ static void reads_integers(void **state)
 
 static void reads_bytes(void **state)
 {
-    (void)state;
     static const char *const good[] = {"aGk/Pz8=", "aGk/Pz8", "aGk_Pz8=", "aGk_Pz8"};
     static const char *const bad[] = {"a", "aGk?", "aGk/Pz8==", "aGk /Pz8=", "=", "aGk_/z8="};
     struct rpc_error error;
@@ -104,7 +100,6 @@ static void reads_bytes(void **state)
 
 static void layers_environments(void **state)
 {
-    (void)state;
     struct rpc_error error;
     environment_auto below = {NULL, 0, 0};
     environment_auto above = {NULL, 0, 0};
@@ -128,7 +123,6 @@ static void layers_environments(void **state)
 
 static void bounds_environments(void **state)
 {
-    (void)state;
     struct rpc_error error;
     environment_auto environment = {NULL, 0, 0};
     /* One variable: the kernel takes no longer one. */
@@ -154,7 +148,6 @@ static void bounds_environments(void **state)
 
 static void tells_ends(void **state)
 {
-    (void)state;
     static const struct {
         int status;
         const char *event;
@@ -182,7 +175,6 @@ static void tells_ends(void **state)
 
 static void tells_reasons(void **state)
 {
-    (void)state;
     const struct process_end full = {W_EXITCODE(1, 0), REASON_DISK_FULL, "disk full"};
     const struct process_end killed = {W_EXITCODE(0, SIGSEGV), REASON_SIGNAL, "signal: SIGSEGV"};
     json_auto_t *reason = process_end_event(&full);

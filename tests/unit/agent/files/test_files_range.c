@@ -13,7 +13,6 @@ static const struct file_version version = {
 
 static void selects_ranges(void **state)
 {
-    (void)state;
     static const struct {
         const char *range;
         int status;
@@ -44,7 +43,6 @@ static void selects_ranges(void **state)
 
 static void selects_several_ranges(void **state)
 {
-    (void)state;
     static const struct {
         const char *range;
         int status;
@@ -74,7 +72,6 @@ static void selects_several_ranges(void **state)
 
 static void ignores_ranges_of_nothing(void **state)
 {
-    (void)state;
     const struct file_version empty = {.etag = "\"e\"", .modified_at_s = 0, .size = 0};
     const struct file_conditions conditions = {.range = "bytes=0-"};
     struct file_parts parts;
@@ -84,7 +81,6 @@ static void ignores_ranges_of_nothing(void **state)
 
 static void judges_conditions(void **state)
 {
-    (void)state;
     static const char *const before = "Sun, 06 Nov 1994 08:49:36 GMT";
     static const char *const exact = "Sun, 06 Nov 1994 08:49:37 GMT";
     static const struct {
@@ -119,7 +115,6 @@ static void judges_conditions(void **state)
 
 static void honours_if_range(void **state)
 {
-    (void)state;
     static const struct {
         const char *if_range;
         int status;
@@ -141,7 +136,6 @@ static void honours_if_range(void **state)
 
 static void knows_dates(void **state)
 {
-    (void)state;
     char text[FILES_DATE_SIZE];
     time_t at_s;
     assert_string_equal(files_format_date(MODIFIED_AT_S, text), "Sun, 06 Nov 1994 08:49:37 GMT");

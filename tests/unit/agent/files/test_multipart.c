@@ -62,7 +62,6 @@ static void assert_told(const char *type, const char *body, const char *expected
 
 static void finds_contents(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"--b0\r\n" PART "text\r\n--b0--\r\n", "<file|f>text</>"},
         {"--b0\r\n" PART "text\r\n--b0--", "<file|f>text</>"},
@@ -84,7 +83,6 @@ static void finds_contents(void **state)
 
 static void reads_heads(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"Content-Disposition: form-data; name=file; filename=/a/b", "<file|/a/b>"},
         {"content-disposition:FORM-DATA;NAME = \"file\" ;FILENAME=\"f\"", "<file|f>"},
@@ -115,7 +113,6 @@ static void reads_heads(void **state)
 
 static void refuses_what_is_malformed(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"", "!"},
         {"no delimiter at all", "!"},
@@ -144,7 +141,6 @@ static void refuses_what_is_malformed(void **state)
 
 static void finds_the_boundary(void **state)
 {
-    (void)state;
     static const char *const good[] = {
         TYPE,
         "multipart/form-data; boundary=b0; charset=utf-8",

@@ -13,7 +13,6 @@ static int parse(const char *data, size_t size, struct envelope *envelope, enum 
 
 static void reads_one(void **state)
 {
-    (void)state;
     struct envelope envelope;
     enum rpc_code code;
     assert_int_equal(parse("\0\0\0\0\2{}", 7, &envelope, &code), 0);
@@ -28,7 +27,6 @@ static void reads_one(void **state)
 
 static void refuses_others(void **state)
 {
-    (void)state;
     static const struct {
         const char *data;
         size_t size;
@@ -54,7 +52,6 @@ static void refuses_others(void **state)
 
 static void writes(void **state)
 {
-    (void)state;
     buffer_auto buffer = BUFFER_INIT(20);
     assert_int_equal(envelope_append(&buffer, ENVELOPE_END, "{\"a\":1}", 7), 0);
     assert_int_equal(buffer.size, 12);

@@ -29,7 +29,6 @@ static void assert_refused(const char *text, const char *words)
 
 static void test_a_line_is_for_the_shell(void **state)
 {
-    (void)state;
     struct rpc_error error;
     json_auto_t *message = parse("{\"cmd\": \"ls | wc -l\"}");
     exec_call_auto call;
@@ -44,7 +43,6 @@ static void test_a_line_is_for_the_shell(void **state)
 
 static void test_with_args_it_is_a_program(void **state)
 {
-    (void)state;
     struct rpc_error error;
     json_auto_t *message =
         parse("{\"cmd\": \"ls\", \"args\": [], \"stdin\": \"\", \"timeout\": 0.25,"
@@ -63,7 +61,6 @@ static void test_with_args_it_is_a_program(void **state)
 
 static void test_input_may_be_base64(void **state)
 {
-    (void)state;
     struct rpc_error error;
     json_auto_t *message =
         parse("{\"cmd\": \"cat\", \"stdin\": \"AP8=\", \"stdin_encoding\": \"base64\"}");
@@ -75,7 +72,6 @@ static void test_input_may_be_base64(void **state)
 
 static void test_what_is_wrong_is_named(void **state)
 {
-    (void)state;
     assert_refused("{}", "cmd");
     assert_refused("{\"cmd\": \"\"}", "cmd");
     assert_refused("{\"cmd\": 1}", "cmd must be a string");
@@ -96,7 +92,6 @@ static void test_what_is_wrong_is_named(void **state)
 
 static void test_text_is_text_and_the_rest_base64(void **state)
 {
-    (void)state;
     const char *encoding;
     json_auto_t *text = exec_text_json("h\xc3\xa4\0b", 5, &encoding);
     assert_string_equal(encoding, "utf-8");
@@ -111,7 +106,6 @@ static void test_text_is_text_and_the_rest_base64(void **state)
 
 static void test_characters_are_not_cut(void **state)
 {
-    (void)state;
     assert_int_equal(exec_text_unfinished("", 0), 0);
     assert_int_equal(exec_text_unfinished("abc", 3), 0);
     assert_int_equal(exec_text_unfinished("a\xc3", 2), 1);

@@ -22,7 +22,6 @@ static unsigned count(const struct process_log *log)
 
 static void test_drops_are_put_together_until_somebody_reads(void **state)
 {
-    (void)state;
     struct process_log log;
     process_log_init(&log);
     struct process_log_source *source = process_log_source_new(7, "/bin/sh", NULL);
@@ -42,7 +41,6 @@ static void test_drops_are_put_together_until_somebody_reads(void **state)
 
 static void test_the_oldest_makes_room(void **state)
 {
-    (void)state;
     static const char piece[PIECE_SIZE];
     struct process_log log;
     process_log_init(&log);
@@ -63,7 +61,6 @@ static void test_the_oldest_makes_room(void **state)
 
 static void test_a_byte_is_found_by_its_offset(void **state)
 {
-    (void)state;
     static const char piece[PIECE_SIZE];
     struct process_log log;
     process_log_init(&log);
