@@ -35,13 +35,17 @@ incus_modules()
     done
 }
 
-# incus_ids: a range of user and group ids for unprivileged containers.
+# incus_ids: the user and group ids of unprivileged containers; each sandbox has a range of 65,536
+# among them (fcgi/drivers/runtime/runtime_incus_body.c). Debian's package of Incus has the same.
 incus_ids()
 {
     local file
 
     for file in /etc/subuid /etc/subgid; do
-        grep -qs '^root:' "$file" || echo root:100000:10000001 >>"$file"
+        sed -i '/^root:100000:10000001$/d' "$file" 2>/dev/null || true # of earlier versions of this
+        grep -qs '^root:' "$file" || echo root:1000000:1000000000 >>"$file"
+        grep -qx root:1000000:1000000000 "$file" ||
+            die "sandboxes need the line root:1000000:1000000000 in $file, and incusd a restart after it"
     done
 }
 
@@ -118,6 +122,7 @@ incus_bin_install()
     mkdir -p "$INCUS_BIN/bin" "$INCUS_BIN/criu-path"
     incus_bin_put sandlot-incus
     incus_bin_put sandlot-start
+    incus_bin_put sandlot-criu.so
     while read -r link; do
         [[ -L $INCUS_BIN/$link ]] || cp -P "$PREFIX/libexec/sandlot/$link" "$INCUS_BIN/$link"
     done < <(find "$PREFIX/libexec/sandlot" -type l -lname '*sandlot-incus' -printf '%P\n')
@@ -143,7 +148,7 @@ incus_start()
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$INCUS_BIN/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN/bin:$PATH" \
             SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
-            INCUS_IDMAPPED_MOUNTS_DISABLE=1 INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
+            INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$INCUS_GROUP" --logfile "$STATE_ROOT/log/incusd.log"
     fi

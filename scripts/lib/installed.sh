@@ -179,7 +179,9 @@ installed_incus()
     # It counts as started where a purge has removed the table since.
     nft list table inet sandlot >/dev/null 2>&1 || systemctl restart sandlot-nftables.service ||
         die "the packet filter cannot be loaded: journalctl -u sandlot-nftables"
-    if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ]]; then
+    # Earlier versions of sandlot disabled mounts that map user ids.
+    if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ||
+        -n $(incus_environment INCUS_IDMAPPED_MOUNTS_DISABLE) ]]; then
         systemctl restart incus.service || die "Incus does not start: journalctl -u incus"
     fi
     wait_for 300 incus_answers || die "Incus does not answer at $INCUS_SOCKET_FILE"

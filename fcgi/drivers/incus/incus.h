@@ -103,11 +103,6 @@ int incus_instance_list(struct incus *incus, struct incus_instance **list, size_
                         struct error **err);
 void incus_instance_list_free(struct incus_instance *list, size_t count);
 
-/* Read a configuration value from any instance of the project that has it. *value: NULL when none
- * of the first few has it; the caller frees. */
-int incus_instance_any_config(struct incus *incus, const char *key, char **value,
-                              struct error **err);
-
 /* Read what a running instance has written to its console, as far as incusd keeps it. *text is
  * valid until the next call. */
 int incus_instance_console(struct incus *incus, const char *name, const char **text,

@@ -13,8 +13,6 @@
 #define STATUS_FROZEN  110
 #define STATUS_READY   113
 
-#define ASKED_MOST     8
-
 static enum incus_status status_of(json_t *json)
 {
     switch (json_integer_value(json_object_get(json, "status_code"))) {
@@ -108,35 +106,6 @@ void incus_instance_list_free(struct incus_instance *list, size_t count)
 int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err)
 {
     return fill(described, instance, err);
-}
-
-/* Names come as /1.0/instances/NAME?project=PROJECT. */
-int incus_instance_any_config(struct incus *incus, const char *key, char **value,
-                              struct error **err)
-{
-    static const char before[] = "/1.0/instances/";
-    json_auto_t *array = NULL;
-    unsigned asked = 0;
-    json_t *url;
-    size_t i;
-    *value = NULL;
-    if (incus_get_large(incus, "/1.0/instances", &array, err) < 0)
-        return -1;
-    json_array_foreach (array, i, url) {
-        const char *text = json_string_value(url);
-        if (!text || !str_starts_with(text, before) || asked++ == ASKED_MOST)
-            continue;
-        const char *name = text + strlen(before);
-        autofree char *plain = xstrndup(name, strcspn(name, "?/"));
-        incus_instance_auto found = {0};
-        error_auto gone = NULL;
-        if (incus_instance_get(incus, plain, &found, &gone) < 0 ||
-            !*incus_instance_config(&found, key))
-            continue;
-        *value = xstrdup(incus_instance_config(&found, key));
-        return 0;
-    }
-    return 0;
 }
 
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,

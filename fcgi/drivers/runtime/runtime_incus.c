@@ -138,7 +138,6 @@ static void close_runtime(struct runtime *base)
     incus_close(runtime->incus);
     free(runtime->pool);
     free(runtime->nic_prefix);
-    free(runtime->idmap);
     free(runtime);
 }
 

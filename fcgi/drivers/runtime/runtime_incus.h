@@ -53,7 +53,6 @@ struct runtime_incus {
     struct incus_events *events; /* NULL: no listener */
     char *pool;
     char *nic_prefix;
-    char *idmap; /* of its containers, as Incus writes it; NULL: not known yet */
 };
 
 static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
@@ -72,6 +71,11 @@ void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);
 /* The hardware address that belongs to an IPv4 address: a neighbour entry that the host still
  * holds from the last user of the address then stays true. Returns -1 when it is no address. */
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
+
+/* The range of user ids on its host of a container with this address; an address stays with its
+ * sandbox. What the kernel counts by user, it then counts for each sandbox. NULL for a wrong
+ * address. */
+json_t *runtime_users_config(const char *address);
 
 /* Each returns a new reference. */
 json_t *runtime_project_config(void);
@@ -102,10 +106,8 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_resources *res
 /* Put a disk device for each mount into devices. */
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
                         unsigned count);
-/* Of a new volume. idmap: the user ids of containers, as Incus writes them in their
- * configuration, which its files have then; NULL: incusd gives them theirs when it is first
- * attached. */
-json_t *runtime_volume_config(unsigned size_gb, const char *idmap);
+/* Of a new volume. Its files have the user ids inside instances, and each mount of it maps them. */
+json_t *runtime_volume_config(unsigned size_gb);
 /* A container with an empty root file system. NULL for a wrong address. */
 json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                             const struct runtime_keeper *keeper);

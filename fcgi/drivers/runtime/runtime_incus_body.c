@@ -15,7 +15,13 @@
 
 /* The owner of a new volume's root: the user of a sandbox, as its own root sees it. Root in the
  * sandbox can write everywhere in it as well. */
-#define VOLUME_OWNER ((json_int_t)1000)
+#define VOLUME_OWNER "1000"
+
+/* The ranges of user ids for instances with an address: those in Debian's range for Incus, without
+ * the first, which instances without an address have. */
+#define USERS_FIRST  1065536
+#define USERS_EACH   65536
+#define USERS_RANGES 15257
 
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE])
 {
@@ -34,6 +40,16 @@ int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE])
         return -1;
     link_address(ntohl(parsed.s_addr), out);
     return 0;
+}
+
+json_t *runtime_users_config(const char *address)
+{
+    struct in_addr parsed;
+    if (inet_pton(AF_INET, address, &parsed) != 1)
+        return NULL;
+    unsigned range = ntohl(parsed.s_addr) % USERS_RANGES;
+    return json_pack("{s:s, s:o}", "security.idmap.isolated", "true", "security.idmap.base",
+                     json_sprintf("%u", USERS_FIRST + range * USERS_EACH));
 }
 
 /* sandlot-boot reads three octets of the address from the card, and the first one is always 10. */
@@ -124,18 +140,11 @@ json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *
 
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine)
 {
-    json_t *body = json_pack("{s:s, s:s, s:{s:s, s:s}, s:[s], s:{s:s}}", "name", name, "type",
-                             virtual_machine ? "virtual-machine" : "container", "source", "type",
-                             "image", "fingerprint", fingerprint, "profiles",
-                             virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "config",
-                             RUNTIME_KEY_ROLE, "building");
-    if (!virtual_machine) {
-        /* Its one start must only move the files to the range of user ids, and leave no trace of
-         * an init that ran. */
-        autofree char *lxc = runtime_lxc(NULL, "/bin/true");
-        json_object_set_new(json_object_get(body, "config"), "raw.lxc", json_string(lxc));
-    }
-    return body;
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:[s], s:{s:s}}", "name", name, "type",
+                     virtual_machine ? "virtual-machine" : "container", "source", "type", "image",
+                     "fingerprint", fingerprint, "profiles",
+                     virtual_machine ? RUNTIME_PROFILE_VM : RUNTIME_PROFILE, "config",
+                     RUNTIME_KEY_ROLE, "building");
 }
 
 json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
@@ -186,11 +195,13 @@ json_t *runtime_keeper_body(const struct runtime_incus *runtime,
         return NULL;
     runtime_host_name(runtime->nic_prefix, host_name);
     autofree char *lxc = runtime_lxc(NULL, RUNTIME_KEEPER_PROGRAM);
-    return json_pack("{s:s, s:s, s:{s:s}, s:[s], s:{s:s, s:s, s:s}, s:{s:o, s:o}}", "name",
-                     keeper->name, "type", "container", "source", "type", "none", "profiles",
-                     RUNTIME_PROFILE, "config", RUNTIME_KEY_ROLE, "keeper", "limits.memory",
-                     "512MiB", "raw.lxc", lxc, "devices", "root",
-                     runtime_root_device(runtime->pool, "1GiB"), "eth0",
+    json_t *config = runtime_users_config(keeper->address);
+    json_auto_t *own = json_pack("{s:s, s:s, s:s}", RUNTIME_KEY_ROLE, "keeper", "limits.memory",
+                                 "512MiB", "raw.lxc", lxc);
+    json_object_update(config, own);
+    return json_pack("{s:s, s:s, s:{s:s}, s:[s], s:o, s:{s:o, s:o}}", "name", keeper->name, "type",
+                     "container", "source", "type", "none", "profiles", RUNTIME_PROFILE, "config",
+                     config, "devices", "root", runtime_root_device(runtime->pool, "1GiB"), "eth0",
                      runtime_nic_device(keeper->address, hwaddr, host_name, false));
 }
 
@@ -206,37 +217,11 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
     }
 }
 
-/* The host's id for an id inside, by the ranges; -1 outside of them. */
-static json_int_t id_on_host(const json_t *ranges, const char *kind, json_int_t inside)
+json_t *runtime_volume_config(unsigned size_gb)
 {
-    const json_t *range;
-    size_t i;
-    json_array_foreach (ranges, i, range) {
-        json_int_t first = json_integer_value(json_object_get(range, "Nsid"));
-        json_int_t count = json_integer_value(json_object_get(range, "Maprange"));
-        json_int_t host = json_integer_value(json_object_get(range, "Hostid"));
-        if (json_is_true(json_object_get(range, kind)) && host > 0 && inside >= first &&
-            inside - first < count)
-            return host + inside - first;
-    }
-    return -1;
-}
-
-json_t *runtime_volume_config(unsigned size_gb, const char *idmap)
-{
-    json_auto_t *ranges = idmap ? json_loads(idmap, 0, NULL) : NULL;
-    json_int_t user = id_on_host(ranges, "Isuid", VOLUME_OWNER);
-    json_int_t group = id_on_host(ranges, "Isgid", VOLUME_OWNER);
-    bool known = user > 0 && group > 0;
-    json_t *config = json_pack(
-        "{s:o, s:s, s:o, s:o}", "size", json_sprintf("%uGiB", size_gb), "initial.mode", "0755",
-        "initial.uid", json_sprintf("%" JSON_INTEGER_FORMAT, known ? user : VOLUME_OWNER),
-        "initial.gid", json_sprintf("%" JSON_INTEGER_FORMAT, known ? group : VOLUME_OWNER));
-    if (known) {
-        json_object_set_new(config, "volatile.idmap.last", json_string(idmap));
-        json_object_set_new(config, "volatile.idmap.next", json_string(idmap));
-    }
-    return config;
+    return json_pack("{s:o, s:s, s:s, s:s, s:s}", "size", json_sprintf("%uGiB", size_gb),
+                     "security.shifted", "true", "initial.mode", "0755", "initial.uid",
+                     VOLUME_OWNER, "initial.gid", VOLUME_OWNER);
 }
 
 json_t *runtime_create_body(const struct runtime_incus *runtime,
@@ -252,7 +237,9 @@ json_t *runtime_create_body(const struct runtime_incus *runtime,
     json_object_set_new(config, RUNTIME_KEY_SANDBOX, json_string(instance->sandbox_id));
     if (!virtual_machine) {
         autofree char *lxc = runtime_lxc(instance, NULL);
+        json_auto_t *users = runtime_users_config(instance->address);
         json_object_set_new(config, "raw.lxc", json_string(lxc));
+        json_object_update(config, users);
     }
     json_t *devices =
         json_pack("{s:o, s:o}", "root",

@@ -6,21 +6,11 @@
 #include "base/mem.h"
 #include "runtime/runtime_incus.h"
 
-/* The user ids of containers, the same for all of a host. If unknown, the first container that
- * mounts the volume sets them. */
-static const char *idmap_of(struct runtime_incus *runtime)
-{
-    error_auto ignored = NULL;
-    if (!runtime->idmap)
-        incus_instance_any_config(runtime->incus, "volatile.idmap.next", &runtime->idmap, &ignored);
-    return runtime->idmap;
-}
-
 int runtime_incus_volume_create(struct runtime *base, const char *name, unsigned size_gb,
                                 struct error **err)
 {
     struct runtime_incus *runtime = runtime_incus_of(base);
-    json_auto_t *config = runtime_volume_config(size_gb, idmap_of(runtime));
+    json_auto_t *config = runtime_volume_config(size_gb);
     if (incus_volume_create(runtime->incus, runtime->pool, name, config, err) == 0)
         return 0;
     if (incus_last_error(runtime->incus) != INCUS_ERROR_EXISTS)

@@ -72,6 +72,31 @@ int inside_find(const struct groups *groups, const char *instance, int *init, st
     return *init >= 0 ? 0 : error_set(err, ERR_NOT_FOUND, "its first process is not found");
 }
 
+/* Read the number of the process of a descriptor; 0: it has ended. */
+static int number_of(int process)
+{
+    autofree char *path = xasprintf("/proc/self/fdinfo/%d", process);
+    autofree char *line = NULL;
+    size_t size = 0;
+    int pid = 0;
+    autofclose FILE *file = fopen(path, "re");
+    while (file && getline(&line, &size, file) >= 0)
+        if (sscanf(line, "Pid: %d", &pid) == 1)
+            break;
+    return pid > 0 ? pid : 0;
+}
+
+int inside_users(int init, struct error **err)
+{
+    int pid = number_of(init);
+    autofree char *path = xasprintf("/proc/%d/ns/user", pid);
+    autoclose int users = pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    /* Only while it runs is the number its own. */
+    if (users < 0 || pidfd_send_signal(init, 0, NULL, 0) < 0)
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "its user ids cannot be found");
+    return steal_fd(&users);
+}
+
 struct report {
     const char *failed; /* a literal, valid in parent and child; NULL: no failure */
     int number;         /* errno */

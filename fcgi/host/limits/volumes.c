@@ -18,8 +18,7 @@
 #include "common/mount_note.h"
 #include "limits/inside.h"
 
-/* The id shown for ids that the instance does not have. A volume from a host with another range of
- * ids may have larger ones. */
+/* The id shown for ids that the instance does not have. */
 #define NOBODY 65534
 
 struct job {
@@ -92,6 +91,21 @@ static int find_instance(const struct volumes *volumes, const struct groups *gro
     return inside_find(groups, name, &job->init, err);
 }
 
+/* Map the user ids in the volumes to those of the instance. */
+static int map_trees(const struct job *job, struct error **err)
+{
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP};
+    autoclose int users = inside_users(job->init, err);
+    if (users < 0)
+        return -1;
+    attributes.userns_fd = (uint64_t)users;
+    for (unsigned i = 0; i < job->order->mount_count; i++)
+        if (mount_setattr(job->trees[i], "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the user ids of %s",
+                                   job->order->mounts[i].volume);
+    return 0;
+}
+
 /* --- inside --- */
 
 /* Open the root directory, which must be on the instance's own disk. A file system of the guest
@@ -141,7 +155,7 @@ static const char *mount_all(const struct job *job, int root)
     int places[ORDER_MOUNTS_MAX];
     for (unsigned i = 0; i < order->mount_count; i++) {
         if (fstat(job->trees[i], &found) < 0 || found.st_uid >= NOBODY || found.st_gid >= NOBODY)
-            return "a volume does not have the user ids of instances here yet";
+            return "a volume does not have user ids of instances";
         places[i] = open_place(root, order->mounts[i].path);
         if (places[i] < 0)
             return "a place to mount at cannot be opened";
@@ -194,7 +208,7 @@ int volumes_mount(const struct volumes *volumes, const struct groups *groups,
         return -1;
     if (is_done(volumes, &job))
         return 0;
-    if (find_instance(volumes, groups, &job, err) < 0 ||
+    if (find_instance(volumes, groups, &job, err) < 0 || map_trees(&job, err) < 0 ||
         inside_run(job.init, volumes->inside_ms, mount_inside, &job, err) < 0)
         return -1;
     return mount_note_write(volumes->notes, order->instance, job.noted, order->mount_count, err);

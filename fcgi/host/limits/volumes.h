@@ -2,9 +2,10 @@
 /*
  * Mount volumes of a btrfs pool in a running instance, as incusd does.
  *
- * The files of volumes have the user ids of instances on disk (INCUS_IDMAPPED_MOUNTS_DISABLE). Root
- * in the instance may be hostile. Therefore the guest's mounts are neither read nor crossed, and
- * links are not followed. A process with the guest's rights and a time limit does the work inside.
+ * The files of volumes have the user ids inside instances. Each instance has a range of its own on
+ * the host, so each mount maps them. Root in the instance may be hostile. Therefore the guest's
+ * mounts are neither read nor crossed, and links are not followed. A process with the guest's
+ * rights and a time limit does the work inside.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ int volumes_check(const struct volumes *volumes, struct error **err);
  * are already mounted. Errors: ERR_NOT_FOUND (no such instance runs), ERR_CONFIG (cannot write the
  * note), or ERR_RUNTIME_REFUSED:
  *
- * - The volume was never mounted in an instance, so incusd must first change its files' user ids.
+ * - The volume has ids that no instance has.
  * - The place is a link, not a directory, or behind a mount of the guest.
  * - The kernel refuses the mount.
  *

@@ -45,7 +45,6 @@ static const struct {
 } counts[] = {
     {"fs.inotify.max_user_instances", "/proc/sys/fs/inotify/max_user_instances", 1048576},
     {"fs.inotify.max_user_watches", "/proc/sys/fs/inotify/max_user_watches", 16777216},
-    {"fs.epoll.max_user_watches", "/proc/sys/fs/epoll/max_user_watches", 16777216},
     {"fs.file-max", "/proc/sys/fs/file-max", 16777216},
     {"fs.aio-max-nr", "/proc/sys/fs/aio-max-nr", 16777216},
     {"kernel.pid_max", "/proc/sys/kernel/pid_max", 1048576},

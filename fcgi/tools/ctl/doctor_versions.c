@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a host runs versions that the tests ran with. */
+/* Whether a host runs versions that the tests ran with, and can map user ids. */
 #include <jansson.h>
 
 #include "base/str.h"
@@ -38,6 +38,22 @@ static void judge_btrfs(struct doctor *doctor, const char *where, json_t *enviro
     }
 }
 
+/* Without such mounts, Incus changes the owners of all files at the first start of a sandbox. */
+static void judge_users(struct doctor *doctor, const char *where, json_t *environment)
+{
+    json_t *features = json_object_get(environment, "kernel_features");
+    if (str_equal(text_of(features, "idmapped_mounts"), "true"))
+        doctor_ok(doctor, "users", "Incus of %s maps user ids in mounts.", where);
+    else
+        doctor_wrong(
+            doctor, "users",
+            "Take INCUS_IDMAPPED_MOUNTS_DISABLE out of the environment of incusd, if it is "
+            "there, and restart incusd (`systemctl restart incus`).",
+            "Incus of %s does not map user ids in mounts: creates are slow, and volumes do not "
+            "mount.",
+            where);
+}
+
 void doctor_check_versions(struct doctor *doctor, const struct host *host)
 {
     error_auto ignored = NULL; /* the line about the host says why */
@@ -55,6 +71,7 @@ void doctor_check_versions(struct doctor *doctor, const struct host *host)
                                  sizeof version))
             doctor_judge_version(doctor, host->name, COMPONENT_LIBLXC, version);
         judge_btrfs(doctor, host->name, environment);
+        judge_users(doctor, host->name, environment);
     }
     incus_close(incus);
 }

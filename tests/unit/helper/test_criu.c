@@ -3,12 +3,16 @@
 #include "unit/folder.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "helper/criu/call.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_clock.h"
+#include "helper/criu/mapped.h"
 #include "helper/criu/tar_pack.h"
 
 static void write_file(const char *path, const char *data, size_t size)
@@ -128,7 +132,11 @@ static void all_is_logged_on_request(void **state)
 static void a_call_that_ends_early_is_passed_on(void **state)
 {
     char criu[] = "criu", arguments[] = "check -D", none[] = "";
+    char of_disk[] = "restore --root /disk";
     struct call call;
+    read_call(&call, criu, of_disk);
+    assert_string_equal(call.root, "/disk");
+    call_deinit(&call);
     read_call(&call, criu, arguments);
     autofree char *text = joined(&call);
     assert_string_equal(text, "criu check -D");
@@ -333,6 +341,70 @@ static void the_clock_of_an_image_continues_with_the_hosts(void **state)
     }
 }
 
+/* --- user ids --- */
+
+#define ROOT 2000000 /* of the container, on the host */
+
+static void an_image_gets_the_user_ids_of_its_container(void **state)
+{
+    static const char config[] = "lxc.idmap = u 0 2000000 65536\n"
+                                 "lxc.idmap = g 0 3000000 65536\n"
+                                 "lxc.rootfs.options = idmap=container\n";
+    static const char before[] = "MAGICMAG\x02\0\0\0\x0a\x00";
+    static const char after[] = "MAGICMAG\x19\0\0\0"
+                                "\x0a\x0a\x08\x00\x10\x80\x89\x7a\x18\x80\x80\x04"
+                                "\x12\x0b\x08\x00\x10\xc0\x8d\xb7\x01\x18\x80\x80\x04";
+    char image[] = "users", out[sizeof after + 1];
+    struct call call = {.images = image};
+    (void)state;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        skip();
+    assert_int_equal(mkdir("run", 0755), 0);
+    assert_int_equal(mkdir("users", 0700), 0);
+    write_file("run/lxc.conf", config, sizeof config - 1);
+    write_file("users/userns-9.img", before, sizeof before - 1);
+    assert_int_equal(mapped_prepare(&call, NULL), 0);
+    assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof before - 1);
+    /* Its files are the container's already. */
+    assert_int_equal(chown("users", ROOT, 3000000), 0);
+    assert_int_equal(mapped_prepare(&call, "run/lxc.conf"), 0);
+    assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof after - 1);
+    assert_memory_equal(out, after, sizeof after - 1);
+    /* The image itself has not changed. */
+    assert_int_equal(umount("users/userns-9.img"), 0);
+    assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof before - 1);
+}
+
+static void a_disk_and_an_image_are_seen_as_the_containers(void **state)
+{
+    char image[] = "memory", disk[] = "disk";
+    struct call call = {.images = image, .root = disk};
+    struct stat found;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir("disk", 0755), 0);
+    assert_int_equal(mkdir("memory", 0700), 0);
+    write_file("disk/file", "", 0);
+    assert_int_equal(chown("disk/file", 1000, 1000), 0);
+    if (mapped_prepare(&call, "run/lxc.conf") < 0)
+        skip(); /* this file system maps no ids */
+    assert_int_equal(stat("disk/file", &found), 0);
+    assert_int_equal(found.st_uid, ROOT + 1000);
+    assert_int_equal(found.st_gid, 3001000);
+    assert_int_equal(stat("memory", &found), 0);
+    assert_int_equal(found.st_uid, ROOT);
+    assert_int_equal(found.st_mode & 0777, 0711);
+    autofree char *text = joined(&call);
+    assert_string_equal(text, "--work-dir run");
+    call_deinit(&call);
+    assert_int_equal(umount("disk"), 0);
+    assert_int_equal(umount("memory"), 0);
+    assert_int_equal(stat("disk/file", &found), 0);
+    assert_int_equal(found.st_uid, 1000);
+}
+
 /* --- archives --- */
 
 static void fill(const char *path)
@@ -446,6 +518,8 @@ int main(void)
         cmocka_unit_test(an_image_of_a_frozen_container_says_that_it_runs),
         cmocka_unit_test(timers_of_an_image_fire_again),
         cmocka_unit_test(the_clock_of_an_image_continues_with_the_hosts),
+        cmocka_unit_test(an_image_gets_the_user_ids_of_its_container),
+        cmocka_unit_test(a_disk_and_an_image_are_seen_as_the_containers),
         cmocka_unit_test(what_is_packed_is_unpacked),
         cmocka_unit_test(tar_reads_what_is_packed_and_is_read),
         cmocka_unit_test(what_is_not_small_and_plain_is_left_to_tar),

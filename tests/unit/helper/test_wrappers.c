@@ -111,7 +111,7 @@ static void the_named_criu_comes_first(void **state)
 {
     struct words criu = {.list = NULL};
     assert_int_equal(setenv("SANDLOT_CRIU", "/usr/sbin/criu", 1), 0);
-    assert_int_equal(found_criu("nowhere", &criu), 0);
+    assert_int_equal(found_criu("nowhere", "nowhere.so", &criu), 0);
     assert_int_equal(criu.count, 1);
     assert_string_equal(criu.list[0], "/usr/sbin/criu");
     words_deinit(&criu);
@@ -122,7 +122,7 @@ static void the_named_criu_comes_first(void **state)
 static void an_unpacked_criu_has_its_own_loader(void **state)
 {
     struct words criu = {.list = NULL};
-    assert_int_equal(found_criu("unpacked", &criu), -1);
+    assert_int_equal(found_criu("unpacked", "first.so", &criu), -1);
     assert_int_equal(mkdir("unpacked", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr/sbin", 0755), 0);
@@ -130,14 +130,20 @@ static void an_unpacked_criu_has_its_own_loader(void **state)
     assert_int_equal(mkdir("unpacked/usr/lib/x86_64-linux-gnu", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr/lib64", 0755), 0);
     make_file("unpacked/usr/sbin/criu", "", 0755);
-    assert_int_equal(found_criu("unpacked", &criu), -1); /* no loader */
+    assert_int_equal(found_criu("unpacked", "first.so", &criu), -1); /* no loader */
     make_file("unpacked/usr/lib64/ld-linux-x86-64.so.2", "", 0755);
-    assert_int_equal(found_criu("unpacked", &criu), 0);
+    assert_int_equal(found_criu("unpacked", "first.so", &criu), 0);
     assert_int_equal(criu.count, 4);
     assert_string_equal(criu.list[0], "unpacked/usr/lib64/ld-linux-x86-64.so.2");
     assert_string_equal(criu.list[1], "--library-path");
     assert_string_equal(criu.list[2], "unpacked/usr/lib/x86_64-linux-gnu:unpacked/usr/lib");
     assert_string_equal(criu.list[3], "unpacked/usr/sbin/criu");
+    words_deinit(&criu);
+    make_file("first.so", "", 0755);
+    assert_int_equal(found_criu("unpacked", "first.so", &criu), 0);
+    assert_int_equal(criu.count, 6);
+    assert_string_equal(criu.list[3], "--preload");
+    assert_string_equal(criu.list[4], "first.so");
     words_deinit(&criu);
 }
 

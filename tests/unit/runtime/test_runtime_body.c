@@ -135,6 +135,7 @@ static void a_container_is_one_request(void **state)
     assert_string_equal(text_at(body, "config", "limits.memory", NULL), "512MiB");
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "sbx_1");
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_ROLE, NULL), "sandbox");
+    assert_string_equal(text_at(body, "config", "security.idmap.isolated", NULL), "true");
     assert_string_equal(text_at(body, "devices", "root", "size"), "10GiB");
     /* Lines of its own replace the profile's, so they confine it as well. */
     const char *lxc = text_at(body, "config", "raw.lxc", NULL);
@@ -273,30 +274,30 @@ static void the_rules_for_apparmor_are_understood(void **state)
     assert_int_equal(pclose(parser), 0);
 }
 
-static void a_volume_has_the_user_ids_of_containers(void **state)
+static void a_volume_has_the_user_ids_inside(void **state)
 {
-    static const char idmap[] =
-        "[{\"Isuid\":true,\"Isgid\":false,\"Hostid\":1000000,\"Nsid\":0,\"Maprange\":65536},"
-        "{\"Isuid\":false,\"Isgid\":true,\"Hostid\":2000000,\"Nsid\":0,\"Maprange\":65536}]";
-    static const char *const others[] = {
-        NULL,
-        "",
-        "[]",
-        "{}",
-        "[{\"Isuid\":true,\"Isgid\":true,\"Hostid\":1000000,\"Nsid\":0,\"Maprange\":1000}]",
-        "[{\"Isuid\":true,\"Isgid\":true,\"Nsid\":0,\"Maprange\":65536}]",
-    };
-    json_auto_t *config = runtime_volume_config(5, idmap);
+    json_auto_t *config = runtime_volume_config(5);
     assert_string_equal(text_at(config, "size", NULL, NULL), "5GiB");
-    assert_string_equal(text_at(config, "initial.uid", NULL, NULL), "1001000");
-    assert_string_equal(text_at(config, "initial.gid", NULL, NULL), "2001000");
-    assert_string_equal(text_at(config, "volatile.idmap.last", NULL, NULL), idmap);
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-        json_auto_t *plain = runtime_volume_config(5, others[i]);
-        assert_string_equal(text_at(plain, "initial.uid", NULL, NULL), "1000");
-        assert_string_equal(text_at(plain, "initial.gid", NULL, NULL), "1000");
-        assert_null(json_object_get(plain, "volatile.idmap.last"));
+    assert_string_equal(text_at(config, "security.shifted", NULL, NULL), "true");
+    assert_string_equal(text_at(config, "initial.uid", NULL, NULL), "1000");
+    assert_string_equal(text_at(config, "initial.gid", NULL, NULL), "1000");
+}
+
+static void addresses_have_user_ids_of_their_own(void **state)
+{
+    static const struct {
+        const char *address, *base;
+    } cases[] = {
+        {"10.77.3.254", "224870976"}, {"10.77.3.255", "224936512"}, {"0.0.0.0", "1065536"},
+        {"0.0.59.152", "1000882752"}, /* the last range; the next address has the first */
+        {"0.0.59.153", "1065536"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *config = runtime_users_config(cases[i].address);
+        assert_string_equal(text_at(config, "security.idmap.isolated", NULL, NULL), "true");
+        assert_string_equal(text_at(config, "security.idmap.base", NULL, NULL), cases[i].base);
     }
+    assert_null(runtime_users_config("somewhere"));
 }
 
 static void statuses_tell_paused_from_stopped(void **state)
@@ -330,7 +331,8 @@ int main(void)
         cmocka_unit_test(a_memory_that_is_not_kept_has_its_cause),
         cmocka_unit_test(the_rules_for_apparmor_leave_what_a_start_needs),
         cmocka_unit_test(the_rules_for_apparmor_are_understood),
-        cmocka_unit_test(a_volume_has_the_user_ids_of_containers),
+        cmocka_unit_test(a_volume_has_the_user_ids_inside),
+        cmocka_unit_test(addresses_have_user_ids_of_their_own),
         cmocka_unit_test(statuses_tell_paused_from_stopped),
     };
     return run_tests(tests);

@@ -35,6 +35,8 @@ static void note_value(struct call *call, const char *option, const char *value)
         call->images = value;
     else if (is_one_of(option, "-o", "--log-file"))
         call->log = value;
+    else if (is_one_of(option, "-r", "--root"))
+        call->root = value;
     else if (is_one_of(option, "-t", "--tree"))
         call->pid = pid_of(value);
 }
@@ -42,7 +44,8 @@ static void note_value(struct call *call, const char *option, const char *value)
 static bool takes_value(const char *word)
 {
     return is_one_of(word, "-D", "--images-dir") || is_one_of(word, "-o", "--log-file") ||
-           is_one_of(word, "-t", "--tree") || str_equal(word, "--cgroup-root");
+           is_one_of(word, "-r", "--root") || is_one_of(word, "-t", "--tree") ||
+           str_equal(word, "--cgroup-root");
 }
 
 /* Add a mount whose source is a link, with its target: CRIU does not follow links. */

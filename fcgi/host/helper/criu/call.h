@@ -14,6 +14,7 @@ struct call {
     struct words command; /* CRIU and its arguments */
     const char *verb;     /* "": none */
     const char *images;   /* the folder; NULL: not set */
+    const char *root;     /* the container's disk, for a restore; NULL: not set */
     const char *log;      /* NULL: not set */
     pid_t pid;            /* of the container's first process; 0: not set */
     bool leave_running;

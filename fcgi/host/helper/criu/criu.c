@@ -21,6 +21,7 @@
 #include "helper/criu/found.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_clock.h"
+#include "helper/criu/mapped.h"
 #include "helper/criu/sockets.h"
 #include "helper/helper.h"
 
@@ -69,21 +70,20 @@ static void take_log(struct call *call)
 
 static int restore(struct call *call)
 {
-    struct stat found;
+    const char *config = getenv("SANDLOT_CONFIG");
     struct timespec now;
     call_add(call, "--network-lock", "nftables");
     take_log(call);
     if (!call->images)
         return run(call);
-    if (stat(call->images, &found) == 0)
-        chmod(call->images, (found.st_mode & 07777) | 0111);
     if (!image_is_whole(call->images))
         return refuse(call);
     clock_gettime(CLOCK_BOOTTIME, &now);
     image_advance_clock(call->images, &now);
-    image_hand_over(call->images, getenv("SANDLOT_CONFIG"));
+    if (mapped_prepare(call, config) < 0)
+        return EXIT_FAILURE;
     set_path(image_is_plain(call->images));
-    call_map_folder(call, getenv("SANDLOT_CONFIG"));
+    call_map_folder(call, config);
     if (!image_is_of_owner(call->images)) {
         if (sockets_keep_loopback(call->images) < 0)
             call_add(call, "--tcp-close", NULL);
@@ -109,12 +109,13 @@ static int dump(struct call *call)
 int helper_criu(int argc, char **argv)
 {
     autofree char *root = self_beside("criu");
+    autofree char *preloaded = self_beside("sandlot-criu.so");
     struct words criu = {.list = NULL};
     struct call call;
     (void)argc;
     if (found_tell_version(root, argv + 1))
         return EXIT_SUCCESS;
-    if (found_criu(root, &criu) < 0)
+    if (found_criu(root, preloaded, &criu) < 0)
         return RUN_CANNOT;
     call_read(&call, call_host_has_apparmor(), criu.list, argv + 1);
     words_deinit(&criu);

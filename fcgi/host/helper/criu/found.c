@@ -67,11 +67,14 @@ static char *loader_in(const char *root)
     return NULL;
 }
 
-int found_criu(const char *root, struct words *criu)
+int found_criu(const char *root, const char *preloaded, struct words *criu)
 {
     autofree char *program = xasprintf("%s/usr/sbin/criu", root);
     autofree char *folder = xasprintf("%s/usr/lib", root);
+    bool preloads = access(preloaded, R_OK) == 0;
     if (named()) {
+        if (preloads)
+            setenv("LD_PRELOAD", preloaded, 1);
         words_add_copy(criu, named());
         return 0;
     }
@@ -84,6 +87,10 @@ int found_criu(const char *root, struct words *criu)
     words_add_copy(criu, loader);
     words_add_copy(criu, "--library-path");
     words_add(criu, xasprintf("%s:%s", libraries ? libraries : folder, folder));
+    if (preloads) {
+        words_add_copy(criu, "--preload");
+        words_add_copy(criu, preloaded);
+    }
     words_add_copy(criu, program);
     return 0;
 }

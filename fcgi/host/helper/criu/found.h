@@ -12,5 +12,6 @@
  * or when the file does not exist. */
 bool found_tell_version(const char *root, char *const words[]);
 
-/* Get the words of the command to run. Returns 0, or -1, with a message, when there is no CRIU. */
-int found_criu(const char *root, struct words *criu);
+/* Get the words of the command to run. preloaded: a library that is loaded before CRIU's own, if
+ * the file exists. Returns 0, or -1, with a message, when there is no CRIU. */
+int found_criu(const char *root, const char *preloaded, struct words *criu);

@@ -246,50 +246,6 @@ void image_seal(const char *folder)
     write_sizes(folder);
 }
 
-/* --- rights to read --- */
-
-/* Read lxc.idmap = u 0 1000000 65536: the host's id of root in the container. */
-static void take_root(const char *line, char kind, unsigned *id)
-{
-    char found;
-    unsigned inside, outside;
-    if (sscanf(line, "lxc.idmap = %c %u %u", &found, &inside, &outside) == 3 && found == kind &&
-        inside == 0)
-        *id = outside;
-}
-
-static void read_root(const char *config, unsigned *uid, unsigned *gid)
-{
-    autofree char *line = NULL;
-    size_t size = 0;
-    autofclose FILE *lines = config ? fopen(config, "re") : NULL;
-    while (lines && getline(&line, &size, lines) >= 0) {
-        take_root(line, 'u', uid);
-        take_root(line, 'g', gid);
-    }
-}
-
-static void hand_over(int folder, const char *name, unsigned uid, unsigned gid)
-{
-    struct stat found;
-    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_uid == 0 &&
-        fchownat(folder, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
-        fprintf(stderr, "sandlot-criu: the container cannot be given %s of its image: %s\n", name,
-                strerror(errno));
-}
-
-void image_hand_over(const char *folder, const char *config)
-{
-    unsigned uid = 0, gid = 0;
-    read_root(config, &uid, &gid);
-    DIR *entries = uid ? opendir(folder) : NULL;
-    for (const struct dirent *entry; entries && (entry = readdir(entries));)
-        if (!str_equal(entry->d_name, ".."))
-            hand_over(dirfd(entries), entry->d_name, uid, gid);
-    if (entries)
-        closedir(entries);
-}
-
 /* --- marks --- */
 
 static void mark(const char *folder, const char *name)

@@ -23,11 +23,6 @@ bool image_is_whole(const char *folder);
 /* Return whether the image was made from the container that it belongs to now. */
 bool image_is_of_owner(const char *folder);
 
-/* Before a restore: give the files to the container's root, because CRIU's children open them as
- * this user. config has the user id on the host. For its own restores, incusd changes the owner
- * itself. */
-void image_hand_over(const char *folder, const char *config);
-
 /* Mark or check an image whose tmpfs contents are not compressed. Images of earlier versions have
  * no mark. */
 void image_mark_plain(const char *folder);

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "helper/launcher/given.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "common/mount_note.h"
+
+#define PAYLOAD "/lxc.payload."
+
+char *given_container(const char *pid)
+{
+    autofree char *path = xasprintf("/proc/%s/cgroup", pid);
+    autofree char *line = NULL;
+    size_t size = 0;
+    autofclose FILE *groups = fopen(path, "re");
+    while (groups && getline(&line, &size, groups) >= 0) {
+        const char *name = strstr(line, PAYLOAD);
+        if (!name)
+            continue;
+        name += strlen(PAYLOAD);
+        return xstrndup(name, strcspn(name, "/\n"));
+    }
+    return NULL;
+}
 
 bool given_has(const char *notes, const char *container, const char *source, const char *target)
 {

@@ -4,6 +4,10 @@
 
 #include "helper/launcher/container_config.h"
 
+/* Return the name of the container of a process, PROJECT_INSTANCE; the caller frees it. NULL: it is
+ * in none. */
+char *given_container(const char *pid);
+
 /* Return whether incusd's volume at source is already mounted in the container at target, an
  * absolute path. */
 bool given_has(const char *notes, const char *container, const char *source, const char *target);

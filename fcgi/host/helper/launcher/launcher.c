@@ -252,15 +252,15 @@ static int forkmigrate(char **words)
 
 /* --- mounts and hooks --- */
 
-/* Handle forkmount lxc-mount -- NAME LXCPATH CONFIG SOURCE TARGET …. */
+/* Handle forkmount move-mount -- PID PIDFD TYPE SOURCE TARGET …. */
 static int forkmount(char **words)
 {
-    container_config_auto config = {0};
+    autofree char *container = given_container(words[4]);
+    container_config_auto config = {.rootfs = xasprintf("/proc/%s/root", words[4])};
     error_auto err = NULL;
-    if (given_has(MOUNT_NOTES, words[4], words[7], words[8]))
+    if (container && given_has(MOUNT_NOTES, container, words[7], words[8]))
         return EXIT_SUCCESS;
-    if (container_config_read(words[6], &config, &err) < 0 ||
-        mount_point_check(&config, words[8], &err) < 0)
+    if (mount_point_check(&config, words[8], &err) < 0)
         return fail(err);
     words[0] = (char *)incusd_program();
     return run_bounded(NULL, words, START_S);
@@ -310,7 +310,7 @@ int helper_incusd_exec(int argc, char **argv)
         return forkstart(argv);
     if (str_equal(verb, "forkmigrate") && argc > 6)
         return forkmigrate(argv);
-    if (str_equal(verb, "forkmount") && argc > 8 && str_equal(argv[2], "lxc-mount") &&
+    if (str_equal(verb, "forkmount") && argc > 8 && str_equal(argv[2], "move-mount") &&
         str_equal(argv[3], "--"))
         return forkmount(argv);
     if (str_equal(verb, "forkumount") && argc > 7 && str_equal(argv[2], "lxc-umount") &&

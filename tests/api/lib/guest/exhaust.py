@@ -5,8 +5,10 @@ standard input ends: exhaust.py KIND PROCESSES EACH"""
 import ctypes
 import os
 import resource
+import socket
 import sys
 
+KEPT = []
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -45,6 +47,13 @@ def timer(_):
 def dentry(number):
     """The kernel remembers names that are not there."""
     os.path.exists(f"/tmp/{os.getpid()}-{number}")
+
+
+def rights(_):
+    """253 descriptors in a message that nobody takes."""
+    pair = socket.socketpair()
+    KEPT.extend(pair)
+    socket.send_fds(pair[0], [b"."], [0] * 253)
 
 
 def files(_):
