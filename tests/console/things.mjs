@@ -118,6 +118,20 @@ async function create(page, secret) {
   assert.deepEqual(made.exposed_ports, [{ port: 3000, protocol: 'https', public: false }])
 }
 
+/** The sandbox of the form has no name yet; with one, the volume names it. */
+async function mounted(page) {
+  await page.goto(url('/volumes'))
+  const row = page.getByRole('row', { name: /^shared/ })
+  const id = await row.getByRole('link', { name: /^sbx_/ }).innerText()
+  await page.evaluate(async path => {
+    const headers = { 'Sandlot-Console': '1', 'Content-Type': 'application/json' }
+    await fetch(path, { method: 'PATCH', headers, body: '{"name":"of-the-form"}' })
+  }, `/v1/sandboxes/${id}`)
+  await page.reload()
+  await row.getByRole('link', { name: 'of-the-form', exact: true }).click()
+  await page.getByRole('heading', { name: /^of-the-form/, level: 1 }).waitFor()
+}
+
 async function team(page) {
   await page.goto(url('/team'))
   await page.getByRole('button', { name: 'Invite somebody' }).click()
@@ -175,7 +189,7 @@ async function device(page) {
 await run(async ({ page }) => {
   await signIn(page)
   const secret = await key(page)
-  for (const step of [volume, create, team, template, device, revoke]) {
+  for (const step of [volume, create, mounted, team, template, device, revoke]) {
     const from = Date.now()
     await step(page, secret)
     say(`${step.name}: ${Date.now() - from} ms`)

@@ -42,7 +42,7 @@ int verb_volume_list(struct cli_call *call, struct error **err)
 {
     static const struct output_column columns[] = {
         {"ID", "id"},       {"NAME", "name"},          {"TEAM", "team"},
-        {"GIB", "size_gb"}, {"CREATED", "created_at"}, {"SANDBOXES", "attached_to"}};
+        {"GIB", "size_gb"}, {"CREATED", "created_at"}, {"SANDBOXES", "attached_names"}};
     json_t *rows;
     if (api_list(call->cli, "/v1/volumes", "volumes", &rows, err) < 0)
         return -1;

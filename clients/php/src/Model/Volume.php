@@ -12,6 +12,8 @@ final class Volume
     /**
      * @param int $sizeGb GiB; writing past it fails with “Disk quota exceeded”.
      * @param list<string> $attachedTo Sandboxes that mount it, stopped ones included.
+     * @param list<string> $attachedNames The names of the same sandboxes in the same order; the id of one without a
+     *   name.
      */
     public function __construct(
         public readonly string $id,
@@ -20,6 +22,7 @@ final class Volume
         public readonly int $sizeGb,
         public readonly \DateTimeImmutable $createdAt,
         public readonly array $attachedTo,
+        public readonly array $attachedNames,
     ) {
     }
 
@@ -33,6 +36,7 @@ final class Volume
             sizeGb: $fields->int('size_gb'),
             createdAt: $fields->time('created_at'),
             attachedTo: $fields->strings('attached_to'),
+            attachedNames: $fields->strings('attached_names'),
         );
     }
 }
