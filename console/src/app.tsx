@@ -23,6 +23,7 @@ const TemplatePage = lazy(() => import('./pages/templates').then(module => modul
 const Checkpoints = lazy(() => import('./pages/checkpoints').then(module => module.Checkpoints))
 const Volumes = lazy(() => import('./pages/volumes').then(module => module.Volumes))
 const VolumePage = lazy(() => import('./pages/volumes').then(module => module.VolumePage))
+const Secrets = lazy(() => import('./pages/secrets').then(module => module.Secrets))
 const Keys = lazy(() => import('./pages/keys').then(module => module.Keys))
 const Team = lazy(() => import('./pages/team').then(module => module.Team))
 const Usage = lazy(() => import('./pages/usage').then(module => module.Usage))
@@ -42,6 +43,7 @@ const ROUTES: [RegExp, PageOfRoute][] = [
   [/^\/checkpoints$/, Checkpoints as PageOfRoute],
   [/^\/volumes$/, Volumes as PageOfRoute],
   [/^\/volumes\/(?<id>vol_[0-9a-z]+)$/, VolumePage as PageOfRoute],
+  [/^\/secrets$/, Secrets as PageOfRoute],
   [/^\/keys$/, Keys as PageOfRoute],
   [/^\/team$/, Team as PageOfRoute],
   [/^\/usage$/, Usage as PageOfRoute],
@@ -55,6 +57,7 @@ const WAYS: [string, string][] = [
   ['/templates', 'Templates'],
   ['/checkpoints', 'Checkpoints'],
   ['/volumes', 'Volumes'],
+  ['/secrets', 'Secrets'],
   ['/keys', 'Keys'],
   ['/team', 'Team'],
   ['/usage', 'Usage'],

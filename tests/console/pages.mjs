@@ -22,6 +22,7 @@ const PAGES = [
   ['/checkpoints', 'table'],
   ['/volumes', 'table'],
   [`/volumes/${env.VOLUME}`, 'table'],
+  ['/secrets', '.page-head'],
   ['/keys', '.page-head'],
   ['/team', '.page-head'],
   ['/usage', 'meter >> nth=0'],

@@ -82,6 +82,11 @@ def test_names_are_first_and_states_have_one_word(stack, account, browse):
     browse("names", USER_NAME=person.name, PASSWORD=person.password)
 
 
+def test_secrets_are_written_and_never_shown(stack, account, browse):
+    person = Person(stack, account.user)
+    browse("secrets", USER_NAME=person.name, PASSWORD=person.password)
+
+
 @pytest.mark.long
 def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, browse):
     team = account.make_team()
