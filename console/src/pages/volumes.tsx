@@ -20,7 +20,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (volum
   return (
     <FormDialog
       title="New volume"
-      action="Make the volume"
+      action="Create"
       onClose={props.onClose}
       submit={async () => {
         props.onMade(await api.post('/v1/volumes', { body: { team: props.team, name }, idempotencyKey: key.current }))
