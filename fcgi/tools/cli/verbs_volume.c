@@ -69,11 +69,6 @@ int verb_volume_show(struct cli_call *call, struct error **err)
     return 0;
 }
 
-int verb_volume_delete(struct cli_call *call, struct error **err)
-{
-    return call_volume(call, "DELETE", NULL, err);
-}
-
 /* --- files --- */
 
 /* "VOLUME:PATH" as the id and the path; both the caller's. */
@@ -212,6 +207,8 @@ const struct cli_option volume_rm_options[] = {
 int verb_volume_rm(struct cli_call *call, struct error **err)
 {
     autofree char *id = NULL, *path = NULL;
+    if (!strchr(cli_operand(call, 0), ':'))
+        return call_volume(call, "DELETE", NULL, err);
     if (split(call->cli, cli_operand(call, 0), &id, &path, err) < 0)
         return -1;
     autofree char *base = file_target(id, "/path?path=", path);
