@@ -6,7 +6,7 @@ import { signedOut } from './lib/client'
 import { forgetAccess } from './lib/dataplane'
 import { ApiError } from './lib/errors'
 import { navigate, ownPath, returnPath, usePlace } from './lib/router'
-import { chooseTeam, loadMe, me, signOut, useMe, useTeam } from './lib/session'
+import { chooseTeam, loadMe, me, signOut, useMayWrite, useMe, useTeam } from './lib/session'
 import { useStore } from './lib/store'
 import { setTheme, theme, type Theme } from './lib/theme'
 import { Button, Loading, Problem } from './parts/basic'
@@ -23,11 +23,13 @@ const TemplatePage = lazy(() => import('./pages/templates').then(module => modul
 const Checkpoints = lazy(() => import('./pages/checkpoints').then(module => module.Checkpoints))
 const Volumes = lazy(() => import('./pages/volumes').then(module => module.Volumes))
 const VolumePage = lazy(() => import('./pages/volumes').then(module => module.VolumePage))
+const Secrets = lazy(() => import('./pages/secrets').then(module => module.Secrets))
 const Keys = lazy(() => import('./pages/keys').then(module => module.Keys))
 const Team = lazy(() => import('./pages/team').then(module => module.Team))
 const Usage = lazy(() => import('./pages/usage').then(module => module.Usage))
 const Operator = lazy(() => import('./pages/operator').then(module => module.Operator))
 const Device = lazy(() => import('./pages/device').then(module => module.Device))
+const Palette = lazy(() => import('./parts/palette').then(module => module.Palette))
 const Account = lazy(() => import('./pages/account').then(module => module.Account))
 
 type Parts = Record<string, string>
@@ -42,6 +44,7 @@ const ROUTES: [RegExp, PageOfRoute][] = [
   [/^\/checkpoints$/, Checkpoints as PageOfRoute],
   [/^\/volumes$/, Volumes as PageOfRoute],
   [/^\/volumes\/(?<id>vol_[0-9a-z]+)$/, VolumePage as PageOfRoute],
+  [/^\/secrets$/, Secrets as PageOfRoute],
   [/^\/keys$/, Keys as PageOfRoute],
   [/^\/team$/, Team as PageOfRoute],
   [/^\/usage$/, Usage as PageOfRoute],
@@ -55,6 +58,7 @@ const WAYS: [string, string][] = [
   ['/templates', 'Templates'],
   ['/checkpoints', 'Checkpoints'],
   ['/volumes', 'Volumes'],
+  ['/secrets', 'Secrets'],
   ['/keys', 'Keys'],
   ['/team', 'Team'],
   ['/usage', 'Usage'],
@@ -99,17 +103,64 @@ function TeamChoice() {
   )
 }
 
+const THEMES: [Theme, string][] = [
+  ['system', 'System'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+]
+
 function ThemeChoice() {
   const chosen = useStore(theme)
   return (
     <div class="theme-choice">
       <label for="theme-choice">Theme</label>
       <select id="theme-choice" value={chosen} onChange={event => setTheme(event.currentTarget.value as Theme)}>
-        <option value="system">System</option>
-        <option value="light">Light</option>
-        <option value="dark">Dark</option>
+        {THEMES.map(([name, words]) => (
+          <option key={name} value={name}>
+            {words}
+          </option>
+        ))}
       </select>
     </div>
+  )
+}
+
+/** Ctrl+K, except where a terminal has the keys: there it is the shell's. */
+function useSearchKey(open: () => void): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
+      if (event.target instanceof Element && event.target.closest('.screen')) return
+      event.preventDefault()
+      open()
+    }
+    document.addEventListener('keydown', press)
+    return () => document.removeEventListener('keydown', press)
+  }, [])
+}
+
+function Search(props: { operator: boolean; leave: () => void }) {
+  const [open, setOpen] = useState(false)
+  const mayWrite = useMayWrite()
+  useSearchKey(() => setOpen(true))
+  const ways: [string, string][] = [
+    ...(mayWrite ? ([['/sandboxes/new', 'New sandbox']] as [string, string][]) : []),
+    ...WAYS,
+    ...(props.operator ? [OPERATORS_WAY] : []),
+    ['/account', 'Account'],
+  ]
+  const commands = [
+    ...ways.map(([path, words]) => ({ words, run: () => navigate(path) })),
+    ...THEMES.map(([name, words]) => ({ words: `Theme: ${words.toLowerCase()}`, run: () => setTheme(name) })),
+    { words: 'Sign out', run: props.leave },
+  ]
+  return (
+    <>
+      <button type="button" class="btn search" aria-keyshortcuts="Control+K" onClick={() => setOpen(true)}>
+        <span>Search</span> <kbd>Ctrl K</kbd>
+      </button>
+      {open && <Palette commands={commands} onClose={() => setOpen(false)} />}
+    </>
   )
 }
 
@@ -137,6 +188,7 @@ function Frame(props: { path: string; children: ComponentChildren }) {
           </button>
         </div>
         <div class="side-body" id="ways">
+          <Search operator={operator} leave={leave} />
           <TeamChoice />
           <nav aria-label="Pages">
             <ul>

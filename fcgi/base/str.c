@@ -123,3 +123,14 @@ bool str_is_choice(const char *choices, const char *value)
     }
     return false;
 }
+
+bool str_is_command_word(const char *word, size_t size, const char *typed)
+{
+    bool is_long = str_starts_with(typed, "delete") || str_starts_with(typed, "remove");
+    if (is_long && size >= 2 && !strncmp(word, "rm", 2)) {
+        word += 2;
+        size -= 2;
+        typed += strlen("remove");
+    }
+    return strlen(typed) == size && !strncmp(word, typed, size);
+}

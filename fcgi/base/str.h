@@ -25,3 +25,7 @@ bool str_is_utf8(const char *text, size_t length);
 
 /* Whether value is one of choices, which are separated by bars: "a|b|c". */
 bool str_is_choice(const char *choices, const char *value);
+
+/* Return whether a person typed this word of a command; `delete` and `remove` mean `rm`. size: the
+ * bytes of the word. */
+bool str_is_command_word(const char *word, size_t size, const char *typed);

@@ -24,7 +24,22 @@ async function made(page) {
   await page.locator('.page-head').getByText(/^sbx_/).waitFor()
   // A second one of the name is refused at its field.
   await create(page, 'first')
-  await page.locator('.field-error').getByText('has a sandbox of the name first').waitFor()
+  const field = page.locator('.field-error').getByText('has a sandbox of the name first')
+  await field.waitFor()
+  await page.waitForFunction(() => document.querySelector('[aria-invalid=true]') === document.activeElement)
+  const { top, bottom } = await field.evaluate(element => element.getBoundingClientRect())
+  assert.ok(top >= 0 && bottom <= 860, `the refusal is at ${top}`)
+  // What names no field of its own is said at the button.
+  await page.getByLabel('Name', { exact: true }).fill('third')
+  await page.getByRole('button', { name: 'Add a port' }).click()
+  await page.getByLabel('Port 1', { exact: true }).fill('49983')
+  await page.getByRole('button', { name: 'Create the sandbox' }).click()
+  const summary = page.locator('form [role=alert]')
+  await summary.waitFor()
+  await page.waitForFunction(() => {
+    const { top, bottom } = document.querySelector('form [role=alert]').getBoundingClientRect()
+    return top >= 0 && bottom <= innerHeight
+  })
 }
 
 async function renamed(page) {
@@ -57,7 +72,7 @@ async function checkpointed(page) {
   await action(page, 'Checkpoint').click()
   await dialog(page).getByRole('heading', { name: 'New checkpoint of second' }).waitFor()
   await dialog(page).getByLabel('Name').fill('kept')
-  await dialog(page).getByRole('button', { name: 'Make the checkpoint' }).click()
+  await dialog(page).getByRole('button', { name: 'Create' }).click()
   await page.getByText('Checkpoint kept is made.').waitFor()
   await page.goto(url('/checkpoints'))
   await table(page, 'Checkpoints').getByRole('link', { name: 'second', exact: true }).click()

@@ -22,6 +22,7 @@ const PAGES = [
   ['/checkpoints', 'table'],
   ['/volumes', 'table'],
   [`/volumes/${env.VOLUME}`, 'table'],
+  ['/secrets', '.page-head'],
   ['/keys', '.page-head'],
   ['/team', '.page-head'],
   ['/usage', 'meter >> nth=0'],
@@ -49,6 +50,22 @@ function isInSight(link) {
   return wanted.left >= shown.left - 1 && wanted.right <= shown.right + 1
 }
 
+/** Tables that scroll sideways, what of them can be pressed beyond the edge, and fields that a telephone enlarges. */
+function outOfSight() {
+  const found = []
+  for (const frame of document.querySelectorAll('.table-frame')) {
+    const name = frame.getAttribute('aria-label')
+    if (frame.scrollWidth > frame.clientWidth) found.push(`the table ${name} scrolls by ${frame.scrollWidth - frame.clientWidth} pixels`)
+    for (const one of frame.querySelectorAll('th, a, button, select')) {
+      const { left, right } = one.getBoundingClientRect()
+      if (left < 0 || right > innerWidth) found.push(`${one.outerHTML.slice(0, 80)} of ${name} is out of sight`)
+    }
+  }
+  for (const field of document.querySelectorAll('main :is(input:not([type=checkbox], [type=file]), select, textarea)'))
+    if (parseFloat(getComputedStyle(field).fontSize) < 16 && !field.closest('.xterm')) found.push(`small letters in ${field.outerHTML.slice(0, 80)}`)
+  return found
+}
+
 await run(async ({ page }) => {
   const found = []
   const picture = async name => {
@@ -68,6 +85,7 @@ await run(async ({ page }) => {
       await page.waitForTimeout(100)
     }
     if (wide > 0) found.push(`${path}: ${wide} pixels wider than a phone`)
+    for (const one of await page.evaluate(outOfSight)) found.push(`${path}: ${one}`)
     const tab = page.locator('.tabs [aria-current]')
     if ((await tab.count()) > 0) await page.waitForFunction(isInSight, await tab.elementHandle())
     await page.setViewportSize(WIDE)

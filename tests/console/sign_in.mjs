@@ -84,7 +84,7 @@ async function secondFactor({ page }) {
   await page.getByRole('button', { name: 'Confirm' }).click()
   const codes = (await page.locator('[data-secret=recovery]').innerText()).split('\n')
   assert.ok(codes.length >= 8 && codes.every(code => code.length >= 8))
-  await page.getByRole('button', { name: 'I have kept them' }).click()
+  await page.getByRole('button', { name: 'I have stored them' }).click()
   await page.getByRole('button', { name: 'Remove it' }).waitFor()
   assert.equal(await setUp.count(), 0)
   await page.getByRole('button', { name: 'Sign out' }).click()

@@ -21,9 +21,9 @@ async function key(page) {
   await page.getByRole('button', { name: 'New key' }).click()
   await dialogOf(page).getByLabel('Name').fill('of the form')
   await dialogOf(page).getByLabel(env.TEAM, { exact: true }).check()
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await dialogOf(page).getByRole('button', { name: 'Create' }).click()
   const made = await page.locator('[data-secret=key]').innerText()
-  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await page.getByRole('button', { name: 'I have stored it' }).click()
   await page.getByRole('row', { name: /^of the form/ }).waitFor()
   assert.ok(!(await page.content()).includes(made))
   return made
@@ -40,7 +40,7 @@ async function volume(page) {
   await page.goto(url('/volumes'))
   await page.getByRole('button', { name: 'New volume' }).first().click()
   await dialogOf(page).getByLabel('Name').fill('shared')
-  await page.getByRole('button', { name: 'Make the volume' }).click()
+  await dialogOf(page).getByRole('button', { name: 'Create' }).click()
   await page.getByRole('link', { name: 'shared', exact: true }).click()
   await page.getByText('This directory is empty').waitFor()
   await page.locator('input[type=file]').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('one') })
@@ -118,6 +118,20 @@ async function create(page, secret) {
   assert.deepEqual(made.exposed_ports, [{ port: 3000, protocol: 'https', public: false }])
 }
 
+/** The sandbox of the form has no name yet; with one, the volume names it. */
+async function mounted(page) {
+  await page.goto(url('/volumes'))
+  const row = page.getByRole('row', { name: /^shared/ })
+  const id = await row.getByRole('link', { name: /^sbx_/ }).innerText()
+  await page.evaluate(async path => {
+    const headers = { 'Sandlot-Console': '1', 'Content-Type': 'application/json' }
+    await fetch(path, { method: 'PATCH', headers, body: '{"name":"of-the-form"}' })
+  }, `/v1/sandboxes/${id}`)
+  await page.reload()
+  await row.getByRole('link', { name: 'of-the-form', exact: true }).click()
+  await page.getByRole('heading', { name: /^of-the-form/, level: 1 }).waitFor()
+}
+
 async function team(page) {
   await page.goto(url('/team'))
   await page.getByRole('button', { name: 'Invite somebody' }).click()
@@ -144,7 +158,7 @@ async function template(page) {
   await page.goto(url(`/sandboxes/${env.SANDBOX}`))
   await page.getByRole('button', { name: 'Checkpoint' }).click()
   await dialogOf(page).getByLabel('Name').fill('before')
-  await page.getByRole('button', { name: 'Make the checkpoint' }).click()
+  await dialogOf(page).getByRole('button', { name: 'Create' }).click()
   await page.getByText('Checkpoint before is made.').waitFor()
   await page.getByRole('link', { name: 'Checkpoints', exact: true }).click()
   await page.getByRole('link', { name: 'New sandbox from before' }).click()
@@ -168,14 +182,14 @@ async function device(page) {
   await page.getByRole('button', { name: 'Let it in' }).click()
   await page.getByText('It is let in').waitFor()
   await page.getByLabel('Code').fill('WRNG-CODE')
-  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByRole('alert').waitFor()
 }
 
 await run(async ({ page }) => {
   await signIn(page)
   const secret = await key(page)
-  for (const step of [volume, create, team, template, device, revoke]) {
+  for (const step of [volume, create, mounted, team, template, device, revoke]) {
     const from = Date.now()
     await step(page, secret)
     say(`${step.name}: ${Date.now() - from} ms`)

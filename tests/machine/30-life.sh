@@ -21,7 +21,7 @@ sandlot pause stores
 [[ $(sandlot exec -n stores cat /mnt/data/file) == kept ]]
 sandlot rm stores
 [[ $(sandlot volume cat data:/file) == kept ]]
-sandlot volume delete data
+sandlot volume rm data
 
 # Twice, because the second pause is of a restored container.
 pause_and_resume work

@@ -59,7 +59,7 @@ sandlot volume create data
 api POST /sandboxes '{"template": "machine", "volume_mounts": {"/mnt/data": "data"}}' | tee /tmp/answer
 [[ $(tail -n 1 /tmp/answer) == 422 || $(tail -n 1 /tmp/answer) == 400 ]]
 head -n 1 /tmp/answer | jq -e '.message | contains("virtual machines")'
-sandlot volume delete data
+sandlot volume rm data
 api POST "/sandboxes/$id/checkpoints" '{"memory": true}' | tee /tmp/answer
 [[ $(tail -n 1 /tmp/answer) == 409 ]]
 head -n 1 /tmp/answer | jq -e '.message | contains("virtual machine")'

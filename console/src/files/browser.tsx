@@ -330,7 +330,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
             Up
           </Button>
           <Button small onClick={tree.reloadAll}>
-            Look again
+            Refresh
           </Button>
         </form>
         {mayWrite && (
@@ -374,7 +374,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
               <th scope="col">Name</th>
               <th scope="col">Size</th>
               <th scope="col">Changed</th>
-              <th scope="col">Mode</th>
+              <th scope="col">Permissions</th>
               <th scope="col">
                 <span class="unseen">Actions</span>
               </th>

@@ -16,10 +16,14 @@ export class ApiError extends Error {
 
 /** No answer came at all. */
 export class UnreachableError extends Error {
-  constructor() {
-    super('The service cannot be reached. Check the connection; the page tries again by itself.')
+  constructor(readonly isTriedAgain = false) {
+    super(`The service cannot be reached. Check the connection${isTriedAgain ? '; the page tries again by itself' : ''}.`)
   }
 }
+
+/** The same failure of a load that is repeated until it succeeds. */
+export const triedAgain = (error: unknown): unknown =>
+  error instanceof UnreachableError ? new UnreachableError(true) : error
 
 /** First letter upper case, full stop at the end: the API's sentences have neither. */
 export function sentence(text: string): string {

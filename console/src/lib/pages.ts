@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Long lists, page by page, that stay true while rows come and go.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { isAbort } from './errors'
+import { isAbort, triedAgain } from './errors'
 
 interface Row {
   id: string
@@ -94,7 +94,7 @@ export function useList<T extends Row>(
           take(index, cursor, page)
           show(null)
         } catch (error) {
-          if (!abort.signal.aborted && !isAbort(error)) show(error)
+          if (!abort.signal.aborted && !isAbort(error)) show(triedAgain(error))
         }
       })
       return chain

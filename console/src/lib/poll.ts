@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, isAbort } from './errors'
+import { ApiError, isAbort, triedAgain } from './errors'
 
 export interface Polled<T> {
   data: T | undefined
@@ -75,7 +75,7 @@ export function usePoll<T>(
       } catch (error) {
         if (abort.signal.aborted || isAbort(error)) return
         failures++
-        setState(before => ({ data: before.data, error, loading: false }))
+        setState(before => ({ data: before.data, error: triedAgain(error), loading: false }))
         const asked = error instanceof ApiError && error.retryAfterS !== null ? error.retryAfterS * 1000 : 0
         if (pause !== null || !(error instanceof ApiError))
           pause = Math.max(asked, Math.min(SLOWEST_MS, (pause ?? 2000) * 2 ** failures))

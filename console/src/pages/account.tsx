@@ -131,7 +131,7 @@ function SecondFactor() {
         />
       )}
       {codes && (
-        <Dialog title="Recovery codes" onClose={() => setCodes(null)}>
+        <Dialog title="Recovery codes" onClose={() => setCodes(null)} staysOnEscape>
           <p>Each lets you in once when the authenticator is lost. They are shown only now.</p>
           <pre class="code" tabIndex={0} data-secret="recovery">
             {codes.join('\n')}
@@ -139,7 +139,7 @@ function SecondFactor() {
           <div class="actions end">
             <Copy text={codes.join('\n')} what="the recovery codes" />
             <Button kind="primary" onClick={() => setCodes(null)}>
-              I have kept them
+              I have stored them
             </Button>
           </div>
         </Dialog>

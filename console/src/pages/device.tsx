@@ -85,7 +85,7 @@ export function Device() {
         >
           <TextField label="Code" mono required autoFocus autoComplete="off" value={code} onInput={setCode} hint="As “sandlot login” shows it." />
           <Button type="submit" kind="primary" busy={busy}>
-            Go on
+            Continue
           </Button>
         </form>
       )}

@@ -19,7 +19,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
   return (
     <FormDialog
       title="New key"
-      action="Make the key"
+      action="Create"
       onClose={props.onClose}
       submit={async () => {
         props.onMade(
@@ -74,7 +74,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
 function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void }) {
   const { made } = props
   return (
-    <Dialog title="Your new key" onClose={props.onClose} wide>
+    <Dialog title="Your new key" onClose={props.onClose} wide staysOnEscape>
       <p>The key is shown only now. Store it where only your programs can read it.</p>
       <p class="secret">
         <code class="long" data-secret="key">
@@ -89,7 +89,7 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
       </p>
       <div class="actions end">
         <Button kind="primary" onClick={props.onClose}>
-          I have kept it
+          I have stored it
         </Button>
       </div>
     </Dialog>

@@ -132,7 +132,7 @@ function CheckpointDialog(props: { sandbox: Sandbox; onClose: () => void }) {
   return (
     <FormDialog
       title={`New checkpoint of ${nameOf(props.sandbox)}`}
-      action="Make the checkpoint"
+      action="Create"
       onClose={props.onClose}
       submit={async () => {
         const made = await api.post('/v1/sandboxes/{id}/checkpoints', {

@@ -9,7 +9,7 @@ import { useTeam } from '../lib/session'
 import { curlOf } from '../sandbox/curl'
 import { PolicyFields, entriesOf, fieldOf, type Policy } from '../sandbox/policy'
 import { Bar, Button, Check, Copy, Loading, Page, Problem, SelectField, TextField, type Choice } from '../parts/basic'
-import { useAction } from '../parts/dialog'
+import { useAction, useRefusedForm } from '../parts/dialog'
 import { Pairs, pairsOf, type Pair } from '../parts/pairs'
 
 type CreateSandbox = Schemas['CreateSandbox']
@@ -170,7 +170,7 @@ function Ports(props: { form: Form; set: (part: Partial<Form>) => void; errorOf:
           </Button>
         </div>
       ))}
-      <Button small onClick={() => set({ ports: [...form.ports, { port: '', public: true, https: false }] })}>
+      <Button small onClick={() => set({ ports: [...form.ports, { port: '', public: false, https: false }] })}>
         Add a port
       </Button>
       <Check
@@ -236,6 +236,7 @@ export function SandboxCreate() {
   const sources = usePoll(signal => sourcesOf(team.slug, signal), null, [team.slug])
   const volumes = usePoll(signal => api.get('/v1/volumes', { query: { team: team.slug, limit: 200 }, signal }), null, [team.slug])
   const { busy, error, run } = useAction()
+  const formElement = useRefusedForm(error)
   const key = useRef(crypto.randomUUID())
   const set = (part: Partial<Form>): void => setForm(before => ({ ...before, ...part }))
 
@@ -269,8 +270,7 @@ export function SandboxCreate() {
     <Page title="New sandbox">
       <Problem error={limits.error ?? sources.error ?? volumes.error} />
       <div class="beside">
-        <form onSubmit={submit} class="card">
-          <Problem error={error} />
+        <form ref={formElement} onSubmit={submit} class="card">
           <TextField
             label="Name"
             name="name"
@@ -397,6 +397,7 @@ export function SandboxCreate() {
             />
             {form.ownPolicy && <PolicyFields policy={form.policy} onChange={policy => set({ policy })} refused={refused} />}
           </fieldset>
+          <Problem error={error} />
           <div class="actions end">
             <a class="btn" href="/sandboxes">
               Cancel

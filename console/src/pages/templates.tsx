@@ -198,7 +198,7 @@ function Log(props: { slug: string; version: Version; team: string }) {
       {polled.data && polled.data.steps.length > 0 && <Steps steps={polled.data.steps} />}
       {polled.data && (
         <pre class="code" tabIndex={0}>
-          {polled.data.log === '' ? 'Nothing was said.' : polled.data.log}
+          {polled.data.log === '' ? 'No output' : polled.data.log}
         </pre>
       )}
     </section>

@@ -8,7 +8,7 @@ import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { Button, Empty, Id, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { Button, Empty, Id, Loading, Named, Page, Problem, Table, TextField, Time } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { More } from '../parts/more'
 
@@ -20,7 +20,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (volum
   return (
     <FormDialog
       title="New volume"
-      action="Make the volume"
+      action="Create"
       onClose={props.onClose}
       submit={async () => {
         props.onMade(await api.post('/v1/volumes', { body: { team: props.team, name }, idempotencyKey: key.current }))
@@ -40,13 +40,14 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (volum
   )
 }
 
-function Attached(props: { to: string[] }) {
-  if (props.to.length === 0) return <span class="muted">no sandbox</span>
+function Attached(props: { volume: Volume }) {
+  const { attached_to: ids, attached_names: names } = props.volume
+  if (ids.length === 0) return <span class="muted">no sandbox</span>
   return (
     <>
-      {props.to.map(id => (
+      {ids.map((id, index) => (
         <span key={id} class="attached">
-          <Id value={id} href={`/sandboxes/${id}`} />
+          <Named name={names[index] === id ? null : names[index]} id={id} href={`/sandboxes/${id}`} />
         </span>
       ))}
     </>
@@ -114,7 +115,7 @@ export function Volumes() {
               </td>
               <td class="number nowrap">{volume.size_gb} GiB</td>
               <td>
-                <Attached to={volume.attached_to} />
+                <Attached volume={volume} />
               </td>
               <td class="nowrap">
                 <Time at={volume.created_at} />
@@ -163,7 +164,7 @@ export function VolumePage(props: { parts: Record<string, string> }) {
           <h1>{volume.name}</h1>
           <p class="status">
             <Id value={volume.id} /> <span class="muted">{volume.size_gb} GiB · attached to</span>{' '}
-            <Attached to={volume.attached_to} />
+            <Attached volume={volume} />
           </p>
         </div>
         {may && (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../lib/errors'
 import { formatExact, formatSpan, formatTime } from '../lib/format'
 import { useNow } from '../lib/poll'
@@ -337,11 +337,23 @@ export function Check(props: {
   )
 }
 
-/** A table that scrolls sideways on a narrow screen, by keyboard too. */
+/** Each cell has the words of its column, which stand before it where a narrow screen has no columns. */
+function labelCells(table: HTMLTableElement | null): void {
+  const words = [...(table?.tHead?.rows[0]?.cells ?? [])].map(cell =>
+    cell.querySelector('.unseen') ? '' : (cell.textContent ?? '').trim(),
+  )
+  for (const row of table?.tBodies[0]?.rows ?? [])
+    for (const [index, cell] of [...row.cells].entries())
+      if (cell.tagName === 'TD' && cell.dataset['label'] !== words[index]) cell.dataset['label'] = words[index] ?? ''
+}
+
+/** A table; on a narrow screen each row is a block, with its head first and its actions last. */
 export function Table(props: { label: string; head: ComponentChildren; children: ComponentChildren; dense?: boolean }) {
+  const table = useRef<HTMLTableElement>(null)
+  useLayoutEffect(() => labelCells(table.current))
   return (
     <div class="table-frame" role="group" aria-label={props.label} tabIndex={0}>
-      <table class={props.dense ? 'dense' : undefined}>
+      <table ref={table} class={props.dense ? 'dense' : undefined}>
         <thead>
           <tr>{props.head}</tr>
         </thead>

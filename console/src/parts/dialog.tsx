@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Questions above the page: the browser's own dialog holds the focus and ends at Escape.
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Store, useStore } from '../lib/store'
 import { Button, Problem } from './basic'
@@ -9,6 +9,8 @@ export function Dialog(props: {
   title: string
   onClose: () => void
   wide?: boolean
+  /** What is shown once is not lost by a key. */
+  staysOnEscape?: boolean
   children: ComponentChildren
 }) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -30,9 +32,13 @@ export function Dialog(props: {
       ref={dialog}
       class={props.wide ? 'wide' : undefined}
       aria-labelledby={id}
+      onKeyDown={event => {
+        // The second Escape would close it whatever its cancel says.
+        if (event.key === 'Escape' && props.staysOnEscape) event.preventDefault()
+      }}
       onCancel={event => {
         event.preventDefault()
-        props.onClose()
+        if (!props.staysOnEscape) props.onClose()
       }}
       onClose={() => {
         if (!gone.current) props.onClose()
@@ -56,16 +62,18 @@ export function FormDialog(props: {
   children?: ComponentChildren
 }) {
   const { busy, error, run } = useAction()
+  const form = useRefusedForm(error)
   return (
     <Dialog title={props.title} onClose={props.onClose} {...(props.wide ? { wide: true } : {})}>
       <form
+        ref={form}
         onSubmit={event => {
           event.preventDefault()
           void run(props.submit)
         }}
       >
-        <Problem error={error} />
         {props.children}
+        <Problem error={error} />
         <div class="actions end">
           <Button onClick={props.onClose}>Cancel</Button>
           <Button type="submit" kind={props.danger ? 'danger' : 'primary'} busy={busy} disabled={props.disabled ?? false}>
@@ -75,6 +83,19 @@ export function FormDialog(props: {
       </form>
     </Dialog>
   )
+}
+
+/** Brings a refusal to where the eyes are: to the field that it names, or to its words at the button. */
+export function useRefusedForm(error: unknown): RefObject<HTMLFormElement> {
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (!error) return
+    const field = form.current?.querySelector<HTMLElement>('[aria-invalid=true]')
+    field?.focus({ preventScroll: true })
+    const shown = field ?? form.current?.querySelector('[role=alert]')
+    shown?.scrollIntoView({ block: 'center' })
+  }, [error])
+  return form
 }
 
 /** Runs one thing at a time and keeps what went wrong. */

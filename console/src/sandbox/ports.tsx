@@ -19,7 +19,7 @@ const WORDS: Record<Port['gateway_status'], string> = {
 
 function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => void }) {
   const [port, setPort] = useState('')
-  const [open, setOpen] = useState(true)
+  const [open, setOpen] = useState(false)
   const [https, setHttps] = useState(false)
   return (
     <FormDialog

@@ -153,7 +153,7 @@ function AllTable(props: { sandbox: string }) {
       <div class="card-head">
         <h2>All processes</h2>
         <Button small onClick={polled.refresh}>
-          Look again
+          Refresh
         </Button>
       </div>
       <Problem error={polled.error} />

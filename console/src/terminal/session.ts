@@ -41,6 +41,12 @@ function isGone(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'not_found'
 }
 
+function wordsFor(error: unknown): string {
+  if (error instanceof CutError) return 'The connection was cut; looking for it again…'
+  if (error instanceof ApiError && error.code === 'sandbox_not_running') return 'The sandbox does not run.'
+  return messageOf(error)
+}
+
 export class TerminalSession {
   readonly status = new Store<Status>('starting')
   readonly title = new Store<string>('')
@@ -134,7 +140,7 @@ export class TerminalSession {
         }
         if (this.status.value === 'open') pause = FIRST_RETRY_MS
         this.status.set('waiting')
-        const text = error instanceof CutError ? 'The connection was cut; looking for it again…' : messageOf(error)
+        const text = wordsFor(error)
         if (text !== told) this.#say(text)
         told = text
         await this.#rest(pause)

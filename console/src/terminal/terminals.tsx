@@ -3,12 +3,15 @@
 // those that another page has left running are found again.
 import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { api } from '../lib/client'
 import { rpc } from '../lib/dataplane'
 import { messageOf } from '../lib/errors'
+import { stateWord } from '../lib/states'
 import { useStore } from '../lib/store'
 import { shownTheme } from '../lib/theme'
 import type { TabProps } from '../pages/sandbox'
 import { Button, Empty, Problem, State } from '../parts/basic'
+import { useAction } from '../parts/dialog'
 import { TAG, TerminalSession, type Status } from './session'
 
 interface Found {
@@ -43,6 +46,28 @@ function TerminalTab(props: { session: TerminalSession; number: number; current:
         ×
       </button>
     </li>
+  )
+}
+
+/** The way out of a pause: terminals that are open connect again when the sandbox runs. */
+function Resume(props: { sandbox: TabProps['sandbox']; none: boolean }) {
+  const { sandbox } = props
+  const { busy, error, run } = useAction()
+  const resume = (): void =>
+    void run(async () => {
+      await api.post('/v1/sandboxes/{id}/resume', { path: { id: sandbox.id }, body: {} })
+    })
+  const paused = sandbox.state === 'stopped'
+  return (
+    <Empty title={`The sandbox is ${stateWord(sandbox.state)}`}>
+      {paused && <p>{props.none ? 'Resume it to open a terminal.' : 'Its terminals go on when it runs.'}</p>}
+      <Problem error={error} />
+      {paused && (
+        <Button kind="primary" busy={busy} onClick={resume}>
+          Resume the sandbox
+        </Button>
+      )}
+    </Empty>
   )
 }
 
@@ -139,11 +164,7 @@ export function Terminals(props: TabProps) {
           onLeave={() => list.current?.querySelector<HTMLButtonElement>('.current button')?.focus()}
         />
       ))}
-      {sessions.length === 0 && !running && (
-        <Empty title="The sandbox does not run">
-          <p>Resume it to open a terminal.</p>
-        </Empty>
-      )}
+      {!running && <Resume sandbox={sandbox} none={sessions.length === 0} />}
       <p class="hint">F6 leaves the terminal. Select to copy with Ctrl+C; Ctrl+V pastes.</p>
     </section>
   )

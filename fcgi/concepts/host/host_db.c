@@ -261,7 +261,7 @@ int host_set_state(struct db *db, const char *name, enum host_state state, struc
                 : error_set_field(err, ERR_INVALID_REQUEST, "name",
                                   "The host %s is joining; it takes sandboxes after a trial there "
                                   "has succeeded. `sandlotctl doctor` shows the obstacle, and "
-                                  "`sandlotctl host remove %s` ends the joining.",
+                                  "`sandlotctl host rm %s` ends the joining.",
                                   name, name);
 }
 

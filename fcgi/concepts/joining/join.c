@@ -105,7 +105,7 @@ static int check_name(struct db *db, const char *name, struct error **err)
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "name",
                                  "The host %s is there already; a machine that is to take its "
-                                 "place needs another name, or `sandlotctl host remove %s` first.",
+                                 "place needs another name, or `sandlotctl host rm %s` first.",
                                  name, name);
 }
 

@@ -19,6 +19,7 @@
 #define VOLUME_NAME_MAX          63
 #define VOLUME_INSTANCE_SIZE     64 /* of the name on its host */
 #define VOLUME_KEEPER_EPOCH_SIZE 33
+#define VOLUME_USER_NAME_SIZE    64
 
 enum volume_state {
 #define STATE(symbol, name) symbol,
@@ -27,6 +28,12 @@ enum volume_state {
     VOLUME_STATE_COUNT
 };
 extern const char *const volume_state_names[VOLUME_STATE_COUNT];
+
+/* A sandbox that mounts a volume. */
+struct volume_user {
+    char id[ID_SIZE];
+    char name[VOLUME_USER_NAME_SIZE]; /* "": it has none */
+};
 
 struct volume {
     char id[ID_SIZE];
@@ -40,7 +47,7 @@ struct volume {
     char keeper_epoch[VOLUME_KEEPER_EPOCH_SIZE];
     int64_t files_used_at_ms; /* 0: never */
     int64_t created_at_ms;
-    char (*attached_to)[ID_SIZE]; /* sandboxes, by id; only after volume_read_attached() */
+    struct volume_user *attached_to; /* by id; only after volume_read_attached() */
     unsigned attached_count;
 };
 void volume_deinit(struct volume *volume);
@@ -73,3 +80,9 @@ int volume_list(struct db *db, const char *team_id, const char *before, unsigned
 /* Fill in attached_to: the sandboxes that mount the volume, stopped ones included, deleted ones
  * not. */
 int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err);
+
+/* Return the name of a sandbox that mounts a volume, or its id if it has no name. */
+static inline const char *volume_user_called(const struct volume_user *user)
+{
+    return *user->name ? user->name : user->id;
+}

@@ -13,7 +13,7 @@ DB_STATEMENT(list_statement) = {
 /* The limit is higher than the number of sandboxes that a plan allows, running and stopped. */
 DB_STATEMENT(attached_statement) = {
     "volume_list.attached",
-    "SELECT a.sandbox_id FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
+    "SELECT a.sandbox_id, s.name FROM sandbox_volumes a JOIN sandboxes s ON s.id = a.sandbox_id"
     " WHERE a.team_id = ? AND a.volume_id = ? AND s.visible = 1 ORDER BY a.sandbox_id LIMIT 20000",
     true};
 
@@ -40,8 +40,9 @@ int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, 
         while (db_rows_next(rows)) {
             volume->attached_to = xreallocarray(volume->attached_to, volume->attached_count + 1,
                                                 sizeof *volume->attached_to);
-            snprintf(volume->attached_to[volume->attached_count++], ID_SIZE, "%s",
-                     db_get_text(rows, 0));
+            struct volume_user *user = &volume->attached_to[volume->attached_count++];
+            snprintf(user->id, sizeof user->id, "%s", db_get_text(rows, 0));
+            snprintf(user->name, sizeof user->name, "%s", db_get_text(rows, 1));
         }
     }
     return 0;

@@ -154,13 +154,13 @@ struct removal {
 static int attached(const struct volume *volume, struct error **err)
 {
     unsigned others = volume->attached_count - 1;
+    const char *first = volume_user_called(&volume->attached_to[0]);
     if (!others)
         return error_set(err, ERR_VOLUME_ATTACHED,
-                         "The volume is mounted in the sandbox %s; delete that first.",
-                         volume->attached_to[0]);
+                         "The volume is mounted in the sandbox %s; delete that first.", first);
     return error_set(err, ERR_VOLUME_ATTACHED,
                      "The volume is mounted in the sandbox %s and %u others; delete those first.",
-                     volume->attached_to[0], others);
+                     first, others);
 }
 
 static int removal_body(struct db *db, void *context, struct error **err)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "db/named_lease.h"
 
@@ -18,16 +19,32 @@
 #define WAIT_MS    5000
 #define POLL_MS    20
 
-static void compute(struct http_response *response, char etag[ETAG_SIZE])
+/* Members that sandlot changes by itself, of a sandbox, its network, a webhook or a template. */
+static const char *const own_members[] = {
+    "state",   "deadline",     "hold_until",    "updated_at", "stopped_at",
+    "reason",  "resumed_from", "silent_since",  "cleanup_at", "status",
+    "last_id", "delivered_at", "status_reason", "failed_at",  "size_mb",
+};
+
+static void remove_own_members(json_t *record)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(own_members); i++)
+        json_object_del(record, own_members[i]);
+}
+
+static void compute(const struct http_response *response, char etag[ETAG_SIZE])
 {
     unsigned char hash[HASH_BYTES];
-    if (response->json) {
-        json_text_value(&response->body, response->json, 0);
-        json_decref(response->json);
-        response->json = NULL;
-    }
-    crypto_generichash(hash, sizeof hash, (const unsigned char *)buffer_string(&response->body),
-                       response->body.size, NULL, 0);
+    buffer_auto text = BUFFER_INIT(HTTP_RESPONSE_BYTES_MAX);
+    json_t *record = response->json
+                         ? json_deep_copy(response->json)
+                         : json_loadb(buffer_string(&response->body), response->body.size, 0, NULL);
+    remove_own_members(record);
+    remove_own_members(json_object_get(record, "network"));
+    json_text_value(&text, record, 0);
+    json_decref(record);
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)buffer_string(&text), text.size,
+                       NULL, 0);
     sodium_bin2hex(etag, ETAG_SIZE, hash, sizeof hash);
 }
 

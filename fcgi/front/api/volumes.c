@@ -28,12 +28,15 @@ const struct schema_member volume_create_schema[] = {
 
 static json_t *volume_to_json(const struct volume *volume)
 {
-    json_t *attached = json_array();
-    for (unsigned i = 0; i < volume->attached_count; i++)
-        json_array_append_new(attached, json_string(volume->attached_to[i]));
-    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "id", volume->id, "team", volume->team_slug,
-                     "name", volume->name, "size_gb", (json_int_t)volume->size_gb, "created_at",
-                     time_to_json(volume->created_at_ms), "attached_to", attached);
+    json_t *attached = json_array(), *names = json_array();
+    for (unsigned i = 0; i < volume->attached_count; i++) {
+        json_array_append_new(attached, json_string(volume->attached_to[i].id));
+        json_array_append_new(names, json_string(volume_user_called(&volume->attached_to[i])));
+    }
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "id", volume->id, "team",
+                     volume->team_slug, "name", volume->name, "size_gb",
+                     (json_int_t)volume->size_gb, "created_at", time_to_json(volume->created_at_ms),
+                     "attached_to", attached, "attached_names", names);
 }
 
 /* Create a volume. If an earlier attempt has inserted its row, finish this volume, unless it was

@@ -54,9 +54,10 @@ static size_t word_count(const char *name)
 static bool has_name(const struct cli_verb *verb, char **words, size_t count)
 {
     size_t length = strcspn(verb->name, " ");
-    if (!count || strlen(words[0]) != length || strncmp(verb->name, words[0], length) != 0)
+    const char *second = verb->name + length + (verb->name[length] == ' ');
+    if (!count || !str_is_command_word(verb->name, length, words[0]))
         return false;
-    return !verb->name[length] || (count > 1 && str_equal(verb->name + length + 1, words[1]));
+    return !*second || (count > 1 && str_is_command_word(second, strlen(second), words[1]));
 }
 
 const struct cli_verb *arguments_verb(char **words, size_t count, size_t *name_words)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -27,6 +29,26 @@ int input_number(json_t *body, const char *member, const char *value, const char
         return cli_misuse(err, "%s is a whole number of 1 or more, not '%s'", option, value);
     json_object_set_new(body, member, json_integer((json_int_t)number));
     return 0;
+}
+
+int input_duration(json_t *body, const char *member, const char *text, struct error **err)
+{
+    uint64_t seconds;
+    if (!text)
+        return 0;
+    if (duration_parse(text, &seconds) < 0)
+        return cli_misuse(err, "'%s' is not a duration such as 300, 30m, 1h30m or 1d", text);
+    json_object_set_new(body, member, json_integer((json_int_t)seconds));
+    return 0;
+}
+
+void input_time(json_t *body, const char *member, const char *text)
+{
+    char at[CLOCK_ISO8601_SIZE];
+    uint64_t seconds;
+    if (text && duration_parse(text, &seconds) == 0)
+        text = clock_format_iso8601(clock_in_s(seconds), at);
+    input_text(body, member, text);
 }
 
 int input_file(const char *path, size_t max, char **text, struct error **err)

@@ -11,6 +11,11 @@ void input_text(json_t *body, const char *member, const char *value);
 int input_number(json_t *body, const char *member, const char *value, const char *option,
                  struct error **err);
 
+/* A member in seconds, or at a time that is written as such or as a duration from now; unless the
+ * text is NULL. */
+int input_duration(json_t *body, const char *member, const char *text, struct error **err);
+void input_time(json_t *body, const char *member, const char *text);
+
 /* Set a member to the list of an option's values, unless the option is missing. */
 void input_texts(const struct cli_call *call, const char *option, json_t *body, const char *member);
 

@@ -93,7 +93,6 @@ extern const struct cli_option events_options[];
 /* verbs_volume.c */
 VERB(volume_cat);
 VERB(volume_create);
-VERB(volume_delete);
 VERB(volume_get);
 VERB(volume_list);
 VERB(volume_ls);

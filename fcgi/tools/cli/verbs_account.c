@@ -144,7 +144,7 @@ int verb_whoami(struct cli_call *call, struct error **err)
 const struct cli_option key_create_options[] = {
     {"scope", 0, "read|write", "its rights; default: the rights of your key"},
     {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
-    {"expires", 0, "TIME", "when it ends, such as 2027-01-31T12:00:00Z"},
+    {"expires", 0, "TIME|DURATION", "when it ends: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -153,7 +153,7 @@ int verb_key_create(struct cli_call *call, struct error **err)
     json_t *body = json_object();
     json_t *key;
     input_text(body, "name", cli_operand(call, 0));
-    input_text(body, "expires_at", cli_value(call, "expires"));
+    input_time(body, "expires_at", cli_value(call, "expires"));
     if (cli_value(call, "scope"))
         json_object_set_new(body, "scopes", json_pack("[s]", cli_value(call, "scope")));
     input_texts(call, "team", body, "teams");

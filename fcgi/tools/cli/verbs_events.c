@@ -6,11 +6,11 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
 #include "cli/api.h"
-#include "cli/duration.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 

@@ -8,7 +8,6 @@
 #include "base/state_words.h"
 #include "base/str.h"
 #include "cli/api.h"
-#include "cli/duration.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
@@ -117,7 +116,7 @@ static int add_lifecycle(const struct cli_call *call, json_t *body, struct error
         json_object_set_new(lifecycle, "on_timeout", json_string(on_timeout));
     if (cli_flag(call, "auto-resume"))
         json_object_set_new(lifecycle, "auto_resume", json_true());
-    if (duration_set(lifecycle, "idle_timeout", cli_value(call, "idle-timeout"), err) < 0)
+    if (input_duration(lifecycle, "idle_timeout", cli_value(call, "idle-timeout"), err) < 0)
         return -1;
     if (json_object_size(lifecycle))
         json_object_set(body, "lifecycle", lifecycle);
@@ -130,7 +129,7 @@ static int make_body(const struct cli_call *call, json_t *body, struct error **e
     input_text(body, "template", cli_operand(call, 0));
     input_text(body, "team", cli_value(call, "team"));
     input_text(body, "snapshot_id", cli_value(call, "checkpoint"));
-    if (duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
+    if (input_duration(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
         input_number(body, "cpu", cli_value(call, "cpu"), "--cpu", err) < 0 ||
         input_number(body, "memory_mb", cli_value(call, "memory"), "--memory", err) < 0 ||
         add_lifecycle(call, body, err) < 0 ||
@@ -242,7 +241,7 @@ int verb_resume(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();
     json_auto_t *answer = NULL;
-    if (duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
+    if (input_duration(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
         api_call_sandbox(call, "POST", "/resume", json_object_size(body) ? json_incref(body) : NULL,
                          &answer, err) < 0)
         return -1;
@@ -254,7 +253,7 @@ int verb_timeout(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();
     json_t *sandbox;
-    if (duration_set(body, "timeout", cli_operand(call, 1), err) < 0 ||
+    if (input_duration(body, "timeout", cli_operand(call, 1), err) < 0 ||
         api_call_sandbox(call, "PATCH", "", json_incref(body), &sandbox, err) < 0)
         return -1;
     output_result(call->cli, sandbox, "deadline");
@@ -277,7 +276,7 @@ int verb_extend(struct cli_call *call, struct error **err)
     json_auto_t *sandbox = NULL;
     json_auto_t *answer = NULL;
     json_auto_t *body = json_pack("{s:b}", "extend_only", true);
-    if (duration_set(body, "timeout", cli_operand(call, 1), err) < 0 ||
+    if (input_duration(body, "timeout", cli_operand(call, 1), err) < 0 ||
         api_call_sandbox(call, "GET", "", NULL, &sandbox, err) < 0)
         return -1;
     const char *state = json_string_value(json_object_get(sandbox, "state"));
@@ -303,7 +302,7 @@ int verb_hold(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();
     json_t *sandbox;
-    if (duration_set(body, "seconds", cli_operand(call, 1), err) < 0 ||
+    if (input_duration(body, "seconds", cli_operand(call, 1), err) < 0 ||
         api_call_sandbox(call, "PUT", "/hold", json_incref(body), &sandbox, err) < 0)
         return -1;
     output_result(call->cli, sandbox, "hold_until");
@@ -362,7 +361,7 @@ int verb_fork(struct cli_call *call, struct error **err)
     json_auto_t *answer = NULL;
     input_text(body, "name", cli_value(call, "name"));
     if (input_number(body, "count", cli_value(call, "count"), "--count", err) < 0 ||
-        duration_set(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
+        input_duration(body, "timeout", cli_value(call, "timeout"), err) < 0 ||
         api_call_sandbox(call, "POST", "/fork", json_incref(body), &answer, err) < 0)
         return -1;
     if (call->cli->json)

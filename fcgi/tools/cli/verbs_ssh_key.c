@@ -17,7 +17,7 @@
 const struct cli_option ssh_key_add_options[] = {
     {"name", 'n', "NAME", "default: the comment of the key"},
     {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
-    {"expires", 0, "TIME", "when it ends, such as 2027-01-31T12:00:00Z"},
+    {"expires", 0, "TIME|DURATION", "when it ends: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -48,7 +48,7 @@ int verb_ssh_key_add(struct cli_call *call, struct error **err)
         return -1;
     json_t *body = json_pack("{s:s}", "public_key", line);
     input_text(body, "name", cli_value(call, "name"));
-    input_text(body, "expires_at", cli_value(call, "expires"));
+    input_time(body, "expires_at", cli_value(call, "expires"));
     input_texts(call, "team", body, "teams");
     if (api_call(call->cli, "POST", "/v1/ssh_keys", body, &key, err) < 0)
         return -1;

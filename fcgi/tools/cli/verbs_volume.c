@@ -42,7 +42,7 @@ int verb_volume_list(struct cli_call *call, struct error **err)
 {
     static const struct output_column columns[] = {
         {"ID", "id"},       {"NAME", "name"},          {"TEAM", "team"},
-        {"GIB", "size_gb"}, {"CREATED", "created_at"}, {"SANDBOXES", "attached_to"}};
+        {"GIB", "size_gb"}, {"CREATED", "created_at"}, {"SANDBOXES", "attached_names"}};
     json_t *rows;
     if (api_list(call->cli, "/v1/volumes", "volumes", &rows, err) < 0)
         return -1;
@@ -67,11 +67,6 @@ int verb_volume_show(struct cli_call *call, struct error **err)
         return -1;
     output_object(call->cli, volume);
     return 0;
-}
-
-int verb_volume_delete(struct cli_call *call, struct error **err)
-{
-    return call_volume(call, "DELETE", NULL, err);
 }
 
 /* --- files --- */
@@ -212,6 +207,8 @@ const struct cli_option volume_rm_options[] = {
 int verb_volume_rm(struct cli_call *call, struct error **err)
 {
     autofree char *id = NULL, *path = NULL;
+    if (!strchr(cli_operand(call, 0), ':'))
+        return call_volume(call, "DELETE", NULL, err);
     if (split(call->cli, cli_operand(call, 0), &id, &path, err) < 0)
         return -1;
     autofree char *base = file_target(id, "/path?path=", path);

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/panic.h"
 #include "base/str.h"
 
@@ -50,6 +51,15 @@ static int check_value(const struct ctl_option *option, const char *value)
             return 0;
         fprintf(stderr, "sandlotctl: --%s must be a whole number from %llu to %llu\n", option->name,
                 (unsigned long long)option->least, (unsigned long long)option->most);
+        return -1;
+    case CTL_DURATION:
+        if (duration_parse(value, &number) == 0 && number >= option->least &&
+            number <= option->most)
+            return 0;
+        fprintf(
+            stderr,
+            "sandlotctl: --%s must be a duration such as 1h30m or 2d, of %llu to %llu seconds\n",
+            option->name, (unsigned long long)option->least, (unsigned long long)option->most);
         return -1;
     case CTL_CHOICE:
         if (str_is_choice(option->metavar, value))
@@ -185,6 +195,15 @@ uint64_t ctl_number(const struct ctl_arguments *arguments, const char *name, uin
         str_parse_u64(arguments->given[i].values[0], arguments->options[i].least,
                       arguments->options[i].most, &number);
     return number;
+}
+
+uint64_t ctl_seconds(const struct ctl_arguments *arguments, const char *name, uint64_t fallback)
+{
+    const char *text = ctl_text(arguments, name);
+    uint64_t seconds = fallback;
+    if (text)
+        duration_parse(text, &seconds);
+    return seconds;
 }
 
 bool ctl_flag(const struct ctl_arguments *arguments, const char *name)

@@ -7,11 +7,12 @@
 #include <stdio.h>
 
 enum ctl_option_kind {
-    CTL_FLAG,   /* takes no value */
-    CTL_TEXT,   /* a value that is not empty */
-    CTL_LIST,   /* may be given again and again */
-    CTL_NUMBER, /* a whole number from least to most */
-    CTL_CHOICE, /* one of the words in metavar, with '|' between */
+    CTL_FLAG,     /* takes no value */
+    CTL_TEXT,     /* a value that is not empty */
+    CTL_LIST,     /* may be given again and again */
+    CTL_NUMBER,   /* a whole number from least to most */
+    CTL_DURATION, /* such as 1h30m, from least to most seconds */
+    CTL_CHOICE,   /* one of the words in metavar, with '|' between */
 };
 
 struct ctl_option {
@@ -20,6 +21,7 @@ struct ctl_option {
     bool required;
     const char *metavar;
     uint64_t least, most;
+    const char *help;
 };
 
 #define CTL_OPERANDS_MAX 64
@@ -47,6 +49,7 @@ int ctl_arguments_parse(int argc, char **argv, const char *operands,
 /* Values of an option of the row; NULL, the fallback or false when it was not given. */
 const char *ctl_text(const struct ctl_arguments *arguments, const char *name);
 uint64_t ctl_number(const struct ctl_arguments *arguments, const char *name, uint64_t fallback);
+uint64_t ctl_seconds(const struct ctl_arguments *arguments, const char *name, uint64_t fallback);
 bool ctl_flag(const struct ctl_arguments *arguments, const char *name);
 const char *const *ctl_list(const struct ctl_arguments *arguments, const char *name,
                             unsigned *count);

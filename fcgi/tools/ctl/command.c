@@ -6,108 +6,175 @@
 #include "ctl/ctl.h"
 
 #define OPTIONS static const struct ctl_option
-#define END                               \
-    {                                     \
-        NULL, CTL_FLAG, false, NULL, 0, 0 \
+#define END                                     \
+    {                                           \
+        NULL, CTL_FLAG, false, NULL, 0, 0, NULL \
     }
 
 /* No operand: it may begin with a hyphen. */
 OPTIONS team_create_options[] = {
-    {"plan", CTL_TEXT, true, "PLAN", 0, 0}, {"owner", CTL_TEXT, true, "USER", 0, 0}, END};
-OPTIONS team_add_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0},
-                                     {"role", CTL_CHOICE, false, "owner|member|viewer", 0, 0},
-                                     END};
-OPTIONS team_remove_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0}, END};
-OPTIONS user_link_options[] = {{"subject", CTL_TEXT, true, "SUBJECT", 0, 0}, END};
-OPTIONS key_create_options[] = {
-    {"user", CTL_TEXT, true, "USER", 0, 0},  {"scope", CTL_CHOICE, true, "read|write", 0, 0},
-    {"team", CTL_LIST, false, "SLUG", 0, 0}, {"expires", CTL_TEXT, false, "TIME", 0, 0},
-    {"name", CTL_TEXT, false, "NAME", 0, 0}, END};
-OPTIONS key_list_options[] = {{"user", CTL_TEXT, false, "USER", 0, 0}, END};
-OPTIONS template_add_options[] = {{"image", CTL_TEXT, true, "ALIAS", 0, 0},
-                                  {"cpu", CTL_NUMBER, false, "N", 1, 1024},
-                                  {"memory-mb", CTL_NUMBER, false, "N", 64, 16777216},
-                                  {"team", CTL_TEXT, false, "SLUG", 0, 0},
-                                  {"net-admin", CTL_FLAG, false, NULL, 0, 0},
-                                  {"default", CTL_FLAG, false, NULL, 0, 0},
-                                  END};
-OPTIONS template_list_options[] = {{"team", CTL_TEXT, false, "SLUG", 0, 0}, END};
-OPTIONS host_add_options[] = {{"url", CTL_TEXT, true, "URL", 0, 0},
-                              {"server-cert", CTL_TEXT, false, "FILE", 0, 0},
-                              {"project", CTL_TEXT, true, "PROJECT", 0, 0},
-                              {"pool", CTL_TEXT, true, "POOL", 0, 0},
-                              {"range", CTL_TEXT, true, "CIDR", 0, 0},
-                              {"network", CTL_TEXT, false, "CIDR", 0, 0},
-                              {"nic-prefix", CTL_TEXT, true, "PREFIX", 0, 0},
-                              {"vcpus", CTL_NUMBER, true, "N", 1, 1000000},
-                              {"memory-mb", CTL_NUMBER, true, "N", 64, 2147483648},
-                              {"memory-overcommit", CTL_NUMBER, false, "PERCENT", 100, 2000},
-                              {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000},
-                              {"firewall", CTL_TEXT, false, "URL", 0, 0},
-                              {"relay", CTL_TEXT, false, "URL", 0, 0},
-                              END};
-OPTIONS profile_set_options[] = {
-    {"file", CTL_LIST, false, "FILE", 0, 0}, {"empty", CTL_FLAG, false, NULL, 0, 0}, END};
-OPTIONS sandbox_list_options[] = {
-    {"team", CTL_TEXT, false, "SLUG", 0, 0}, {"limit", CTL_NUMBER, false, "N", 1, 10000}, END};
-OPTIONS ssh_key_add_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0},
-                                 {"team", CTL_LIST, false, "SLUG", 0, 0},
-                                 {"name", CTL_TEXT, false, "NAME", 0, 0},
-                                 END};
-OPTIONS ssh_record_options[] = {{"name", CTL_TEXT, true, "HOST", 0, 0}, END};
-OPTIONS audit_options[] = {
-    {"team", CTL_TEXT, false, "SLUG", 0, 0},          {"action", CTL_TEXT, false, "ACTION", 0, 0},
-    {"resource", CTL_TEXT, false, "RESOURCE", 0, 0},  {"actor", CTL_TEXT, false, "ACTOR", 0, 0},
-    {"since", CTL_TEXT, false, "TIME", 0, 0},         {"until", CTL_TEXT, false, "TIME", 0, 0},
-    {"limit", CTL_NUMBER, false, "N", 1, 1000000000}, END};
-OPTIONS backup_options[] = {{"passphrase-file", CTL_TEXT, false, "FILE", 0, 0},
-                            {"recipient", CTL_TEXT, false, "KEY", 0, 0},
-                            {"without-keys", CTL_FLAG, false, NULL, 0, 0},
-                            {"base", CTL_TEXT, false, "DIR", 0, 0},
-                            {"sandbox", CTL_LIST, false, "ID", 0, 0},
-                            {"no-sandboxes", CTL_FLAG, false, NULL, 0, 0},
-                            END};
-OPTIONS restore_options[] = {{"check", CTL_FLAG, false, NULL, 0, 0},
-                             {"passphrase-file", CTL_TEXT, false, "FILE", 0, 0},
-                             {"identity-file", CTL_TEXT, false, "FILE", 0, 0},
-                             {"without-keys", CTL_FLAG, false, NULL, 0, 0},
-                             END};
-OPTIONS plan_create_options[] = {{"from", CTL_TEXT, true, "PLAN", 0, 0}, END};
-OPTIONS user_remove_options[] = {{"heir", CTL_TEXT, false, "USER", 0, 0}, END};
-OPTIONS sandbox_stop_options[] = {{"without-memory", CTL_FLAG, false, NULL, 0, 0}, END};
-OPTIONS sandbox_resume_options[] = {{"timeout", CTL_NUMBER, false, "SECONDS", 1, 31536000},
-                                    {"without-memory", CTL_FLAG, false, NULL, 0, 0},
+    {"plan", CTL_TEXT, true, "PLAN", 0, 0, "plan of the team"},
+    {"owner", CTL_TEXT, true, "USER", 0, 0, "first member, who owns it"},
+    END};
+OPTIONS team_add_member_options[] = {
+    {"user", CTL_TEXT, true, "USER", 0, 0, "the new member"},
+    {"role", CTL_CHOICE, false, "owner|member|viewer", 0, 0, "rights in the team; default: member"},
+    END};
+OPTIONS team_rm_member_options[] = {{"user", CTL_TEXT, true, "USER", 0, 0, "the member to remove"},
                                     END};
+OPTIONS user_link_options[] = {
+    {"subject", CTL_TEXT, true, "SUBJECT", 0, 0, "the user's claim sub at the identity provider"},
+    END};
+OPTIONS key_create_options[] = {
+    {"user", CTL_TEXT, true, "USER", 0, 0, "whose key it is"},
+    {"scope", CTL_CHOICE, true, "read|write", 0, 0, "its rights"},
+    {"team", CTL_LIST, false, "SLUG", 0, 0,
+     "a team that it reaches; may be repeated; default: all of the user"},
+    {"expires", CTL_TEXT, false, "TIME|DURATION", 0, 0,
+     "when it ends: 2027-01-31T12:00:00Z, or a span from now such as 90d; default: never"},
+    {"name", CTL_TEXT, false, "NAME", 0, 0, "the program that uses it"},
+    END};
+OPTIONS key_list_options[] = {{"user", CTL_TEXT, false, "USER", 0, 0, "only those of this user"},
+                              END};
+OPTIONS template_add_options[] = {
+    {"image", CTL_TEXT, true, "ALIAS", 0, 0, "image of the hosts to build it from"},
+    {"cpu", CTL_NUMBER, false, "N", 1, 1024, "virtual processors; default: the plan's"},
+    {"memory-mb", CTL_NUMBER, false, "N", 64, 16777216, "memory in MiB; default: the plan's"},
+    {"team", CTL_TEXT, false, "SLUG", 0, 0,
+     "team that it belongs to; default: the deployment, for all teams"},
+    {"net-admin", CTL_FLAG, false, NULL, 0, 0,
+     "let root in its sandboxes change interfaces and routes"},
+    {"default", CTL_FLAG, false, NULL, 0, 0, "fail unless the setting default_template names it"},
+    END};
+OPTIONS template_list_options[] = {{"team", CTL_TEXT, false, "SLUG", 0, 0,
+                                    "team whose templates are meant; default: the deployment"},
+                                   END};
+OPTIONS host_add_options[] = {
+    {"url", CTL_TEXT, true, "URL", 0, 0, "address of Incus: unix:///PATH or https://HOST:PORT"},
+    {"server-cert", CTL_TEXT, false, "FILE", 0, 0,
+     "certificate that the server must present, for https"},
+    {"project", CTL_TEXT, true, "PROJECT", 0, 0, "project of Incus for its sandboxes"},
+    {"pool", CTL_TEXT, true, "POOL", 0, 0, "storage pool of Incus"},
+    {"range", CTL_TEXT, true, "CIDR", 0, 0,
+     "network of its sandboxes, /16 to /29, of no other host"},
+    {"network", CTL_TEXT, false, "CIDR", 0, 0,
+     "larger network, within which sandboxes move between hosts"},
+    {"nic-prefix", CTL_TEXT, true, "PREFIX", 0, 0, "beginning of the names of its network devices"},
+    {"vcpus", CTL_NUMBER, true, "N", 1, 1000000, "most virtual processors that sandboxes reserve"},
+    {"memory-mb", CTL_NUMBER, true, "N", 64, 2147483648,
+     "most memory in MiB that sandboxes reserve"},
+    {"memory-overcommit", CTL_NUMBER, false, "PERCENT", 100, 2000,
+     "how much of the memory to promise; default: 100"},
+    {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000,
+     "disks promised for each GiB of the pool; default: 20; 0: no limit"},
+    {"firewall", CTL_TEXT, false, "URL", 0, 0, "address of its sandlot-firewall"},
+    {"relay", CTL_TEXT, false, "URL", 0, 0, "address of its relay, if it is another machine"},
+    END};
+OPTIONS profile_set_options[] = {
+    {"file", CTL_LIST, false, "FILE", 0, 0,
+     "file with an entry a line, - for standard input; may be repeated"},
+    {"empty", CTL_FLAG, false, NULL, 0, 0, "make a profile without entries"},
+    END};
+OPTIONS sandbox_list_options[] = {
+    {"team", CTL_TEXT, false, "SLUG", 0, 0, "only those of this team"},
+    {"limit", CTL_NUMBER, false, "N", 1, 10000, "at most so many; default: 200"},
+    END};
+OPTIONS ssh_key_add_options[] = {
+    {"user", CTL_TEXT, true, "USER", 0, 0, "whose key it is"},
+    {"team", CTL_LIST, false, "SLUG", 0, 0,
+     "a team that it reaches; may be repeated; default: all of the user"},
+    {"name", CTL_TEXT, false, "NAME", 0, 0, "the computer that has it"},
+    END};
+OPTIONS ssh_record_options[] = {
+    {"name", CTL_TEXT, true, "HOST", 0, 0, "host name that people connect to"}, END};
+OPTIONS audit_options[] = {
+    {"team", CTL_TEXT, false, "SLUG", 0, 0, "only rows of this team"},
+    {"action", CTL_TEXT, false, "ACTION", 0, 0, "only this action, such as sandbox.create"},
+    {"resource", CTL_TEXT, false, "RESOURCE", 0, 0, "only about this object"},
+    {"actor", CTL_TEXT, false, "ACTOR", 0, 0, "only of this user, key or operator"},
+    {"since", CTL_TEXT, false, "TIME|DURATION", 0, 0,
+     "from this time on: 2026-11-22T10:00:00Z, or 10m ago"},
+    {"until", CTL_TEXT, false, "TIME|DURATION", 0, 0, "up to this time, or so long ago"},
+    {"limit", CTL_NUMBER, false, "N", 1, 1000000000, "at most so many"},
+    END};
+OPTIONS backup_options[] = {
+    {"passphrase-file", CTL_TEXT, false, "FILE", 0, 0,
+     "file with the passphrase that locks the key ring"},
+    {"recipient", CTL_TEXT, false, "KEY", 0, 0, "public key that locks it, of `backup recipient`"},
+    {"without-keys", CTL_FLAG, false, NULL, 0, 0, "leave the key ring out"},
+    {"base", CTL_TEXT, false, "DIR", 0, 0,
+     "previous backup; files that are the same become hard links"},
+    {"sandbox", CTL_LIST, false, "ID", 0, 0, "only this stopped sandbox; may be repeated"},
+    {"no-sandboxes", CTL_FLAG, false, NULL, 0, 0, "leave sandboxes out"},
+    END};
+OPTIONS restore_options[] = {
+    {"check", CTL_FLAG, false, NULL, 0, 0, "prove the backup on the side, and change nothing"},
+    {"passphrase-file", CTL_TEXT, false, "FILE", 0, 0,
+     "file with the passphrase that locks the key ring"},
+    {"identity-file", CTL_TEXT, false, "FILE", 0, 0, "file with the private key that locks it"},
+    {"without-keys", CTL_FLAG, false, NULL, 0, 0, "the key ring is not in the backup"},
+    END};
+OPTIONS plan_create_options[] = {
+    {"from", CTL_TEXT, true, "PLAN", 0, 0, "plan whose values it gets"}, END};
+OPTIONS user_remove_options[] = {
+    {"heir", CTL_TEXT, false, "USER", 0, 0, "new owner of teams without another owner"}, END};
+OPTIONS sandbox_stop_options[] = {
+    {"without-memory", CTL_FLAG, false, NULL, 0, 0, "keep the disk alone"}, END};
+OPTIONS sandbox_resume_options[] = {
+    {"timeout", CTL_DURATION, false, "DURATION", 1, 31536000,
+     "time until its deadline, such as 1h30m"},
+    {"without-memory", CTL_FLAG, false, NULL, 0, 0, "start from the disk alone"},
+    END};
 OPTIONS sandbox_log_options[] = {
-    {"dir", CTL_TEXT, false, "DIR", 0, 0}, {"file", CTL_LIST, false, "FILE", 0, 0}, END};
-OPTIONS audit_verify_options[] = {{"anchor", CTL_TEXT, false, "LINK:HASH", 0, 0}, END};
-OPTIONS limits_options[] = {{"markdown", CTL_FLAG, false, NULL, 0, 0}, END};
-OPTIONS nginx_config_options[] = {{"output", CTL_TEXT, false, "DIR", 0, 0},
-                                  {"watch", CTL_FLAG, false, NULL, 0, 0},
-                                  {"pid-file", CTL_TEXT, false, "FILE", 0, 0},
-                                  END};
-OPTIONS host_drain_options[] = {{"stay", CTL_FLAG, false, NULL, 0, 0},
-                                {"move-running", CTL_FLAG, false, NULL, 0, 0},
-                                {"wait", CTL_FLAG, false, NULL, 0, 0},
-                                END};
-OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0}, END};
-OPTIONS host_token_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
-                                {"network", CTL_TEXT, false, "CIDR", 0, 0},
-                                {"nic-prefix", CTL_TEXT, false, "PREFIX", 0, 0},
-                                {"project", CTL_TEXT, false, "PROJECT", 0, 0},
-                                {"pool", CTL_TEXT, false, "POOL", 0, 0},
-                                {"vcpus", CTL_NUMBER, false, "N", 1, 1000000},
-                                {"memory-mb", CTL_NUMBER, false, "N", 64, 2147483647},
-                                {"memory-overcommit", CTL_NUMBER, false, "PERCENT", 100, 2000},
-                                {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000},
-                                {"front", CTL_TEXT, false, "ADDRESS", 0, 0},
-                                {"minutes", CTL_NUMBER, false, "N", 1, 1440},
-                                END};
-OPTIONS host_certificate_options[] = {{"range", CTL_TEXT, true, "CIDR", 0, 0},
-                                      {"output", CTL_TEXT, true, "DIR", 0, 0},
-                                      {"dir", CTL_TEXT, false, "DIR", 0, 0},
-                                      {"port", CTL_NUMBER, false, "N", 1, 65535},
-                                      END};
+    {"dir", CTL_TEXT, false, "DIR", 0, 0, "folder of the logs"},
+    {"file", CTL_LIST, false, "FILE", 0, 0, "file of a log, - for standard input; may be repeated"},
+    END};
+OPTIONS audit_verify_options[] = {
+    {"anchor", CTL_TEXT, false, "LINK:HASH", 0, 0,
+     "link and hash that were written down, which the log must still contain"},
+    END};
+OPTIONS limits_options[] = {{"markdown", CTL_FLAG, false, NULL, 0, 0, "print them as a page"}, END};
+OPTIONS nginx_config_options[] = {
+    {"output", CTL_TEXT, false, "DIR", 0, 0, "folder to write the files to; default: print them"},
+    {"watch", CTL_FLAG, false, NULL, 0, 0, "stay, and keep the hosts of the folder up to date"},
+    {"pid-file", CTL_TEXT, false, "FILE", 0, 0,
+     "pid file of the nginx to reload; default: /run/nginx.pid"},
+    END};
+OPTIONS host_drain_options[] = {
+    {"stay", CTL_FLAG, false, NULL, 0, 0, "move no sandbox"},
+    {"move-running", CTL_FLAG, false, NULL, 0, 0, "also move running sandboxes, with their memory"},
+    {"wait", CTL_FLAG, false, NULL, 0, 0, "wait until no sandbox is left that can move"},
+    END};
+OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0,
+                                "do it; without this option the command only prints the losses"},
+                               END};
+OPTIONS host_token_options[] = {
+    {"range", CTL_TEXT, true, "CIDR", 0, 0,
+     "network of its sandboxes, /16 to /29, of no other host"},
+    {"network", CTL_TEXT, false, "CIDR", 0, 0,
+     "larger network, within which sandboxes move between hosts"},
+    {"nic-prefix", CTL_TEXT, false, "PREFIX", 0, 0,
+     "beginning of the names of its network devices; default: sl"},
+    {"project", CTL_TEXT, false, "PROJECT", 0, 0, "project of Incus; default: sandlot"},
+    {"pool", CTL_TEXT, false, "POOL", 0, 0, "storage pool of Incus; default: sandlot"},
+    {"vcpus", CTL_NUMBER, false, "N", 1, 1000000, "most virtual processors that sandboxes reserve"},
+    {"memory-mb", CTL_NUMBER, false, "N", 64, 2147483647,
+     "most memory in MiB that sandboxes reserve"},
+    {"memory-overcommit", CTL_NUMBER, false, "PERCENT", 100, 2000,
+     "how much of the memory to promise; default: 100"},
+    {"disk-overcommit", CTL_NUMBER, false, "N", 0, 10000,
+     "disks promised for each GiB of the pool; default: 20; 0: no limit"},
+    {"front", CTL_TEXT, false, "ADDRESS", 0, 0, "address of this front; default: base_url"},
+    {"valid-for", CTL_DURATION, false, "DURATION", 60, 86400,
+     "time to use the token, such as 1h30m; default: 1h"},
+    END};
+OPTIONS host_certificate_options[] = {
+    {"range", CTL_TEXT, true, "CIDR", 0, 0, "network that the relay lets fronts reach"},
+    {"output", CTL_TEXT, true, "DIR", 0, 0, "folder to write the files to"},
+    {"dir", CTL_TEXT, false, "DIR", 0, 0,
+     "folder of the files on that machine; default: /etc/sandlot/relay"},
+    {"port", CTL_NUMBER, false, "N", 1, 65535, "port of the relay; default: 8446"},
+    END};
 
 const struct ctl_command ctl_commands[] = {
     {"audit prune", "", NULL, CTL_KEYRING, ctl_audit_prune,
@@ -146,7 +213,7 @@ const struct ctl_command ctl_commands[] = {
      "list hosts, whether they answer, and their reservations"},
     {"host lost", "NAME", host_lost_options, CTL_WORKER, ctl_host_lost,
      "give up a host that will not come back, with everything on it"},
-    {"host remove", "NAME", NULL, CTL_DATABASE, ctl_host_remove,
+    {"host rm", "NAME", NULL, CTL_DATABASE, ctl_host_remove,
      "remove a host that is drained or lost and has nothing left"},
     {"host token", "NAME", host_token_options, CTL_KEYRING, ctl_host_token,
      "make a token and print the command by which one machine becomes a host"},
@@ -180,11 +247,10 @@ const struct ctl_command ctl_commands[] = {
     {"plan create", "NAME", plan_create_options, CTL_DATABASE, ctl_plan_create,
      "make a plan with the values of another"},
     {"plan list", "", NULL, CTL_DATABASE, ctl_plan_list, "list plans"},
-    {"plan remove", "NAME", NULL, CTL_DATABASE, ctl_plan_remove,
-     "remove a plan that no team is on"},
+    {"plan rm", "NAME", NULL, CTL_DATABASE, ctl_plan_remove, "remove a plan that no team is on"},
     {"plan set", "PLAN FIELD=VALUE...", NULL, CTL_DATABASE, ctl_plan_set,
      "change values of a plan, all together or none"},
-    {"profile delete", "NAME", NULL, CTL_DATABASE, ctl_profile_delete,
+    {"profile rm", "NAME", NULL, CTL_DATABASE, ctl_profile_delete,
      "delete an egress profile that no sandbox includes"},
     {"profile list", "", NULL, CTL_DATABASE, ctl_profile_list, "list egress profiles"},
     {"profile set", "NAME [ENTRY...]", profile_set_options, CTL_DATABASE, ctl_profile_set,
@@ -193,7 +259,7 @@ const struct ctl_command ctl_commands[] = {
      "print the entries of an egress profile"},
     {"restore", "DIR", restore_options, CTL_RUNTIMES, ctl_restore,
      "put a backup onto an empty deployment, or prove it on the side (--check)"},
-    {"sandbox delete", "ID", NULL, CTL_WORKER, ctl_sandbox_delete, "delete a sandbox of any team"},
+    {"sandbox rm", "ID", NULL, CTL_WORKER, ctl_sandbox_delete, "delete a sandbox of any team"},
     {"sandbox list", "", sandbox_list_options, CTL_DATABASE, ctl_sandbox_list,
      "list sandboxes, newest first"},
     {"sandbox log", "ID", sandbox_log_options, CTL_DATABASE, ctl_sandbox_log,
@@ -207,7 +273,7 @@ const struct ctl_command ctl_commands[] = {
     {"ssh-key add", "FILE", ssh_key_add_options, CTL_KEYRING, ctl_ssh_key_add,
      "let a public key sign a user in over SSH"},
     {"ssh-key list", "", key_list_options, CTL_DATABASE, ctl_ssh_key_list, "list SSH keys"},
-    {"ssh-key remove", "ID", NULL, CTL_DATABASE, ctl_ssh_key_remove, "remove an SSH key"},
+    {"ssh-key rm", "ID", NULL, CTL_DATABASE, ctl_ssh_key_remove, "remove an SSH key"},
     {"ssh-record", "", ssh_record_options, CTL_SETTINGS, ctl_ssh_record,
      "print the SSHFP record of the SSH entry point"},
     {"status", "", NULL, CTL_DATABASE, ctl_status,
@@ -219,15 +285,14 @@ const struct ctl_command ctl_commands[] = {
     {"team list", "", NULL, CTL_DATABASE, ctl_team_list, "list teams"},
     {"team list-members", "SLUG", NULL, CTL_DATABASE, ctl_team_list_members,
      "list the members of a team and their roles"},
-    {"team remove", "SLUG", NULL, CTL_DATABASE, ctl_team_remove,
-     "remove a team that has nothing left"},
-    {"team remove-member", "SLUG", team_remove_member_options, CTL_DATABASE, ctl_team_remove_member,
+    {"team rm", "SLUG", NULL, CTL_DATABASE, ctl_team_remove, "remove a team that has nothing left"},
+    {"team rm-member", "SLUG", team_rm_member_options, CTL_DATABASE, ctl_team_remove_member,
      "take a user out of a team"},
     {"team set-plan", "SLUG PLAN", NULL, CTL_DATABASE, ctl_team_set_plan,
      "move a team to another plan"},
     {"template add", "SLUG", template_add_options, CTL_RUNTIMES, ctl_template_add,
      "build the next version of a template on every active host"},
-    {"template delete", "SLUG[:VERSION]", template_list_options, CTL_DATABASE, ctl_template_delete,
+    {"template rm", "SLUG[:VERSION]", template_list_options, CTL_DATABASE, ctl_template_delete,
      "delete an unused template, or one unused version"},
     {"template list", "", template_list_options, CTL_DATABASE, ctl_template_list,
      "list template versions"},
@@ -241,7 +306,7 @@ const struct ctl_command ctl_commands[] = {
     {"user link", "NAME", user_link_options, CTL_DATABASE, ctl_user_link,
      "let a user sign in through the identity provider, by a subject (the claim sub)"},
     {"user list", "", NULL, CTL_DATABASE, ctl_user_list, "list users"},
-    {"user remove", "NAME", user_remove_options, CTL_DATABASE, ctl_user_remove,
+    {"user rm", "NAME", user_remove_options, CTL_DATABASE, ctl_user_remove,
      "remove a user; the teams keep the user's sandboxes and other objects"},
     {"user reset", "NAME", NULL, CTL_KEYRING, ctl_user_reset,
      "take a user's password and second factor away and print a link as `user invite` does"},
@@ -259,7 +324,7 @@ static int match(const char *words, int argc, char **argv)
     int used = 0;
     for (const char *at = words; *at; used++) {
         size_t size = strcspn(at, " ");
-        if (used == argc || strlen(argv[used]) != size || strncmp(argv[used], at, size) != 0)
+        if (used == argc || !str_is_command_word(at, size, argv[used]))
             return 0;
         at += size + (at[size] == ' ');
     }
@@ -309,6 +374,23 @@ const struct ctl_command *ctl_command_find(int argc, char **argv, int *used)
 }
 
 /* --- help --- */
+
+/* A line an option, in columns. */
+void ctl_command_print_options(FILE *out, const struct ctl_command *command)
+{
+    int width = 0;
+    for (const struct ctl_option *option = command->options; option && option->name; option++) {
+        int own = (int)(strlen(option->name) + (option->metavar ? strlen(option->metavar) + 1 : 0));
+        width = own > width ? own : width;
+    }
+    fputs(width ? "\nOptions:\n" : "", out);
+    for (const struct ctl_option *option = command->options; option && option->name; option++) {
+        autofree char *left = xasprintf("%s%s%s", option->name, option->metavar ? " " : "",
+                                        option->metavar ? option->metavar : "");
+        fprintf(out, "  --%-*s  %s%s\n", width, left, option->help,
+                option->required ? " (required)" : "");
+    }
+}
 
 static void print_option(FILE *out, const struct ctl_option *option)
 {

@@ -54,6 +54,8 @@ const struct ctl_command *ctl_command_find(int argc, char **argv, int *used);
 
 /* Print `sandlotctl user create NAME`, and with options_too its options. */
 void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool options_too);
+/* Explain each option. */
+void ctl_command_print_options(FILE *out, const struct ctl_command *command);
 void ctl_command_print_all(FILE *out);
 
 /* Open the resources of a command. */

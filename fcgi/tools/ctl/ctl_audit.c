@@ -7,6 +7,7 @@
 
 #include "audit/chain.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ctl/output.h"
@@ -18,10 +19,17 @@ static int read_time(const struct ctl_arguments *arguments, const char *name, in
                      struct error **err)
 {
     const char *text = ctl_text(arguments, name);
+    uint64_t seconds;
     if (!text || clock_parse_iso8601(text, at_ms) == 0)
         return 0;
-    return error_set(err, ERR_INVALID_REQUEST, "--%s takes a time such as 2027-01-01T00:00:00Z.",
-                     name);
+    if (duration_parse(text, &seconds) < 0)
+        return error_set(
+            err, ERR_INVALID_REQUEST,
+            "--%s takes a time such as 2027-01-01T00:00:00Z, or a span before now such "
+            "as 90d or 1h30m.",
+            name);
+    *at_ms = clock_now_ms() - (int64_t)seconds * 1000;
+    return 0;
 }
 
 static int read_filter(struct ctl *ctl, const struct ctl_arguments *arguments,

@@ -67,15 +67,15 @@ int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     const char *name = arguments->operands[0], *front = ctl_text(arguments, "front");
     char pin[CERTIFICATE_PIN_SIZE], secret[SECRET_TEXT_SIZE], at[CLOCK_ISO8601_SIZE];
     json_auto_t *options = options_of(arguments), *files = NULL;
-    unsigned minutes = (unsigned)ctl_number(arguments, "minutes", JOIN_TTL_S / 60);
+    unsigned seconds = (unsigned)ctl_seconds(arguments, "valid-for", JOIN_TTL_S);
     if (check_front(front, err) < 0 ||
         certificate_pin(ctl->settings->tls_certificate_file, pin, err) < 0 ||
         host_files_new(ctl, name, &files, err) < 0 ||
-        join_new(ctl->db, ctl->ring, name, options, files, minutes * 60, secret, err) < 0)
+        join_new(ctl->db, ctl->ring, name, options, files, seconds, secret, err) < 0)
         return -1;
     autowipe char *token = token_of(ctl, pin, front, secret);
     mem_wipe(secret, sizeof secret);
-    clock_format_iso8601(clock_in_s(minutes * 60), at);
+    clock_format_iso8601(clock_in_s(seconds), at);
     ctl_print(ctl,
               json_pack("{s:s, s:s, s:s, s:o}", "name", name, "token", token, "command", COMMAND,
                         "expires_at", json_string(at)),

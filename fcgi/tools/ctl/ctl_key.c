@@ -3,28 +3,23 @@
 
 #include "account/api_key.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ctl/output.h"
 
-#define HOUR_S 3600
-#define DAY_S  (24 * HOUR_S)
-
-/* A time ("2027-01-01T00:00:00Z") or a span from now ("90d", "12h"). */
+/* A time ("2027-01-01T00:00:00Z") or a span from now ("90d", "1h30m"). */
 static int parse_expiry(const char *text, int64_t *at_ms, struct error **err)
 {
-    size_t length = strlen(text);
-    char unit = length ? text[length - 1] : '\0';
-    uint64_t amount;
+    uint64_t seconds;
     *at_ms = 0;
-    if (!length || clock_parse_iso8601(text, at_ms) == 0)
+    if (!*text || clock_parse_iso8601(text, at_ms) == 0)
         return 0;
-    autofree char *number = xstrndup(text, length - 1);
-    if ((unit != 'd' && unit != 'h') || str_parse_u64(number, 1, 100000, &amount) < 0)
+    if (duration_parse(text, &seconds) < 0)
         return error_set(err, ERR_INVALID_REQUEST,
                          "--expires takes a time such as 2027-01-01T00:00:00Z, or a span such as "
-                         "90d or 12h.");
-    *at_ms = clock_now_ms() + (int64_t)amount * (unit == 'd' ? DAY_S : HOUR_S) * 1000;
+                         "90d or 1h30m.");
+    *at_ms = clock_in_s(seconds);
     return 0;
 }
 

@@ -62,7 +62,7 @@ int ctl_sandbox_resume(struct ctl *ctl, const struct ctl_arguments *arguments, s
     sandbox_auto sandbox = {0};
     const char *id = arguments->operands[0];
     const struct sandbox_resume how = {
-        .timeout_s = ctl_number(arguments, "timeout", 0),
+        .timeout_s = ctl_seconds(arguments, "timeout", 0),
         .without_memory = ctl_flag(arguments, "without-memory"),
     };
     if (find(ctl, id, err) < 0 || sandbox_resume(&worker, id, &how, &sandbox, err) < 0)

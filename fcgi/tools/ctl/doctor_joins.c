@@ -17,7 +17,7 @@ static void report_setting_up(struct doctor *doctor, const struct join *join, co
     else
         doctor_wrong(doctor, "join",
                      "Read the output of sandlot-host-join on that machine, and run it again there "
-                     "with the same token; or end the joining with `sandlotctl host remove`.",
+                     "with the same token; or end the joining with `sandlotctl host rm`.",
                      "%s has been joining since %s, and the machine at %s has not reported that it "
                      "is set up.",
                      join->name, since, join->address);
@@ -28,7 +28,7 @@ static void report_trial(struct doctor *doctor, const struct join *join, const c
     if (*join->failure)
         doctor_wrong(doctor, "join",
                      "The dispatcher repeats the trial every few seconds until it succeeds; "
-                     "`sandlotctl host remove` ends the joining.",
+                     "`sandlotctl host rm` ends the joining.",
                      "%s has been set up since %s, and its trial fails: %s", join->name, since,
                      join->failure);
     else if (clock_now_ms() - join->since_ms < TRIAL_MS)

@@ -77,6 +77,7 @@ int main(int argc, char **argv)
         printf("usage: ");
         ctl_command_print_usage(stdout, command, true);
         printf("       %s\n", command->summary);
+        ctl_command_print_options(stdout, command);
         return EXIT_SUCCESS;
     }
     struct ctl ctl = {.config_path = call.config_path, .json = call.json || arguments.json};

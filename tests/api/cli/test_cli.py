@@ -509,7 +509,10 @@ def test_volumes_and_their_files(cli, tmp_path):
     cli.say("volume", "rm", "-r", "disk:/below")
     assert cli.json("volume", "show", "disk")["id"] == made
     assert made in cli.say("volume", "list")
-    assert cli.say("volume", "delete", "disk") == ""
+    assert cli.say("volume", "rm", "disk") == ""
+    for word in ("delete", "remove"):  # they mean rm
+        cli.say("volume", "create", "disk")
+        assert cli.say("volume", word, "disk") == ""
     assert cli("volume", "cat", "disk:/x").returncode == 3
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What an operator does with sandlotctl to users, teams, plans and sandboxes, and that the audit log has it."""
 
+import datetime
 import secrets
+import subprocess
 
 import pytest
 
@@ -99,3 +101,34 @@ def test_sandboxes_in_an_operators_hands(stack, account):
 
 def test_whoami(stack):
     assert stack.ctl("whoami")["base_url"] == stack.settings["base_url"]
+
+
+def test_the_help_of_a_command_explains_its_options(stack):
+    def explained(*words):
+        done = subprocess.run([*stack.ctl_command, *words, "--help"], capture_output=True, text=True, timeout=30,
+                              check=True)
+        usage, options = done.stdout.split("\nOptions:\n")
+        return usage, {line.split()[0]: line for line in options.splitlines()}
+
+    usage, options = explained("key", "create")
+    assert usage.startswith("usage: sandlotctl key create --user USER --scope read|write [--team SLUG]...")
+    assert set(options) == {"--user", "--scope", "--team", "--expires", "--name"}
+    assert options["--user"].endswith("whose key it is (required)") and "90d" in options["--expires"]
+    assert "1h30m" in explained("sandbox", "resume")[1]["--timeout"]
+
+
+def test_spans_have_several_units(stack, account):
+    made = stack.ctl("key", "create", "--user", account.user, "--scope", "read", "--expires", "1h30m")
+    left = datetime.datetime.fromisoformat(made["expires_at"]) - datetime.datetime.now(datetime.timezone.utc)
+    assert abs(left.total_seconds() - 5400) < 600
+    assert "1h30m" in refused(stack, "key", "create", "--user", account.user, "--scope", "read", "--expires", "soon")
+    assert stack.ctl("audit", "--since", "1h30m", "--action", "user.create", "--resource", account.user)["result"] == "done"
+    assert stack.ctl("audit", "--until", "1h30m", "--action", "user.create", "--resource", account.user) is None
+
+
+@pytest.mark.parametrize("verb", ["rm", "remove", "delete"])
+def test_one_word_removes(stack, verb):
+    user = name()
+    stack.ctl("user", "create", user)
+    stack.ctl("user", verb, user)
+    assert recorded(stack, "user.remove", user) == ("operator", "done")

@@ -82,6 +82,20 @@ def test_names_are_first_and_states_have_one_word(stack, account, browse):
     browse("names", USER_NAME=person.name, PASSWORD=person.password)
 
 
+def test_secrets_are_written_and_never_shown(stack, account, browse):
+    person = Person(stack, account.user)
+    browse("secrets", USER_NAME=person.name, PASSWORD=person.password)
+
+
+def test_search_over_everything(stack, account, browse):
+    name, lane = "n" + secrets.token_hex(4), "l" + secrets.token_hex(4)
+    sandbox = account.api.create(timeout=600, name=name, metadata={"lane": lane})
+    assert account.api.post(f"/v1/sandboxes/{sandbox['id']}/checkpoints", {"name": "before-search"}).status == 201
+    person = Person(stack, account.user)
+    browse("search", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox["id"], NAME=name, LANE=lane,
+           TEMPLATE=stack.template)
+
+
 @pytest.mark.long
 def test_a_viewer_looks_and_changes_nothing(stack, account, other_account, browse):
     team = account.make_team()

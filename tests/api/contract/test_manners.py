@@ -6,6 +6,7 @@ import gzip
 import pytest
 
 from client import Api, assert_error
+from stack import wait_until
 
 pytestmark = pytest.mark.parallel
 
@@ -84,13 +85,32 @@ def test_a_change_of_an_old_state_is_refused(api):
 
 
 def test_webhooks_have_etags_too(api):
-    # The record changes with each delivery: it gets none.
     made = api.post("/v1/webhooks", {"url": "http://127.0.0.1:9/tagged", "kinds": ["sandbox.died"]}).json()
     path = f"/v1/webhooks/{made['id']}"
     seen = tagged(api, path)
     assert api.request("PATCH", path, {"kinds": ["sandbox.failed"]}, headers=seen).status == 200
     assert_error(api.request("PATCH", path, {"kinds": []}, headers=seen), 412, "precondition_failed")
     assert_error(api.request("DELETE", path, headers=seen), 412, "precondition_failed")
+
+
+def test_a_delivery_changes_no_etag(api):
+    made = api.post("/v1/webhooks", {"url": "http://127.0.0.1:9/tagged", "kinds": ["sandbox.created"]}).json()
+    path = f"/v1/webhooks/{made['id']}"
+    seen = tagged(api, path)
+    api.create()
+    wait_until(lambda: api.get(path).json()["failed_at"], 60, "the first delivery, which fails", 0.2)
+    assert tagged(api, path) == seen
+    assert api.request("PATCH", path, {"kinds": ["sandbox.failed"]}, headers=seen).status == 200
+
+
+def test_a_pause_at_the_deadline_changes_no_etag(api):
+    made = api.create(timeout=2, lifecycle={"on_timeout": "pause"})
+    path = f"/v1/sandboxes/{made['id']}"
+    seen, network = tagged(api, path), tagged(api, f"{path}/network")
+    wait_until(lambda: api.get(path).json()["state"] == "stopped", 60, "the pause", 0.2)
+    assert tagged(api, f"{path}/network") == network
+    assert api.request("PATCH", path, {"metadata": {"of": "first"}}, headers=seen).status == 200
+    assert_error(api.request("PATCH", path, {"metadata": {}}, headers=seen), 412, "precondition_failed")
 
 
 def test_pages_of_any_origin_may_call(stack, api):

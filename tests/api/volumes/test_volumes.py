@@ -286,6 +286,17 @@ def test_what_another_sandbox_wrote_while_it_was_paused(make_sandbox, volume):
     assert first.data.check("cat /data/note") == "two\n"
 
 
+def test_a_volume_names_its_sandboxes(api, make_sandbox, volume):
+    mounts = {"/data": volume["name"]}
+    named, plain = make_sandbox(volume_mounts=mounts, name="builder"), make_sandbox(volume_mounts=mounts)
+    shown = api.get(path_of(volume)).json()
+    names = dict(zip(shown["attached_to"], shown["attached_names"], strict=True))
+    assert names == {named.id: "builder", plain.id: plain.id}
+    assert api.get("/v1/volumes").json()["volumes"][0] == shown
+    api.destroy(plain.id)
+    assert "builder" in assert_error(api.delete(path_of(volume)), 409, "volume_attached")["message"]
+
+
 def test_delete_while_attached(api, make_sandbox, volume):
     pair = [make_sandbox(volume_mounts={"/data": volume["name"]}) for _ in range(2)]
     message = assert_error(api.delete(path_of(volume)), 409, "volume_attached")["message"]

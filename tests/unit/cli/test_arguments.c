@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include "base/duration.h"
 #include "base/mem.h"
 #include "cli/arguments.h"
-#include "cli/duration.h"
 #include "cli/envelopes.h"
 #include "cli/forward.h"
 

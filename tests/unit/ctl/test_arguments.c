@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include "base/mem.h"
 #include "ctl/ctl.h"
 
 static const struct ctl_option options[] = {
-    {"plan", CTL_TEXT, true, "PLAN", 0, 0},   {"team", CTL_LIST, false, "SLUG", 0, 0},
-    {"cpu", CTL_NUMBER, false, "N", 1, 16},   {"scope", CTL_CHOICE, false, "read|write", 0, 0},
-    {"default", CTL_FLAG, false, NULL, 0, 0}, {NULL, CTL_FLAG, false, NULL, 0, 0},
+    {"plan", CTL_TEXT, true, "PLAN", 0, 0, "a text"},
+    {"team", CTL_LIST, false, "SLUG", 0, 0, "a list"},
+    {"cpu", CTL_NUMBER, false, "N", 1, 16, "a number"},
+    {"for", CTL_DURATION, false, "DURATION", 60, 86400, "a duration"},
+    {"scope", CTL_CHOICE, false, "read|write", 0, 0, "a choice"},
+    {"default", CTL_FLAG, false, NULL, 0, 0, "a flag"},
+    {NULL, CTL_FLAG, false, NULL, 0, 0, NULL},
 };
 
 static struct ctl_arguments arguments;
@@ -73,6 +78,18 @@ static void refuses_what_the_row_does_not_have(void **state)
     assert_int_equal(parse("create acme --plan pro --default=yes", "SLUG"), -1); /* a flag */
 }
 
+static void takes_durations_within_their_bounds(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("create acme --plan x --for 1h30m", "SLUG"), 0);
+    assert_int_equal(ctl_seconds(&arguments, "for", 1), 5400);
+    assert_int_equal(parse("create acme --plan x", "SLUG"), 0);
+    assert_int_equal(ctl_seconds(&arguments, "for", 7), 7);
+    assert_int_equal(parse("create acme --plan x --for 59", "SLUG"), -1);
+    assert_int_equal(parse("create acme --plan x --for 2d", "SLUG"), -1);
+    assert_int_equal(parse("create acme --plan x --for 1.5h", "SLUG"), -1);
+}
+
 static void help_needs_nothing_else(void **state)
 {
     assert_int_equal(parse("create --help", "SLUG"), 0);
@@ -103,6 +120,30 @@ static void finds_commands_by_their_words(void **state)
     assert_null(ctl_command_find(0, (char *[]){NULL}, &used));
 }
 
+static void delete_and_remove_mean_rm(void **state)
+{
+    (void)state;
+    int used;
+    static const char *const typed[] = {"rm", "remove", "delete"};
+    for (size_t i = 0; i < ARRAY_SIZE(typed); i++) {
+        assert_string_equal(find("user", typed[i], &used)->words, "user rm");
+        assert_string_equal(find("template", typed[i], &used)->words, "template rm");
+    }
+    assert_string_equal(find("team", "remove-member", &used)->words, "team rm-member");
+    assert_null(find("user", "removed", &used));
+    assert_null(find("key", "remove", &used));
+}
+
+static void every_option_is_explained(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < ctl_command_count; i++)
+        for (const struct ctl_option *option = ctl_commands[i].options; option && option->name;
+             option++)
+            if (!option->help || !*option->help)
+                fail_msg("`%s` does not explain --%s", ctl_commands[i].words, option->name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,8 +151,11 @@ int main(void)
         cmocka_unit_test(falls_back_to_what_was_not_given),
         cmocka_unit_test(takes_one_or_more_operands),
         cmocka_unit_test(refuses_what_the_row_does_not_have),
+        cmocka_unit_test(takes_durations_within_their_bounds),
         cmocka_unit_test(help_needs_nothing_else),
         cmocka_unit_test(finds_commands_by_their_words),
+        cmocka_unit_test(delete_and_remove_mean_rm),
+        cmocka_unit_test(every_option_is_explained),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cli/duration.h"
+#include "base/duration.h"
 
 #include <limits.h>
 #include <string.h>
@@ -39,16 +39,5 @@ int duration_parse(const char *text, uint64_t *seconds)
         larger = factor;
         text += digits + 1;
     }
-    return 0;
-}
-
-int duration_set(json_t *body, const char *member, const char *text, struct error **err)
-{
-    uint64_t seconds;
-    if (!text)
-        return 0;
-    if (duration_parse(text, &seconds) < 0)
-        return cli_misuse(err, "'%s' is not a duration such as 300, 30m, 1h30m or 1d", text);
-    json_object_set_new(body, member, json_integer((json_int_t)seconds));
     return 0;
 }

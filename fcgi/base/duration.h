@@ -2,13 +2,7 @@
 /* Durations as people write them: "300", "300s", "30m", "1h30m", "1d". */
 #pragma once
 
-#include <jansson.h>
 #include <stdint.h>
-
-#include "cli/cli.h"
 
 /* Returns 0, or -1 for any other text. */
 int duration_parse(const char *text, uint64_t *seconds);
-
-/* A member in seconds, unless the text is NULL. */
-int duration_set(json_t *body, const char *member, const char *text, struct error **err);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Values that the service adds to requests of sandboxes: written here, and never shown again.
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { usePoll } from '../lib/poll'
+import { useMayWrite, useTeam } from '../lib/session'
+import { AreaField, Button, Empty, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { FormDialog, ask, say } from '../parts/dialog'
+
+type Secret = Schemas['Secret']
+/** What a dialog changes: all of a new secret, or one half of one that is there. */
+type Change = { kind: 'new' } | { kind: 'value' | 'hosts'; secret: Secret }
+
+const TITLES = {
+  new: () => 'New secret',
+  value: (name: string) => `New value of ${name}`,
+  hosts: (name: string) => `Hosts of ${name}`,
+}
+
+function HostsField(props: { value: string; onInput: (value: string) => void }) {
+  return (
+    <AreaField
+      label="Hosts"
+      value={props.value}
+      onInput={props.onInput}
+      hint={
+        <>
+          One a line: <code>api.example.com</code>, or <code>*.example.com</code> for all names below it. The secret goes
+          nowhere else.
+        </>
+      }
+    />
+  )
+}
+
+function ChangeDialog(props: { team: string; change: Change; onClose: () => void; onDone: () => void }) {
+  const { change } = props
+  const known = change.kind === 'new' ? null : change.secret
+  const [name, setName] = useState(known?.name ?? '')
+  const [value, setValue] = useState('')
+  const [hosts, setHosts] = useState((known?.hosts ?? []).join('\n'))
+  const list = hosts.split(/\s+/).filter(Boolean)
+  return (
+    <FormDialog
+      title={TITLES[change.kind](name)}
+      action={known ? 'Save' : 'Create'}
+      onClose={props.onClose}
+      submit={async () => {
+        await api.put('/v1/secrets/{name}', {
+          path: { name },
+          body: {
+            team: props.team,
+            ...(change.kind === 'hosts' ? {} : { value }),
+            ...(change.kind === 'value' ? {} : { hosts: list }),
+          },
+        })
+        say(known ? `The secret ${name} is changed; sandboxes have it within seconds.` : `The secret ${name} is stored.`)
+        props.onDone()
+        props.onClose()
+      }}
+    >
+      {!known && (
+        <TextField
+          label="Name"
+          mono
+          required
+          autoFocus
+          maxLength={63}
+          value={name}
+          onInput={setName}
+          hint="Letters, digits, hyphens and underscores; rules mention the secret by it."
+        />
+      )}
+      {change.kind !== 'hosts' && (
+        <TextField
+          label="Value"
+          type="password"
+          autoComplete="off"
+          required
+          autoFocus={known !== null}
+          maxLength={4096}
+          value={value}
+          onInput={setValue}
+          hint="Nobody can read it again, and no sandbox gets a copy."
+        />
+      )}
+      {change.kind !== 'value' && <HostsField value={hosts} onInput={setHosts} />}
+    </FormDialog>
+  )
+}
+
+function remove(secret: Secret, refresh: () => void): void {
+  ask(
+    `Delete the secret ${secret.name}?`,
+    'Requests of sandboxes that need it are refused within seconds. Nobody can read the value before.',
+    'Delete',
+    async () => {
+      await api.delete('/v1/secrets/{name}', { path: { name: secret.name }, query: { team: secret.team } })
+      say(`The secret ${secret.name} is deleted.`)
+      refresh()
+    },
+  )
+}
+
+function SecretRow(props: { secret: Secret; mayWrite: boolean; change: (change: Change) => void; refresh: () => void }) {
+  const { secret, change } = props
+  return (
+    <tr>
+      <th scope="row">{secret.name}</th>
+      <td>
+        {secret.hosts.map(host => (
+          <code key={host} class="attached">
+            {host}
+          </code>
+        ))}
+      </td>
+      <td class="number">{secret.version}</td>
+      <td class="nowrap">
+        <Time at={secret.updated_at} />
+      </td>
+      <td class="nowrap">
+        <Time at={secret.last_used_at} none="never" />
+      </td>
+      <td class="row-actions">
+        {props.mayWrite && (
+          <>
+            <Button small label={`New value of ${secret.name}`} onClick={() => change({ kind: 'value', secret })}>
+              New value
+            </Button>
+            <Button small label={`Hosts of ${secret.name}`} onClick={() => change({ kind: 'hosts', secret })}>
+              Hosts
+            </Button>
+            <Button small label={`Delete ${secret.name}`} onClick={() => remove(secret, props.refresh)}>
+              Delete
+            </Button>
+          </>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+export function Secrets() {
+  const team = useTeam()
+  const mayWrite = useMayWrite()
+  const [change, setChange] = useState<Change | null>(null)
+  const polled = usePoll(signal => api.get('/v1/secrets', { query: { team: team.slug }, signal }), 8000, [team.slug])
+  const secrets = polled.data?.secrets ?? []
+  const create = mayWrite && (
+    <Button kind="primary" onClick={() => setChange({ kind: 'new' })}>
+      New secret
+    </Button>
+  )
+  return (
+    <Page title="Secrets" actions={create}>
+      <Problem error={polled.error} />
+      {polled.loading && <Loading />}
+      {polled.data && secrets.length === 0 && (
+        <Empty title="No secrets yet">
+          <p>
+            A secret is a key that sandboxes use and never see: an egress rule names it, and the service adds it to
+            requests to the hosts that you choose.
+          </p>
+        </Empty>
+      )}
+      {secrets.length > 0 && (
+        <Table
+          label="Secrets"
+          head={
+            <>
+              <th scope="col">Name</th>
+              <th scope="col">Hosts</th>
+              <th scope="col">Version</th>
+              <th scope="col">Changed</th>
+              <th scope="col">Last used</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {secrets.map(secret => (
+            <SecretRow key={secret.name} secret={secret} mayWrite={mayWrite} change={setChange} refresh={polled.refresh} />
+          ))}
+        </Table>
+      )}
+      {change && <ChangeDialog team={team.slug} change={change} onClose={() => setChange(null)} onDone={polled.refresh} />}
+    </Page>
+  )
+}
