@@ -177,7 +177,6 @@ static void a_machine_keeps_its_memory_apart(void **state)
 
 static void a_console_ends_in_plain_words(void **state)
 {
-    (void)state;
     char tail[RUNTIME_CONSOLE_SIZE], many[2048];
     runtime_console_tail("", tail);
     assert_string_equal(tail, "");
