@@ -11,7 +11,8 @@ spent()
 
 [[ $(systemctl show --property Slice --value incus) == sandlot.slice ]]
 
-names=(burns1 burns2 burns3 burns4 burns5 burns6)
+names=(burns1 burns2 burns3)
+trap 'systemctl stop burner; for name in "${names[@]}"; do sandlot rm "$name"; done' EXIT
 for name in "${names[@]}"; do
     begin "$name"
     sandlot exec -n "$name" sh -c 'for i in 1 2; do setsid sh -c "while :; do :; done" >/dev/null 2>&1 </dev/null & done'
@@ -25,9 +26,5 @@ sandboxes() { local group sum=0; for group in "${groups[@]}"; do sum=$((sum + $(
 before=$(sandboxes) burner=$(spent system.slice/burner.service)
 sleep 20
 sandboxes=$(($(sandboxes) - before)) burner=$(($(spent system.slice/burner.service) - burner))
-systemctl stop burner
-for name in "${names[@]}"; do
-    sandlot rm "$name"
-done
 echo "in the sandboxes $sandboxes us, in the service $burner us"
 [[ $burner -gt $((2 * sandboxes)) ]] || fail "the sandboxes took $sandboxes us, the service $burner us"
