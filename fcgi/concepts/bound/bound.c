@@ -4,7 +4,29 @@
 #include <assert.h>
 #include <string.h>
 
+#include "account/api_key.h"
+#include "account/invitation.h"
+#include "account/member.h"
+#include "account/principal_row.h"
+#include "approval/approval.h"
+#include "base/guest_limits.h"
+#include "base/json_read.h"
 #include "base/mem.h"
+#include "idempotency/idempotency.h"
+#include "login/credential.h"
+#include "login/device.h"
+#include "login/login.h"
+#include "network/egress_profile.h"
+#include "network/egress_rule.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_file.h"
+#include "retention/retention.h"
+#include "sandbox/metadata.h"
+#include "secret/secret.h"
+#include "template/template.h"
+#include "template/template_tag.h"
+#include "volume/volume_mount.h"
+#include "webhook/webhook.h"
 
 #define CELL_MAX        4096
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
