@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 
 static int lengthen(int fd, size_t size)
 {

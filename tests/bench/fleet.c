@@ -22,7 +22,6 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "dispatcher/host_monitor.h"
 #include "metrics/sample.h"

@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "db/migrate.h"
 #include "gate/serve.h"
 #include "unit/unit.h"

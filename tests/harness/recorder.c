@@ -11,7 +11,6 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define INSTANCES_MAX 32
 

@@ -4,7 +4,6 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 
 static int forget(void **state)
 {

@@ -4,7 +4,6 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 
 /* A sandbox, and what a client knows of it. */
 struct box {

@@ -5,7 +5,6 @@
 #include "account/access_revision.h"
 #include "account/plan.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 DB_STATEMENT(insert_team_statement) = {
     "team.insert", "INSERT INTO teams (id, slug, plan, created_at_ms) VALUES (?, ?, ?, ?)", false};

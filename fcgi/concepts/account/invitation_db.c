@@ -7,7 +7,6 @@
 
 #include "account/member_row.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/panic.h"
 #include "event/event.h"
 

@@ -2,7 +2,6 @@
 #include "account/key_use.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"

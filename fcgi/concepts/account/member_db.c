@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
-#include <string.h>
 
 #include "account/access_revision.h"
 #include "account/member_row.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/panic.h"
 
 DB_STATEMENT(lock_statement) = {"member.lock", "SELECT id FROM teams WHERE id = ? FOR UPDATE",

@@ -2,7 +2,6 @@
 #include "account/ssh_key_bytes.h"
 
 #include <sodium.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

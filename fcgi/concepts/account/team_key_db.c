@@ -3,7 +3,6 @@
 
 #include "account/access_revision.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define REACHING                                                                               \
     " FROM memberships m JOIN api_keys k ON k.user_id = m.user_id AND k.revoked_at_ms IS NULL" \

@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "account/usage.h"
-#include "base/clock.h"
-#include "base/mem.h"
 
 /* End an interval at its start if the clock was set back. */
 DB_STATEMENT(close_statement) = {

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "naming/name_columns.h"
 
 #define DAY_MS 86400000

@@ -9,7 +9,6 @@
 #include "archive/archive_work.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "archive/archive_row.h"

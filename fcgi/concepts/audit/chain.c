@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit_row.h"

@@ -3,11 +3,9 @@
  * rights of the migrating login delete them, and spare rows of the last 30 days. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "audit/chain.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define DAY_MS INT64_C(86400000)
 #define BATCH  5000

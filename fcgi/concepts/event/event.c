@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/str.h"
 
 #define ID_PREFIX "evt_"

@@ -2,10 +2,8 @@
 #include "joining/join_trial.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,7 +13,6 @@
 #include "network/firewall_client.h"
 #include "runtime/agent_client.h"
 #include "template/template.h"
-#include "template/template_source.h"
 
 #define NAME_PREFIX     "join-"
 #define ID_PREFIX       "jhn_"

@@ -2,11 +2,9 @@
 #include "login/attempt.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/client_network.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define SUBJECT_SIZE 129
 

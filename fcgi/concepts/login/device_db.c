@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/client_network.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "login/device_row.h"
 #include "login/login_row.h"

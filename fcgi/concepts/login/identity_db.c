@@ -2,14 +2,12 @@
 #include "login/identity.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "account/access_revision.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 DB_STATEMENT(find_statement) = {
     "identity.find", "SELECT user_id FROM identities WHERE issuer = ? AND subject = ?", true};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "login/invite.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "login/invite_row.h"

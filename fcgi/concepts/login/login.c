@@ -2,12 +2,10 @@
 #include "login/login.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "login/login_row.h"
 
 #define ID_PREFIX          "lgn_"

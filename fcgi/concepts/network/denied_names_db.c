@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/mem.h"
 #include "network/policy_entry.h"
 
 DB_STATEMENT(denied_statement) = {

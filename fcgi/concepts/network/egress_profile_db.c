@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "network/egress_profile.h"
-#include "network/policy.h"
 #include "network/sandbox_policy.h"
 
 #define NAMES_SHOWN_MAX 1000 /* bytes of names in a message */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "retention/retention_row.h"
 
-#include "base/mem.h"
 #include "base/ulid.h"
 
 /* Identifiers begin with the time of creation, so the statement does not even read young rows. It

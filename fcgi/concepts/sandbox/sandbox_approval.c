@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/sandbox_network.h"
 

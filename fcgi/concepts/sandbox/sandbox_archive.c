@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "sandbox/sandbox_row.h"
-
 int sandbox_archive_look(struct db *db, const char *id, bool lock, struct archive_subject *subject,
                          struct error **err)
 {

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "sandbox/sandbox_events.h"
 
 #define DEADLINES_BATCH  100

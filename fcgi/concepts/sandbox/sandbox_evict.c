@@ -14,7 +14,6 @@
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "sandbox/sandbox_archive.h"
-#include "sandbox/sandbox_row.h"
 
 #define AT_ONCE 8
 /* how long a resume waits for the row */

@@ -9,7 +9,6 @@
 #include "account/usage_kept.h"
 #include "archive/archive.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "checkpoint/checkpoint_removal.h"
 #include "checkpoint/checkpoint_row.h"

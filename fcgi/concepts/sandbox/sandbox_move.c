@@ -7,7 +7,6 @@
  * locked, because both instances have the same name and the sandbox may be about to return.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fault_point.h"

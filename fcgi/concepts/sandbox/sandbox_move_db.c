@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "host/host_answers.h"
-#include "moving/moving.h"
 #include "sandbox/sandbox_row.h"
 
 /* Teams take turns, independent of their number of sandboxes. Teams without a running move come

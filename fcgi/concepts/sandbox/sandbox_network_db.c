@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "db/lease.h"
 #include "event/event.h"
-#include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_network_row.h"
 
 DB_STATEMENT(update_statement) = {

@@ -6,7 +6,6 @@
  * instance and fetches it. A fetched instance carries the id of the archive's copy, so leftovers of
  * an earlier life on that host are not used by mistake.
  */
-#include <string.h>
 
 #include "base/fault_point.h"
 #include "host/host.h"

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
-#include "base/mem.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
 #include "sandbox/sandbox_events.h"

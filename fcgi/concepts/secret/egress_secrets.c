@@ -2,10 +2,8 @@
 #include "secret/egress_secrets.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "secret/egress_authority.h"
 #include "secret/secret.h"
 

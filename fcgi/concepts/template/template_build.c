@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -4,7 +4,6 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "template/template_columns.h"
 #include "template/template_reference.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "template/template.h"
 
 DB_STATEMENT(allow_statement) = {"image.allow",

@@ -6,7 +6,6 @@
 
 #include "account/account.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define COMMITTED_AFTER_MS 120000
 

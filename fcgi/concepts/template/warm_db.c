@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "db/lease.h"
 #include "host/host_answers.h"
 #include "template/warm_row.h"

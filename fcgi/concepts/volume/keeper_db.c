@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "volume/keeper_row.h"
 #include "volume/volume_mount.h"
 

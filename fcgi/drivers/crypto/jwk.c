@@ -6,10 +6,8 @@
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
-#include <openssl/rsa.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/str.h"
 #include "crypto/mac.h"
 

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "base/str.h"
 
 #define DEFAULT_TIMEOUT_S 10
 /* A connection that idled this long is asked with a ping before it is trusted with a write: a

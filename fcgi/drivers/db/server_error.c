@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "db/connection.h"
 
 enum meaning {

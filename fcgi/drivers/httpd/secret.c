@@ -2,7 +2,6 @@
 #include "httpd/secret.h"
 
 #include <sodium.h>
-#include <string.h>
 
 static int digest(unsigned char out[SHARED_SECRET_DIGEST], const char *hex, size_t length)
 {

@@ -5,7 +5,6 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -9,13 +9,11 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "objects/objects_internal.h"
 
 /* The dispatcher writes, and the workers of the API read: other users, of the same group. */

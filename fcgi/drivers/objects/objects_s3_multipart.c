@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Objects that are sent in parts: S3's multipart uploads. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -2,7 +2,6 @@
 #include "api/act.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "api/access.h"
 #include "base/log.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The audit log of a team: owners see all entries; other members see the entries of an object that
  * they may see. */
-#include <stdlib.h>
 
 #include "api/api.h"
 #include "api/page_list.h"

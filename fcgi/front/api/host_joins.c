@@ -5,7 +5,6 @@
 #include "api/api.h"
 #include "api/sandbox_output.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "joining/join.h"
 
 #define PEM_MAX 16384

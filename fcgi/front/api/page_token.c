@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "crypto/mac.h"
 
 /* The parts of a token: the key's id, the bytes, the MAC. */

@@ -10,7 +10,6 @@
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "http/pool.h"
 
 /* The rows of a longer page are mostly not kept. */
 #define SHOWN_PAGE_MAX 100

@@ -2,8 +2,6 @@
 /* Secrets of a team. No answer has a value. */
 #include "api/api.h"
 #include "api/sandbox_output.h"
-#include "base/mem.h"
-#include "base/str.h"
 #include "network/egress_rule.h"
 #include "network/policy_entry.h"
 #include "secret/secret.h"

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Access tokens of a sandbox. They change neither its deadline nor its state. */
 #include "api/api.h"
-#include "api/sandbox_output.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_ports.h"
-#include "session/session.h"
 
 static const char *const lifetime_choices[] = {"session", LIFETIME_SANDBOX, NULL};
 static const char *const purpose_choices[] = {"sandbox", PURPOSE_PREVIEWS, NULL};

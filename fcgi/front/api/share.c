@@ -5,7 +5,6 @@
 #include "api/api.h"
 #include "api/share_db.h"
 #include "base/client_network.h"
-#include "base/mem.h"
 #include "base/str.h"
 
 #define COPIES_POOL  "copies"  /* its requests take long, so others wait long too */

@@ -4,7 +4,6 @@
 #include "api/api.h"
 #include "api/console.h"
 #include "api/key_view.h"
-#include "api/sandbox_output.h"
 #include "base/mem.h"
 
 const struct schema_member ssh_key_create_schema[] = {

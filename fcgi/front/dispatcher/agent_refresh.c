@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/host.h"
 #include "http/pool.h"
 #include "runtime/agent_client.h"
 #include "sandbox/lifecycle_steps.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "config/program.h"
 #include "dispatcher/dispatcher.h"
 

@@ -3,7 +3,6 @@
 #include "dispatcher/sandbox_sweep.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"

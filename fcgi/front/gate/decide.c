@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "gate/gate_db.h"
 #include "gate/signature.h"
-#include "host/host.h"
 #include "sandbox/request_host.h"
 #include "session/session.h"
 

@@ -1,35 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-gate: decide whether a request may reach a sandbox, as a FastCGI worker behind
  * auth_request. */
-#include "account/access_revision.h"
-#include "account/account.h"
-#include "account/usage.h"
-#include "account/usage_kept.h"
-#include "archive/archive.h"
-#include "audit/audit.h"
-#include "base/mem.h"
 #include "config/program.h"
-#include "db/named_lease.h"
-#include "event/event.h"
 #include "gate/decide.h"
-#include "gate/gate_db.h"
 #include "gate/serve.h"
-#include "host/host.h"
 #include "http/server.h"
-#include "moving/moving.h"
-#include "network/egress_profile.h"
-#include "sandbox/kept_log.h"
-#include "sandbox/operation.h"
-#include "sandbox/quota.h"
-#include "sandbox/reservation.h"
-#include "sandbox/sandbox.h"
-#include "sandbox/sandbox_events.h"
-#include "sandbox/sandbox_network.h"
-#include "sandbox/sandbox_room.h"
-#include "sandbox/sandbox_size.h"
-#include "volume/keeper_row.h"
-#include "volume/volume.h"
-#include "volume/volume_move.h"
 
 #define REQUESTS_PER_WORKER 1000000
 

@@ -2,7 +2,6 @@
 #include "gate/serve.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/counters.h"

@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ssh/wire.h"
 
 #define BACKLOG      256
 #define CHECK_MS     3000 /* between two checks of the keys of sessions */

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "ssh/listener.h"
 #include "ssh/wire.h"
 

@@ -11,7 +11,6 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define NOTE_MAX 65536
 

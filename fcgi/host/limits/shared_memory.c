@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "limits/inside.h"

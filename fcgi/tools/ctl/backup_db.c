@@ -2,10 +2,8 @@
 #include "ctl/backup_db.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "template/warm.h"
 #include "volume/volume.h"
 

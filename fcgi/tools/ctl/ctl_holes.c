@@ -2,7 +2,6 @@
 /* The table of known security holes (holes.h): print it, and replace it. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 #include "host/host.h"

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
-#include "config/database.h"
 #include "ctl/backup_database.h"
 #include "ctl/backup_db.h"
 #include "ctl/backup_keys.h"

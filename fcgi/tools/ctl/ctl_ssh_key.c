@@ -8,7 +8,6 @@
 #include "account/api_key.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "crypto/mac.h"
 #include "ctl/output.h"
 
 static json_t *key_json(const struct api_key *key)

@@ -5,7 +5,6 @@
  * check the entries of allow_package_registry_access.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -2,9 +2,7 @@
 /* A Dockerfile: it is refused with a place, or its steps are within their bounds. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "dockerfile/dockerfile.h"
 

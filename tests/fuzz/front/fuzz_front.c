@@ -14,7 +14,6 @@
 #include "account/ssh_public_key.h"
 #include "api/e2b/e2b.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "crypto/jwk.h"
 #include "crypto/keyring_file.h"
 #include "crypto/signed_token.h"

@@ -2,7 +2,6 @@
 /* Bytes that programs of a host read. The first byte chooses the parser of the rest: an archive
  * that is unpacked, the configuration of a container, an order to sandlot-limits. */
 #include <assert.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "account/invitation.h"
 #include "account/member.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "login/login.h"
 #include "unit/schema.h"
 

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 
-#include "base/clock.h"
 #include "base/deadline.h"
 
 static void a_forgotten_one_has_passed(void **state)

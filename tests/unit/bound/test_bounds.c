@@ -3,7 +3,6 @@
  * page of the documentation is what `sandlotctl limits --markdown` prints. */
 #include "unit/unit.h"
 
-#include <ctype.h>
 #include <dirent.h>
 
 #include "base/buffer.h"

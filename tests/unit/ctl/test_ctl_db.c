@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
-#include "base/mem.h"
-#include "ctl/backup_db.h"
-#include "ctl/ctl.h"
 #include "unit/schema.h"
 
 static void every_statement_can_be_prepared(void **state)

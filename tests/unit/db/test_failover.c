@@ -2,7 +2,6 @@
 /* Several servers behind one setting, and connections that are encrypted or not made. */
 #include "unit/unit.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 /* Names of receivers whose name servers do not answer. */
 #include "unit/unit.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>

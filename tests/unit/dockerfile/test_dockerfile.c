@@ -2,7 +2,6 @@
 /* The steps and the configuration that Dockerfiles become. */
 #include "unit/unit.h"
 
-#include "base/json_read.h"
 #include "base/mem.h"
 #include "dockerfile/dockerfile.h"
 

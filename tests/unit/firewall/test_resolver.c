@@ -2,7 +2,6 @@
 /* Who gets a lookup when all of them are taken, at an upstream that never answers. */
 #include "unit/unit.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -3,8 +3,6 @@
  * which limits follow, and what it takes for left over. */
 #include "unit/folder.h"
 
-#include <sys/stat.h>
-
 #include "base/mem.h"
 #include "helper/guard/decide.h"
 #include "helper/guard/leftovers.h"

@@ -4,7 +4,6 @@
 #include "unit/folder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"

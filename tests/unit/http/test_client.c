@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "base/buffer.h"
-#include "base/mem.h"
 #include "http/client.h"
 
 static int listener;

@@ -3,7 +3,6 @@
 
 #include "base/json_text.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "http/kept_number.h"
 #include "http/schema.h"
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "incus/incus_events.h"
 

@@ -8,7 +8,6 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/sizing.h"
-#include "base/str.h"
 #include "common/mount_note.h"
 #include "limits/disk.h"
 #include "limits/group.h"

@@ -2,7 +2,6 @@
 #include "unit/unit.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "metrics/sample.h"
 #include "unit/schema.h"
 

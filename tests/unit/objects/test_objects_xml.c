@@ -2,7 +2,6 @@
 #include "unit/unit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "objects/objects_xml.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events of sandboxes and their webhooks, translated from /v1 into E2B's form. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"

@@ -7,7 +7,6 @@
 #include "api/replay.h"
 #include "api/sandbox_input.h"
 #include "api/volume_path.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "endpoint/endpoint.h"
 #include "template/template_tag.h"

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "metrics/sample.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_network.h"

@@ -9,7 +9,6 @@
 
 #include "api/e2b/e2b.h"
 #include "api/page_list.h"
-#include "api/sandbox_output.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -5,7 +5,6 @@
 
 #include "api/e2b/e2b.h"
 #include "api/page_list.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/ulid.h"

@@ -4,7 +4,6 @@
 #include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "session/session.h"
 
 /* The version of E2B's agent whose protocol sandlot's agent supports. Clients use it to choose

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-ssh-session: one SSH connection, started by sandlot-ssh. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
@@ -13,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "ssh/session/session.h"
 #include "ssh/wire.h"
 

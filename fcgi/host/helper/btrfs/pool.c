@@ -2,7 +2,6 @@
 #include "helper/btrfs/pool.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

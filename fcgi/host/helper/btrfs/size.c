@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "common/btrfs.h"
 #include "helper/btrfs/files.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "common/btrfs.h"
 #include "helper/btrfs/files.h"
 

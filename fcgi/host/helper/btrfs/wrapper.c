@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "helper/btrfs/asked.h"
 #include "helper/btrfs/fork_image.h"
 #include "helper/btrfs/next.h"

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

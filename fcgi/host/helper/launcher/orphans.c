@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "helper/launcher/disk_view.h"
 
 enum {

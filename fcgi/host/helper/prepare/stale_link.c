@@ -2,7 +2,6 @@
 #include "helper/prepare/stale_link.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
