@@ -75,6 +75,8 @@ int volume_attributes_query(const struct http_request *request, json_t **attribu
         return -1;
     if (mode)
         json_object_set(made, "mode", mode_json);
+    if (http_query(request, "new"))
+        json_object_set_new(made, "new", json_true());
     *attributes = json_incref(made);
     return 0;
 }
@@ -85,6 +87,8 @@ void volume_query_add_attributes(struct buffer *query, const json_t *attributes)
     const char *mode = json_string_value(json_object_get(attributes, "mode"));
     if (mode)
         volume_query_add(query, "mode", mode);
+    if (json_object_get(attributes, "new"))
+        volume_query_add(query, "new", "1");
     for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
         const json_t *owner = json_object_get(attributes, owners[i]);
         if (owner)

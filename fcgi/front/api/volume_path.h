@@ -16,7 +16,8 @@ int volume_path_member_check(const json_t *value, const char *pointer, struct er
 int volume_mode_member_check(const json_t *value, const char *pointer, struct error **err);
 
 /* Mode and owner: the members of bodies; from a query, as a new object with the same members; and
- * as a query for the volume server. Errors: ERR_INVALID_REQUEST with the field. */
+ * as a query for the volume server. The query parameter new, which calls of E2B's API add, becomes
+ * a member too: replace nothing. Errors: ERR_INVALID_REQUEST with the field. */
 #define VOLUME_OWNER_MAX 65535
 #define VOLUME_ATTRIBUTES                                                           \
     {.name = "mode", .type = SCHEMA_STRING, .check = volume_mode_member_check},     \

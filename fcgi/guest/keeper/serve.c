@@ -118,7 +118,9 @@ static int request_id(const struct request *request, const char *name, int *id,
 int request_attributes(const struct request *request, struct attributes *attributes,
                        struct keeper_error *error)
 {
-    *attributes = (struct attributes){-1, -1, -1};
+    const char *text;
+    *attributes = (struct attributes){.mode = -1, .uid = -1, .gid = -1};
+    attributes->is_new = httpd_argument(&request->http, "new", &text) == 0 && text;
     return request_mode(request, &attributes->mode, error) < 0 ||
                    request_id(request, "uid", &attributes->uid, error) < 0 ||
                    request_id(request, "gid", &attributes->gid, error) < 0

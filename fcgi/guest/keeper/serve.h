@@ -7,8 +7,8 @@
  *   GET  /health                      {"epoch"}
  *   POST /v/<id>/open                 whether the volume is mounted, and a change may be made
  *   POST /v/<id>/fence?generation=    fence.h
- *   GET|PUT /v/<id>/file?path=        bytes; PUT: &mode=&uid=&gid=
- *   GET|PUT /v/<id>/directory?path=   GET: &after=&limit=; PUT: &mode=&uid=&gid=
+ *   GET|PUT /v/<id>/file?path=        bytes; PUT: &mode=&uid=&gid=&new=
+ *   GET|PUT /v/<id>/directory?path=   GET: &after=&limit=; PUT: &mode=&uid=&gid=&new=
  *   GET /v/<id>/tree?path=&depth=     entries below a directory, to that depth
  *   GET|DELETE /v/<id>/path?path=     DELETE: &recursive=1
  *   PATCH /v/<id>/path?path=          &mode=&uid=&gid=
@@ -58,9 +58,11 @@ int request_path(const struct request *request, const char *name, const char **p
 /* Read a number; *value stays unchanged without the argument. */
 int request_number(const struct request *request, const char *name, uint64_t *value,
                    struct keeper_error *error);
-/* Read owner and mode (octal) of a request; -1 where it has none. */
+/* Read owner and mode (octal) of a request; -1 where it has none. is_new: it has the argument new,
+ * and replaces nothing. */
 struct attributes {
     int mode, uid, gid;
+    bool is_new;
 };
 int request_attributes(const struct request *request, struct attributes *attributes,
                        struct keeper_error *error);

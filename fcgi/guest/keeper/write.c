@@ -76,15 +76,16 @@ static int set_owner_and_mode(int file, int parent, const char *name,
     return 0;
 }
 
-/* Give the file its name, in one step for readers. */
-static int name_file(int file, int parent, const char *name, struct keeper_error *error)
+/* Give the file its name, in one step for readers. is_new: only where nothing is yet. */
+static int name_file(int file, int parent, const char *name, bool is_new,
+                     struct keeper_error *error)
 {
     char from[40], fresh[PLACE_NAME_SIZE];
     snprintf(from, sizeof from, "/proc/self/fd/%d", file);
     place_random_name(PLACE_NEW, fresh);
     if (linkat(AT_FDCWD, from, parent, fresh, AT_SYMLINK_FOLLOW) < 0)
         return keeper_error_set_errno(error, errno);
-    if (renameat(parent, fresh, parent, name) < 0) {
+    if (renameat2(parent, fresh, parent, name, is_new ? RENAME_NOREPLACE : 0) < 0) {
         int errnum = errno;
         unlinkat(parent, fresh, 0);
         return keeper_error_set_errno(error, errnum);
@@ -105,7 +106,7 @@ static int place_file(struct request *request, bool *replaces, struct keeper_err
     autoclose int parent = place_open_parent(request->volume, path, true, &name, error);
     if (parent < 0 || set_owner_and_mode(request->file, parent, name, &asked, replaces, error) < 0)
         return -1;
-    return name_file(request->file, parent, name, error);
+    return name_file(request->file, parent, name, asked.is_new, error);
 }
 
 int file_put_finish(struct request *request, struct keeper_error *error)
@@ -155,7 +156,7 @@ static int make_directory(struct request *request, const char *path, bool *made,
                        fchmodat(parent, name, asked.mode < 0 ? 0755 : (mode_t)asked.mode, 0) < 0
                    ? keeper_error_set_errno(error, errno)
                    : 0;
-    if (errno != EEXIST)
+    if (errno != EEXIST || asked.is_new)
         return keeper_error_set_errno(error, errno);
     autoclose int there = place_open(request->volume, path, 0);
     if (there < 0 || fstat(there, &status) < 0)
@@ -163,7 +164,7 @@ static int make_directory(struct request *request, const char *path, bool *made,
     return S_ISDIR(status.st_mode) ? 0 : keeper_error_set_errno(error, EEXIST);
 }
 
-/* One that is there stays as it is. */
+/* One that is there stays as it is, or is an error if the request makes a new one. */
 int directory_put(struct request *request, struct keeper_error *error)
 {
     const char *path;

@@ -690,6 +690,23 @@ def test_files_of_a_volume(call, volume):
     assert_refused(call("GET", f"{place}/path?path=/a"), 404)
 
 
+def test_a_path_of_a_volume_is_replaced_by_force_alone(stack, volume):
+    token, place = volume["token"], f"/volumecontent/{volume['volumeID']}"
+
+    def put(query, body):
+        return content(stack, token, "PUT", f"{place}/file?path=/f{query}", body)
+
+    assert put("", b"first").status == 201
+    for query in ("", "&force=false"):
+        assert_refused(put(query, b"second"), 409)
+    assert content(stack, token, "GET", f"{place}/file?path=/f").body == b"first"
+    replaced = put("&force=true", b"second")
+    assert (replaced.status, replaced.json()["size"]) == (201, 6)
+    assert content(stack, token, "GET", f"{place}/file?path=/f").body == b"second"
+    for query, status in (("", 201), ("", 409), ("&force=false", 409), ("&force=true", 201)):
+        assert content(stack, token, "POST", f"{place}/dir?path=/d{query}").status == status, query
+
+
 # --- teams ---
 
 

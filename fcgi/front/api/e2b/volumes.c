@@ -179,17 +179,36 @@ static int set_body(struct http_request *request, json_t *attributes, struct err
     return 0;
 }
 
+/* Without force, E2B's clients expect an error if something has the path already. */
+static int read_force(struct http_request *request, struct error **err)
+{
+    const char *force = http_query(request, "force");
+    return force && str_equal(force, "true")
+               ? 0
+               : e2b_add_parameter(request, xstrdup("new"), xstrdup("true"), err);
+}
+
+/* E2B's clients know no other status for a file or directory. */
+static int answer_made(const struct http_request *request, struct http_response *response,
+                       int result)
+{
+    if (answer_stat(request, response, result) < 0)
+        return -1;
+    response->status = 201;
+    return 0;
+}
+
 int e2b_volume_files_put(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     char mode[8];
-    if (read_mode(request, mode, err) < 0)
+    if (read_mode(request, mode, err) < 0 || read_force(request, err) < 0)
         return -1;
     if (!request->read_body)
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
                          "The content of a file is application/octet-stream.");
     replace_value(request, "mode", mode);
-    return answer_stat(request, response, volume_files_put(context, request, response, err));
+    return answer_made(request, response, volume_files_put(context, request, response, err));
 }
 
 int e2b_volume_directories_put(void *context, struct http_request *request,
@@ -197,13 +216,13 @@ int e2b_volume_directories_put(void *context, struct http_request *request,
 {
     json_auto_t *attributes = NULL;
     char mode[8];
-    if (read_mode(request, mode, err) < 0)
+    if (read_mode(request, mode, err) < 0 || read_force(request, err) < 0)
         return -1;
     replace_value(request, "mode", mode);
     if (volume_attributes_query(request, &attributes, err) < 0 ||
         set_body(request, attributes, err) < 0)
         return -1;
-    return answer_stat(request, response, volume_directories_put(context, request, response, err));
+    return answer_made(request, response, volume_directories_put(context, request, response, err));
 }
 
 int e2b_volume_paths_update(void *context, struct http_request *request,
