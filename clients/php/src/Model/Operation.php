@@ -316,6 +316,9 @@ enum Operation: string
     /** List all teams. */
     case ListAllTeams = 'GET /v1/operator/teams';
 
+    /** List the sandboxes of all teams. */
+    case ListAllSandboxes = 'GET /v1/operator/sandboxes';
+
     /** Put a team on another plan. */
     case UpdateTeam = 'PATCH /v1/operator/teams/{slug}';
 
