@@ -82,6 +82,14 @@ def test_names_are_first_and_states_have_one_word(stack, account, browse):
     browse("names", USER_NAME=person.name, PASSWORD=person.password)
 
 
+def test_ways_into_a_sandbox_its_logs_and_its_fork(stack, account, browse):
+    sandbox = Sandbox.create(account.api, timeout=900, name="work")
+    sandbox.data.bash("echo first line; echo a warning >&2")
+    person = Person(stack, account.user)
+    browse("ways", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, KEY=account.api.key,
+           CA_FILE=str(stack.ca_file))
+
+
 def test_secrets_are_written_and_never_shown(stack, account, browse):
     person = Person(stack, account.user)
     browse("secrets", USER_NAME=person.name, PASSWORD=person.password)
@@ -161,6 +169,8 @@ def test_an_operator_sees_the_deployment_and_nobody_else_does(stack, account, ot
                                                               browse):
     stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
     stack.ctl("doctor", check=False)
+    other_account.api.create(timeout=600, name="operated")
+    account.api.create(timeout=600)
     person, nobody = (Person(stack, one.user) for one in (account, other_account))
     browse("operator", USER_NAME=person.name, PASSWORD=person.password, HOST=draining_host, TEAM=other_account.team,
            HOURS=hours)
