@@ -24,6 +24,7 @@ const PAGES = [
   ['/volumes', 'table'],
   [`/volumes/${env.VOLUME}`, 'table'],
   ['/secrets', '.page-head'],
+  ['/webhooks', '.page-head'],
   ['/keys', '.page-head'],
   ['/team', '.page-head'],
   ['/usage', 'meter >> nth=0'],

@@ -15,6 +15,7 @@ from client import assert_error
 from console import Browser, Person, invite
 from identity_provider import ApiSettings, IdentityProvider, install
 from quiet_network import QuietNetwork, wrapper
+from receiver import Receiver
 from stack import wait_until
 from tenant import Sandbox
 
@@ -88,6 +89,24 @@ def test_ways_into_a_sandbox_its_logs_and_its_fork(stack, account, browse):
     person = Person(stack, account.user)
     browse("ways", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, KEY=account.api.key,
            CA_FILE=str(stack.ca_file))
+
+
+def test_several_sandboxes_at_once(stack, account, browse):
+    for name in ("one", "two", "three"):
+        account.api.create(timeout=900, name=name)
+    person = Person(stack, account.user)
+    browse("choose", USER_NAME=person.name, PASSWORD=person.password)
+
+
+def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    receiver, person = Receiver(), Person(stack, account.user)
+    try:
+        browse("hooks", USER_NAME=person.name, PASSWORD=person.password, RECEIVER=receiver.url,
+               PUBLIC_KEY=(tmp_path / "key.pub").read_text(encoding="utf-8"))
+    finally:
+        receiver.close()
+    assert len(receiver.bodies()) == 1
 
 
 def test_secrets_are_written_and_never_shown(stack, account, browse):
