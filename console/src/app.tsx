@@ -24,6 +24,7 @@ const Checkpoints = lazy(() => import('./pages/checkpoints').then(module => modu
 const Volumes = lazy(() => import('./pages/volumes').then(module => module.Volumes))
 const VolumePage = lazy(() => import('./pages/volumes').then(module => module.VolumePage))
 const Secrets = lazy(() => import('./pages/secrets').then(module => module.Secrets))
+const Webhooks = lazy(() => import('./pages/webhooks').then(module => module.Webhooks))
 const Keys = lazy(() => import('./pages/keys').then(module => module.Keys))
 const Team = lazy(() => import('./pages/team').then(module => module.Team))
 const Usage = lazy(() => import('./pages/usage').then(module => module.Usage))
@@ -45,6 +46,7 @@ const ROUTES: [RegExp, PageOfRoute][] = [
   [/^\/volumes$/, Volumes as PageOfRoute],
   [/^\/volumes\/(?<id>vol_[0-9a-z]+)$/, VolumePage as PageOfRoute],
   [/^\/secrets$/, Secrets as PageOfRoute],
+  [/^\/webhooks$/, Webhooks as PageOfRoute],
   [/^\/keys$/, Keys as PageOfRoute],
   [/^\/team$/, Team as PageOfRoute],
   [/^\/usage$/, Usage as PageOfRoute],
@@ -59,6 +61,7 @@ const WAYS: [string, string][] = [
   ['/checkpoints', 'Checkpoints'],
   ['/volumes', 'Volumes'],
   ['/secrets', 'Secrets'],
+  ['/webhooks', 'Webhooks'],
   ['/keys', 'Keys'],
   ['/team', 'Team'],
   ['/usage', 'Usage'],

@@ -12,7 +12,7 @@ async function nobody(page) {
   assert.equal(await page.getByRole('link', { name: 'Deployment' }).count(), 0)
   const asked = []
   page.on('request', request => request.url().includes('/v1/operator/') && asked.push(request.url()))
-  for (const path of ['/operator', '/operator/teams', '/operator/doctor']) {
+  for (const path of ['/operator', '/operator/sandboxes', '/operator/teams', '/operator/doctor']) {
     await page.goto(url(path))
     await page.getByText('This page is for operators').waitFor()
   }
@@ -63,11 +63,22 @@ async function operator(page) {
   await host.getByRole('button', { name: `Activate ${env.HOST}` }).waitFor()
   await page.getByRole('region', { name: 'Workers' }).getByText('records').waitFor()
 
+  // The doctor's count is on the first page.
+  await page.locator('.doctor-count').getByText(/^(Nothing was wrong|\d+ findings?)$/).waitFor()
+
   await page.getByRole('link', { name: 'Teams', exact: true }).click()
   await (await findPlan(page)).selectOption('pro')
   await page.getByText(`${env.TEAM} is on the plan pro.`).waitFor()
   await page.reload()
   assert.equal(await (await findPlan(page)).inputValue(), 'pro')
+
+  // A team's name leads to its sandboxes, which no member of it is needed for.
+  await page.getByRole('link', { name: env.TEAM, exact: true }).click()
+  const table = page.getByRole('group', { name: 'Sandboxes of all teams' })
+  await table.getByRole('row', { name: new RegExp(`^operated sbx_\\w+ ${env.TEAM} running `) }).waitFor()
+  assert.equal(await table.getByRole('row').count(), 2)
+  await page.getByLabel('Team', { exact: true }).last().fill('')
+  await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length > 1)
 
   await page.getByRole('link', { name: 'Plans', exact: true }).click()
   await changePlan(page)

@@ -61,8 +61,8 @@ final class NetworkTest extends ServiceTestCase
     public function testPreviews(): void
     {
         $previews = self::sandbox()->previews;
-        $public = $previews->expose(3000);
-        $private = $previews->expose(3001, public: false);
+        $public = $previews->expose(3000, public: true);
+        $private = $previews->expose(3001);
         $this->assertFalse($public->isReady());
         $this->assertSame([3000, 3001], array_column(array_column($previews->list(), 'port'), 'port'));
         self::sandbox()->files->write('site/index.html', 'a page');

@@ -25,7 +25,9 @@ type AnswerOf<O> = O extends { responses: infer R }
     ? JsonOf<A>
     : R extends { 200: infer A }
       ? JsonOf<A>
-      : undefined
+      : R extends { 202: infer A }
+        ? JsonOf<A>
+        : undefined
   : never
 
 interface Common {

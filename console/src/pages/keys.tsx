@@ -5,6 +5,7 @@ import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
 import { Button, Check, Copy, Empty, Id, Loading, Page, Problem, SelectField, Table, TextField, Time } from '../parts/basic'
 import { Dialog, FormDialog, ask, say } from '../parts/dialog'
+import { SshKeys } from '../parts/ssh_keys'
 
 type Key = Schemas['Key']
 
@@ -163,6 +164,7 @@ export function Keys() {
           ))}
         </Table>
       )}
+      <SshKeys />
       {making && (
         <CreateDialog
           onClose={() => setMaking(false)}

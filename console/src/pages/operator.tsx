@@ -5,9 +5,11 @@ import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { formatBytes, formatNumber, plural } from '../lib/format'
+import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
+import { usePlace } from '../lib/router'
 import { useMe } from '../lib/session'
-import { Bar, Button, Empty, Loading, Page, Problem, State, Table, Time } from '../parts/basic'
+import { Bar, Button, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
 import { ask, say } from '../parts/dialog'
 import { More } from '../parts/more'
 import { Tabs } from '../parts/tabs'
@@ -16,13 +18,16 @@ import { Plans, usePlans } from './plans'
 type Deployment = Schemas['Deployment']
 type Host = Deployment['hosts'][number]
 type OperatedTeam = Schemas['OperatedTeam']
+type OperatedSandbox = Schemas['OperatedSandbox']
 
 const LOOK_MS = 5000
 const MIB = 1048576
 const TEAMS_A_PAGE = 100
+const SANDBOXES_A_PAGE = 100
 
 const WAYS: [string, string][] = [
   ['/operator', 'Deployment'],
+  ['/operator/sandboxes', 'Sandboxes'],
   ['/operator/teams', 'Teams'],
   ['/operator/plans', 'Plans'],
   ['/operator/doctor', 'Doctor'],
@@ -134,6 +139,7 @@ function Standing() {
   return (
     <>
       <Problem error={polled.error} />
+      <DoctorCount />
       {shown.problems.length > 0 && (
         <section class="problem" aria-label="Problems">
           {shown.problems.map(problem => (
@@ -235,7 +241,9 @@ function Teams() {
       >
         {polled.data.items.map(team => (
           <tr key={team.slug}>
-            <th scope="row">{team.slug}</th>
+            <th scope="row">
+              <a href={`/operator/sandboxes?team=${team.slug}`}>{team.slug}</a>
+            </th>
             <td>
               <select
                 aria-label={`Plan of ${team.slug}`}
@@ -269,7 +277,102 @@ function Teams() {
   )
 }
 
+// --- sandboxes of all teams ---
+
+function AllSandboxes() {
+  const place = usePlace()
+  const [team, setTeam] = useState(place.searchParams.get('team') ?? '')
+  const list = useList<OperatedSandbox>(
+    async (token, signal) => {
+      const query = { limit: SANDBOXES_A_PAGE, ...(team ? { team } : {}), ...(token ? { next_token: token } : {}) }
+      const answer = await api.get('/v1/operator/sandboxes', { query, signal })
+      return { rows: answer.items, next: answer.next_token }
+    },
+    LOOK_MS,
+    [team],
+  )
+  return (
+    <>
+      <form class="filters" role="search" aria-label="Sandboxes" onSubmit={event => event.preventDefault()}>
+        <label class="grow">
+          <span>Team</span>
+          <input
+            type="search"
+            value={team}
+            placeholder="All teams"
+            spellcheck={false}
+            autoComplete="off"
+            onInput={event => setTeam(event.currentTarget.value.trim())}
+          />
+        </label>
+        <p class="count" role="status">
+          {list.loading ? '' : plural(list.rows.length, 'sandbox', 'sandboxes') + (list.more ? ' and more' : '')}
+        </p>
+      </form>
+      <Problem error={list.error} />
+      {list.loading && <Loading />}
+      {!list.loading && list.rows.length === 0 && !list.error && <Empty title="No sandboxes" />}
+      {list.rows.length > 0 && (
+        <Table
+          label="Sandboxes of all teams"
+          dense
+          head={
+            <>
+              <th scope="col">Sandbox</th>
+              <th scope="col">Team</th>
+              <th scope="col">State</th>
+              <th scope="col">Template</th>
+              <th scope="col">Size</th>
+              <th scope="col">Host</th>
+              <th scope="col">Created</th>
+              <th scope="col">Deadline</th>
+            </>
+          }
+        >
+          {list.rows.map(sandbox => (
+            <tr key={sandbox.id}>
+              <th scope="row">
+                <Named name={sandbox.name} id={sandbox.id} />
+              </th>
+              <td>{sandbox.team}</td>
+              <td>
+                <State value={sandbox.state} />
+              </td>
+              <td>{sandbox.template}</td>
+              <td class="number nowrap">
+                {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
+              </td>
+              <td>{sandbox.host}</td>
+              <td class="nowrap">
+                <Time at={sandbox.created_at} />
+              </td>
+              <td class="nowrap">
+                <Time at={sandbox.deadline} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <More more={list.more} loadMore={list.loadMore} />
+    </>
+  )
+}
+
 // --- doctor ---
+
+/** How the last examination ended, on the first page. */
+function DoctorCount() {
+  const { data } = usePoll(signal => api.get('/v1/operator/doctor', { signal }), 60_000, [])
+  if (!data) return null
+  const wrong = data.report?.wrong ?? 0
+  const words = data.report ? (wrong === 0 ? 'Nothing was wrong' : plural(wrong, 'finding')) : 'Not checked yet'
+  return (
+    <p class="doctor-count">
+      <a href="/operator/doctor">Doctor</a>{' '}
+      <State value={wrong > 0 ? 'failed' : data.report ? 'ready' : ''} word={words} /> <Time at={data.made_at} none="" />
+    </p>
+  )
+}
 
 const FINDINGS: Record<string, [string, string]> = {
   ok: ['ready', 'well'],
@@ -327,7 +430,7 @@ function Doctor() {
   )
 }
 
-const PARTS: Record<string, () => JSX.Element> = { '': Standing, teams: Teams, plans: Plans, doctor: Doctor }
+const PARTS: Record<string, () => JSX.Element> = { '': Standing, sandboxes: AllSandboxes, teams: Teams, plans: Plans, doctor: Doctor }
 
 export function Operator(props: { parts: Record<string, string> }) {
   const tab = props.parts['tab'] ?? ''

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // One sandbox: its state and what can be done with it, and the tabs of what is in it.
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { ApiError, api, type Schemas } from '../lib/client'
 import { forgetAccess } from '../lib/dataplane'
 import { messageOf } from '../lib/errors'
@@ -14,6 +14,7 @@ import { Button, Check, Copy, Countdown, Fact, Facts, Id, Loading, Problem, Stat
 import { FormDialog, ask, say, useAction } from '../parts/dialog'
 import { lazy } from '../parts/lazy'
 import { Tabs } from '../parts/tabs'
+import { Connect } from '../sandbox/connect'
 import { MetadataEditor } from '../sandbox/metadata'
 import { Network } from '../sandbox/network'
 import { Ports } from '../sandbox/ports'
@@ -30,6 +31,8 @@ const Files = lazy<TabProps>(() => import('../sandbox/files').then(module => mod
 const Processes = lazy<TabProps>(() => import('../sandbox/processes').then(module => module.Processes))
 const Metrics = lazy<TabProps>(() => import('../sandbox/metrics').then(module => module.Metrics))
 
+const Logs = lazy<TabProps>(() => import('../sandbox/logs').then(module => module.Logs))
+
 const LIVE_MS = 2500
 const TABS: [string, string][] = [
   ['', 'Overview'],
@@ -39,6 +42,7 @@ const TABS: [string, string][] = [
   ['ports', 'Ports'],
   ['network', 'Network'],
   ['metrics', 'Metrics'],
+  ['logs', 'Logs'],
 ]
 /** What these show comes from inside the sandbox, with a token that viewers get none of. */
 const INSIDE = new Set(['terminal', 'files', 'processes'])
@@ -149,9 +153,39 @@ function CheckpointDialog(props: { sandbox: Sandbox; onClose: () => void }) {
   )
 }
 
+function ForkDialog(props: { sandbox: Sandbox; onClose: () => void }) {
+  const [name, setName] = useState('')
+  const key = useRef(crypto.randomUUID())
+  const rename = (text: string): void => {
+    key.current = crypto.randomUUID() // another name is another request
+    setName(text)
+  }
+  return (
+    <FormDialog
+      title={`Fork ${nameOf(props.sandbox)}`}
+      action="Fork"
+      onClose={props.onClose}
+      submit={async () => {
+        const { forks } = await api.post('/v1/sandboxes/{id}/fork', {
+          path: { id: props.sandbox.id },
+          body: { count: 1, ...(name ? { name } : {}) },
+          idempotencyKey: key.current,
+        })
+        const made = forks[0]
+        if (!made?.sandbox) throw new Error(made?.error?.message ?? 'No fork was made')
+        props.onClose()
+        navigate(`/sandboxes/${made.sandbox.id}`)
+      }}
+    >
+      <p>A fork is a copy of disk, memory and programs as they are now. It has an address and a deadline of its own.</p>
+      <TextField label="Name" autoFocus value={name} onInput={rename} maxLength={63} hint="Empty: no name." />
+    </FormDialog>
+  )
+}
+
 function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
   const { sandbox, polled } = props
-  const [dialog, setDialog] = useState<'rename' | 'extend' | 'checkpoint' | null>(null)
+  const [dialog, setDialog] = useState<'rename' | 'extend' | 'checkpoint' | 'fork' | null>(null)
   const { busy, error, run } = useAction()
   const path = { id: sandbox.id }
   const pause = (): void =>
@@ -182,6 +216,7 @@ function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
           </Button>
         )}
         {(live || stopped) && <Button onClick={() => setDialog('checkpoint')}>Checkpoint</Button>}
+        {(live || stopped) && <Button onClick={() => setDialog('fork')}>Fork</Button>}
         <Button onClick={() => setDialog('rename')}>Rename</Button>
         <Button kind="danger" onClick={remove}>
           Delete
@@ -190,6 +225,7 @@ function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
       {error !== null && <Problem error={error} />}
       {dialog === 'rename' && <RenameDialog sandbox={sandbox} onClose={() => setDialog(null)} onDone={polled.put} />}
       {dialog === 'extend' && <ExtendDialog sandbox={sandbox} onClose={() => setDialog(null)} onDone={polled.put} />}
+      {dialog === 'fork' && <ForkDialog sandbox={sandbox} onClose={() => setDialog(null)} />}
       {dialog === 'checkpoint' && <CheckpointDialog sandbox={sandbox} onClose={() => setDialog(null)} />}
     </>
   )
@@ -275,16 +311,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
       </section>
       <div>
         <MetadataEditor sandbox={sandbox} mayWrite={props.mayWrite} put={props.put} />
-        <section class="card" aria-label="Address">
-          <div class="card-head">
-            <h2>Data plane</h2>
-            <Copy text={sandbox.data_plane_url} what="the address of the data plane" />
-          </div>
-          <p>
-            <code class="long">{sandbox.data_plane_url}</code>
-          </p>
-          <p class="hint">Commands, files and terminals for programs; a session's token opens it.</p>
-        </section>
+        <Connect sandbox={sandbox} />
       </div>
     </div>
   )
@@ -328,6 +355,7 @@ function Inside(props: { sandbox: Sandbox; mayWrite: boolean; tab: string; visit
       {tab === 'ports' && <Ports {...propsOf('ports')} />}
       {tab === 'network' && <Network {...propsOf('network')} />}
       {tab === 'metrics' && <Metrics {...propsOf('metrics')} />}
+      {tab === 'logs' && <Logs {...propsOf('logs')} />}
     </>
   )
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
 import { plural } from '../lib/format'
 import { navigate, usePlace } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
 import { STATE_WORDS } from '../lib/states'
 import { useList } from '../lib/pages'
-import { Countdown, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
+import { Button, Check, Countdown, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
+import { ask } from '../parts/dialog'
 import { More } from '../parts/more'
 
 type Sandbox = Schemas['Sandbox']
@@ -67,10 +69,94 @@ function Ends(props: { sandbox: Sandbox }) {
   )
 }
 
-function SandboxRow(props: { sandbox: Sandbox }) {
-  const { sandbox } = props
+const nameOf = (sandbox: Sandbox): string => sandbox.name ?? sandbox.id
+
+interface Act {
+  words: string
+  danger: boolean
+  /** Which of the chosen it is for. */
+  fits: (sandbox: Sandbox) => boolean
+  run: (id: string) => Promise<unknown>
+}
+
+const ACTS: Act[] = [
+  {
+    words: 'Pause',
+    danger: false,
+    fits: sandbox => sandbox.state === 'ready',
+    run: id => api.post('/v1/sandboxes/{id}/pause', { path: { id }, body: {} }),
+  },
+  {
+    words: 'Resume',
+    danger: false,
+    fits: sandbox => sandbox.state === 'stopped',
+    run: id => api.post('/v1/sandboxes/{id}/resume', { path: { id }, body: {} }),
+  },
+  { words: 'Delete', danger: true, fits: () => true, run: id => api.delete('/v1/sandboxes/{id}', { path: { id } }) },
+]
+
+/** Acts on one after the other, so that many sandboxes of one click take no more of the service than one. */
+async function actOnEach(act: Act, sandboxes: Sandbox[]): Promise<void> {
+  const refused: string[] = []
+  for (const sandbox of sandboxes)
+    await act.run(sandbox.id).catch((error: unknown) => refused.push(`${nameOf(sandbox)}: ${messageOf(error)}`))
+  if (refused.length > 0) throw new Error(`${plural(refused.length, 'refusal')}. ${refused.slice(0, 3).join(' ')}`)
+}
+
+/** What can be done to the chosen ones; a button for each act that fits some of them. */
+function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () => void }) {
+  const { sandboxes } = props
+  if (sandboxes.length === 0) return null
+  const start = (act: Act, fitting: Sandbox[]): void => {
+    const names = fitting.slice(0, 5).map(nameOf).join(', ') + (fitting.length > 5 ? ` and ${fitting.length - 5} more` : '')
+    ask(
+      `${act.words} ${plural(fitting.length, 'sandbox', 'sandboxes')}?`,
+      names,
+      act.words,
+      async () => {
+        try {
+          await actOnEach(act, fitting)
+          props.clear()
+        } finally {
+          props.refresh()
+        }
+      },
+      act.danger,
+    )
+  }
+  return (
+    <div class="actions before-table" role="group" aria-label="Chosen sandboxes">
+      <span role="status">{plural(sandboxes.length, 'sandbox', 'sandboxes')} chosen</span>
+      {ACTS.map(act => {
+        const fitting = sandboxes.filter(act.fits)
+        return (
+          fitting.length > 0 && (
+            <Button key={act.words} small kind={act.danger ? 'danger' : 'plain'} onClick={() => start(act, fitting)}>
+              {act.words} {fitting.length}
+            </Button>
+          )
+        )
+      })}
+      <Button small onClick={props.clear}>
+        Clear
+      </Button>
+    </div>
+  )
+}
+
+function SandboxRow(props: { sandbox: Sandbox; choose: ((on: boolean) => void) | null; chosen: boolean }) {
+  const { sandbox, choose } = props
   return (
     <tr>
+      {choose && (
+        <td>
+          <Check
+            label={<span class="unseen">Choose {nameOf(sandbox)}</span>}
+            checked={props.chosen}
+            onChange={choose}
+          />
+        </td>
+      )}
       <th scope="row">
         <Named name={sandbox.name} id={sandbox.id} href={`/sandboxes/${sandbox.id}`} />
       </th>
@@ -128,6 +214,18 @@ export function SandboxList() {
     LOOK_MS,
     [team.slug, state, key],
   )
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const clear = (): void => setChosen(new Set())
+  useEffect(clear, [team.slug, state, key])
+  const choose = (ids: string[], on: boolean): void => {
+    const next = new Set(chosen)
+    for (const id of ids) {
+      if (on) next.add(id)
+      else next.delete(id)
+    }
+    setChosen(next)
+  }
+  const here = list.rows.filter(sandbox => chosen.has(sandbox.id))
   const filtered = state !== '' || text.trim() !== ''
   const create = mayWrite && (
     <a class="btn primary" href="/sandboxes/new">
@@ -175,11 +273,22 @@ export function SandboxList() {
           {create}
         </Empty>
       )}
+      <Chosen sandboxes={here} clear={clear} refresh={list.refresh} />
       {list.rows.length > 0 && (
         <Table
           label="Sandboxes"
+          dense
           head={
             <>
+              {mayWrite && (
+                <th scope="col">
+                  <Check
+                    label={<span class="unseen">Choose all</span>}
+                    checked={here.length === list.rows.length}
+                    onChange={on => choose(list.rows.map(sandbox => sandbox.id), on)}
+                  />
+                </th>
+              )}
               <th scope="col">Sandbox</th>
               <th scope="col">State</th>
               <th scope="col">Template</th>
@@ -191,7 +300,12 @@ export function SandboxList() {
           }
         >
           {list.rows.map(sandbox => (
-            <SandboxRow key={sandbox.id} sandbox={sandbox} />
+            <SandboxRow
+              key={sandbox.id}
+              sandbox={sandbox}
+              chosen={chosen.has(sandbox.id)}
+              choose={mayWrite ? on => choose([sandbox.id], on) : null}
+            />
           ))}
         </Table>
       )}

@@ -81,7 +81,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           maxLength={4096}
           value={value}
           onInput={setValue}
-          hint="Nobody can read it again, and no sandbox gets a copy."
+          hint="It is never shown again, and no sandbox gets a copy."
         />
       )}
       {change.kind !== 'value' && <HostsField value={hosts} onInput={setHosts} />}
@@ -92,7 +92,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
 function remove(secret: Secret, refresh: () => void): void {
   ask(
     `Delete the secret ${secret.name}?`,
-    'Requests of sandboxes that need it are refused within seconds. Nobody can read the value before.',
+    'Requests of sandboxes that need it are refused within seconds. Its value cannot be read before.',
     'Delete',
     async () => {
       await api.delete('/v1/secrets/{name}', { path: { name: secret.name }, query: { team: secret.team } })

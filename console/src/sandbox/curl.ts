@@ -6,7 +6,7 @@ export function quoted(text: string): string {
 }
 
 /** The host that programs call: the console's own name with "api" in place of its first part. */
-function apiOrigin(): string {
+export function apiOrigin(): string {
   return location.origin.replace(/^(https?:\/\/)console\./, '$1api.')
 }
 

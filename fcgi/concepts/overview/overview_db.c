@@ -44,6 +44,17 @@ DB_STATEMENT(teams_statement) = {
     " FROM teams t WHERE t.slug > ? ORDER BY t.slug LIMIT ?",
     true};
 
+#define SANDBOX_COLUMNS                                                                     \
+    "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
+    " s.instance_name, s.address, s.created_at_ms, s.deadline_at_ms, s.name"                \
+    " FROM sandboxes s JOIN teams t ON t.id = s.team_id"                                    \
+    " JOIN template_versions v ON v.id = s.template_version_id"                             \
+    " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1 AND s.id < ?"
+DB_STATEMENT(sandboxes_statement) = {"overview.sandboxes",
+                                     SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?", true};
+DB_STATEMENT(team_sandboxes_statement) = {
+    "overview.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?", true};
+
 DB_STATEMENT(put_report_statement) = {
     "overview.put_report",
     "INSERT INTO reports (name, made_at_ms, body) VALUES (?, ?, ?)"
@@ -132,6 +143,44 @@ int overview_teams(struct db *db, const char *after, unsigned limit, struct team
         row->stopped_sandboxes = db_get_u64(rows, 4);
         row->created_at_ms = db_get_i64(rows, 5);
         row->members = db_get_u64(rows, 6);
+    }
+    return 0;
+}
+
+static void read_sandbox(const struct db_rows *rows, struct operated_sandbox *s)
+{
+    *s = (struct operated_sandbox){0};
+    unsigned c = 0;
+    db_copy_text(s->id, rows, c++);
+    db_copy_text(s->team, rows, c++);
+    db_copy_text(s->state, rows, c++);
+    db_copy_text(s->template_slug, rows, c++);
+    s->template_version = (uint32_t)db_get_u64(rows, c++);
+    s->cpu = (uint32_t)db_get_u64(rows, c++);
+    s->memory_mb = (uint32_t)db_get_u64(rows, c++);
+    db_copy_text(s->host, rows, c++);
+    db_copy_text(s->instance, rows, c++);
+    s->address = (uint32_t)db_get_u64(rows, c++);
+    s->created_at_ms = db_get_i64(rows, c++);
+    s->deadline_at_ms = db_get_i64(rows, c++);
+    db_copy_text(s->name, rows, c++);
+}
+
+int overview_sandboxes(struct db *db, const char *team, const char *before, uint64_t limit,
+                       struct operated_sandbox **sandboxes, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    /* "~" sorts behind every character of an id. */
+    struct db_value end = db_text(before ? before : "~");
+    int result = team ? db_query(db, &team_sandboxes_statement,
+                                 DB_ARGS(end, db_text(team), db_u64(limit)), &rows, err)
+                      : db_query(db, &sandboxes_statement, DB_ARGS(end, db_u64(limit)), &rows, err);
+    if (result < 0)
+        return -1;
+    *sandboxes = NULL;
+    for (*count = 0; db_rows_next(rows); ++*count) {
+        *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
+        read_sandbox(rows, &(*sandboxes)[*count]);
     }
     return 0;
 }

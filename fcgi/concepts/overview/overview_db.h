@@ -4,6 +4,7 @@
 
 #include "account/account.h"
 #include "db/db.h"
+#include "sandbox/sandbox.h"
 
 /* Count sandboxes by state, without destroyed ones. */
 struct state_count {
@@ -51,3 +52,22 @@ struct team_row {
  * frees. */
 int overview_teams(struct db *db, const char *after, unsigned limit, struct team_row **teams,
                    unsigned *count, struct error **err);
+
+/* A sandbox as operators see it. */
+struct operated_sandbox {
+    char name[SANDBOX_NAME_SIZE]; /* "": none */
+    char id[ID_SIZE];
+    char team[SLUG_MAX + 1];
+    char state[17];
+    char template_slug[SLUG_MAX + 1];
+    uint32_t template_version;
+    uint32_t cpu, memory_mb;
+    char host[64];
+    char instance[64];
+    uint32_t address;
+    int64_t created_at_ms, deadline_at_ms; /* 0: none */
+};
+/* List the newest sandboxes with an id before `before` (NULL: from the newest), at most limit; team
+ * NULL: of all teams. The caller frees. */
+int overview_sandboxes(struct db *db, const char *team, const char *before, uint64_t limit,
+                       struct operated_sandbox **sandboxes, unsigned *count, struct error **err);

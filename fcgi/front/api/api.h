@@ -149,7 +149,7 @@ route_handler members_list, members_update, members_remove;
 route_handler team_invitations_list, team_invitations_create, team_invitations_delete;
 route_handler invitations_list, invitations_accept, invitations_decline;
 route_handler team_keys_list, team_keys_delete;
-route_handler operator_status, operator_doctor, operator_teams;
+route_handler operator_status, operator_doctor, operator_teams, operator_sandboxes;
 route_handler operator_team_update, operator_host_update, operator_plan_update;
 route_handler login_show, login_create, invites_accept, logout, logins_list, logins_delete;
 route_handler header_login, oidc_login, oidc_callback;

@@ -75,10 +75,10 @@ static json_t *team_row_to_json(const struct team_row *row)
         (json_int_t)row->stopped_sandboxes, "created_at", time_to_json(row->created_at_ms));
 }
 
-/* Read the parameters of a page. The token is the last slug of the previous page: operators may see
- * all slugs. */
-static int read_page(const struct http_request *request, const char **after, uint64_t *limit,
-                     struct error **err)
+/* Read the parameters of a page. The token is the last slug or id of the previous page: operators
+ * may see them all. */
+static int read_page(const struct http_request *request, bool (*is_valid)(const char *),
+                     const char **after, uint64_t *limit, struct error **err)
 {
     const char *text = http_query(request, "limit");
     *after = http_query(request, "next_token");
@@ -86,7 +86,7 @@ static int read_page(const struct http_request *request, const char **after, uin
     if (text && str_parse_u64(text, 1, PAGE_LIMIT_MAX, limit) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
                                PAGE_LIMIT_MAX);
-    if (*after && !slug_is_valid(*after))
+    if (*after && !is_valid(*after))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to this list.");
     return 0;
@@ -100,7 +100,7 @@ int operator_teams(void *context, struct http_request *request, struct http_resp
     unsigned count;
     uint64_t limit;
     const char *after;
-    if (read_page(request, &after, &limit, err) < 0 ||
+    if (read_page(request, slug_is_valid, &after, &limit, err) < 0 ||
         overview_teams(api->worker.db, after ? after : "", (unsigned)limit + 1, &rows, &count,
                        err) < 0)
         return -1;
@@ -111,6 +111,43 @@ int operator_teams(void *context, struct http_request *request, struct http_resp
     return http_response_json(response, 200,
                               json_pack("{s:o, s:s*}", "items", items, "next_token",
                                         more ? rows[limit - 1].team.slug : NULL));
+}
+
+/* --- sandboxes of all teams --- */
+
+static json_t *sandbox_row_to_json(const struct operated_sandbox *row)
+{
+    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o}", "id", row->id, "name",
+                     text_to_json(row->name), "team", row->team, "state", row->state, "template",
+                     row->template_slug, "cpu", (json_int_t)row->cpu, "memory_mb",
+                     (json_int_t)row->memory_mb, "host", row->host, "created_at",
+                     time_to_json(row->created_at_ms), "deadline",
+                     time_to_json(row->deadline_at_ms));
+}
+
+static bool is_sandbox_id(const char *text)
+{
+    return id_is_valid("sbx_", text);
+}
+
+int operator_sandboxes(void *context, struct http_request *request, struct http_response *response,
+                       struct error **err)
+{
+    struct api *api = context;
+    autofree struct operated_sandbox *rows = NULL;
+    unsigned count;
+    uint64_t limit;
+    const char *before, *team = http_query(request, "team");
+    if (read_page(request, is_sandbox_id, &before, &limit, err) < 0 ||
+        overview_sandboxes(api->worker.db, team, before, limit + 1, &rows, &count, err) < 0)
+        return -1;
+    json_t *items = json_array();
+    bool more = count > limit;
+    for (unsigned i = 0; i < (more ? limit : count); i++)
+        json_array_append_new(items, sandbox_row_to_json(&rows[i]));
+    return http_response_json(
+        response, 200,
+        json_pack("{s:o, s:s*}", "items", items, "next_token", more ? rows[limit - 1].id : NULL));
 }
 
 static int set_plan(struct db *db, const char *slug, const char *plan, struct error **err)

@@ -9,17 +9,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define SANDBOX_COLUMNS                                                                     \
-    "SELECT s.id, t.slug, s.state, s.template_slug, v.version, s.cpu, s.memory_mb, h.name," \
-    " s.instance_name, s.address, s.created_at_ms, s.deadline_at_ms, s.name"                \
-    " FROM sandboxes s JOIN teams t ON t.id = s.team_id"                                    \
-    " JOIN template_versions v ON v.id = s.template_version_id"                             \
-    " JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
-DB_STATEMENT(sandboxes_statement) = {"ctl.sandboxes", SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?",
-                                     true};
-DB_STATEMENT(team_sandboxes_statement) = {
-    "ctl.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?", true};
-
 DB_STATEMENT(outcome_statement) = {
     "ctl.outcome",
     "SELECT o.state, o.sandbox_id, o.last_error, s.resumed_from, o.finished_at_ms"
@@ -129,35 +118,6 @@ int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct erro
         buffer_printf(text, "%s%s %" PRIu64 " KiB (%" PRIu64 " rows)", text->size ? ", " : "",
                       db_get_text(rows, 0), db_get_u64(rows, 2) / 1024, db_get_u64(rows, 1));
     return 0;
-}
-
-static void read_sandbox(const struct db_rows *rows, struct ctl_sandbox *s)
-{
-    *s = (struct ctl_sandbox){0};
-    unsigned c = 0;
-    db_copy_text(s->id, rows, c++);
-    db_copy_text(s->team, rows, c++);
-    db_copy_text(s->state, rows, c++);
-    db_copy_text(s->template_slug, rows, c++);
-    s->template_version = (uint32_t)db_get_u64(rows, c++);
-    s->cpu = (uint32_t)db_get_u64(rows, c++);
-    s->memory_mb = (uint32_t)db_get_u64(rows, c++);
-    db_copy_text(s->host, rows, c++);
-    db_copy_text(s->instance, rows, c++);
-    s->address = (uint32_t)db_get_u64(rows, c++);
-    s->created_at_ms = db_get_i64(rows, c++);
-    s->deadline_at_ms = db_get_i64(rows, c++);
-    db_copy_text(s->name, rows, c++);
-}
-
-int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
-                     struct ctl_sandbox **sandboxes, unsigned *count, struct error **err)
-{
-    if (team)
-        return DB_LIST(db, &team_sandboxes_statement, DB_ARGS(db_text(team), db_u64(limit)),
-                       read_sandbox, sandboxes, count, err);
-    return DB_LIST(db, &sandboxes_statement, DB_ARGS(db_u64(limit)), read_sandbox, sandboxes, count,
-                   err);
 }
 
 int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,

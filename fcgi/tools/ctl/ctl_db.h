@@ -5,24 +5,6 @@
 #include "ctl/ctl.h"
 #include "sandbox/sandbox.h"
 
-struct ctl_sandbox {
-    char name[SANDBOX_NAME_SIZE]; /* "": none */
-    char id[ID_SIZE];
-    char team[SLUG_MAX + 1];
-    char state[17];
-    char template_slug[SLUG_MAX + 1];
-    uint32_t template_version;
-    uint32_t cpu, memory_mb;
-    char host[64];
-    char instance[64];
-    uint32_t address;
-    int64_t created_at_ms, deadline_at_ms; /* 0: none */
-};
-
-/* Newest first; team NULL: of all. Owned by the caller. */
-int ctl_db_sandboxes(struct db *db, const char *team, uint64_t limit,
-                     struct ctl_sandbox **sandboxes, unsigned *count, struct error **err);
-
 /* Something that is still on a host, and why. */
 enum ctl_stays {
     CTL_STAYS_RUNS,

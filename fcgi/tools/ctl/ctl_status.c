@@ -5,6 +5,7 @@
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "overview/overview.h"
+#include "overview/overview_db.h"
 
 #define SANDBOXES_DEFAULT 200
 
@@ -19,18 +20,18 @@ int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, str
         {"MEMORY MB", "memory_mb"}, {"HOST", "host"},
         {"ADDRESS", "address"},     {"DEADLINE", "deadline"},
     };
-    autofree struct ctl_sandbox *list = NULL;
+    autofree struct operated_sandbox *list = NULL;
     unsigned count;
     struct team team;
     const char *slug = ctl_text(arguments, "team");
     if (slug && team_get_by_slug(ctl->db, slug, &team, err) < 0)
         return -1;
-    if (ctl_db_sandboxes(ctl->db, slug, ctl_number(arguments, "limit", SANDBOXES_DEFAULT), &list,
-                         &count, err) < 0)
+    if (overview_sandboxes(ctl->db, slug, NULL, ctl_number(arguments, "limit", SANDBOXES_DEFAULT),
+                           &list, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++) {
-        const struct ctl_sandbox *s = &list[i];
+        const struct operated_sandbox *s = &list[i];
         char address[IPV4_TEXT_SIZE];
         json_array_append_new(
             rows, json_pack("{s:s?, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o}",

@@ -7,7 +7,7 @@ import pytest
 
 from client import Api, assert_error
 
-READS = ["/v1/operator/status", "/v1/operator/doctor", "/v1/operator/teams"]
+READS = ["/v1/operator/status", "/v1/operator/doctor", "/v1/operator/teams", "/v1/operator/sandboxes"]
 ACTS = [("/v1/operator/teams/{team}", {"plan": "pro"}), ("/v1/operator/hosts/{host}", {"state": "draining"}),
         ("/v1/operator/plans/basic", {"checkpoint_days": 1})]
 
@@ -139,3 +139,17 @@ def test_the_doctor_leaves_what_it_found(stack, operator):
     assert shown["made_at"] and shown["made_at"] > (before["made_at"] or "")
     assert {one["check"] for one in shown["report"]["findings"]} >= {"settings", "database", "dispatcher"}
     assert (shown["report"]["wrong"] == 0) == shown["report"]["ok"] == (getattr(found, "returncode", 0) == 0)
+
+
+def test_sandboxes_of_all_teams_come_in_pages(operator, account):
+    mine = [account.api.create(timeout=300, name="operated")["id"], account.api.create(timeout=300)["id"]]
+    first = operator.api.get(f"/v1/operator/sandboxes?team={account.team}&limit=1").json()
+    assert [one["id"] for one in first["items"]] == [mine[1]]
+    second = operator.api.get(
+        f"/v1/operator/sandboxes?team={account.team}&limit=1&next_token={first['next_token']}").json()
+    (row,) = second["items"]
+    assert (row["id"], row["name"], row["team"], row["state"]) == (mine[0], "operated", account.team, "ready")
+    assert row["host"] and "next_token" not in second
+    assert {*mine} <= {one["id"] for one in operator.api.get("/v1/operator/sandboxes?limit=100").json()["items"]}
+    assert operator.api.get("/v1/operator/sandboxes?team=nobody-has-this-one").json() == {"items": []}
+    assert_error(operator.api.get("/v1/operator/sandboxes?next_token=acme"), 422, "invalid_next_token", "next_token")

@@ -15,6 +15,7 @@ from client import assert_error
 from console import Browser, Person, invite
 from identity_provider import ApiSettings, IdentityProvider, install
 from quiet_network import QuietNetwork, wrapper
+from receiver import Receiver
 from stack import wait_until
 from tenant import Sandbox
 
@@ -80,6 +81,32 @@ def test_life_of_a_sandbox(stack, account, browse):
 def test_names_are_first_and_states_have_one_word(stack, account, browse):
     person = Person(stack, account.user)
     browse("names", USER_NAME=person.name, PASSWORD=person.password)
+
+
+def test_ways_into_a_sandbox_its_logs_and_its_fork(stack, account, browse):
+    sandbox = Sandbox.create(account.api, timeout=900, name="work")
+    sandbox.data.bash("echo first line; echo a warning >&2")
+    person = Person(stack, account.user)
+    browse("ways", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, KEY=account.api.key,
+           CA_FILE=str(stack.ca_file))
+
+
+def test_several_sandboxes_at_once(stack, account, browse):
+    for name in ("one", "two", "three"):
+        account.api.create(timeout=900, name=name)
+    person = Person(stack, account.user)
+    browse("choose", USER_NAME=person.name, PASSWORD=person.password)
+
+
+def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    receiver, person = Receiver(), Person(stack, account.user)
+    try:
+        browse("hooks", USER_NAME=person.name, PASSWORD=person.password, RECEIVER=receiver.url,
+               PUBLIC_KEY=(tmp_path / "key.pub").read_text(encoding="utf-8"))
+    finally:
+        receiver.close()
+    assert len(receiver.bodies()) == 1
 
 
 def test_secrets_are_written_and_never_shown(stack, account, browse):
@@ -162,6 +189,8 @@ def test_an_operator_sees_the_deployment_and_nobody_else_does(stack, account, ot
                                                               browse):
     stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
     stack.ctl("doctor", check=False)
+    other_account.api.create(timeout=600, name="operated")
+    account.api.create(timeout=600)
     person, nobody = (Person(stack, one.user) for one in (account, other_account))
     browse("operator", USER_NAME=person.name, PASSWORD=person.password, HOST=draining_host, TEAM=other_account.team,
            HOURS=hours)

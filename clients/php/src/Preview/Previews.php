@@ -37,8 +37,8 @@ final class Previews
         return array_map($this->preview(...), $ports);
     }
 
-    /** @param bool $public whether it is open to everybody, or to those with a token */
-    public function expose(int $port, bool $public = true): Preview
+    /** @param bool $public whether it is open to everybody, or (the default) to those with a token */
+    public function expose(int $port, bool $public = false): Preview
     {
         $wish = new ExposePort(protocol: Protocol::Http, public: $public);
         return $this->preview(Port::read($this->api->call(Operation::ExposePort, $this->path($port), body: $wish)));

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Addresses that the events of a team are sent to.
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { useList } from '../lib/pages'
+import { useMayWrite, useTeam } from '../lib/session'
+import { AreaField, Button, Check, Copy, Empty, Loading, Page, Problem, State, Table, TextField, Time } from '../parts/basic'
+import { Dialog, FormDialog, ask, say } from '../parts/dialog'
+import { More } from '../parts/more'
+
+type Webhook = Schemas['Webhook']
+type Kind = Schemas['EventKind']
+
+const TEST_LOOK_MS = 500
+const TEST_LOOKS = 40
+
+function CreateDialog(props: { team: string; onClose: () => void; onMade: (made: Schemas['WebhookWithSecret']) => void }) {
+  const [url, setUrl] = useState('')
+  const [kinds, setKinds] = useState('')
+  return (
+    <FormDialog
+      title="New webhook"
+      action="Create"
+      onClose={props.onClose}
+      submit={async () => {
+        const list = kinds.split(/\s+/).filter(Boolean) as Kind[]
+        props.onMade(await api.post('/v1/webhooks', { body: { team: props.team, url, ...(list.length > 0 ? { kinds: list } : {}) } }))
+      }}
+    >
+      <TextField
+        label="Address"
+        mono
+        required
+        autoFocus
+        maxLength={2000}
+        value={url}
+        onInput={setUrl}
+        placeholder="https://"
+        hint="The service sends each event there, signed."
+      />
+      <AreaField
+        label="Kinds of events"
+        value={kinds}
+        onInput={setKinds}
+        hint={
+          <>
+            One a line, such as <code>sandbox.paused</code>. Empty: all.
+          </>
+        }
+      />
+    </FormDialog>
+  )
+}
+
+function SecretDialog(props: { secret: string; onClose: () => void }) {
+  return (
+    <Dialog title="The secret of the webhook" onClose={props.onClose} wide staysOnEscape>
+      <p>Your server checks signatures with it. It is shown only now.</p>
+      <p class="secret">
+        <code class="long" data-secret="webhook">
+          {props.secret}
+        </code>
+        <Copy text={props.secret} what="the secret" />
+      </p>
+      <div class="actions end">
+        <Button kind="primary" onClick={props.onClose}>
+          I have stored it
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** Sends a test, and waits for what becomes of it. */
+async function tested(id: string): Promise<Schemas['WebhookMessage']> {
+  let message = await api.post('/v1/webhooks/{id}/test', { path: { id } })
+  for (let looks = 0; looks < TEST_LOOKS && message.state === 'waiting' && message.attempts === 0; looks++) {
+    await new Promise(resolve => window.setTimeout(resolve, TEST_LOOK_MS))
+    message = await api.get('/v1/webhooks/{id}/messages/{message}', { path: { id, message: message.id } })
+  }
+  return message
+}
+
+function WebhookRow(props: { webhook: Webhook; mayWrite: boolean; refresh: () => void; show: (secret: string) => void }) {
+  const { webhook, refresh } = props
+  const path = { id: webhook.id }
+  const fails = webhook.failed_at !== null && (webhook.delivered_at === null || webhook.failed_at > webhook.delivered_at)
+  const setEnabled = (enabled: boolean): void => {
+    api
+      .patch('/v1/webhooks/{id}', { path, body: { enabled } })
+      .catch((error: unknown) => say(messageOf(error), true))
+      .finally(refresh)
+  }
+  const test = (): void => {
+    tested(webhook.id)
+      .then(message => {
+        const sent = message.state === 'delivered'
+        say(sent ? 'The test was delivered.' : `The test failed: ${message.last_error ?? message.last_status ?? 'no answer yet'}`, !sent)
+      })
+      .catch((error: unknown) => say(messageOf(error), true))
+      .finally(refresh)
+  }
+  const rotate = (): void =>
+    ask('Make a new secret?', 'The old one signs too for a day, so that your server can change to the new one.', 'Make it', async () => {
+      props.show((await api.post('/v1/webhooks/{id}/rotate', { path })).secret)
+    }, false)
+  const remove = (): void =>
+    ask(`Delete the webhook to ${webhook.url}?`, 'Its messages that wait are deleted too.', 'Delete', async () => {
+      await api.delete('/v1/webhooks/{id}', { path })
+      refresh()
+    })
+  return (
+    <tr>
+      <th scope="row" class="long">
+        {webhook.url}
+      </th>
+      <td>{webhook.kinds.length === 0 ? 'all' : webhook.kinds.join(', ')}</td>
+      <td class="nowrap">
+        <Time at={webhook.delivered_at} none="never" />
+      </td>
+      <td class="nowrap">
+        {fails && <State value="failed" word="fails" />} <Time at={webhook.failed_at} none="never" />
+      </td>
+      <td>
+        <Check
+          label={<span class="unseen">{webhook.url} is enabled</span>}
+          checked={webhook.enabled}
+          disabled={!props.mayWrite}
+          onChange={setEnabled}
+        />
+      </td>
+      <td class="row-actions">
+        {props.mayWrite && (
+          <>
+            <Button small label={`Send a test to ${webhook.url}`} onClick={test}>
+              Test
+            </Button>
+            <Button small label={`New secret of ${webhook.url}`} onClick={rotate}>
+              New secret
+            </Button>
+            <Button small label={`Delete ${webhook.url}`} onClick={remove}>
+              Delete
+            </Button>
+          </>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+export function Webhooks() {
+  const team = useTeam()
+  const mayWrite = useMayWrite()
+  const [making, setMaking] = useState(false)
+  const [secret, setSecret] = useState<string | null>(null)
+  const list = useList<Webhook>(
+    async (token, signal) => {
+      const query = { team: team.slug, limit: 100, ...(token ? { next_token: token } : {}) }
+      const answer = await api.get('/v1/webhooks', { query, signal })
+      return { rows: answer.webhooks, next: answer.next_token }
+    },
+    8000,
+    [team.slug],
+  )
+  const create = mayWrite && (
+    <Button kind="primary" onClick={() => setMaking(true)}>
+      New webhook
+    </Button>
+  )
+  return (
+    <Page title="Webhooks" actions={create}>
+      <Problem error={list.error} />
+      {list.loading && <Loading />}
+      {!list.loading && list.rows.length === 0 && !list.error && (
+        <Empty title="No webhooks yet">
+          <p>A webhook is an address of yours that the service sends the team's events to, such as the end of a sandbox.</p>
+        </Empty>
+      )}
+      {list.rows.length > 0 && (
+        <Table
+          label="Webhooks"
+          head={
+            <>
+              <th scope="col">Address</th>
+              <th scope="col">Events</th>
+              <th scope="col">Last delivery</th>
+              <th scope="col">Last failure</th>
+              <th scope="col">Enabled</th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </>
+          }
+        >
+          {list.rows.map(webhook => (
+            <WebhookRow key={webhook.id} webhook={webhook} mayWrite={mayWrite} refresh={list.refresh} show={setSecret} />
+          ))}
+        </Table>
+      )}
+      <More more={list.more} loadMore={list.loadMore} />
+      {making && (
+        <CreateDialog
+          team={team.slug}
+          onClose={() => setMaking(false)}
+          onMade={made => {
+            setMaking(false)
+            setSecret(made.secret)
+            list.refresh()
+          }}
+        />
+      )}
+      {secret && <SecretDialog secret={secret} onClose={() => setSecret(null)} />}
+    </Page>
+  )
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Ways into a sandbox from outside, each ready to paste where the key is an environment variable.
+import { useState } from 'preact/hooks'
+import type { Schemas } from '../lib/client'
+import { Copy, SelectField } from '../parts/basic'
+import { apiOrigin, quoted } from './curl'
+
+type Sandbox = Schemas['Sandbox']
+
+const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox) => string }> = {
+  cli: {
+    name: 'Command line',
+    hint: 'sandlot login opens this console for your consent.',
+    text: sandbox => `sandlot login ${apiOrigin()}\nsandlot shell ${sandbox.name ?? sandbox.id}`,
+  },
+  ssh: {
+    name: 'SSH',
+    hint: 'With your SSH key; 2222 is the port unless your operator says another one.',
+    text: sandbox => `ssh -p 2222 ${sandbox.name ?? sandbox.id}@${new URL(apiOrigin()).hostname.replace(/^api\./, 'ssh.')}`,
+  },
+  php: {
+    name: 'PHP',
+    hint: 'With SANDLOT_KEY in the environment.',
+    text: sandbox =>
+      [
+        `$client = new Sandlot\\Client(${quoted(apiOrigin())}, getenv('SANDLOT_KEY'));`,
+        `$sandbox = $client->sandboxes->get(${quoted(sandbox.id)});`,
+        `echo $sandbox->commands->run('uname -a')->stdout;`,
+      ].join('\n'),
+  },
+  python: {
+    name: 'Python',
+    hint: 'With the library e2b, and E2B_API_KEY (a key in the form for E2B) in the environment.',
+    text: sandbox =>
+      [
+        'from e2b import Sandbox',
+        '',
+        `sandbox = Sandbox.connect(${quoted(sandbox.id)}, domain=${quoted(domainOf(sandbox))})`,
+        `print(sandbox.commands.run('uname -a').stdout)`,
+      ].join('\n'),
+  },
+  javascript: {
+    name: 'JavaScript',
+    hint: 'With the library e2b, and E2B_API_KEY (a key in the form for E2B) in the environment.',
+    text: sandbox =>
+      [
+        "import { Sandbox } from 'e2b'",
+        '',
+        `const sandbox = await Sandbox.connect(${quoted(sandbox.id)}, { domain: ${quoted(domainOf(sandbox))} })`,
+        `console.log((await sandbox.commands.run('uname -a')).stdout)`,
+      ].join('\n'),
+  },
+  curl: {
+    name: 'curl',
+    hint: 'With SANDLOT_KEY in the environment, and jq.',
+    text: sandbox =>
+      [
+        `TOKEN=$(curl -s -X POST ${quoted(`${apiOrigin()}/v1/sandboxes/${sandbox.id}/sessions`)} \\`,
+        `  -H "Authorization: Bearer $SANDLOT_KEY" | jq -r .session.access_token)`,
+        `curl -s ${quoted(`${sandbox.data_plane_url}/exec`)} -H "X-Access-Token: $TOKEN" \\`,
+        `  -H 'Content-Type: application/json' -d '{"cmd": "uname -a"}'`,
+      ].join('\n'),
+  },
+}
+
+/** The name that all sandboxes are below, with its port. */
+const domainOf = (sandbox: Sandbox): string => new URL(sandbox.data_plane_url).host.replace(/^[^.]+\./, '')
+
+export function Connect(props: { sandbox: Sandbox }) {
+  const [way, setWay] = useState('cli')
+  const chosen = WAYS[way]
+  if (!chosen) return null
+  const text = chosen.text(props.sandbox)
+  return (
+    <section class="card" aria-label="Connect">
+      <div class="card-head">
+        <h2>Connect</h2>
+        <Copy text={text} what="the lines" />
+      </div>
+      <SelectField
+        label="With"
+        value={way}
+        choices={Object.entries(WAYS).map(([value, { name }]) => ({ value, text: name }))}
+        onChange={setWay}
+        hint={chosen.hint}
+      />
+      <pre class="code" tabIndex={0}>
+        {text}
+      </pre>
+    </section>
+  )
+}
