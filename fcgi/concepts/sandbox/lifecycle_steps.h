@@ -25,6 +25,7 @@ struct work {
         bool known;
         const char *envs; /* borrowed; NULL: none */
         uint32_t log_kib;
+        const char *services; /* borrowed; NULL: the agent has them */
     } told;
     struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
     struct lease lease;

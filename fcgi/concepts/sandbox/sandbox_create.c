@@ -149,7 +149,7 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     take_source(request, &plan, source, sandbox);
     if (check_size(work, request, err) < 0 || check_mounts(sandbox, request, err) < 0)
         return -1;
-    work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
+    work->told = (struct agent_told){true, request->envs, plan.process_log_kib, request->services};
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->choices = request->choices;
     sandbox->metadata = xstrdup(request->metadata);

@@ -40,7 +40,8 @@ struct agent_init {
     /* The secret of an agent that came out of another instance's memory: from then on it has the
      * new secret alone. NULL: another agent. */
     const char *former;
-    const char *envs; /* JSON object text; "": none */
+    const char *envs;     /* JSON object text; "": none */
+    const char *services; /* JSON list text; NULL: it keeps what it has */
     /* The certificate (PEM) of the authority of egress rules, which programs in it trust; NULL: it
      * keeps what it has. */
     const char *authority;
@@ -63,11 +64,21 @@ int agent_knows(const struct agent_place *at, const char *secret, struct deadlin
 int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
                   struct error **err);
 
-/* Read the output of processes: the answer of GET /internal/logs to this query. *logs, a new
- * reference, is unchecked: the owner of a sandbox can replace the agent. One attempt. Errors as
- * agent_init(), and ERR_NOT_SERVED: the agent is too old. */
-int agent_logs(const struct agent_place *at, const char *secret, const char *query,
-               struct deadline until, json_t **logs, struct error **err);
+/* Read the output of processes, or of one service (NULL: all): the answer of GET /internal/logs to
+ * this query. *logs, a new reference, is unchecked: the owner of a sandbox can replace the agent.
+ * One attempt. Errors as agent_init(), ERR_NOT_SERVED (the agent is too old), and ERR_NOT_FOUND (it
+ * has no such service). */
+int agent_logs(const struct agent_place *at, const char *secret, const char *service,
+               const char *query, struct deadline until, json_t **logs, struct error **err);
+
+/* List the services: *services, a new reference, is a list and otherwise unchecked. One attempt.
+ * Errors as agent_init(), and ERR_NOT_SERVED: the agent is too old. */
+int agent_services(const struct agent_place *at, const char *secret, struct deadline until,
+                   json_t **services, struct error **err);
+
+/* Start a service again. One attempt. Errors as agent_init(), and ERR_NOT_FOUND. */
+int agent_service_restart(const struct agent_place *at, const char *secret, const char *service,
+                          struct deadline until, struct error **err);
 
 /* Run a command: a body of POST /exec, with its own time limit. *answer, a new reference, is an
  * object with the numbers and texts that a caller reads, otherwise unchecked. One attempt. Errors

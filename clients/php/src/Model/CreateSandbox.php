@@ -25,6 +25,10 @@ final class CreateSandbox implements \JsonSerializable
      *   keep the text that you send: 19.99 becomes "19.99".
      * @param array<string, string>|null $envs Environment variables, 64 KiB in all; encrypted at rest and never
      *   returned.
+     * @param list<ServiceRequest>|null $services Commands that run as long as the sandbox does, 64 KiB as JSON in
+     *   all. Each replaces a service of the template or checkpoint with the same name; without this field those stay
+     *   as they are. The sandbox keeps them on its disk, readable by root alone, so checkpoints and forks have them
+     *   too.
      * @param array<string, string>|null $volumeMounts Absolute guest path to volume name.
      * @param bool|null $allowInternetAccess The decision where no entry matches. Default: by the deployment's
      *   network class.
@@ -66,6 +70,7 @@ final class CreateSandbox implements \JsonSerializable
         public readonly ?bool $autoPause = null,
         public readonly ?array $metadata = null,
         public readonly ?array $envs = null,
+        public readonly ?array $services = null,
         public readonly ?array $volumeMounts = null,
         public readonly ?bool $allowInternetAccess = null,
         public readonly ?bool $ask = null,
@@ -98,6 +103,7 @@ final class CreateSandbox implements \JsonSerializable
             'auto_pause' => $this->autoPause,
             'metadata' => Members::map($this->metadata),
             'envs' => Members::map($this->envs),
+            'services' => $this->services,
             'volume_mounts' => Members::map($this->volumeMounts),
             'allow_internet_access' => $this->allowInternetAccess,
             'ask' => $this->ask,

@@ -61,6 +61,12 @@ enum Operation: string
     /** Fork a sandbox. */
     case ForkSandbox = 'POST /v1/sandboxes/{id}/fork';
 
+    /** List the services of a running sandbox. */
+    case ListServices = 'GET /v1/sandboxes/{id}/services';
+
+    /** Start a service again. */
+    case RestartService = 'POST /v1/sandboxes/{id}/services/{service}/restart';
+
     /** List the exposed ports of a running sandbox. */
     case ListPorts = 'GET /v1/sandboxes/{id}/ports';
 
