@@ -4,30 +4,11 @@
 import pytest
 
 from client import assert_error
+from services import FOREVER, log, services, until
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
 
 pytestmark = pytest.mark.parallel
-
-FOREVER = "echo up $VALUE; exec sleep 100000"
-
-
-def services(sandbox):
-    answer = sandbox.api.get(f"{sandbox.path}/services")
-    assert answer.status == 200, answer
-    return {one["name"]: one for one in answer.json()["services"]}
-
-
-def until(sandbox, name, **members):
-    wait_until(lambda: {**services(sandbox)[name], **members} == services(sandbox)[name], 60, f"{members} of {name}")
-    return services(sandbox)[name]
-
-
-def log(sandbox, name):
-    answer = sandbox.api.get(f"{sandbox.path}/logs?service={name}")
-    assert answer.status == 200, answer
-    return "".join(entry["data"] for entry in answer.json()["logs"])
-
 
 def made(account, *list_, **fields):
     return Sandbox.create(account.api, services=list(list_), **fields)

@@ -36,6 +36,9 @@ final class CreateTemplateVersion implements \JsonSerializable
      *   in each sandbox that is made from the version, from its beginning. A create does not wait for it. It also runs
      *   in the build, which fails when it ends with a status other than 0 before the ready command succeeds, or,
      *   without one, within two seconds.
+     * @param list<ServiceRequest>|null $services With `template`, `from_image` or `dockerfile`: services of each
+     *   sandbox that is made from the version, instead of those of the base. They start in the build too, before the
+     *   ready command. Their variables can be read inside the sandboxes, like those of a step `env`.
      * @param string|null $readyCommand With `template`, `from_image` or `dockerfile`: the build starts the start
      *   command, and fails when this line does not succeed within five minutes.
      * @param bool|null $startImageCommand With `template`, `from_image` or `dockerfile`: the start command is the
@@ -59,6 +62,7 @@ final class CreateTemplateVersion implements \JsonSerializable
         public readonly ?string $target = null,
         public readonly ?array $steps = null,
         public readonly ?string $startCommand = null,
+        public readonly ?array $services = null,
         public readonly ?string $readyCommand = null,
         public readonly ?bool $startImageCommand = null,
         public readonly ?bool $noCache = null,
@@ -82,6 +86,7 @@ final class CreateTemplateVersion implements \JsonSerializable
             'target' => $this->target,
             'steps' => $this->steps,
             'start_command' => $this->startCommand,
+            'services' => $this->services,
             'ready_command' => $this->readyCommand,
             'start_image_command' => $this->startImageCommand,
             'no_cache' => $this->noCache,
