@@ -28,6 +28,19 @@ int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t
     return mac_hex(ring, key_id, KEY_PURPOSE_AGENT, instance_name, secret, err);
 }
 
+/* The caller of a request with a tick looks for the cause itself. */
+static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t to_send,
+                       curl_off_t sent)
+{
+    const struct agent_place *place = context;
+    error_auto cause = NULL;
+    (void)total;
+    (void)now;
+    (void)to_send;
+    (void)sent;
+    return place->tick(place->tick_context, &cause) < 0;
+}
+
 /* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
  * out. */
 static bool ask(const struct agent_place *to, const char *secret, const char *path,
@@ -59,6 +72,11 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
     }
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    if (to->tick) {
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, to);
+    }
     CURLcode result = curl_easy_perform(curl);
     if (result == CURLE_OK)
         *status = http_link_status(to->link, curl);
@@ -91,10 +109,12 @@ static char *init_body(const struct agent_init *init)
     /* Put together as text: the JSON library keeps copies that it does not wipe. */
     return xasprintf("{\"sandbox_id\":\"%s\",\"route\":\"%s\",\"template\":\"%s\","
                      "\"secret\":\"%s\",\"default_user\":\"user\",\"log_kib\":%u,"
-                     "\"envs\":%s,\"authority\":%s,\"succeeds\":%s%s%s}",
+                     "\"envs\":%s,\"authority\":%s,\"succeeds\":%s,"
+                     "\"hold_services\":%u%s%s}",
                      init->sandbox_id, init->route, init->template, init->secret, init->log_kib,
                      *init->envs ? init->envs : "{}", quoted, init->former ? "true" : "false",
-                     init->services ? ",\"services\":" : "", init->services ? init->services : "");
+                     init->hold_services_s, init->services ? ",\"services\":" : "",
+                     init->services ? init->services : "");
 }
 
 int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,
@@ -188,6 +208,15 @@ int agent_services(const struct agent_place *at, const char *secret, struct dead
                          "The agent of this sandbox is of an older version and has no services; "
                          "that of a newer version of the template has.");
     return check_status(status, 200, err) < 0 ? -1 : take_list(&answer, "services", services, err);
+}
+
+int agent_services_release(const struct agent_place *at, const char *secret, struct deadline until,
+                           struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    ask(at, secret, "/internal/services", "", until, &answer, &status);
+    return check_status(status, 204, err);
 }
 
 int agent_service_restart(const struct agent_place *at, const char *secret, const char *service,

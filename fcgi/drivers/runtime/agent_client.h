@@ -25,6 +25,9 @@
 struct agent_place {
     const struct http_link *link; /* to its host; NULL: direct */
     uint32_t address;             /* of its instance, in host byte order */
+    /* Called about once a second while an answer is awaited; an error ends the wait. NULL: none. */
+    int (*tick)(void *context, struct error **err);
+    void *tick_context;
 };
 
 /* The secret that the agent of this instance expects: derived from a key of the ring and the
@@ -46,6 +49,9 @@ struct agent_init {
      * keeps what it has. */
     const char *authority;
     uint32_t log_kib; /* of the output of processes that it may keep */
+    /* An agent that is new starts the services after agent_services_release(), or this time. 0: at
+     * once. */
+    unsigned hold_services_s;
 };
 
 /* Initialise the agent. Repeats until the agent answers or the deadline has passed. Errors:
@@ -75,6 +81,10 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *ser
  * Errors as agent_init(), and ERR_NOT_SERVED: the agent is too old. */
 int agent_services(const struct agent_place *at, const char *secret, struct deadline until,
                    json_t **services, struct error **err);
+
+/* Start the services that wait (hold_services_s). One attempt. Errors as agent_init(). */
+int agent_services_release(const struct agent_place *at, const char *secret, struct deadline until,
+                           struct error **err);
 
 /* Start a service again. One attempt. Errors as agent_init(), and ERR_NOT_FOUND. */
 int agent_service_restart(const struct agent_place *at, const char *secret, const char *service,

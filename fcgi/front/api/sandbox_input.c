@@ -11,6 +11,7 @@
 #include "sandbox/metadata.h"
 #include "sandbox/request_host.h"
 #include "sandbox/sandbox_ports.h"
+#include "service/hooks.h"
 #include "service/service.h"
 
 #define TIMEOUT_DEFAULT_S 300
@@ -115,6 +116,7 @@ const struct schema_member sandbox_create_schema[] = {
      .max = METADATA_KEYS_MAX,
      .item = &any_item},
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
+    {.name = "hooks", .type = SCHEMA_OBJECT, .members = hooks_schema},
     {.name = "services", .type = SCHEMA_ARRAY, .max = SERVICES_MAX, .item = &service_item},
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
     NETWORK_MEMBERS FIELD_MEMBERS(IN_BODY, AT_CREATE),
@@ -392,11 +394,14 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
         read_volume_mounts(body, create, &input->volume_mounts, err) < 0 ||
         read_ports(body, create, err) < 0)
         return -1;
+    if (json_object_size(json_object_get(body, "hooks")))
+        input->hooks = json_dumps(json_object_get(body, "hooks"), JSON_COMPACT);
     create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
     create->metadata = input->metadata;
     create->envs = input->envs;
     create->services = input->services;
+    create->hooks = input->hooks;
     create->volume_mounts = input->volume_mounts;
     return 0;
 }
@@ -414,6 +419,7 @@ void sandbox_input_deinit(struct sandbox_input *input)
 {
     free(input->metadata);
     free(input->volume_mounts);
+    free(input->hooks);
     mem_wipe_free(input->envs);
     mem_wipe_free(input->services);
     *input = (struct sandbox_input){0};

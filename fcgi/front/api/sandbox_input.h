@@ -24,6 +24,7 @@ struct sandbox_input {
     char *metadata;
     char *volume_mounts; /* NULL: no mounts */
     char *envs;          /* secret */
+    char *hooks;         /* NULL: none */
     char *services;      /* secret, because they have environments; NULL: not given */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The services of a running sandbox, as its agent tells them. The owner of a sandbox can replace
- * the agent, so each value is checked. */
+/* The services of a running sandbox, from its agent. The owner of a sandbox can replace the agent,
+ * so each value is checked. */
 #include "service/service.h"
 
 #include "api/api.h"

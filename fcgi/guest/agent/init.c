@@ -33,6 +33,7 @@ struct init {
     bool succeeds; /* the agent's memory is of another sandbox, whose secret it shall forget */
     struct environment environment;
     const json_t *services; /* of a create; NULL: nothing new */
+    int64_t hold_services_s;
 };
 
 int health_finish(struct request *request, struct rpc_error *error)
@@ -122,6 +123,8 @@ static int read_body(const struct shared_secret *known, const json_t *message, s
          proto_integer(message, "logKib", 0, PROCESS_LOG_MAX / 1024, &init->log_kib, error) < 0) ||
         proto_object(message, "envs", &envs, error) < 0 ||
         proto_array(message, "services", &init->services, error) < 0 ||
+        proto_integer(message, "holdServices", 0, SERVICES_HOLD_MAX_S, &init->hold_services_s,
+                      error) < 0 ||
         proto_bool(message, "succeeds", false, &init->succeeds, error) < 0 ||
         check_secret(known, init, error) < 0)
         return -1;
@@ -188,7 +191,7 @@ static void adopt(struct agent *agent, struct init *init)
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));
     if (first)
-        services_begin(agent, &defaults, init->services, false);
+        services_begin(agent, &defaults, init->services, false, init->hold_services_s * 1000);
     else
         services_take(agent, &defaults, init->services);
     services_set_log_max(agent, (size_t)init->log_kib * 1024);

@@ -172,7 +172,7 @@ static void survive(void)
     defaults_auto defaults;
     defaults_read(&defaults);
     log_info("took over the state of a killed agent");
-    services_begin(&agent, &defaults, NULL, true);
+    services_begin(&agent, &defaults, NULL, true, 0);
 }
 
 static int start(const struct options *options, struct error **err)

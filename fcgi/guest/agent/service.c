@@ -329,6 +329,7 @@ void service_start(struct service *service)
     service->began_ms = clock_monotonic_ms();
     service->started_at_ms = clock_now_ms();
     service->next_start_at_ms = 0;
+    service->held = false;
     service->health.misses = 0;
     service->health.known = service->unhealthy = false;
     if (launch(service, service->command, service->name, &service->process, &error) < 0) {

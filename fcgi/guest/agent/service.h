@@ -61,6 +61,7 @@ struct service {
     struct loop_timer timer; /* the next start, or SIGKILL */
     struct service_health health;
     unsigned doublings, restarts;
+    bool held;      /* its first start waits for a hook */
     bool by_hand;   /* its end is ordered: start again at once */
     bool unhealthy; /* its end is ordered, and is a failure */
     int64_t started_at_ms, ended_at_ms, next_start_at_ms; /* since 1970; 0: none */

@@ -18,6 +18,7 @@
 #include "agent/process/session_kill.h"
 #include "agent/service.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -34,6 +35,7 @@
 
 static struct service *services[SERVICES_MOST];
 static size_t count;
+static struct loop_timer hold; /* services wait for a hook */
 
 static void complain(const char *what, const char *why)
 {
@@ -178,8 +180,21 @@ static json_t *specifications(const struct defaults *defaults, const json_t *own
     return list;
 }
 
+static void start_held(void)
+{
+    for (size_t i = 0; i < count; i++)
+        if (services[i]->held)
+            service_start(services[i]);
+}
+
+static void on_hold_over(struct loop_timer *timer)
+{
+    (void)timer;
+    start_held();
+}
+
 void services_begin(struct agent *agent, const struct defaults *defaults, const json_t *own,
-                    bool survivor)
+                    bool survivor, int64_t hold_ms)
 {
     json_auto_t *over = has_files(agent) ? end_recorded() : json_object();
     if (own && has_files(agent))
@@ -190,8 +205,14 @@ void services_begin(struct agent *agent, const struct defaults *defaults, const 
     for (size_t i = 0; i < json_array_size(list); i++)
         add(agent, json_array_get(list, i));
     for (size_t i = 0; i < count; i++)
-        if (!survivor || !json_object_get(over, services[i]->name))
-            service_start(services[i]);
+        if (!survivor || !json_object_get(over, services[i]->name)) {
+            services[i]->held = true;
+            services[i]->state = SERVICE_WAITING;
+        }
+    if (hold_ms)
+        loop_timer_arm(&agent->loop, &hold, clock_monotonic_ms() + hold_ms, on_hold_over);
+    else
+        start_held();
 }
 
 void services_take(struct agent *agent, const struct defaults *defaults, const json_t *own)
@@ -280,6 +301,14 @@ int services_list_finish(struct request *request, struct rpc_error *error)
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, service_to_json(services[i]));
     return httpd_reply_json(&request->http, 200, json_pack("{s:o}", "services", list));
+}
+
+int services_release_finish(struct request *request, struct rpc_error *error)
+{
+    (void)error;
+    loop_timer_disarm(&request->agent->loop, &hold);
+    start_held();
+    return httpd_reply_empty(&request->http, 204);
 }
 
 static struct service *named(const struct request *request, struct rpc_error *error)

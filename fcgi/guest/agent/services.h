@@ -15,11 +15,13 @@ struct agent;
 struct defaults;
 struct service;
 
-/* Start all services: the agent is new. survivor: its predecessor was killed; services that had
- * ended for good then stay so. Processes that a predecessor has left are killed first, because
- * their output has no reader. own: of the create, NULL: those in the file. */
+#define SERVICES_HOLD_MAX_S 60
+
+/* Start all services, now or after a hold_ms: the agent is new. survivor: its predecessor was
+ * killed; services that had ended for good then stay so. Processes that a predecessor has left are
+ * killed first, because their output has no reader. own: of the create, NULL: those in the file. */
 void services_begin(struct agent *agent, const struct defaults *defaults, const json_t *own,
-                    bool survivor);
+                    bool survivor, int64_t hold_ms);
 
 /* Take the services of a create, in the memory of another sandbox: services with the same
  * specification continue, others are replaced. own NULL: nothing changes. */
@@ -37,8 +39,9 @@ void services_record(struct agent *agent);
 /* For service.c: write START_ENDED_FILE, for the build of a template. */
 void services_record_start_end(const struct service *service);
 
-/* GET /internal/services. */
+/* GET /internal/services; POST: start now those that wait since services_begin(). */
 int services_list_finish(struct request *request, struct rpc_error *error);
+int services_release_finish(struct request *request, struct rpc_error *error);
 
 /* GET /internal/services/NAME: its output, with the query of GET /internal/logs. POST: start it
  * again. RPC_NOT_FOUND: there is no such service. */

@@ -16,6 +16,7 @@ enum ErrorCode: string
     case BuildQuotaExceeded = 'build_quota_exceeded';
     case CheckpointQuotaExceeded = 'checkpoint_quota_exceeded';
     case ExpiredToken = 'expired_token';
+    case HookFailed = 'hook_failed';
     case IdempotencyKeyReused = 'idempotency_key_reused';
     case InsufficientScope = 'insufficient_scope';
     case InsufficientStorage = 'insufficient_storage';

@@ -15,8 +15,8 @@ final class ServiceRequest implements \JsonSerializable
      * @param string|null $user Default: the user of commands.
      * @param string|null $cwd Default: the folder of commands.
      * @param array<string, string>|null $envs Environment variables, besides those of the sandbox; never returned.
-     * @param ServiceRequestHealth|null $health A command that tells whether the service works: exit status 0. After
-     *   three failures in a row the service is stopped and started again, unless `restart` is `no`.
+     * @param ServiceRequestHealth|null $health A command with exit status 0 while the service works. After three
+     *   failures in a row the service is stopped and started again, unless `restart` is `no`.
      */
     public function __construct(
         public readonly string $name,

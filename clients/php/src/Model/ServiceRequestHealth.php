@@ -8,8 +8,8 @@ declare(strict_types=1);
 namespace Sandlot\Model;
 
 /**
- * A command that tells whether the service works: exit status 0. After three failures in a row the service is
- * stopped and started again, unless `restart` is `no`.
+ * A command with exit status 0 while the service works. After three failures in a row the service is stopped and
+ * started again, unless `restart` is `no`.
  */
 final class ServiceRequestHealth implements \JsonSerializable
 {
