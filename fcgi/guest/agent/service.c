@@ -91,6 +91,7 @@ static int read_spec(struct service *service, struct rpc_error *error)
         proto_string(spec, "command", &service->command, error) < 0 ||
         proto_string(spec, "user", &service->user, error) < 0 ||
         proto_string(spec, "cwd", &service->cwd, error) < 0 ||
+        proto_bool(spec, "login", false, &service->by_login, error) < 0 ||
         proto_object(spec, "envs", &envs, error) < 0 || read_restart(service, error) < 0 ||
         read_health(service, error) < 0)
         return -1;
@@ -110,17 +111,15 @@ static int launch(struct service *service, const char *command, const char *tag,
     const char *name = *service->user ? service->user : service->agent->default_user;
     if (users_find(name, &user, error) < 0)
         return -1;
-    json_auto_t *args = json_pack("[s, s, s]", "-l", "-c", command);
+    json_auto_t *args = service->by_login ? json_pack("[s, s, s]", "-l", "-c", command)
+                                          : json_pack("[s, s]", "-c", command);
     struct process_call call = {
         .cwd = service->cwd,
         .tag = tag,
         .args = args,
         .envs = json_object_get(service->spec, "envs"),
     };
-    /* System users have a shell that refuses all commands. */
-    bool refuses = !user.shell || !*user.shell || str_ends_with(user.shell, "/nologin") ||
-                   str_ends_with(user.shell, "/false");
-    call.command = refuses ? SHELL : user.shell;
+    call.command = service->by_login && user.shell && *user.shell ? user.shell : SHELL;
     return process_launch(service->agent, &user, &call, process, error);
 }
 

@@ -61,6 +61,7 @@ struct service {
     struct loop_timer timer; /* the next start, or SIGKILL */
     struct service_health health;
     unsigned doublings, restarts;
+    bool by_login;  /* the command is for the login shell of the user, and not for /bin/sh */
     bool held;      /* its first start waits for a hook */
     bool by_hand;   /* its end is ordered: start again at once */
     bool unhealthy; /* its end is ordered, and is a failure */
@@ -71,7 +72,8 @@ struct service {
 };
 
 /* Make a service of a specification: an object of JSON with "name", "command" and, each optional,
- * "user", "cwd", "envs", "restart" and "health". NULL, with an error, for any other value. */
+ * "user", "cwd", "envs", "restart", "health" and "login". NULL, with an error, for any other value.
+ */
 struct service *service_new(struct agent *agent, json_t *spec, struct rpc_error *error);
 
 /* Kill its processes, and free it. */

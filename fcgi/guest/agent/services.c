@@ -173,8 +173,9 @@ static json_t *specifications(const struct defaults *defaults, const json_t *own
 {
     json_t *list = json_array();
     if (defaults->start_command)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", SERVICE_OF_TEMPLATE,
-                                              "command", defaults->start_command, "restart", "no"));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", SERVICE_OF_TEMPLATE,
+                                              "command", defaults->start_command, "restart", "no",
+                                              "login", 1));
     put(list, defaults->services, SERVICES_MAX);
     put(list, own, SERVICES_MAX);
     return list;

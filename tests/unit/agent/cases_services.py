@@ -14,9 +14,9 @@ class Services(AgentTest):
         self.fresh = Agent(BINARY, "--trust-local-peers")
         self.addCleanup(self.fresh.stop)
 
-    def init(self, *services, secret=None):
-        body = {"secret": secret or self.fresh.secret, "sandbox_id": "sbx_test", "default_user": ME,
-                "envs": {"OUTER": "o"}, "services": list(services)}
+    def init(self, *services, **more):
+        body = {"secret": self.fresh.secret, "sandbox_id": "sbx_test", "default_user": ME,
+                "envs": {"OUTER": "o"}, "services": list(services), **more}
         return self.fresh.send("POST", "/init", json.dumps(body).encode()).status
 
     def list(self):
@@ -55,7 +55,7 @@ class Services(AgentTest):
         self.assertTrue(shown["on-failure3"][1] and shown["always3"][1])
         # The third start is 1 + 2 s after the first, the fourth 4 s after the third.
         waiting = self.until("always3", state="waiting", restarts=2)
-        self.assertEqual(waiting["next_start_at_ms"] // 1000 - waiting["ended_at_ms"] // 1000, 4)
+        self.assertEqual(round((waiting["next_start_at_ms"] - waiting["ended_at_ms"]) / 1000), 4)
         self.assertEqual(waiting["reason"], "exit status 3")
 
     def test_a_kill_is_a_failure_and_takes_the_rest_of_the_session(self):
@@ -78,6 +78,18 @@ class Services(AgentTest):
         self.eventually(lambda: [line for line in self.log("polite").split() if line in ("hello", "bye")]
                         == ["hello", "bye", "hello"])
         self.eventually(lambda: self.log("over") == "once\nonce\n")
+
+    def test_the_first_start_waits_for_a_hook(self):
+        self.init({"name": "a", "command": "exec sleep 1000"}, hold_services=30)
+        self.assertEqual((self.list()["a"]["state"], self.list()["a"]["pid"]), ("waiting", None))
+        self.assertEqual(self.fresh.send("POST", "/internal/services").status, 204)
+        pid = self.until("a", state="running")["pid"]
+        self.assertEqual(self.fresh.send("POST", "/internal/services").status, 204)
+        self.assertEqual((self.list()["a"]["pid"], self.list()["a"]["restarts"]), (pid, 0))
+
+    def test_the_wait_for_a_hook_has_an_end(self):
+        self.init({"name": "a", "command": "exec sleep 1000"}, hold_services=1)
+        self.until("a", state="running")
 
     def test_a_health_command(self):
         flag = os.path.join(self.folder, "well")

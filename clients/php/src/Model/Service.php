@@ -10,7 +10,8 @@ namespace Sandlot\Model;
 final class Service
 {
     /**
-     * @param string $command A line for the shell of its user.
+     * @param string $command A line for `/bin/sh`; the start command of a template is one for the login shell of its
+     *   user.
      * @param string|null $user Null: the user of commands.
      * @param string|null $cwd Its folder. Null: that of commands.
      * @param ServiceState $state `stopping`: it has SIGTERM, and starts again after its end. `waiting`: for its next

@@ -10,8 +10,7 @@ namespace Sandlot\Model;
 final class ServiceRequest implements \JsonSerializable
 {
     /**
-     * @param string $command A line for the shell of its user, which must stay in the foreground: the service ends
-     *   with it.
+     * @param string $command A line for `/bin/sh`, which must stay in the foreground: the service ends with it.
      * @param string|null $user Default: the user of commands.
      * @param string|null $cwd Default: the folder of commands.
      * @param array<string, string>|null $envs Environment variables, besides those of the sandbox; never returned.
