@@ -99,8 +99,11 @@ int work_run_hook(struct work *work, enum hook_kind kind, struct error **err)
     json_t *hooks;
     struct hook hook;
     error_auto failure = NULL;
-    int result = find(work, kind, &hooks, &hook) ? run(work, kind, &hook, &failure) : 0;
+    bool found = find(work, kind, &hooks, &hook);
+    int result = found ? run(work, kind, &hook, &failure) : 0;
     json_decref(hooks);
+    if (!found)
+        return 0;
     if (result < 0 && (!hook.fails || work->in_transit)) {
         log_info("ignoring the failure of a hook", LOG_STR("sandbox", work->sandbox.id),
                  LOG_ERROR(failure));
