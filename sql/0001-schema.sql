@@ -639,6 +639,7 @@ CREATE TABLE sandboxes (
     disk_gb INT UNSIGNED NOT NULL,
     metadata MEDIUMTEXT NOT NULL,
     volume_mounts TEXT NOT NULL,
+    hooks TEXT NULL,
     network MEDIUMTEXT NOT NULL,
     allow_public_traffic TINYINT UNSIGNED NOT NULL,
     envs_sealed MEDIUMBLOB NULL,

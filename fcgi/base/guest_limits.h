@@ -24,3 +24,6 @@
 
 /* Entries of one ListDir. */
 #define GUEST_LISTED_MAX 20000
+
+/* Services of a template, and of a create. */
+#define SERVICES_MAX 16

@@ -19,9 +19,11 @@
 #define KEEPER_PORT          49985
 #define KEEPER_SECRET_HEADER "X-Sandlot-Keeper-Secret"
 /* The defaults of a template that was built by steps, for the agents of its sandboxes: an object of
- * JSON, {"user", "workdir", "envs", "start_command"}. */
+ * JSON, {"user", "workdir", "envs", "start_command", "services"}. */
 #define TEMPLATE_DEFAULTS_DIR  "/etc/sandlot"
 #define TEMPLATE_DEFAULTS_FILE TEMPLATE_DEFAULTS_DIR "/template.json"
+/* The services of a create, as the agent keeps them: a list of JSON, which root alone can read. */
+#define SERVICES_FILE TEMPLATE_DEFAULTS_DIR "/services.json"
 /* After the start command has ended: a line with its exit status, or -1 if it was killed, and
  * behind it the end of its output. */
 #define START_ENDED_FILE "/run/sandlot-start-ended"

@@ -26,6 +26,7 @@ use Sandlot\Model\Purpose;
 use Sandlot\Model\ResumeSandbox;
 use Sandlot\Model\RollbackSandbox;
 use Sandlot\Model\SandboxState;
+use Sandlot\Model\Service;
 use Sandlot\Model\Session;
 use Sandlot\Model\UpdateSandbox;
 use Sandlot\Network\Policy;
@@ -152,6 +153,18 @@ final class Sandbox
     {
         $wish = new RollbackSandbox($checkpoint, $timeout);
         return $this->take($this->api->call(Operation::RollbackSandbox, $this->path(), body: $wish));
+    }
+
+    /** @return list<Service> those of its template and of its create, while it runs */
+    public function services(): array
+    {
+        return $this->api->call(Operation::ListServices, $this->path())->objects('services', Service::read(...));
+    }
+
+    /** Stop a service if it runs, and start it. */
+    public function restartService(string $name): void
+    {
+        $this->api->call(Operation::RestartService, [...$this->path(), 'service' => $name]);
     }
 
     public function delete(): void

@@ -12,9 +12,11 @@ use Sandlot\Model\CreateSandbox;
 use Sandlot\Model\EgressRule;
 use Sandlot\Model\ExposedPortRequest;
 use Sandlot\Model\Fields;
+use Sandlot\Model\Hooks;
 use Sandlot\Model\LifecycleRequest;
 use Sandlot\Model\Operation;
 use Sandlot\Model\SandboxState;
+use Sandlot\Model\ServiceRequest;
 use Sandlot\Model\Session;
 use Sandlot\Model\StateFilter;
 
@@ -48,6 +50,8 @@ final class Sandboxes
      * @param int|null $cpu vCPUs
      * @param int|null $memoryMb MiB
      * @param string|null $name of no other sandbox of the team
+     * @param list<ServiceRequest>|null $services commands that run as long as it does
+     * @param Hooks|null $hooks commands before a pause, after a resume and in a fork
      * @param string|null $idempotencyKey calls with the same one make one sandbox, also in other programs; such
      *                                    as the id of the job that it is for
      */
@@ -78,6 +82,8 @@ final class Sandboxes
         ?int $memoryMb = null,
         ?bool $exposeAllPorts = null,
         ?string $name = null,
+        #[\SensitiveParameter] ?array $services = null,
+        ?Hooks $hooks = null,
         ?string $idempotencyKey = null,
     ): Sandbox {
         $fields = get_defined_vars();

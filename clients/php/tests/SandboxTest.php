@@ -15,6 +15,8 @@ use Sandlot\Model\Lifetime;
 use Sandlot\Model\OnTimeout;
 use Sandlot\Model\ResumedFrom;
 use Sandlot\Model\SandboxState;
+use Sandlot\Model\ServiceRequest;
+use Sandlot\Model\ServiceState;
 use Sandlot\Model\StateFilter;
 
 /** The life of a sandbox. */
@@ -88,6 +90,19 @@ final class SandboxTest extends ServiceTestCase
         $sandbox = self::client()->sandboxes->create(timeout: 600);
         $this->assertGreaterThan(new \DateTimeImmutable('+30 minutes'), $sandbox->hold(3600)->info()->holdUntil);
         $this->assertNull($sandbox->release()->info()->holdUntil);
+        $sandbox->delete();
+    }
+
+    public function testServicesStartAgain(): void
+    {
+        $sandbox = self::client()->sandboxes->create(services: [new ServiceRequest('web', 'exec sleep 1000')]);
+        $first = $sandbox->services()[0];
+        $this->assertSame(['web', ServiceState::Running], [$first->name, $first->state]);
+        $sandbox->restartService('web');
+        for ($i = 0; $i < 100 && in_array($sandbox->services()[0]->pid, [$first->pid, null], true); $i++) {
+            usleep(100_000);
+        }
+        $this->assertSame(1, $sandbox->services()[0]->restarts);
         $sandbox->delete();
     }
 

@@ -248,7 +248,7 @@ int runtimes_check(struct runtimes *runtimes, struct db *db, uint32_t host_id, s
 int runtimes_agent(struct runtimes *runtimes, struct db *db, uint32_t host_id, uint32_t address,
                    struct agent_place *place, struct error **err)
 {
-    place->address = address;
+    *place = (struct agent_place){.address = address};
     return runtimes_link(runtimes, db, host_id, &place->link, err);
 }
 

@@ -176,6 +176,8 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
         json_is_true(json_object_get(recipe, "start_image_command")))
         return error_set_field(err, ERR_INVALID_REQUEST, "/start_image_command",
                                "Give one of start_command and start_image_command.");
+    if (services_check(json_object_get(recipe, "services"), "/services", err) < 0)
+        return -1;
     json_array_foreach (json_object_get(recipe, "steps"), at, step) {
         if (check_members(step, at, err) < 0 || check_texts(step, at, err) < 0 ||
             check_files(db, team_id, step, at, err) < 0)

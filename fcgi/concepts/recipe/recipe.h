@@ -13,9 +13,11 @@
  *              {"type": "env", "envs": {"NAME": "value"}, "expand": true},
  *              {"type": "workdir", "path": "/app"},
  *              {"type": "user", "user": "user"}],
- *    "start_command": "…", "ready_command": "…", "start_image_command": true, "no_cache": true}
+ *    "start_command": "…", "ready_command": "…", "start_image_command": true, "no_cache": true,
+ *    "services": […]}
  *
- * With no_cache, no step of an earlier build is used (recipe_cache.h).
+ * The services (service/service.h) replace those of the base. With no_cache, no step of an earlier
+ * build is used (recipe_cache.h).
  *
  * A recipe for an OCI image has the step that fetches it in front (recipe_image.h).
  *
@@ -23,16 +25,19 @@
  *
  * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
  * hold for the steps after them, and for the sandboxes that are made from the version. The start
- * command runs in each of these sandboxes: after the copy, the dispatcher makes a sandbox from the
- * version, waits for the ready command, and keeps a checkpoint with memory. Creates start from this
- * memory. Where it cannot be kept or used, the agent runs the start command.
+ * command and the services run in each of these sandboxes: after the copy, the dispatcher makes a
+ * sandbox from the version, waits for the ready command, and keeps a checkpoint with memory.
+ * Creates start from this memory. Where it cannot be kept or used, the agent runs the start
+ * command.
  */
 #pragma once
 
 #include <jansson.h>
 
+#include "base/guest_limits.h"
 #include "dockerfile/dockerfile.h"
 #include "http/schema.h"
+#include "service/service.h"
 #include "template/template.h"
 #include "worker/worker.h"
 
@@ -59,6 +64,7 @@ enum recipe_state {
         {.name = "start_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
         {.name = "ready_command", .type = SCHEMA_STRING, .max = RECIPE_COMMAND_MAX},             \
         {.name = "start_image_command", .type = SCHEMA_BOOLEAN},                                 \
+        {.name = "services", .type = SCHEMA_ARRAY, .max = SERVICES_MAX, .item = &service_item},  \
     {                                                                                            \
         .name = "no_cache", .type = SCHEMA_BOOLEAN                                               \
     }

@@ -53,11 +53,13 @@ static int step_over(struct recipe_turn *turn, struct error **err)
     return recipe_turn_progress(turn, err);
 }
 
-/* Decide how the start command comes to run. The clean-up has written it to the defaults. */
+/* Decide how the start command and the services come to run. The clean-up has written them to the
+ * defaults. */
 static enum template_start plan_start(const struct recipe_turn *turn,
                                       const struct recipe_place *place)
 {
-    if (!json_object_get(place->defaults, "start_command"))
+    if (!json_object_get(place->defaults, "start_command") &&
+        !json_array_size(json_object_get(place->defaults, "services")))
         return TEMPLATE_NO_START;
     return turn->version.virtual_machine ? TEMPLATE_START_COMMAND : TEMPLATE_START_PENDING;
 }

@@ -642,15 +642,26 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
     json_object_set(told, "envs", as->envs);
     if (*command)
         json_object_set_new(told, "start_command", json_string(command));
+    if (json_object_get(place->recipe, "services"))
+        json_object_set(told, "services", json_object_get(place->recipe, "services"));
     return json_dumps(told, JSON_COMPACT);
 }
 
-/* Return whether the start command, also one of the base, is left to the agent of a later
- * sandbox. */
+static bool has_services(const struct recipe_place *place)
+{
+    const json_t *services = json_object_get(place->recipe, "services");
+    return json_array_size(services ? services : json_object_get(place->defaults, "services"));
+}
+
+/* Return whether the start command or services, also those of the base, are left to the agent of a
+ * later sandbox. Steps run no services. */
 static bool starts_later(const struct recipe_place *place)
 {
+    if (place->start == START_IN_STEPS)
+        return has_services(place) && !*start_command_of(place);
     return place->start == START_LATER &&
-           (*start_command_of(place) || *text_of(place->defaults, "start_command"));
+           (*start_command_of(place) || *text_of(place->defaults, "start_command") ||
+            has_services(place));
 }
 
 static int begin_end(struct recipe_place *place, unsigned step, const struct recipe_setting *as,

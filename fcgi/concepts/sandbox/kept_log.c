@@ -35,8 +35,8 @@ static int ask(struct work *work, json_t **entries, struct error **err)
     if (work_find_agent(work, &at, err) == 0 &&
         agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      err) == 0)
-        result =
-            agent_logs(&at, secret, QUERY, work_agent_deadline(work, TAKE_WAIT_MS), entries, err);
+        result = agent_logs(&at, secret, NULL, QUERY, work_agent_deadline(work, TAKE_WAIT_MS),
+                            entries, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }

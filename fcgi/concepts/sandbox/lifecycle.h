@@ -33,6 +33,8 @@ struct sandbox_create {
     const char *metadata;    /* JSON object of strings */
     const char *network;     /* JSON object: the policy */
     const char *envs;        /* JSON object of strings, secret; NULL: none */
+    const char *services;    /* JSON list (service/service.h), secret; NULL: those of the source */
+    const char *hooks;       /* JSON object (service/hooks.h); NULL or "": none */
     struct volume_mount mounts[VOLUME_MOUNTS_MAX];
     unsigned mount_count;
     const char *volume_mounts; /* the same as a JSON object; NULL: none */

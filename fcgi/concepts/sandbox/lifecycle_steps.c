@@ -345,6 +345,8 @@ int work_succeed_agent(struct work *work, const struct former_agent *former, uns
         .template = sandbox_made_from(sandbox),
         .secret = secret,
         .former = former ? known : NULL,
+        .services = work->told.services,
+        .hold_services_s = work->hold_services_s,
     };
     int result = -1;
     if (find_told(work, &envs, &init.log_kib, err) == 0 &&

@@ -25,6 +25,7 @@ struct work {
         bool known;
         const char *envs; /* borrowed; NULL: none */
         uint32_t log_kib;
+        const char *services; /* borrowed; NULL: the agent has them */
     } told;
     struct runtime *runtime; /* of the sandbox's host, after work_open_runtime() */
     struct lease lease;
@@ -36,9 +37,11 @@ struct work {
     bool sized;                /* the host has set that size */
     enum { NETWORK_UNTOUCHED, NETWORK_APPLIED, NETWORK_FAILED } network; /* of the call */
     char memory_lost[256]; /* why a move lost the memory that it had to keep; "": it did not */
-    bool in_transit;       /* a move pauses it, so the quota does not limit the memory */
-    const char *outcome;   /* "done", "failed" or "deferred"; static, NULL: not yet known */
-    bool policy_may_stand; /* the firewall has not confirmed the removal of its policy */
+    /* A move pauses and resumes it: the quota does not limit the memory, and hooks may fail. */
+    bool in_transit;
+    const char *outcome;      /* "done", "failed" or "deferred"; static, NULL: not yet known */
+    unsigned hold_services_s; /* the services of a new agent wait for a hook; 0: they do not */
+    bool policy_may_stand;    /* the firewall has not confirmed the removal of its policy */
 };
 void work_deinit(struct work *work);
 static inline void work_autodeinit_(struct work *work)

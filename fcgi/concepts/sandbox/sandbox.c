@@ -51,6 +51,7 @@ void sandbox_deinit(struct sandbox *sandbox)
 {
     free(sandbox->metadata);
     free(sandbox->volume_mounts);
+    free(sandbox->hooks);
     free(sandbox->network);
     free(sandbox->network_failure);
     *sandbox = (struct sandbox){0};

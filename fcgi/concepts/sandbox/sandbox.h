@@ -126,6 +126,7 @@ struct sandbox {
     struct runtime_resources resources;
     char *metadata;            /* JSON object of strings */
     char *volume_mounts;       /* JSON object */
+    char *hooks;               /* JSON object (service/hooks.h), or "" */
     char *network;             /* JSON object: the requested policy, with defaults filled in */
     uint64_t network_revision; /* counts the changes of network */
     uint64_t network_applied;  /* the revision that the firewall is known to have; 0: none */

@@ -71,6 +71,8 @@
     CHANGED("metadata", s->metadata = xstrdup(db_get_text(rows, c)), db_text(s->metadata))         \
     FIXED("volume_mounts", s->volume_mounts = xstrdup(db_get_text(rows, c)),                       \
           db_text(s->volume_mounts))                                                               \
+    FIXED("hooks", s->hooks = xstrdup(db_is_null(rows, c) ? "" : db_get_text(rows, c)),            \
+          text_or_null(s->hooks))                                                                  \
     FIXED("network", s->network = xstrdup(db_get_text(rows, c)), db_text(s->network))              \
     FIXED("network_revision", s->network_revision = db_get_u64(rows, c),                           \
           db_u64(s->network_revision))                                                             \

@@ -25,6 +25,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_gather.h"
+#include "sandbox/sandbox_hook.h"
 #include "sandbox/sandbox_ports.h"
 #include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_row.h"
@@ -161,11 +162,12 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     if (check_isolation(sandbox, &plan, err) < 0 || check_size(work, request, err) < 0 ||
         check_mounts(sandbox, request, err) < 0)
         return -1;
-    work->told = (struct agent_told){true, request->envs, plan.process_log_kib};
+    work->told = (struct agent_told){true, request->envs, plan.process_log_kib, request->services};
     sandbox->timeout_s = (uint32_t)request->timeout_s;
     sandbox->choices = request->choices;
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
+    sandbox->hooks = xstrdup(request->hooks ? request->hooks : "");
     sandbox->network = xstrdup(request->network);
     sandbox->network_revision = 1;
     sandbox->agent_key_id = keyring_newest(worker->ring);
@@ -567,7 +569,9 @@ static int start_fork(struct work *work, struct error **err)
             0 ||
         work_open_runtime(work, err) < 0)
         return -1;
-    return work_start_from(work, &checkpoint, &no_mounts, err);
+    return work_start_from(work, &checkpoint, &no_mounts, err) < 0
+               ? -1
+               : work_run_hook(work, HOOK_AFTER_FORK, err);
 }
 
 int work_run_fork(struct work *work, struct error **err)
@@ -580,7 +584,8 @@ int work_run_fork(struct work *work, struct error **err)
         return 0;
     }
     /* The cause may be a short trouble of the host. */
-    if (failure->code != ERR_LEASE_LOST && work->operation.attempts < FORK_ATTEMPTS) {
+    if (failure->code != ERR_LEASE_LOST && failure->code != ERR_HOOK_FAILED &&
+        work->operation.attempts < FORK_ATTEMPTS) {
         work_defer(work, failure);
         return error_move(err, &failure);
     }

@@ -41,6 +41,7 @@ static void like_original(const struct sandbox *original, const struct sandbox_f
         .timeout_s = request->timeout_s ? request->timeout_s : original->timeout_s,
         .choices = original->choices,
         .metadata = original->metadata,
+        .hooks = original->hooks,
         .network = original->network,
         .envs = *envs ? envs : NULL,
         .port_count = original->port_count,

@@ -170,6 +170,7 @@ static int resume(struct moving *moving, struct error **err)
     if (work_begin(&work, moving->worker, moving->move.id, SANDBOX_EVENT_RESUME, OPERATION_RESUME,
                    admit_resume, &moving->move, err) < 0)
         return -1;
+    work.in_transit = true;
     return work_run_resume(&work, err);
 }
 

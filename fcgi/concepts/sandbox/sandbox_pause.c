@@ -12,6 +12,7 @@
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/lifecycle_steps.h"
+#include "sandbox/sandbox_hook.h"
 #include "sandbox/sandbox_row.h"
 
 #define WRITE_OUT_S  1
@@ -101,7 +102,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
     enum runtime_pause how = pause_of(sandbox);
-    if (take_room(work, &how, err) < 0)
+    if (take_room(work, &how, err) < 0 || work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0)
         return -1;
     kept_log_take(work);
     if (how == RUNTIME_PAUSE_DISK_AT_ONCE)

@@ -15,6 +15,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_hook.h"
 #include "sandbox/sandbox_room.h"
 #include "sandbox/sandbox_row.h"
 #include "volume/volume_move.h"
@@ -95,10 +96,12 @@ int work_run_resume(struct work *work, struct error **err)
     enum runtime_origin origin;
     error_auto failure = NULL;
     fault_point(FAULT_RESUME_BEGUN);
+    work_hold_services(work);
     if (work_open_runtime(work, &failure) == 0 && work_fetch_archived(work, &failure) == 0 &&
         work_tell_size(work, &failure) == 0 && work_tell_volumes(work, &failure) == 0 &&
         work_network_resume(work, &failure) == 0 && work_fence_volumes(work, &failure) == 0 &&
-        start_instance(work, &origin, &failure) == 0) {
+        start_instance(work, &origin, &failure) == 0 &&
+        work_run_hook(work, HOOK_AFTER_RESUME, &failure) == 0) {
         snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "%s",
                  origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
         fault_point(FAULT_RESUME_AGENT);

@@ -17,6 +17,7 @@
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
+#include "sandbox/sandbox_hook.h"
 
 #define ATTEMPTS        4
 #define MEMORY_ATTEMPTS 2 /* the later ones start from the disk of the checkpoint */
@@ -155,7 +156,9 @@ int work_run_rollback(struct work *work, struct error **err)
 {
     error_auto failure = NULL;
     fault_point(FAULT_ROLLBACK_BEGUN);
-    if (replace_instance(work, &failure) == 0) {
+    work_hold_services(work);
+    if (replace_instance(work, &failure) == 0 &&
+        work_run_hook(work, HOOK_AFTER_RESUME, &failure) == 0) {
         fault_point(FAULT_ROLLBACK_STARTED);
         if (work_finish(work, SANDBOX_EVENT_RESUMED, NULL, err) < 0)
             return -1;

@@ -28,6 +28,19 @@ int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t
     return mac_hex(ring, key_id, KEY_PURPOSE_AGENT, instance_name, secret, err);
 }
 
+/* The caller of a request with a tick looks for the cause itself. */
+static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t to_send,
+                       curl_off_t sent)
+{
+    const struct agent_place *place = context;
+    error_auto cause = NULL;
+    (void)total;
+    (void)now;
+    (void)to_send;
+    (void)sent;
+    return place->tick(place->tick_context, &cause) < 0;
+}
+
 /* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
  * out. */
 static bool ask(const struct agent_place *to, const char *secret, const char *path,
@@ -59,6 +72,11 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
     }
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    if (to->tick) {
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, to);
+    }
     CURLcode result = curl_easy_perform(curl);
     if (result == CURLE_OK)
         *status = http_link_status(to->link, curl);
@@ -91,9 +109,12 @@ static char *init_body(const struct agent_init *init)
     /* Put together as text: the JSON library keeps copies that it does not wipe. */
     return xasprintf("{\"sandbox_id\":\"%s\",\"route\":\"%s\",\"template\":\"%s\","
                      "\"secret\":\"%s\",\"default_user\":\"user\",\"log_kib\":%u,"
-                     "\"envs\":%s,\"authority\":%s,\"succeeds\":%s}",
+                     "\"envs\":%s,\"authority\":%s,\"succeeds\":%s,"
+                     "\"hold_services\":%u%s%s}",
                      init->sandbox_id, init->route, init->template, init->secret, init->log_kib,
-                     *init->envs ? init->envs : "{}", quoted, init->former ? "true" : "false");
+                     *init->envs ? init->envs : "{}", quoted, init->former ? "true" : "false",
+                     init->hold_services_s, init->services ? ",\"services\":" : "",
+                     init->services ? init->services : "");
 }
 
 int agent_init(const struct agent_place *at, const struct agent_init *init, struct deadline until,
@@ -141,26 +162,71 @@ int agent_hang_up(const struct agent_place *at, const char *secret, struct deadl
     return check_status(status, 204, err);
 }
 
-int agent_logs(const struct agent_place *at, const char *secret, const char *query,
-               struct deadline until, json_t **logs, struct error **err)
+static int no_service(struct error **err)
 {
-    autofree char *path = xasprintf("/internal/logs?%s", query);
+    return error_set(err, ERR_NOT_FOUND, "The sandbox has no service of this name.");
+}
+
+/* Take the list that is a member of an answer. */
+static int take_list(const struct buffer *answer, const char *member, json_t **list,
+                     struct error **err)
+{
+    json_auto_t *json = json_read(answer->data, answer->size, 0, NULL);
+    *list = json_incref(json_object_get(json, member));
+    if (json_is_array(*list))
+        return 0;
+    json_decref(*list);
+    return error_set(err, ERR_RUNTIME_FAILED,
+                     "The sandbox's agent gave a wrong answer: it has no list of %s.", member);
+}
+
+int agent_logs(const struct agent_place *at, const char *secret, const char *service,
+               const char *query, struct deadline until, json_t **logs, struct error **err)
+{
+    autofree char *path = service ? xasprintf("/internal/services/%s?%s", service, query)
+                                  : xasprintf("/internal/logs?%s", query);
     buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
     long status;
     ask(at, secret, path, NULL, until, &answer, &status);
+    if (status == 404 && service)
+        return no_service(err);
     if (status == 404)
         return error_set(err, ERR_NOT_SERVED,
                          "The agent of this sandbox is of an older version and keeps no logs; that "
                          "of a newer version of the template does.");
-    if (check_status(status, 200, err) < 0)
-        return -1;
-    json_auto_t *json = json_read(answer.data, answer.size, 0, NULL);
-    *logs = json_incref(json_object_get(json, "logs"));
-    if (json_is_array(*logs))
-        return 0;
-    json_decref(*logs);
-    return error_set(err, ERR_RUNTIME_FAILED,
-                     "The sandbox's agent gave a wrong answer: it has no list of logs.");
+    return check_status(status, 200, err) < 0 ? -1 : take_list(&answer, "logs", logs, err);
+}
+
+int agent_services(const struct agent_place *at, const char *secret, struct deadline until,
+                   json_t **services, struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(LOGS_ANSWER_MAX);
+    long status;
+    ask(at, secret, "/internal/services", NULL, until, &answer, &status);
+    if (status == 404)
+        return error_set(err, ERR_NOT_SERVED,
+                         "The agent of this sandbox is of an older version and has no services; "
+                         "that of a newer version of the template has.");
+    return check_status(status, 200, err) < 0 ? -1 : take_list(&answer, "services", services, err);
+}
+
+int agent_services_release(const struct agent_place *at, const char *secret, struct deadline until,
+                           struct error **err)
+{
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    ask(at, secret, "/internal/services", "", until, &answer, &status);
+    return check_status(status, 204, err);
+}
+
+int agent_service_restart(const struct agent_place *at, const char *secret, const char *service,
+                          struct deadline until, struct error **err)
+{
+    autofree char *path = xasprintf("/internal/services/%s", service);
+    buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    ask(at, secret, path, "", until, &answer, &status);
+    return status == 404 ? no_service(err) : check_status(status, 204, err);
 }
 
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,

@@ -25,6 +25,9 @@
 struct agent_place {
     const struct http_link *link; /* to its host; NULL: direct */
     uint32_t address;             /* of its instance, in host byte order */
+    /* Called about once a second while an answer is awaited; an error ends the wait. NULL: none. */
+    int (*tick)(void *context, struct error **err);
+    void *tick_context;
 };
 
 /* The secret that the agent of this instance expects: derived from a key of the ring and the
@@ -40,11 +43,15 @@ struct agent_init {
     /* The secret of an agent that came out of another instance's memory: from then on it has the
      * new secret alone. NULL: another agent. */
     const char *former;
-    const char *envs; /* JSON object text; "": none */
+    const char *envs;     /* JSON object text; "": none */
+    const char *services; /* JSON list text; NULL: it keeps what it has */
     /* The certificate (PEM) of the authority of egress rules, which programs in it trust; NULL: it
      * keeps what it has. */
     const char *authority;
     uint32_t log_kib; /* of the output of processes that it may keep */
+    /* An agent that is new starts the services after agent_services_release(), or this time. 0: at
+     * once. */
+    unsigned hold_services_s;
 };
 
 /* Initialise the agent. Repeats until the agent answers or the deadline has passed. Errors:
@@ -63,11 +70,25 @@ int agent_knows(const struct agent_place *at, const char *secret, struct deadlin
 int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
                   struct error **err);
 
-/* Read the output of processes: the answer of GET /internal/logs to this query. *logs, a new
- * reference, is unchecked: the owner of a sandbox can replace the agent. One attempt. Errors as
- * agent_init(), and ERR_NOT_SERVED: the agent is too old. */
-int agent_logs(const struct agent_place *at, const char *secret, const char *query,
-               struct deadline until, json_t **logs, struct error **err);
+/* Read the output of processes, or of one service (NULL: all): the answer of GET /internal/logs to
+ * this query. *logs, a new reference, is unchecked: the owner of a sandbox can replace the agent.
+ * One attempt. Errors as agent_init(), ERR_NOT_SERVED (the agent is too old), and ERR_NOT_FOUND (it
+ * has no such service). */
+int agent_logs(const struct agent_place *at, const char *secret, const char *service,
+               const char *query, struct deadline until, json_t **logs, struct error **err);
+
+/* List the services: *services, a new reference, is a list and otherwise unchecked. One attempt.
+ * Errors as agent_init(), and ERR_NOT_SERVED: the agent is too old. */
+int agent_services(const struct agent_place *at, const char *secret, struct deadline until,
+                   json_t **services, struct error **err);
+
+/* Start the services that wait (hold_services_s). One attempt. Errors as agent_init(). */
+int agent_services_release(const struct agent_place *at, const char *secret, struct deadline until,
+                           struct error **err);
+
+/* Start a service again. One attempt. Errors as agent_init(), and ERR_NOT_FOUND. */
+int agent_service_restart(const struct agent_place *at, const char *secret, const char *service,
+                          struct deadline until, struct error **err);
 
 /* Run a command: a body of POST /exec, with its own time limit. *answer, a new reference, is an
  * object with the numbers and texts that a caller reads, otherwise unchecked. One attempt. Errors

@@ -129,6 +129,7 @@ route_handler sandboxes_pause, sandboxes_resume, sandboxes_rollback;
 route_handler sandboxes_update, sandboxes_hold, sandboxes_release;
 route_handler sessions_create, sessions_delete;
 route_handler logs_list;
+route_handler services_list, services_restart;
 route_handler ports_list, ports_show, ports_put, ports_delete;
 route_handler network_show, network_put, network_check, network_denials;
 route_handler events_list;

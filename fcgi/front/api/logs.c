@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/kept_log.h"
+#include "service/service.h"
 
 #define LIMIT_DEFAULT 100
 
@@ -31,7 +32,7 @@ static int ask_agent(struct api *api, const struct logs_query *query, struct dea
             0 ||
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret, err) < 0)
         return -1;
-    int result = agent_logs(&at, secret, text, until, logs, err);
+    int result = agent_logs(&at, secret, query->service, text, until, logs, err);
     mem_wipe(secret, sizeof secret);
     return result;
 }
@@ -45,6 +46,7 @@ static bool matches(const struct logs_query *query, const struct log_entry *entr
     bool behind =
         !after || (query->newest_first ? entry->position < after : entry->position > after);
     return behind && (!query->pid || entry->pid == (json_int_t)query->pid) &&
+           (!query->service || str_equal(entry->tag, query->service)) &&
            entry->at_ms >= query->from_ms && (!query->to_ms || entry->at_ms <= query->to_ms);
 }
 
@@ -139,6 +141,16 @@ static int read_order(const struct http_request *request, bool *newest_first, st
     return error_set_field(err, ERR_INVALID_REQUEST, "order", "order is asc or desc.");
 }
 
+static int read_service(const struct http_request *request, const char **service,
+                        struct error **err)
+{
+    *service = http_query(request, "service");
+    return !*service || service_name_is_valid(*service)
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, "service",
+                                 "service is no name of a service.");
+}
+
 static int read_query(const struct http_request *request, struct logs_query *query,
                       struct error **err)
 {
@@ -146,6 +158,7 @@ static int read_query(const struct http_request *request, struct logs_query *que
     if (query_read_number(request, "limit", 1, LOGS_LIMIT_MAX, &limit, err) < 0 ||
         query_read_number(request, "after", 1, INT64_MAX, &query->after, err) < 0 ||
         query_read_number(request, "pid", 1, INT32_MAX, &query->pid, err) < 0 ||
+        read_service(request, &query->service, err) < 0 ||
         read_order(request, &query->newest_first, err) < 0 ||
         span_read(request, from_the_beginning, &query->from_ms, &query->to_ms, err) < 0)
         return -1;

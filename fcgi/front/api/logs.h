@@ -12,6 +12,7 @@ struct logs_query {
     uint64_t after;         /* the position of an entry; 0: from the end of the log */
     unsigned limit;         /* 1 to LOGS_LIMIT_MAX */
     uint64_t pid;           /* 0: all */
+    const char *service;    /* the name of a service, valid; NULL: all processes */
     int64_t from_ms, to_ms; /* to_ms 0: no end */
     bool newest_first;
 };

@@ -81,8 +81,8 @@ static const struct route_query usage_query[] = {
     {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = "by"}, {.name = NULL}};
 
 static const struct route_query logs_query[] = {
-    {.name = "limit"}, {.name = "after"}, {.name = "order"}, {.name = "pid"},
-    {.name = "from"},  {.name = "to"},    {.name = NULL}};
+    {.name = "limit"}, {.name = "after"}, {.name = "order"},   {.name = "pid"},
+    {.name = "from"},  {.name = "to"},    {.name = "service"}, {.name = NULL}};
 
 static const struct route_query slugs_query[] = {
     {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};

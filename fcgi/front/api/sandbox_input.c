@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/sandbox_input.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "api/network_input.h"
+#include "base/guest_limits.h"
 #include "base/instance.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
 #include "sandbox/request_host.h"
 #include "sandbox/sandbox_ports.h"
+#include "service/hooks.h"
+#include "service/service.h"
 
 #define TIMEOUT_DEFAULT_S 300
 #define TIMEOUT_MAX_S     31536000 /* no plan can allow more */
@@ -114,6 +116,8 @@ const struct schema_member sandbox_create_schema[] = {
      .max = METADATA_KEYS_MAX,
      .item = &any_item},
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
+    {.name = "hooks", .type = SCHEMA_OBJECT, .members = hooks_schema},
+    {.name = "services", .type = SCHEMA_ARRAY, .max = SERVICES_MAX, .item = &service_item},
     {.name = "volume_mounts", .type = SCHEMA_MAP, .item = &slug_item},
     NETWORK_MEMBERS FIELD_MEMBERS(IN_BODY, AT_CREATE),
     {.name = "exposed_ports",
@@ -265,17 +269,7 @@ static int read_lifecycle(const json_t *body, const struct sandbox_chosen *chose
     return 0;
 }
 
-/* --- environment --- */
-
-static bool env_name_is_valid(const char *name)
-{
-    if (!isalpha((unsigned char)*name) && *name != '_')
-        return false;
-    for (; *name; name++)
-        if (!isalnum((unsigned char)*name) && *name != '_')
-            return false;
-    return true;
-}
+/* --- environment and services --- */
 
 static int read_envs(const json_t *body, char **text, struct error **err)
 {
@@ -283,13 +277,9 @@ static int read_envs(const json_t *body, char **text, struct error **err)
     const char *name;
     json_t *value;
     size_t total = 0;
+    if (envs_check_names(envs, "/envs", err) < 0)
+        return -1;
     json_object_foreach ((json_t *)envs, name, value) {
-        if (!env_name_is_valid(name)) {
-            autofree char *pointer = schema_pointer("/envs", name);
-            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "The name of an environment variable is letters, digits and "
-                                   "underscores, not beginning with a digit.");
-        }
         total += strlen(name) + json_string_length(value) + 2;
     }
     if (total > ENVS_MAX_BYTES)
@@ -297,6 +287,16 @@ static int read_envs(const json_t *body, char **text, struct error **err)
                                "The environment is larger than %d KiB.", ENVS_MAX_BYTES / 1024);
     if (json_object_size(envs))
         *text = json_dumps(envs, JSON_COMPACT);
+    return 0;
+}
+
+static int read_services(const json_t *body, char **text, struct error **err)
+{
+    const json_t *services = json_object_get(body, "services");
+    if (services_check(services, "/services", err) < 0)
+        return -1;
+    if (services)
+        *text = json_dumps(services, JSON_COMPACT);
     return 0;
 }
 
@@ -390,14 +390,18 @@ int sandbox_input_read(const json_t *body, struct sandbox_input *input, struct e
     read_choices(body, &create->choices, &chosen);
     if (read_source(body, create, err) < 0 || read_lifecycle(body, &chosen, create, err) < 0 ||
         metadata_read(json_object_get(body, "metadata"), &input->metadata, err) < 0 ||
-        read_envs(body, &input->envs, err) < 0 ||
+        read_envs(body, &input->envs, err) < 0 || read_services(body, &input->services, err) < 0 ||
         read_volume_mounts(body, create, &input->volume_mounts, err) < 0 ||
         read_ports(body, create, err) < 0)
         return -1;
+    if (json_object_size(json_object_get(body, "hooks")))
+        input->hooks = json_dumps(json_object_get(body, "hooks"), JSON_COMPACT);
     create->cpu = (uint32_t)json_integer_value(json_object_get(body, "cpu"));
     create->memory_mb = (uint32_t)json_integer_value(json_object_get(body, "memory_mb"));
     create->metadata = input->metadata;
     create->envs = input->envs;
+    create->services = input->services;
+    create->hooks = input->hooks;
     create->volume_mounts = input->volume_mounts;
     return 0;
 }
@@ -415,6 +419,8 @@ void sandbox_input_deinit(struct sandbox_input *input)
 {
     free(input->metadata);
     free(input->volume_mounts);
+    free(input->hooks);
     mem_wipe_free(input->envs);
+    mem_wipe_free(input->services);
     *input = (struct sandbox_input){0};
 }

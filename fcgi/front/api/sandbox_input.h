@@ -24,6 +24,8 @@ struct sandbox_input {
     char *metadata;
     char *volume_mounts; /* NULL: no mounts */
     char *envs;          /* secret */
+    char *hooks;         /* NULL: none */
+    char *services;      /* secret, because they have environments; NULL: not given */
 };
 
 /* Read a body that has passed its schema; NULL counts as {}. The caller fills in user and team.
@@ -36,5 +38,5 @@ void sandbox_update_read(const json_t *body, struct sandbox_update *update);
 /* Read an entry of exposed_ports, or the body of PUT …/ports/:port, whose port is in the path. */
 struct exposed_port exposed_port_of(const json_t *entry);
 
-/* Free all members and wipe the environment. */
+/* Free all members, and wipe the secret ones. */
 void sandbox_input_deinit(struct sandbox_input *input);

@@ -124,6 +124,7 @@ void sandbox_write(const struct settings *settings, const struct sandbox *s, str
     json_text_time(out, "hold_until", s->hold_until_ms);
     write_lifecycle(out, s);
     json_text_object(out, "volume_mounts", s->volume_mounts);
+    json_text_object(out, "hooks", s->hooks);
     json_text_number(out, "cpu", s->resources.cpu);
     json_text_number(out, "memory_mb", s->resources.memory_mb);
     json_text_number(out, "disk_gb", s->resources.disk_gb);

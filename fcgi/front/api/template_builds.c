@@ -136,8 +136,8 @@ int template_builds_baseline(struct api *api, const json_t *body,
 /* Return the members of a body with steps, without its base. */
 static json_t *read_recipe(const json_t *body)
 {
-    static const char *const members[] = {"steps", "start_command", "ready_command",
-                                          "start_image_command", "no_cache"};
+    static const char *const members[] = {
+        "steps", "start_command", "ready_command", "start_image_command", "no_cache", "services"};
     json_t *recipe = json_object();
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
         if (json_object_get(body, members[i]))
@@ -162,8 +162,13 @@ static int refuse_members(const json_t *body, const char *const members[], const
 static int check_members(const json_t *body, const char *origin, struct error **err)
 {
     static const char *const of_steps[] = {"steps", NULL};
-    static const char *const of_builds[] = {"start_command", "ready_command", "start_image_command",
-                                            "no_cache",      "tags",          NULL};
+    static const char *const of_builds[] = {"start_command",
+                                            "ready_command",
+                                            "start_image_command",
+                                            "no_cache",
+                                            "tags",
+                                            "services",
+                                            NULL};
     static const char *const of_images[] = {"registry_login", NULL};
     static const char *const of_dockerfiles[] = {"context", "build_args", "target", NULL};
     bool dockerfile = str_equal(origin, "/dockerfile");

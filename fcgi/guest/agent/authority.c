@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/common/regular_file.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,18 +24,6 @@ static const char *const list_names[] = {"CARGO_HTTP_CAINFO",  "CURL_CA_BUNDLE",
                                          "GIT_SSL_CAINFO",     "PIP_CERT",
                                          "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"};
 
-static bool read_file(const char *path, char *text, size_t max, size_t *size)
-{
-    struct stat status;
-    autoclose int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    *size = 0;
-    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > (off_t)max)
-        return false;
-    for (ssize_t got; (got = read(fd, text + *size, max - *size)) > 0;)
-        *size += (size_t)got;
-    return true;
-}
-
 static void write_file(const char *path, int flags, const char *text, size_t size)
 {
     autoclose int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
@@ -47,7 +36,7 @@ static void add_to_list(const char *pem)
 {
     size_t size, length = strlen(pem);
     autofree char *list = xmalloc(LIST_BYTES);
-    if (!read_file(LIST_FILE, list, LIST_BYTES, &size) || memmem(list, size, pem, length))
+    if (!regular_file_read(LIST_FILE, list, LIST_BYTES, &size) || memmem(list, size, pem, length))
         return;
     if (size && list[size - 1] != '\n')
         write_file(LIST_FILE, O_APPEND, "\n", 1);
@@ -60,7 +49,7 @@ void authority_adopt(const char *pem)
     if (!length)
         return;
     autofree char *present = xmalloc(length + 1);
-    if (!read_file(OWN_FILE, present, length + 1, &size) || size != length ||
+    if (!regular_file_read(OWN_FILE, present, length + 1, &size) || size != length ||
         memcmp(present, pem, length) != 0) {
         mkdir(FOLDER, 0755);
         write_file(OWN_FILE, O_CREAT | O_TRUNC, pem, length);

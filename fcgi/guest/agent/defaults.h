@@ -3,24 +3,21 @@
  */
 #pragma once
 
-#include "agent/common/environment.h"
+#include <jansson.h>
 
-struct agent;
+#include "agent/common/environment.h"
 
 struct defaults {
     struct environment environment; /* of all processes, behind the sandbox's own */
     char *user;                     /* user of processes whose call names none; NULL: no default */
     char *workdir;                  /* where they begin, likewise */
     char *start_command;            /* to run once in the sandbox, or NULL */
+    json_t *services;               /* the template's, unchecked; NULL: none */
 };
 
 /* Read the defaults; without a file all are empty. A wrong part is skipped and logged, because the
  * owner of the sandbox may change the file. */
 void defaults_read(struct defaults *defaults);
 void defaults_deinit(struct defaults *defaults);
-
-/* Run the start command as a process of the agent, and write START_ENDED_FILE when it has ended.
- * That it cannot be started is logged. */
-void defaults_start(struct agent *agent, const struct defaults *defaults);
 
 #define defaults_auto __attribute__((cleanup(defaults_deinit))) struct defaults

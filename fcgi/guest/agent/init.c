@@ -15,6 +15,7 @@
 #include "agent/handlers.h"
 #include "agent/identity.h"
 #include "agent/process/process.h"
+#include "agent/services.h"
 #include "base/clock.h"
 #include "base/instance.h"
 #include "base/log.h"
@@ -31,6 +32,8 @@ struct init {
     int64_t log_kib;
     bool succeeds; /* the agent's memory is of another sandbox, whose secret it shall forget */
     struct environment environment;
+    const json_t *services; /* of a create; NULL: nothing new */
+    int64_t hold_services_s;
 };
 
 int health_finish(struct request *request, struct rpc_error *error)
@@ -119,6 +122,9 @@ static int read_body(const struct shared_secret *known, const json_t *message, s
         (proto_field(message, "logKib") &&
          proto_integer(message, "logKib", 0, PROCESS_LOG_MAX / 1024, &init->log_kib, error) < 0) ||
         proto_object(message, "envs", &envs, error) < 0 ||
+        proto_array(message, "services", &init->services, error) < 0 ||
+        proto_integer(message, "holdServices", 0, SERVICES_HOLD_MAX_S, &init->hold_services_s,
+                      error) < 0 ||
         proto_bool(message, "succeeds", false, &init->succeeds, error) < 0 ||
         check_secret(known, init, error) < 0)
         return -1;
@@ -153,12 +159,18 @@ static void take_defaults(struct agent *agent, const struct init *init, struct d
     agent->workdir = steal_pointer(&defaults->workdir);
 }
 
+static void clear_logs(struct agent *agent)
+{
+    process_log_clear(&agent->processes->log);
+    services_clear_logs(agent);
+}
+
 static void adopt(struct agent *agent, struct init *init)
 {
     bool first = !agent->secret.known;
-    /* This memory came from another sandbox: the log in it belongs to that one. */
+    /* This memory came from another sandbox: the logs in it belong to that one. */
     if (!first && !shared_secret_matches(&agent->secret, init->secret, strlen(init->secret)))
-        process_log_clear(&agent->processes->log);
+        clear_logs(agent);
     bool inside = !agent->trust_local_peers && *init->route;
     if (first && inside && identity_is_recorded(init->route) && boot_is_fresh())
         boot_clean();
@@ -179,7 +191,10 @@ static void adopt(struct agent *agent, struct init *init)
     log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
              LOG_INT("envs", agent->environment.count));
     if (first)
-        defaults_start(agent, &defaults);
+        services_begin(agent, &defaults, init->services, false, init->hold_services_s * 1000);
+    else
+        services_take(agent, &defaults, init->services);
+    services_set_log_max(agent, (size_t)init->log_kib * 1024);
 }
 
 int init_finish(struct request *request, struct rpc_error *error)

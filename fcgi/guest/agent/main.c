@@ -15,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/common/machine.h"
+#include "agent/defaults.h"
 #include "agent/first_process.h"
 #include "agent/framework/server.h"
 #include "agent/guard.h"
@@ -22,6 +23,7 @@
 #include "agent/process/process.h"
 #include "agent/relay.h"
 #include "agent/routes.h"
+#include "agent/services.h"
 #include "agent/tcp.h"
 #include "agent/tcp_listen.h"
 #include "base/error.h"
@@ -165,6 +167,14 @@ static void settle_process(void)
     prctl(PR_SET_DUMPABLE, 0);
 }
 
+static void survive(void)
+{
+    defaults_auto defaults;
+    defaults_read(&defaults);
+    log_info("took over the state of a killed agent");
+    services_begin(&agent, &defaults, NULL, true, 0);
+}
+
 static int start(const struct options *options, struct error **err)
 {
     if (sodium_init() < 0 || loop_init(&agent.loop) < 0)
@@ -175,15 +185,18 @@ static int start(const struct options *options, struct error **err)
     process_table_init(&processes);
     agent.processes = &processes;
     agent.routes = &routes;
-    if (guard_recall(&agent))
-        log_info("took over the state of a killed agent");
+    bool survivor = guard_recall(&agent);
     if (catch_signals(err) < 0 || (agent.machine && machine_watch_power(&agent.loop, err) < 0))
         return -1;
     int fd = httpd_listen(options->listen_address, options->port, err);
     if (fd < 0 || server_start(&agent, fd, &agent.server, err) < 0)
         return -1;
     fd = httpd_listen(options->listen_address, options->relay_port, err);
-    return fd < 0 ? -1 : relay_start(&agent, fd, &agent.relay, err);
+    if (fd < 0 || relay_start(&agent, fd, &agent.relay, err) < 0)
+        return -1;
+    if (survivor)
+        survive();
+    return 0;
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@
 #include "agent/process/exec.h"
 #include "agent/process/process_logs.h"
 #include "agent/process/process_rpc.h"
+#include "agent/services.h"
 #include "agent/watch/watch_rpc.h"
 #include "base/mem.h"
 
@@ -64,6 +65,22 @@ static const struct route rows[] = {
      .path = "/internal/ports/",
      .flags = ROUTE_INTERNAL | ROUTE_PREFIX,
      .finish = ports_finish},
+    {.method = "GET",
+     .path = "/internal/services",
+     .flags = ROUTE_INTERNAL,
+     .finish = services_list_finish},
+    {.method = "POST",
+     .path = "/internal/services",
+     .flags = ROUTE_INTERNAL,
+     .finish = services_release_finish},
+    {.method = "GET",
+     .path = "/internal/services/",
+     .flags = ROUTE_INTERNAL | ROUTE_PREFIX,
+     .finish = services_logs_finish},
+    {.method = "POST",
+     .path = "/internal/services/",
+     .flags = ROUTE_INTERNAL | ROUTE_PREFIX,
+     .finish = services_restart_finish},
 
     RPC("/filesystem.Filesystem/Stat", fs_rpc_stat),
     RPC("/filesystem.Filesystem/MakeDir", fs_rpc_make_dir),

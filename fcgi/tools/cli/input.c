@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define RULES_MAX (256 * 1024) /* bytes of a file with egress rules */
+#define JSON_MAX (256 * 1024) /* bytes of a file with rules, services or hooks */
 
 void input_text(json_t *body, const char *member, const char *value)
 {
@@ -96,21 +96,22 @@ void input_texts(const struct cli_call *call, const char *option, json_t *body, 
     json_decref(texts);
 }
 
-/* Egress rules from a file; the service checks them. */
-static int input_rules(const char *path, json_t *body, struct error **err)
+int input_json(json_t *body, const char *member, const char *path, json_type type,
+               struct error **err)
 {
     autofree char *text = NULL;
     json_error_t problem;
     if (!path)
         return 0;
-    if (input_file(path, RULES_MAX, &text, err) < 0)
+    if (input_file(path, JSON_MAX, &text, err) < 0)
         return -1;
-    json_t *rules = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
-    if (!json_is_array(rules)) {
-        json_decref(rules);
-        return error_set(err, ERR_INVALID_REQUEST, "%s is no JSON array of rules", path);
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
+    if (!value || json_typeof(value) != type) {
+        json_decref(value);
+        return error_set(err, ERR_INVALID_REQUEST, "%s is no JSON %s of %s", path,
+                         type == JSON_ARRAY ? "array" : "object", member);
     }
-    json_object_set_new(body, "rules", rules);
+    json_object_set_new(body, member, value);
     return 0;
 }
 
@@ -127,5 +128,5 @@ int input_network(const struct cli_call *call, json_t *body, struct error **err)
     input_texts(call, "allow", body, "allow_out");
     input_texts(call, "deny", body, "deny_out");
     input_texts(call, "profile", body, "egress_profiles");
-    return input_rules(cli_value(call, "rules"), body, err);
+    return input_json(body, "rules", cli_value(call, "rules"), JSON_ARRAY, err);
 }

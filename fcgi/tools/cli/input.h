@@ -22,6 +22,11 @@ void input_texts(const struct cli_call *call, const char *option, json_t *body, 
 /* Read a text file of at most max bytes, without NUL; the caller frees *text. */
 int input_file(const char *path, size_t max, char **text, struct error **err);
 
+/* Set a member to the JSON value of this type in a file, which the service checks. path NULL: not
+ * given. */
+int input_json(json_t *body, const char *member, const char *path, json_type type,
+               struct error **err);
+
 /* "NAME=VALUE" into an object. */
 int input_pair(json_t *object, const char *value, struct error **err);
 

@@ -62,6 +62,13 @@ const struct cli_verb cli_verbs[] = {
      metrics_options, 1, 1, 0},
     {"rm", "SANDBOX...", "Delete sandboxes", verb_rm, NULL, 1, MANY, 0},
 
+    {"service list", "SANDBOX", "List the services of a running sandbox", verb_service_list, NULL,
+     1, 1, 0},
+    {"service logs", "SANDBOX SERVICE", "Print the output of a service", verb_service_logs,
+     service_logs_options, 2, 2, 0},
+    {"service restart", "SANDBOX SERVICE", "Stop a service if it runs, and start it",
+     verb_service_restart, NULL, 2, 2, 0},
+
     {"port list", "SANDBOX", "List the exposed ports of a sandbox", verb_port_list, NULL, 1, 1, 0},
     {"port expose", "SANDBOX PORT", "Expose a port and print its address", verb_port_expose,
      port_expose_options, 2, 2, 0},

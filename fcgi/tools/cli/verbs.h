@@ -113,8 +113,13 @@ extern const struct cli_option forward_options[], open_options[], port_expose_op
 
 /* verbs_logs.c */
 VERB(logs);
+VERB(service_logs);
 VERB(metrics);
-extern const struct cli_option logs_options[], metrics_options[];
+extern const struct cli_option logs_options[], service_logs_options[], metrics_options[];
+
+/* verbs_service.c */
+VERB(service_list);
+VERB(service_restart);
 
 /* verbs_ssh_key.c */
 VERB(ssh_key_add);

@@ -25,6 +25,13 @@ const struct cli_option logs_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+const struct cli_option service_logs_options[] = {
+    {"follow", 'f', NULL, "wait for more output, until Ctrl-C"},
+    {"from", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},
+    {"to", 0, "TIME", "until this time"},
+    {NULL, 0, NULL, NULL},
+};
+
 /* A terminal gets no control characters but line ends and tabs. */
 static void print_bytes(FILE *out, const char *bytes, size_t size)
 {
@@ -81,14 +88,15 @@ static int read_page(struct cli_call *call, const char *query, json_int_t *after
     return 0;
 }
 
-int verb_logs(struct cli_call *call, struct error **err)
+static int print_logs(struct cli_call *call, const char *service, struct error **err)
 {
     buffer_auto query = BUFFER_INIT(PATH_MAX_BYTES);
     bool follows = cli_flag(call, "follow");
     json_int_t after = 0;
     size_t count = 0;
     buffer_printf(&query, "/logs?limit=%d", PAGE);
-    api_add_query(&query, "pid", cli_value(call, "pid"));
+    api_add_query(&query, "service", service);
+    api_add_query(&query, "pid", service ? NULL : cli_value(call, "pid"));
     api_add_query(&query, "from", cli_value(call, "from"));
     api_add_query(&query, "to", cli_value(call, "to"));
     if (buffer_overflowed(&query))
@@ -100,6 +108,16 @@ int verb_logs(struct cli_call *call, struct error **err)
             sleep(FOLLOW_S);
     } while ((follows || count) && !ferror(stdout));
     return 0;
+}
+
+int verb_logs(struct cli_call *call, struct error **err)
+{
+    return print_logs(call, NULL, err);
+}
+
+int verb_service_logs(struct cli_call *call, struct error **err)
+{
+    return print_logs(call, cli_operand(call, 1), err);
 }
 
 /* --- metrics --- */

@@ -56,6 +56,8 @@ const struct cli_option create_options[] = {
     {"all-ports", 0, NULL, "expose every port, to everybody"},
     {"request-host", 0, "HOST", "the Host header that servers get, such as 'localhost:${PORT}'"},
     {"volume", 'v', "VOLUME:PATH", "a volume to mount; may be repeated"},
+    {"services", 0, "FILE", "services, a JSON array"},
+    {"hooks", 0, "FILE", "hooks, a JSON object"},
     {"checkpoint", 0, "CHECKPOINT", "start from a checkpoint instead of a template"},
     {"no-internet", 0, NULL, "reach only the allowed entries"},
     {"ask", 0, NULL, "reach only the allowed entries, and ask for others"},
@@ -135,6 +137,8 @@ static int make_body(const struct cli_call *call, json_t *body, struct error **e
         add_lifecycle(call, body, err) < 0 ||
         add_all(call, "label", body, "metadata", json_object(), input_pair, err) < 0 ||
         add_all(call, "env", body, "envs", json_object(), input_pair, err) < 0 ||
+        input_json(body, "services", cli_value(call, "services"), JSON_ARRAY, err) < 0 ||
+        input_json(body, "hooks", cli_value(call, "hooks"), JSON_OBJECT, err) < 0 ||
         add_all(call, "volume", body, "volume_mounts", json_object(), add_volume, err) < 0 ||
         add_all(call, "port", body, "exposed_ports", json_array(), add_port, err) < 0)
         return -1;

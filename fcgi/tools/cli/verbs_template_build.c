@@ -27,6 +27,7 @@ const struct cli_option template_build_options[] = {
     {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
     {"start-command", 0, "COMMAND", "sandboxes begin with this command"},
     {"ready-command", 0, "COMMAND", "the build waits until this command succeeds"},
+    {"services", 0, "FILE", "services of its sandboxes, a JSON array"},
     {"no-cache", 0, NULL, "run all steps, also those that an earlier build has run"},
     {"team", 0, "TEAM", "whose it is"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
@@ -122,7 +123,8 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
     input_text(body, "ready_command", cli_value(call, "ready-command"));
     if (cli_flag(call, "no-cache"))
         json_object_set_new(body, "no_cache", json_true());
-    if (add_login(call, body, err) < 0)
+    if (add_login(call, body, err) < 0 ||
+        input_json(body, "services", cli_value(call, "services"), JSON_ARRAY, err) < 0)
         return -1;
     input_text(body, "team", cli_value(call, "team"));
     if (input_number(baseline, "cpu", cli_value(call, "cpu"), "--cpu", err) < 0 ||

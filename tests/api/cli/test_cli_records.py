@@ -70,6 +70,21 @@ def test_extend_never_shortens(cli, sandbox):
         assert cli("timeout", sandbox.id, wrong).returncode == 2, wrong
 
 
+def test_services_and_hooks(cli, stack, tmp_path):
+    (tmp_path / "services.json").write_text(json.dumps([{"name": "web", "command": "echo up; exec sleep 1000"}]))
+    (tmp_path / "hooks.json").write_text(json.dumps({"after_resume": {"command": "true"}}))
+    made = cli.say("create", stack.template, "--services", tmp_path / "services.json", "--hooks", tmp_path / "hooks.json").strip()
+    assert cli.json("show", made)["hooks"] == {"after_resume": {"command": "true"}}
+    wait_until(lambda: cli.say("service", "logs", made, "web") == "up\n", 30, "its output")
+    assert re.search(r"^web +running ", cli.say("service", "list", made), re.MULTILINE)
+    cli.say("service", "restart", made, "web")
+    wait_until(lambda: cli.json("service", "list", made)["services"][0]["restarts"] == 1, 30, "the restart")
+    refused = cli("service", "restart", made, "none")
+    assert refused.returncode == 3 and b"no service" in refused.stderr, refused
+    refused = cli("create", stack.template, "--services", tmp_path / "hooks.json")
+    assert refused.returncode and b"JSON array of services" in refused.stderr, refused
+
+
 def test_ports_are_exposed_and_withdrawn(cli, sandbox):
     url = cli.say("port", "expose", sandbox.id, "3000").strip()
     assert url.startswith("https://p3000-")

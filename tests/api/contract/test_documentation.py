@@ -66,6 +66,12 @@ def test_volumes_and_network_policy(make_account, stack):
     assert_in_order(said, '"name":"README.md"', '"status":"applied"', '"verdict":"allow"', '"denials":[]')
 
 
+def test_services_and_hooks(make_account, stack):
+    beginning = requests_of("README.md").split("BODY=")[0]
+    said = run(stack, make_account("pro"), "\n".join([beginning, commands("doc/howto/services.md")]))
+    assert_in_order(said, '["web","', "stopped\ndisk\nrunning\n")
+
+
 def anchors_of(page):
     """The headings of a page, as links name them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)

@@ -63,7 +63,7 @@ def approval_of(stack, sandbox_id):
     """A request of the sandbox without an answer."""
     approval_id = "apr_" + sandbox_id.removeprefix("sbx_")
     stack.query("INSERT IGNORE INTO approvals (id, sandbox_id, team_id, user_id, target, asked_at_ms)"
-                " SELECT %s, id, team_id, created_by, 'a.example', 1 FROM sandboxes WHERE id = %s", approval_id, sandbox_id)
+                " SELECT %s, id, team_id, created_by, 'a.example', UNIX_TIMESTAMP() * 1000 FROM sandboxes WHERE id = %s", approval_id, sandbox_id)
     return approval_id
 
 
@@ -85,7 +85,7 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
     api = account.api
     stack.ctl("team", "add-member", "deployment", "--user", account.user, "--role", "owner")
     host = next(one["name"] for one in stack.ctl("host", "list")["hosts"] if one["state"] == "active")
-    sandbox_id = api.create()["id"]
+    sandbox_id = api.create(services=[{"name": "replayed", "command": "exec sleep 1000"}])["id"]
     checkpoint = api.post(f"/v1/sandboxes/{sandbox_id}/checkpoints", {"name": "deleted"}).json()
     ids = {"keys": api.post("/v1/keys", {"scopes": ["read"]}).json()["id"], "checkpoints": checkpoint["id"],
            "ssh_keys": api.post("/v1/ssh_keys", {"public_key": public_key()}).json()["id"],
@@ -106,7 +106,7 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
         slug = slugs.get(route["operation"]) or (
             slugs["crew"] if "teams/:slug/" in route["pattern"] else
             other_account.team if "teams/:slug" in route["pattern"] else "replayed")
-        path = route["pattern"].replace(":port", "3000").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed").replace(":hash", "ab" * 32)
+        path = route["pattern"].replace(":port", "3000").replace(":service", "replayed").replace(":slug", slug).replace(":version", "1").replace(":tag", "replayed").replace(":hash", "ab" * 32)
         path = path.replace(":message", message_id).replace(":approval", approval_of(stack, sandbox_id)).replace(
             ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else mate if "/members/" in path
             else other_account.user)

@@ -18,7 +18,7 @@ CODES = {
     404: {"not_found"},
     405: {"method_not_allowed"},
     408: {"invalid_request"},
-    409: {"sandbox_not_running", "sandbox_not_startable", "memory_not_kept", "sandbox_busy", "volume_attached",
+    409: {"sandbox_not_running", "sandbox_not_startable", "hook_failed", "memory_not_kept", "sandbox_busy", "volume_attached",
           "name_taken", "request_in_progress", "template_in_use", "last_owner"},
     412: {"precondition_failed"},
     413: {"body_too_large"},

@@ -15,6 +15,7 @@ from cases_input import *
 from cases_ports import *
 from cases_process import *
 from cases_secret import *
+from cases_services import *
 from cases_tree import *
 from cases_watch import *
 

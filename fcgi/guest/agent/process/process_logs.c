@@ -87,16 +87,21 @@ static json_t *collect(struct process_log *log, const struct logs_query *query)
     return list;
 }
 
+int process_logs_reply(struct request *request, struct process_log *log, struct rpc_error *error)
+{
+    struct logs_query query;
+    if (read_query(request, &query, error) < 0)
+        return -1;
+    json_t *list = collect(log, &query);
+    log->sealed = true;
+    return httpd_reply_json(&request->http, 200, json_pack("{s:o}", "logs", list));
+}
+
 int logs_finish(struct request *request, struct rpc_error *error)
 {
     struct process_log *log = &request->agent->processes->log;
     struct group_counts counts;
-    struct logs_query query;
-    if (read_query(request, &query, error) < 0)
-        return -1;
     group_counts_read(&counts);
     process_log_note_kills(log, counts.memory_kills); /* also of programs in the background */
-    json_t *list = collect(log, &query);
-    log->sealed = true;
-    return httpd_reply_json(&request->http, 200, json_pack("{s:o}", "logs", list));
+    return process_logs_reply(request, log, error);
 }

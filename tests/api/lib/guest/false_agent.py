@@ -24,6 +24,8 @@ ANSWERS = {
     "text": b"HTTP/1.1 200 False\r\nContent-Length: 5\r\n\r\nhello",
     "idle": spoken(b'{"idle_ms": 9007199254740992, "connections": 0}'),
     "awake": spoken(b'{"idle_ms": 0, "connections": 1}'),
+    "services": spoken(b'{"services": [{"name": "../a", "command": "x", "restart": "no", "state": "running", "restarts": 0,'
+                       b' "user": null, "cwd": null, "pid": [], "health": null, "exit_code": null, "reason": null}]}'),
     "garbage": b"\x00\xff False\r\n\r\n",
 }
 

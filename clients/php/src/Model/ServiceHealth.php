@@ -1,0 +1,18 @@
+<?php
+
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Made by bin/generate from the API's document.
+
+declare(strict_types=1);
+
+namespace Sandlot\Model;
+
+enum ServiceHealth: string
+{
+    case Starting = 'starting';
+    case Healthy = 'healthy';
+    case Unhealthy = 'unhealthy';
+
+    /** A value that is newer than this package. */
+    case Unknown = 'unknown';
+}

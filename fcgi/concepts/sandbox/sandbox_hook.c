@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sandbox/sandbox_hook.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "runtime/agent_client.h"
+
+#define REST_MS    2000 /* for the agent itself, besides the command */
+#define RELEASE_MS 2000
+
+/* Teams share the processes that pause sandboxes at their deadlines, so these pauses wait for a
+ * shorter time. */
+static bool find(const struct work *work, enum hook_kind kind, json_t **hooks, struct hook *hook)
+{
+    const char *text = work->sandbox.hooks;
+    *hooks = text && *text ? json_loads(text, 0, NULL) : NULL;
+    if (!hook_find(*hooks, kind, hook))
+        return false;
+    bool asked = kind != HOOK_BEFORE_PAUSE || str_equal(work->sandbox.moved_by, MOVED_BY_REQUEST);
+    if (!asked && hook->timeout_s > HOOK_TIMEOUT_DEFAULT_S)
+        hook->timeout_s = HOOK_TIMEOUT_DEFAULT_S;
+    return true;
+}
+
+static int renew(void *context, struct error **err)
+{
+    struct work *work = context;
+    return lease_tick(&work->lease, err);
+}
+
+static int ask(struct work *work, const struct hook *hook, json_t **answer, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
+    json_auto_t *call = json_pack("{s:s, s:s, s:i}", "cmd", hook->command, "cwd", "/", "timeout",
+                                  (int)hook->timeout_s);
+    if (hook->user)
+        json_object_set_new(call, "user", json_string(hook->user));
+    if (work_find_agent(work, &at, err) < 0 ||
+        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     err) < 0)
+        return -1;
+    at.tick = renew;
+    at.tick_context = work;
+    int result = agent_exec(&at, secret, call, deadline_in_ms(hook->timeout_s * 1000 + REST_MS),
+                            answer, err);
+    mem_wipe(secret, sizeof secret);
+    return result;
+}
+
+/* Turn each failure of the command and of the agent into one error. */
+static int run(struct work *work, enum hook_kind kind, const struct hook *hook, struct error **err)
+{
+    error_auto failure = NULL;
+    json_auto_t *answer = NULL;
+    if (ask(work, hook, &answer, &failure) < 0)
+        return error_set(err, ERR_HOOK_FAILED, "The hook %s failed: %s", hook_name(kind),
+                         failure->message);
+    const json_t *code = json_object_get(answer, "exit_code");
+    if (json_is_integer(code) && json_integer_value(code) == 0)
+        return 0;
+    if (json_is_integer(code) && json_integer_value(code) > 0)
+        return error_set(err, ERR_HOOK_FAILED, "The hook %s ended with exit status %d.",
+                         hook_name(kind), (int)json_integer_value(code));
+    return error_set(err, ERR_HOOK_FAILED,
+                     "The hook %s was killed by a signal, or after its timeout of %u s.",
+                     hook_name(kind), hook->timeout_s);
+}
+
+void work_hold_services(struct work *work)
+{
+    json_t *hooks;
+    struct hook hook;
+    if (find(work, HOOK_AFTER_RESUME, &hooks, &hook))
+        work->hold_services_s = hook.timeout_s + 2 * REST_MS / 1000;
+    json_decref(hooks);
+}
+
+/* If this fails, they start when the agent has waited for long enough. */
+static void release_services(struct work *work)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    char secret[AGENT_SECRET_SIZE];
+    struct agent_place at;
+    error_auto failure = NULL;
+    if (work_find_agent(work, &at, &failure) < 0 ||
+        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                     &failure) < 0 ||
+        agent_services_release(&at, secret, deadline_in_ms(RELEASE_MS), &failure) < 0)
+        log_info("cannot start the services of a sandbox; its agent starts them later",
+                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+    mem_wipe(secret, sizeof secret);
+}
+
+int work_run_hook(struct work *work, enum hook_kind kind, struct error **err)
+{
+    json_t *hooks;
+    struct hook hook;
+    error_auto failure = NULL;
+    bool found = find(work, kind, &hooks, &hook);
+    int result = found ? run(work, kind, &hook, &failure) : 0;
+    json_decref(hooks);
+    if (!found)
+        return 0;
+    if (result < 0 && (!hook.fails || work->in_transit)) {
+        log_info("ignoring the failure of a hook", LOG_STR("sandbox", work->sandbox.id),
+                 LOG_ERROR(failure));
+        result = 0;
+    }
+    if (work_still_ours(work, err) < 0)
+        return -1;
+    if (result < 0)
+        return error_move(err, &failure);
+    if (work->hold_services_s)
+        release_services(work);
+    return 0;
+}
