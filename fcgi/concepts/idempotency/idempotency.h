@@ -68,6 +68,9 @@ int idempotency_begin(struct db *db, const struct keyring *ring,
 int idempotency_attach(struct db *db, const struct idempotency *idempotency, const char *made_id,
                        struct error **err);
 
+/* Take the note back, after all that was made for it has been given up. */
+int idempotency_detach(struct db *db, const struct idempotency *idempotency, struct error **err);
+
 /* Keep the answer. Does nothing after a takeover. */
 int idempotency_finish(struct db *db, const struct keyring *ring,
                        const struct idempotency *idempotency, int status, const char *made_id,

@@ -47,6 +47,10 @@ DB_STATEMENT(abandon_statement) = {
     "UPDATE idempotency_keys SET lease_until_ms = 0 WHERE id = ? AND attempt = ? AND"
     " state = 'running'",
     false};
+DB_STATEMENT(detach_statement) = {
+    "idempotency.detach",
+    "UPDATE idempotency_keys SET made_id = NULL WHERE id = ? AND attempt = ? AND state = 'running'",
+    false};
 DB_STATEMENT(release_statement) = {
     "idempotency.release",
     "DELETE FROM idempotency_keys WHERE id = ? AND attempt = ? AND state = 'running'"
@@ -269,6 +273,12 @@ int idempotency_abandon(struct db *db, const struct idempotency *idempotency, st
                 DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), NULL, err) < 0)
         return -1;
     return trim_now_and_then(db, idempotency->user_id, 0, err);
+}
+
+int idempotency_detach(struct db *db, const struct idempotency *idempotency, struct error **err)
+{
+    return db_exec(db, &detach_statement,
+                   DB_ARGS(db_text(idempotency->id), db_text(idempotency->attempt)), NULL, err);
 }
 
 int idempotency_release(struct db *db, const struct idempotency *idempotency, struct error **err)

@@ -2,6 +2,7 @@
 #include "api/forks.h"
 
 #include "api/sandbox_output.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 /* Attach the fork to the Idempotency-Key only: the audit entry names the original sandbox. */
@@ -45,13 +46,36 @@ static int check_any(struct forks *forks, struct error **err)
                                     "The worker that was at the fork is gone, and none was made.");
 }
 
+/* A refusal left nothing behind: the copy that the key names is deleted, and has no fork. */
+static void free_key(struct api *api)
+{
+    error_auto failure = NULL;
+    if (api->idempotency && idempotency_detach(api->worker.db, api->idempotency, &failure) < 0)
+        log_warning("cannot free the Idempotency-Key of a fork that was refused",
+                    LOG_ERROR(failure));
+}
+
+/* Find the forks of an earlier attempt with the key, if it has made any. */
+static int find(struct api *api, struct forks *forks, struct error **err)
+{
+    if (!api->access.checkpoint.for_fork)
+        return 0;
+    return sandbox_fork_found(api->worker.db, &api->access.checkpoint, &forks->list, &forks->count,
+                              err);
+}
+
 int forks_make(struct api *api, const json_t *body, struct forks *forks, struct error **err)
 {
-    int result = api->access.checkpoint.for_fork
-                     ? sandbox_fork_found(api->worker.db, &api->access.checkpoint, &forks->list,
-                                          &forks->count, err)
-                     : make(api, body, forks, err);
-    return result < 0 ? -1 : check_any(forks, err);
+    if (find(api, forks, err) < 0)
+        return -1;
+    if (forks->count)
+        return check_any(forks, err);
+    forks_deinit(forks);
+    if (make(api, body, forks, err) == 0 && check_any(forks, err) == 0)
+        return 0;
+    if (error_http_status((*err)->code) < 500)
+        free_key(api);
+    return -1;
 }
 
 void forks_deinit(struct forks *forks)

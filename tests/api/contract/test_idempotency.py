@@ -9,7 +9,7 @@ import pytest
 from client import Api, assert_error
 from dataplane import DataPlane
 from stack import wait_until
-from killing import HolderKiller, cold_create, in_background
+from killing import HolderKiller, cold_create, in_background, traced
 
 pytestmark = pytest.mark.parallel
 
@@ -76,6 +76,29 @@ def test_refusals_are_checked_again(api):
         answer = api.post("/v1/sandboxes", {"template": "no-such"}, headers=key)
         assert_error(answer, 422, "template_not_found")
         assert answer.headers["Idempotent-Replayed"] is None
+
+
+def test_a_refused_fork_leaves_its_key_free(sandbox):
+    """The copy that was made before the refusal is nothing that the client could find."""
+    api, key = sandbox.api, new_key()
+    assert api.request("PATCH", sandbox.path, {"name": "taken"}).status == 200
+    for _ in range(2):
+        assert_error(api.post(f"{sandbox.path}/fork", {"name": "taken"}, headers=key), 409, "name_taken", "/name")
+    made = api.post(f"{sandbox.path}/fork", {"name": "free"}, headers=key)
+    assert made.status == 201, made
+    again = api.post(f"{sandbox.path}/fork", {"name": "free"}, headers=key)
+    assert (again.status, again.headers["Idempotent-Replayed"]) == (201, "true")
+    assert sorted(one["name"] for one in api.list()) == ["free", "taken"]
+
+
+def test_a_fork_is_tried_again_when_its_cause_is_gone(sandbox):
+    api, key = sandbox.api, new_key()
+    with traced(sandbox) as pid:
+        for _ in range(2):
+            assert_error(api.post(f"{sandbox.path}/fork", {}, headers=key), 409, "memory_not_kept")
+        sandbox.data.check(f"kill -KILL {pid}")
+    assert api.post(f"{sandbox.path}/fork", {}, headers=key).status == 201
+    assert len(api.list()) == 2
 
 
 @pytest.mark.parametrize("value", ["x" * 256, "a b\tc\x01"])
