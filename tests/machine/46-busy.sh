@@ -12,4 +12,5 @@ setsid bash -c 'while :; do
     sandlot rm busy
 done' >/root/busy.log 2>&1 </dev/null &
 wait_until 300 grep -q memory /root/busy.log
-sleep 20
+# The kernel writes a file after 30 seconds, and btrfs commits what was written within another 30.
+sleep 65
