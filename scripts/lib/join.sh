@@ -56,11 +56,11 @@ join_ask()
     said=$(JOIN_SECRET=$JOIN_SECRET JOIN_OFFER=${1:-null} jq -cn --rawfile machine "$JOIN_DIR/machine" \
         '{token: env.JOIN_SECRET, machine: $machine} + (env.JOIN_OFFER | fromjson | if . then {offer: .} else {} end)' |
         "${WITHIN[@]}" curl -sS --insecure --pinnedpubkey "$JOIN_PIN" ${JOIN_CONNECT:+--connect-to "::$JOIN_CONNECT"} \
-            --max-time 30 --output "$JOIN_DIR/answer.new" --write-out '%{http_code} %{local_ip}' \
+            --max-time 30 --output "$JOIN_DIR/answer.new" --write-out '%{http_code} %{local_ip} %header{date}' \
             --header 'Content-Type: application/json' --data-binary @- "$JOIN_URL/v1/host-joins" \
             2>"$JOIN_DIR/curl.log") || status=$?
     [[ $status == 0 ]] || join_unreached "$status"
-    read -r code JOIN_LOCAL <<<"$said"
+    read -r code JOIN_LOCAL JOIN_DATE <<<"$said"
     case $code in
     200) mv "$JOIN_DIR/answer.new" "$JOIN_DIR/answer" ;;
     401 | 422) die "$(jq -r '.message // .error.message' "$JOIN_DIR/answer.new")" ;;
@@ -73,9 +73,22 @@ join_said()
     jq -r "$1" "$JOIN_DIR/answer"
 }
 
+# join_clock: whether the clock of this machine is that of the front, whose time the last answer has.
+join_clock()
+{
+    local front apart
+
+    front=$(date -d "$JOIN_DATE" +%s 2>/dev/null) || return 0
+    apart=$(($(date +%s) - front))
+    [[ ${apart#-} -le 5 ]] ||
+        note "the clock of this machine is ${apart#-} s $([[ $apart -lt 0 ]] && echo behind || echo ahead of) the" \
+            "front's: keep the clocks of both by NTP (systemd-timesyncd, chrony)"
+}
+
 join_take()
 {
     join_ask
+    join_clock
     JOIN_NAME=$(join_said .name)
     JOIN_STATE=$(join_said .state)
     JOIN_RANGE=$(join_said .options.range)

@@ -2,8 +2,10 @@
 /* The certificates by which fronts and the relays of other machines know each other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "account/account.h"
 #include "base/mem.h"
@@ -145,6 +147,41 @@ static int make_front(struct ctl *ctl, const char *dir, struct error **err)
     return write_file(dir, LINK_CALLER_FILE, pair.certificate, 0644, (gid_t)-1, err);
 }
 
+/* --- the client certificate for Incus --- */
+
+/* The group of the workers that call Incus. */
+static gid_t runtime_group(const struct settings *settings)
+{
+    const struct group *group = getgrnam("sandlot-runtime");
+    return group ? group->gr_gid : callers_group(settings);
+}
+
+/* Write a file by its path, as write_file(). */
+static int write_path(const char *path, const char *text, mode_t mode, gid_t gid,
+                      struct error **err)
+{
+    autofree char *dir = xstrdup(path);
+    char *slash = strrchr(dir, '/');
+    if (!slash)
+        return error_set(err, ERR_CONFIG, "%s is no absolute path", path);
+    *slash = '\0';
+    return write_file(dir, slash + 1, text, mode, gid, err);
+}
+
+/* Make the certificate that the settings name, unless one of the files exists. */
+static int make_incus_client(const struct settings *settings, bool *made, struct error **err)
+{
+    const char *file = settings->incus_client_cert_file, *key = settings->incus_client_key_file;
+    certificate_pair_auto pair = {0};
+    *made = *file && *key && access(file, F_OK) < 0 && access(key, F_OK) < 0;
+    if (!*made)
+        return 0;
+    if (authority_new("sandlot", AUTHORITY_DAYS, &pair, err) < 0 ||
+        write_path(key, pair.key, 0640, runtime_group(settings), err) < 0)
+        return -1;
+    return write_path(file, pair.certificate, 0644, (gid_t)-1, err);
+}
+
 int ctl_host_authority(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *dir;
@@ -155,11 +192,14 @@ int ctl_host_authority(struct ctl *ctl, const struct ctl_arguments *arguments, s
     if (is_new && make_authority(dir, err) < 0)
         return -1;
     bool renews = is_new || !is_fresh(dir, dir, LINK_CALLER_FILE, FRONT_NAME);
-    if (renews && make_front(ctl, dir, err) < 0)
+    bool has_client;
+    if ((renews && make_front(ctl, dir, err) < 0) ||
+        make_incus_client(ctl->settings, &has_client, err) < 0)
         return -1;
     ctl_print(ctl,
-              json_pack("{s:s, s:b, s:b, s:o}", "directory", dir, "authority_made", is_new,
-                        "front_renewed", renews, "expires_at", expiry_json(dir, LINK_CALLER_FILE)),
+              json_pack("{s:s, s:b, s:b, s:b, s:o}", "directory", dir, "authority_made", is_new,
+                        "front_renewed", renews, "incus_client_made", has_client, "expires_at",
+                        expiry_json(dir, LINK_CALLER_FILE)),
               "%s holds the authority%s and this front's certificate%s. Keep " AUTHORITY_KEY
               " on this machine alone.",
               dir, is_new ? ", which is new," : "",

@@ -7,9 +7,6 @@ relay_dir = /etc/sandlot/relay
 incus_client_cert_file = /etc/sandlot/incus-client.pem
 incus_client_key_file = /etc/sandlot/incus-client.key
 END_OF_TEXT
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj '/CN=sandlot' \
-    -keyout /etc/sandlot/incus-client.key -out /etc/sandlot/incus-client.pem
-chgrp sandlot-runtime /etc/sandlot/incus-client.key && chmod 640 /etc/sandlot/incus-client.key
 sandlotctl host authority
 systemctl restart sandlot.target
 sandlotctl nginx-config --output /etc/sandlot/nginx && nginx -s reload
@@ -24,7 +21,9 @@ second 'mkdir -p /root/packages && tar -x -C /root/packages -f /dev/vdb && cd /r
         --no-install-recommends install ./sandlot-ctl_*.deb ./sandlot-agent_*.deb ./sandlot-runtime_*.deb' </dev/null
 token=$(sandlotctl --json host token h7 --range 10.89.0.0/16 --network 10.64.0.0/10 --front 192.0.2.1:443 |
     jq -er .token)
-second "sandlot-host-join --pool-size 4GiB -" <<<"$token"
+second "sandlot-host-join --pool-size 4GiB -" <<<"$token" 2>&1 | tee /tmp/join
+grep -E "is (29|30)[0-9] s behind the front" /tmp/join
 sandlotctl host list
 condition_is up
-wait_until 300 sandlotctl doctor
+! sandlotctl doctor >/tmp/doctor || fail "doctor does not see the clock"
+grep "clock of h7" /tmp/doctor

@@ -4,6 +4,7 @@
 # shellcheck shell=bash disable=SC2016
 
 wait_until 900 condition_is up
+second "date -s @$(date +%s)" </dev/null
 stopped()
 {
     [[ $(sandlot show --json away | jq -er .state) == stopped ]]
