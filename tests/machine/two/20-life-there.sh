@@ -20,7 +20,7 @@ wait_until 300 still_runs "$fork"
 sandlot rm "$fork"
 
 # The clocks of the machines differ by minutes, and deadlines are the front's.
-left=$(($(date -d "$(sandlot show --json away | jq -er .expires_at)" +%s) - $(date +%s)))
+left=$(($(date -d "$(sandlot show --json away | jq -er .deadline)" +%s) - $(date +%s)))
 [[ $left -gt 36000 && $left -le 43200 ]] || fail "$left seconds are left"
 sandlotctl host activate local
 second "date -s @$(date +%s)" </dev/null
