@@ -7,4 +7,4 @@ wait_until 300 condition_is up
 wait_until 300 still_runs away
 preview_answers away
 pause_and_resume away
-wait_until 300 sandlotctl doctor
+wait_until 300 well

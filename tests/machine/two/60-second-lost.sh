@@ -11,4 +11,4 @@ for id in $(sandlotctl --json sandbox list | jq -er '.sandboxes[].id'); do
     sandlot rm "$id"
 done
 wait_until 300 sandlotctl host remove h7
-wait_until 300 sandlotctl doctor
+wait_until 300 well

@@ -15,6 +15,12 @@ condition_is()
     sandlotctl --json host list | jq -e --arg is "$1" '.hosts[] | select(.name == "h7") | .condition == $is'
 }
 
+# well: doctor finds nothing wrong but the clock of h7, which the test has set wrong.
+well()
+{
+    ! { sandlotctl doctor || true; } | grep '^WRONG' | grep -v '^WRONG *clock '
+}
+
 # host_of NAME
 host_of()
 {
