@@ -14,8 +14,8 @@ sandlot exec -n away test -s /home/user/index.html
 pause_and_resume_again=$(sandlot pause away && sandlot resume away)
 [[ $pause_and_resume_again == *memory* ]]
 sandlotctl host drain local --stay
-sandlot create --name new --timeout 1h
-[[ $(host_of new) == h7 ]]
-sandlot rm new
+sandlot create --name fresh --timeout 1h
+[[ $(host_of fresh) == h7 ]]
+sandlot rm fresh
 sandlotctl host activate local
 wait_until 300 well

@@ -4,7 +4,7 @@
 # shellcheck shell=bash
 
 wait_until 300 condition_is down
-sandlotctl host lost h7
+! sandlotctl host lost h7 || fail "it needs no --yes"
 sandlotctl host lost h7 --yes
 [[ $(sandlot show --json away | jq -er '.state + " " + .reason') == "stopped host_lost" ]]
 for id in $(sandlotctl --json sandbox list | jq -er '.sandboxes[].id'); do
