@@ -38,8 +38,12 @@ def test_what_root_leaves_is_of_no_use_outside(account, stack):
     first = Sandbox.create(account.api, volume_mounts=volume.mounts())
     first.data.upload("/tmp/leave.py", LEAVE.encode())
     assert first.data.check("python3 /tmp/leave.py", user="root") == "3\n"
-    host_root = os.stat(stack.instance_dir(first.instance) / "rootfs").st_uid
-    assert host_root > 0, "its root is no root of the host"
+    # On disk the files belong to the host's root, so only the host's root may reach them.
+    place = stack.instance_dir(first.instance)
+    assert stat.S_IMODE(place.stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE((place.parent.parent / "custom").stat().st_mode) & 0o077 == 0
+    pid = stack.incus.request("GET", f"/1.0/instances/{first.instance}/state")["pid"]
+    assert os.stat(f"/proc/{pid}").st_uid >= 1000000, "its root is no root of the host"
     account.api.destroy(first.id)
 
     second = Sandbox.create(account.api, volume_mounts=volume.mounts())
