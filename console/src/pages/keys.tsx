@@ -4,7 +4,7 @@ import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
 import { Button, Check, Copy, Empty, Id, Loading, Page, Problem, SelectField, Table, TextField, Time } from '../parts/basic'
-import { Dialog, FormDialog, ask, say } from '../parts/dialog'
+import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { SshKeys } from '../parts/ssh_keys'
 
 type Key = Schemas['Key']
@@ -75,7 +75,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
 function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void }) {
   const { made } = props
   return (
-    <Dialog title="Your new key" onClose={props.onClose} wide staysOnEscape>
+    <SecretDialog title="Your new key" onClose={props.onClose}>
       <p>The key is shown only now. Store it where only your programs can read it.</p>
       <p class="secret">
         <code class="long" data-secret="key">
@@ -88,12 +88,7 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
         <code class="long">{made.e2b_key}</code>
         <Copy text={made.e2b_key} what="the key for clients of E2B" />
       </p>
-      <div class="actions end">
-        <Button kind="primary" onClick={props.onClose}>
-          I have stored it
-        </Button>
-      </div>
-    </Dialog>
+    </SecretDialog>
   )
 }
 

@@ -6,7 +6,7 @@ import { messageOf } from '../lib/errors'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
 import { AreaField, Button, Check, Copy, Empty, Loading, Page, Problem, State, Table, TextField, Time } from '../parts/basic'
-import { Dialog, FormDialog, ask, say } from '../parts/dialog'
+import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { More } from '../parts/more'
 
 type Webhook = Schemas['Webhook']
@@ -53,9 +53,9 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (made:
   )
 }
 
-function SecretDialog(props: { secret: string; onClose: () => void }) {
+function WebhookSecret(props: { secret: string; onClose: () => void }) {
   return (
-    <Dialog title="The secret of the webhook" onClose={props.onClose} wide staysOnEscape>
+    <SecretDialog title="The secret of the webhook" onClose={props.onClose}>
       <p>Your server checks signatures with it. It is shown only now.</p>
       <p class="secret">
         <code class="long" data-secret="webhook">
@@ -63,16 +63,11 @@ function SecretDialog(props: { secret: string; onClose: () => void }) {
         </code>
         <Copy text={props.secret} what="the secret" />
       </p>
-      <div class="actions end">
-        <Button kind="primary" onClick={props.onClose}>
-          I have stored it
-        </Button>
-      </div>
-    </Dialog>
+    </SecretDialog>
   )
 }
 
-/** Sends a test, and waits for what becomes of it. */
+/** Sends a test message, and returns it when it was delivered or has failed. */
 async function tested(id: string): Promise<Schemas['WebhookMessage']> {
   let message = await api.post('/v1/webhooks/{id}/test', { path: { id } })
   for (let looks = 0; looks < TEST_LOOKS && message.state === 'waiting' && message.attempts === 0; looks++) {
@@ -210,7 +205,7 @@ export function Webhooks() {
           }}
         />
       )}
-      {secret && <SecretDialog secret={secret} onClose={() => setSecret(null)} />}
+      {secret && <WebhookSecret secret={secret} onClose={() => setSecret(null)} />}
     </Page>
   )
 }

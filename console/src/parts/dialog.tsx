@@ -9,7 +9,7 @@ export function Dialog(props: {
   title: string
   onClose: () => void
   wide?: boolean
-  /** What is shown once is not lost by a key. */
+  /** The Escape key does not close the dialog, because its secret is shown only once. */
   staysOnEscape?: boolean
   children: ComponentChildren
 }) {
@@ -33,7 +33,7 @@ export function Dialog(props: {
       class={props.wide ? 'wide' : undefined}
       aria-labelledby={id}
       onKeyDown={event => {
-        // The second Escape would close it whatever its cancel says.
+        // The browser closes the dialog at the second Escape, even when the event "cancel" is prevented.
         if (event.key === 'Escape' && props.staysOnEscape) event.preventDefault()
       }}
       onCancel={event => {
@@ -47,6 +47,20 @@ export function Dialog(props: {
       <h2 id={id}>{props.title}</h2>
       {props.children}
     </dialog>
+  )
+}
+
+/** A secret that the service shows only once. The Escape key does not close the dialog. */
+export function SecretDialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
+  return (
+    <Dialog title={props.title} onClose={props.onClose} wide staysOnEscape>
+      {props.children}
+      <div class="actions end">
+        <Button kind="primary" onClick={props.onClose}>
+          I have stored it
+        </Button>
+      </div>
+    </Dialog>
   )
 }
 
