@@ -103,7 +103,7 @@ async function actOnEach(act: Act, sandboxes: Sandbox[]): Promise<void> {
   if (refused.length > 0) throw new Error(`${plural(refused.length, 'refusal')}. ${refused.slice(0, 3).join(' ')}`)
 }
 
-/** What can be done to the chosen ones; a button for each act that fits some of them. */
+/** Buttons for the chosen sandboxes, one for each act that is possible for at least one of them. */
 function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () => void }) {
   const { sandboxes } = props
   if (sandboxes.length === 0) return null

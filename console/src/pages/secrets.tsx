@@ -8,7 +8,7 @@ import { AreaField, Button, Empty, Loading, Page, Problem, Table, TextField, Tim
 import { FormDialog, ask, say } from '../parts/dialog'
 
 type Secret = Schemas['Secret']
-/** What a dialog changes: all of a new secret, or one half of one that is there. */
+/** A dialog makes a new secret, or changes the value or the hosts of an existing one. */
 type Change = { kind: 'new' } | { kind: 'value' | 'hosts'; secret: Secret }
 
 const TITLES = {

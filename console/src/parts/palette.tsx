@@ -20,7 +20,7 @@ interface Found {
   group: string
   words: string
   more: string
-  /** What is searched, in lower case. */
+  /** The text to search, in lower case. */
   text: string
   run: () => void
 }

@@ -14,14 +14,14 @@ const LOOK_MS = 2500
 const PAGE = 1000
 const KEPT = 5000
 
-/** What was written, also where it is no text. */
+/** The output of an entry as text; bytes that are no UTF-8 are replaced. */
 export function textOf(entry: Pick<Entry, 'data' | 'encoding'>): string {
   if (entry.encoding !== 'base64') return entry.data
   const bytes = Uint8Array.from(atob(entry.data), letter => letter.charCodeAt(0))
   return new TextDecoder().decode(bytes)
 }
 
-/** The entries with the text, and all of them for an empty one. */
+/** Returns the entries that contain the text; an empty text returns all entries. */
 export function searched(entries: Entry[], text: string): Entry[] {
   const wanted = text.toLowerCase()
   return wanted === '' ? entries : entries.filter(one => `${one.pid} ${one.command} ${textOf(one)}`.toLowerCase().includes(wanted))

@@ -360,7 +360,8 @@ static int tell(struct db *db, const struct template_version *version, bool read
     return event_add(db, &note, err);
 }
 
-/* What all ways to a ready version do in their transaction. */
+/* Assign the wanted tags of a version that has become ready, and add its event, in the same
+ * transaction. */
 static int tell_ready(struct db *db, const struct template_version *version, struct error **err)
 {
     unsigned left_out;

@@ -72,9 +72,9 @@ void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);
  * holds from the last user of the address then stays true. Returns -1 when it is no address. */
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
 
-/* The range of user ids on its host of a container with this address; an address stays with its
- * sandbox. What the kernel counts by user, it then counts for each sandbox. NULL for a wrong
- * address. */
+/* Return the configuration of a container's user ids, in a range of the host that its address
+ * chooses. A sandbox keeps its address, and so its range: the kernel's counts by user are then
+ * counts of this sandbox. NULL for a wrong address. */
 json_t *runtime_users_config(const char *address);
 
 /* Each returns a new reference. */
@@ -106,7 +106,8 @@ json_t *runtime_sized_root(const char *pool, const struct runtime_resources *res
 /* Put a disk device for each mount into devices. */
 void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_mount *mounts,
                         unsigned count);
-/* Of a new volume. Its files have the user ids inside instances, and each mount of it maps them. */
+/* Return the configuration of a new volume. Its files have the user ids inside instances, and each
+ * mount of the volume maps these ids to those of the instance. */
 json_t *runtime_volume_config(unsigned size_gb);
 /* A container with an empty root file system. NULL for a wrong address. */
 json_t *runtime_keeper_body(const struct runtime_incus *runtime,

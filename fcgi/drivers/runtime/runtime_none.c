@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "runtime/runtime.h"
 
-/* The calls have the parameters of those that do something. */
+/* The calls have all parameters of the driver interface, and use few. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define FAIL(name, code, text, ...)                                           \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A sandbox takes all it can get of what the kernel counts by user or for the machine; the bystander, whose users have
-the same numbers inside and others on the host, goes on and finds as much as before."""
+"""A sandbox uses up the objects that the kernel counts by user or for the machine. The bystander works meanwhile, and gets
+as many objects as before. Both sandboxes have the same user ids inside, and different ones on the host."""
 
 import pathlib
 

@@ -50,7 +50,7 @@ def dentry(number):
 
 
 def rights(_):
-    """253 descriptors in a message that nobody takes."""
+    """Send 253 descriptors in each message, and receive none."""
     pair = socket.socketpair()
     KEPT.extend(pair)
     socket.send_fds(pair[0], [b"."], [0] * 253)
