@@ -25,5 +25,6 @@
 /* Entries of one ListDir. */
 #define GUEST_LISTED_MAX 20000
 
-/* Services of a template, and of a create. */
-#define SERVICES_MAX 16
+/* Services of a template, and of a create; characters of a name (str_is_name()). */
+#define SERVICES_MAX     16
+#define SERVICE_NAME_MAX 63

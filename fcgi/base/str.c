@@ -112,6 +112,14 @@ bool str_is_utf8(const char *text, size_t length)
     return true;
 }
 
+bool str_is_name(const char *text, size_t most)
+{
+    size_t length = text ? strlen(text) : 0;
+    return length && length <= most && *text != '-' && *text != '_' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+               length;
+}
+
 bool str_is_choice(const char *choices, const char *value)
 {
     size_t length = strlen(value);

@@ -23,6 +23,10 @@ const char *str_nearest(const char *text, const char *const names[], size_t coun
 /* Whether text is well-formed UTF-8 (RFC 3629). */
 bool str_is_utf8(const char *text, size_t length);
 
+/* Whether text is 1 to most letters, digits, hyphens and underscores of ASCII, beginning with a
+ * letter or a digit. NULL is no name. */
+bool str_is_name(const char *text, size_t most);
+
 /* Whether value is one of choices, which are separated by bars: "a|b|c". */
 bool str_is_choice(const char *choices, const char *value);
 

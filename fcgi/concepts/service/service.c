@@ -19,20 +19,9 @@ const char *const service_restarts[] = {"no", "on-failure", "always", NULL};
 const char *const service_states[] = {"running", "stopping", "waiting", "ended", "failed", NULL};
 const char *const service_healths[] = {"starting", "healthy", "unhealthy", NULL};
 
-bool service_name_is_valid(const char *name)
-{
-    size_t length = strlen(name);
-    if (!length || length > SERVICE_NAME_MAX || !isalnum((unsigned char)*name))
-        return false;
-    for (; *name; name++)
-        if (!isalnum((unsigned char)*name) && *name != '-' && *name != '_')
-            return false;
-    return true;
-}
-
 static int check_name(const json_t *value, const char *pointer, struct error **err)
 {
-    if (service_name_is_valid(json_string_value(value)))
+    if (str_is_name(json_string_value(value), SERVICE_NAME_MAX))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
                            "The name of a service is 1 to %d letters, digits, hyphens and "

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "http/schema.h"
 
-#define SERVICE_NAME_MAX   63
 #define SERVICES_BYTES_MAX (64 * 1024) /* of a list as JSON */
 
 /* The words of an answer. */
@@ -28,8 +27,6 @@ extern const struct schema_member service_item;
 /* Check a list that has passed its schema; NULL: none. field: its JSON pointer. Errors:
  * ERR_INVALID_REQUEST with the field (a name twice, the name of a variable, the size). */
 int services_check(const json_t *services, const char *field, struct error **err);
-
-bool service_name_is_valid(const char *name);
 
 /* Check the names of variables, for services and for sandboxes. Errors: ERR_INVALID_REQUEST with
  * the pointer of the variable. */

@@ -4,10 +4,10 @@
 #include "api/query.h"
 #include "api/sandbox_output.h"
 #include "api/span.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/kept_log.h"
-#include "service/service.h"
 
 #define LIMIT_DEFAULT 100
 
@@ -145,7 +145,7 @@ static int read_service(const struct http_request *request, const char **service
                         struct error **err)
 {
     *service = http_query(request, "service");
-    return !*service || service_name_is_valid(*service)
+    return !*service || str_is_name(*service, SERVICE_NAME_MAX)
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "service",
                                  "service is no name of a service.");

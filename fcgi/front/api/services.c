@@ -63,7 +63,7 @@ static int service_from(const json_t *told, json_t **service, struct error **err
         if (!is_or_null(json_object_get(told, plain[i].name), plain[i].type))
             fits = -1;
     const char *health = json_string_value(json_object_get(told, "health"));
-    if (fits < 0 || !service_name_is_valid(name) || !is_word(service_restarts, restart) ||
+    if (fits < 0 || !str_is_name(name, SERVICE_NAME_MAX) || !is_word(service_restarts, restart) ||
         !is_word(service_states, state) || (health && !is_word(service_healths, health)))
         return error_set(err, ERR_RUNTIME_FAILED,
                          "The sandbox's agent gave a wrong answer: a service is malformed.");
@@ -112,7 +112,7 @@ int services_restart(void *context, struct http_request *request, struct http_re
     const char *name = request->captures[1];
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
-    if (!service_name_is_valid(name))
+    if (!str_is_name(name, SERVICE_NAME_MAX))
         return error_set(err, ERR_NOT_FOUND, "The sandbox has no service of this name.");
     if (find_agent(context, &at, secret, err) < 0)
         return -1;

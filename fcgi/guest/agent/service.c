@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/service.h"
 
-#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "agent/process/session_kill.h"
 #include "agent/services.h"
 #include "base/clock.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -36,17 +36,6 @@ static const char *const state_words[] = {
 };
 
 /* --- reading --- */
-
-static bool name_is_valid(const char *name)
-{
-    size_t length = strlen(name);
-    if (!length || length > SERVICE_NAME_MAX || !isalnum((unsigned char)*name))
-        return false;
-    for (; *name; name++)
-        if (!isalnum((unsigned char)*name) && *name != '-' && *name != '_')
-            return false;
-    return true;
-}
 
 static int read_health(struct service *service, struct rpc_error *error)
 {
@@ -95,7 +84,7 @@ static int read_spec(struct service *service, struct rpc_error *error)
         proto_object(spec, "envs", &envs, error) < 0 || read_restart(service, error) < 0 ||
         read_health(service, error) < 0)
         return -1;
-    if (!name_is_valid(service->name) || !*service->command ||
+    if (!str_is_name(service->name, SERVICE_NAME_MAX) || !*service->command ||
         strlen(service->user) > USER_NAME_MAX)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                              "a service has no name or no command, or a user that cannot be");

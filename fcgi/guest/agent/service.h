@@ -22,7 +22,6 @@
 #define SERVICE_STOP_MS         10000 /* from SIGTERM to SIGKILL */
 #define SERVICE_MISSES          3     /* failed health commands in a row: it is unhealthy */
 #define SERVICE_LOG_MAX         ((size_t)64 * 1024)
-#define SERVICE_NAME_MAX        63
 /* The start command of a template is a service of this name. */
 #define SERVICE_OF_TEMPLATE "start_command"
 

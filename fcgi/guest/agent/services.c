@@ -19,6 +19,7 @@
 #include "agent/service.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/guest_limits.h"
 #include "base/instance.h"
 #include "base/log.h"
 #include "base/mem.h"

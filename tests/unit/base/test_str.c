@@ -102,6 +102,17 @@ static void knows_utf8(void **state)
             fail_msg("number %zu was taken for UTF-8", i);
 }
 
+static void knows_names(void **state)
+{
+    static const char *const good[] = {"a", "7", "web-1", "a_B-9"};
+    static const char *const bad[] = {"", "-a", "_a", "a b", "a/b", "a.b", "\xc3\xa4", "abcdef"};
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+        assert_true(str_is_name(good[i], 5));
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_false(str_is_name(bad[i], 5));
+    assert_false(str_is_name(NULL, 5));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +121,7 @@ int main(void)
         cmocka_unit_test(holds_numbers_to_their_bounds),
         cmocka_unit_test(finds_what_was_meant),
         cmocka_unit_test(knows_utf8),
+        cmocka_unit_test(knows_names),
     };
     return run_tests(tests);
 }
