@@ -129,7 +129,8 @@ step()
     shift
     STEP_NUMBER=$((STEP_NUMBER + 1))
     mkdir -p "$LOG_DIR/setup"
-    STEP_LOG=$LOG_DIR/setup/$(printf '%02d' "$STEP_NUMBER")-${1//_/-}.log
+    STEP_LOG=${1##*/}
+    STEP_LOG=$LOG_DIR/setup/$(printf '%02d' "$STEP_NUMBER")-${STEP_LOG//_/-}.log
     printf '  %-58s' "$STEP_TITLE" >&30
     started=$(now_ms)
     NOTES=()
