@@ -56,7 +56,7 @@ def test_the_five_requests_of_the_readme(make_account, stack):
 def test_the_first_sandbox(make_account, stack):
     said = run(stack, make_account("pro"), requests_of("doc/tutorial/first-sandbox.md"))
     assert_in_order(said, "hello world", '[{"name":"README.md"', "# sandlot", "hello world",
-                    "stopped\nmemory\n204\n")
+                    "stopped\nmemory\nhello world\n204\n")
 
 
 def test_volumes_and_network_policy(make_account, stack):
