@@ -153,9 +153,9 @@ def links_of(page):
 
 
 def test_the_index_has_every_page():
-    """The faults of upstream have an index of their own."""
-    index = links_of("doc/README.md") | {f"dev/upstream/{page}" for page in links_of("doc/dev/upstream/README.md")
-                                         if "/" not in page}
+    """The faults of upstream have an index of their own. Pages outside doc/ do not count."""
+    upstream = {f"dev/upstream/{page}" for page in links_of("doc/dev/upstream/README.md") if "/" not in page}
+    index = {page for page in links_of("doc/README.md") if not page.startswith("../")} | upstream
     pages = {str(page.relative_to(ROOT / "doc")) for page in ROOT.glob("doc/**/*.md")} - {"README.md"}
     assert index == pages
 
