@@ -5,13 +5,16 @@
  * socket of the host.
  *
  *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB [tenant:NUMBER] [VOLUME:PATH]...
+ *   X-Sandlot-Size: INSTANCE tenant:NUMBER
+ *
+ * Each policy has one of the two lines; the second one changes no size.
  *
  * DISK_GB 0: unchanged. NUMBER: pool_tenant() of the team; sandlot-limits serves only a part of a
- * team's orders at once. A path is percent-encoded where it has other bytes than printable ASCII,
- * and '%' and blanks. sandlot-limits reads the line, with a line feed at its end, and answers
- * SIZING_DONE, or a line with the reason of a refusal. It is a header because firewalls of previous
- * versions ignore unknown headers. SIZING_CHECK instead changes nothing and asks whether the order
- * is possible.
+ * team's orders at once, and shares the processors between teams. A path is percent-encoded where
+ * it has other bytes than printable ASCII, and '%' and blanks. sandlot-limits reads the line, with
+ * a line feed at its end, and answers SIZING_DONE, or a line with the reason of a refusal. It is a
+ * header because firewalls of previous versions ignore unknown headers. SIZING_CHECK instead
+ * changes nothing and asks whether the order is possible.
  */
 #pragma once
 

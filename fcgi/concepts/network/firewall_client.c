@@ -67,8 +67,9 @@ static struct curl_slist *append_size(struct curl_slist *headers, uint64_t tenan
                                       const struct firewall_size *size)
 {
     buffer_auto line = BUFFER_INIT(sizeof SIZING_HEADER + SIZING_MAX - 2);
-    buffer_printf(&line, SIZING_HEADER ": %s %u %u %u", size->instance, size->cpu, size->memory_mb,
-                  size->disk_gb);
+    buffer_printf(&line, SIZING_HEADER ": %s", size->instance);
+    if (size->cpu)
+        buffer_printf(&line, " %u %u %u", size->cpu, size->memory_mb, size->disk_gb);
     if (tenant)
         buffer_printf(&line, " " SIZING_TENANT "%llu", (unsigned long long)tenant);
     for (unsigned i = 0; i < size->mount_count; i++) {

@@ -35,8 +35,9 @@ int firewall_open(const struct firewall_options *options, struct firewall **fire
                   struct error **err);
 void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
-/* A new size, and volumes, for a running instance of the host. disk_gb 0: the disk stays as it is.
- * The mounts are borrowed until the call has begun. */
+/* A new size, and volumes, for a running instance of the host. cpu 0: no new size, and the host
+ * only notes the team of the instance. disk_gb 0: the disk stays as it is. The mounts are borrowed
+ * until the call has begun. */
 struct firewall_size {
     const char *instance;
     unsigned cpu, memory_mb, disk_gb;
@@ -46,8 +47,8 @@ struct firewall_size {
 
 /* Put a policy into force, replacing the policy at its address.
  *
- * is_new: the sandbox has no flows yet, so the firewall looks for none. size: the new size of its
- * instance, which the host sets in the same call if it can; may be NULL. */
+ * is_new: the sandbox has no flows yet, so the firewall looks for none. size: its instance,
+ * with the new size that the host sets in the same call if it can. */
 void firewall_put_begin(struct firewall *firewall, const struct policy_wire *wire, bool is_new,
                         const struct firewall_size *size);
 /* Remove the policy of a sandbox from an address. From then on the sandbox reaches nothing, and its

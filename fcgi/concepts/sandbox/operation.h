@@ -76,13 +76,15 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
                     const char *failure, struct error **err);
 
 /* Which operations to take. URGENT: all for which a client waits, that is all but removals. ANY:
- * these and removals. REMOVAL: removals alone. FORK: the sandboxes of forks. MOVE: moves to other
- * hosts. Forks and moves are in no other class. */
+ * these and removals. REMOVAL: removals alone. FORK: the sandboxes of forks. HOOKED: all of
+ * sandboxes with hooks but removals and moves. MOVE: moves to other hosts. Forks, moves and those
+ * with hooks are in no other class. */
 enum operation_class {
     OPERATIONS_URGENT,
     OPERATIONS_ANY,
     OPERATIONS_REMOVAL,
     OPERATIONS_FORK,
+    OPERATIONS_HOOKED,
     OPERATIONS_MOVE
 };
 

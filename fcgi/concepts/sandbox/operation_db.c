@@ -34,11 +34,17 @@ static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
                       "state = 'running' AND kind " kinds,        \
                       "(SELECT s.team_id FROM sandboxes s"        \
                       " WHERE s.id = operations.sandbox_id)")
+#define HAS_HOOKS                                                          \
+    "EXISTS (SELECT 1 FROM sandboxes h WHERE h.id = operations.sandbox_id" \
+    " AND h.hooks IS NOT NULL)"
 static const struct lease_table due_operations[] = {
-    [OPERATIONS_URGENT] = DUE("operations.urgent", "NOT IN ('destroy', 'fork', 'move')"),
-    [OPERATIONS_ANY] = DUE("operations", "NOT IN ('fork', 'move')"),
+    [OPERATIONS_URGENT] =
+        DUE("operations.urgent", "NOT IN ('destroy', 'fork', 'move') AND NOT " HAS_HOOKS),
+    [OPERATIONS_ANY] =
+        DUE("operations", "NOT IN ('fork', 'move') AND (kind = 'destroy' OR NOT " HAS_HOOKS ")"),
     [OPERATIONS_REMOVAL] = DUE("operations.removal", "= 'destroy'"),
-    [OPERATIONS_FORK] = DUE("operations.fork", "= 'fork'"),
+    [OPERATIONS_FORK] = DUE("operations.fork", "= 'fork' AND NOT " HAS_HOOKS),
+    [OPERATIONS_HOOKED] = DUE("operations.hooked", "NOT IN ('destroy', 'move') AND " HAS_HOOKS),
     [OPERATIONS_MOVE] = DUE("operations.move", "= 'move'"),
 };
 DB_STATEMENT(answers_statement) = {
@@ -75,6 +81,9 @@ DB_STATEMENTS(statements) = {&held_operations.renew,
                              &due_operations[OPERATIONS_FORK].line,
                              &due_operations[OPERATIONS_FORK].due,
                              &due_operations[OPERATIONS_FORK].take,
+                             &due_operations[OPERATIONS_HOOKED].line,
+                             &due_operations[OPERATIONS_HOOKED].due,
+                             &due_operations[OPERATIONS_HOOKED].take,
                              &due_operations[OPERATIONS_MOVE].line,
                              &due_operations[OPERATIONS_MOVE].due,
                              &due_operations[OPERATIONS_MOVE].take};

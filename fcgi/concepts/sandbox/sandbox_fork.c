@@ -60,7 +60,8 @@ static void begin_one(struct worker *worker, const struct sandbox_create *create
         log_info("cannot create a sandbox of a fork", LOG_STR("sandbox", create->forked_from),
                  LOG_ERROR(made->failure));
     else
-        notify_send(worker->settings->api_socket, NOTIFY_FORKS);
+        notify_send(worker->settings->api_socket,
+                    made->sandbox.hooks[0] ? NOTIFY_OPERATIONS : NOTIFY_FORKS);
     fault_point(FAULT_FORK_BEGUN);
 }
 

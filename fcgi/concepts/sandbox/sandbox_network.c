@@ -53,7 +53,8 @@ static int push(struct worker *worker, const struct sandbox *sandbox, struct fir
         egress_rules_compile(worker->db, worker->ring, sandbox->team_id, sandbox->network,
                              &wire.policy, err) < 0)
         return -1;
-    firewall_put_begin(firewall, &wire, false, NULL);
+    const struct firewall_size same = {.instance = sandbox->instance_name};
+    firewall_put_begin(firewall, &wire, false, &same);
     return firewall_end(firewall, err);
 }
 

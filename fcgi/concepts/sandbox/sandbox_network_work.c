@@ -42,8 +42,9 @@ void work_network_begin(struct work *work)
         fail(work, failure);
         return;
     }
+    const struct firewall_size same = {.instance = sandbox->instance_name};
     firewall_put_begin(firewall, &wire, work->operation.kind == OPERATION_CREATE,
-                       work->size.instance ? &work->size : NULL);
+                       work->size.instance ? &work->size : &same);
     work->firewall = firewall;
 }
 

@@ -32,6 +32,7 @@ struct slot {
     _Atomic uint64_t sandbox;
     _Atomic int pid;
     _Atomic bool starts; /* a sandbox */
+    _Atomic bool waits;  /* for a command of a tenant */
 };
 
 /* The file. used: slots from the first on that ever had a worker. */
@@ -88,6 +89,7 @@ static void clear(struct slot *slot)
     atomic_store(&slot->user, 0);
     atomic_store(&slot->sandbox, 0);
     atomic_store(&slot->starts, false);
+    atomic_store(&slot->waits, false);
 }
 
 static int take_slot(struct pool *pool, struct error **err)
@@ -196,6 +198,7 @@ const char *pool_name(const struct pool *pool)
 struct share {
     unsigned workers, of_team, of_user, of_sandbox;
     unsigned starts_of_team, starts_of_user;
+    unsigned waits, waits_of_tenant;
 };
 
 static struct share count(const struct pool *pool, const struct pool_claim *claim)
@@ -214,6 +217,9 @@ static struct share count(const struct pool *pool, const struct pool_claim *clai
         share.of_user += same_user;
         share.starts_of_team += same_team && starts;
         share.starts_of_user += same_user && starts;
+        bool waits = atomic_load(&slot->waits);
+        share.waits += waits;
+        share.waits_of_tenant += waits && (same_team || same_user);
         share.of_sandbox += claim->sandbox && atomic_load(&slot->sandbox) == claim->sandbox;
     }
     return share;
@@ -253,10 +259,16 @@ static bool may_start(const struct pool *pool, const struct share *share)
            !pool_is_beside_others(pool);
 }
 
+static bool may_wait(const struct share *share)
+{
+    unsigned half = share->workers / 2, quarter = share->workers / 4;
+    return share->waits < (half ? half : 1) && share->waits_of_tenant < (quarter ? quarter : 1);
+}
+
 static bool fits(const struct pool *pool, const struct pool_claim *claim)
 {
     struct share share = count(pool, claim);
-    if (claim->starts && !may_start(pool, &share))
+    if ((claim->starts && !may_start(pool, &share)) || (claim->waits && !may_wait(&share)))
         return false;
     unsigned most = claim->borrows && pool->lends ? share.workers : share.workers / 2;
     unsigned of_user = claim->is_narrow ? most / 2 : most;
@@ -287,6 +299,7 @@ bool pool_enter(struct pool *pool, const struct pool_claim *claim)
     if (claim->starts && claim->team)
         note_start(pool, claim);
     atomic_store(&pool->own->starts, claim->starts);
+    atomic_store(&pool->own->waits, claim->waits);
     atomic_store(&pool->own->sandbox, claim->sandbox);
     atomic_store(&pool->own->user, claim->user);
     atomic_store(&pool->own->team, claim->team);

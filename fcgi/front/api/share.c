@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/share_db.h"
 #include "base/client_network.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define COPIES_POOL  "copies"  /* its requests take long, so others wait long too */
@@ -95,13 +96,28 @@ static bool starts_sandbox(const struct http_request *request)
            str_equal(request->operation, "resumeSandbox");
 }
 
+/* Find whether a request may wait for a hook. */
+static int waits_for_hook(struct api *api, const struct http_request *request, bool *waits,
+                          struct error **err)
+{
+    static const char *const operations[] = {"pauseSandbox", "stopSandbox", "resumeSandbox",
+                                             "connectSandbox", "rollbackSandbox"};
+    *waits = false;
+    for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
+        if (str_equal(request->operation, operations[i]))
+            return share_has_hooks(api->worker.db, request->captures[0], waits, err);
+    return 0;
+}
+
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err)
 {
     char team[ID_SIZE];
+    bool waits;
     if (api->has_share)
         return 0;
-    if (find_team(api, request, body_is_read, team, err) < 0)
+    if (find_team(api, request, body_is_read, team, err) < 0 ||
+        waits_for_hook(api, request, &waits, err) < 0)
         return -1;
     /* Take the user's share before the body is read; the body may name any of the user's teams. */
     request->claim = (struct pool_claim){
@@ -110,6 +126,7 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         .borrows =
             str_equal(request->method, "GET") && str_equal(pool_name(api->pool), RECORDS_POOL),
         .starts = starts_sandbox(request),
+        .waits = waits,
     };
     if (pool_enter(api->pool, &request->claim)) {
         api->has_share = team[0];

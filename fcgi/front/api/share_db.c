@@ -10,6 +10,11 @@ DB_STATEMENT(sandbox_statement) = {"share.sandbox", "SELECT team_id FROM sandbox
 DB_STATEMENT(volume_statement) = {"share.volume", "SELECT team_id FROM volumes WHERE id = ?", true};
 DB_STATEMENT(checkpoint_statement) = {"share.checkpoint",
                                       "SELECT team_id FROM checkpoints WHERE id = ?", true};
+DB_STATEMENT(hooks_statement) = {
+    "share.hooks",
+    "SELECT 1 FROM sandboxes WHERE id = ? AND hooks IS NOT NULL UNION ALL"
+    " SELECT 1 FROM sandboxes WHERE route = ? AND hooks IS NOT NULL",
+    true};
 
 static const struct db_statement *statement_for(const char *id)
 {
@@ -38,4 +43,9 @@ int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct erro
         return error_set(err, ERR_NOT_FOUND, "There is no such thing.");
     snprintf(team, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
+}
+
+int share_has_hooks(struct db *db, const char *id, bool *has_hooks, struct error **err)
+{
+    return db_query_finds(db, &hooks_statement, DB_ARGS(db_text(id), db_text(id)), has_hooks, err);
 }

@@ -8,5 +8,8 @@
 /* Return whether an id is of one of these kinds. */
 bool share_has_team(const char *id);
 
+/* Read whether a sandbox has hooks. id: its id, or its route. */
+int share_has_hooks(struct db *db, const char *id, bool *has_hooks, struct error **err);
+
 /* Read the team of an object. Errors: ERR_NOT_FOUND, those of db_query(). */
 int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct error **err);

@@ -150,6 +150,8 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_OPERATIONS] = {3, NOTIFY_OPERATIONS, NULL, .team_most = 2},
     /* A host handles this many starts at once well. Forks do not delay other operations. */
     [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL, .team_most = 3},
+    /* A hook may take half a minute. Operations of sandboxes without hooks do not wait for it. */
+    [PROCESS_HOOKS] = {6, NOTIFY_OPERATIONS, NULL, .team_most = 2},
     /* Two streams keep disks and the network busy; more would only make each one slower. */
     [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},
     [PROCESS_DRAINS] = {2, NOTIFY_MOVES, NULL},
@@ -179,6 +181,7 @@ struct job dispatcher_jobs[] = {
 
     {"operations", PROCESS_OPERATIONS, .next = sandbox_recover_next, .due = DUE_OPERATIONS},
     {"forks", PROCESS_FORKS, .next = sandbox_fork_next, .due = DUE_FORKS},
+    {"operations with hooks", PROCESS_HOOKS, .next = sandbox_hooked_next, .due = DUE_HOOKED},
     {"moves", PROCESS_MOVES, .next = sandbox_move_next, .due = DUE_MOVES},
     {"moves for room", PROCESS_MOVES, .next = move_asked_next, .due = DUE_ASKED_MOVES},
     /* First the moves that have started, so that their remains do not pile up. */

@@ -18,6 +18,7 @@ enum dispatcher_process {
     PROCESS_POOL, /* the warm pool */
     PROCESS_OPERATIONS,
     PROCESS_FORKS,
+    PROCESS_HOOKS,  /* operations of sandboxes with hooks */
     PROCESS_MOVES,  /* that a request waits for */
     PROCESS_DRAINS, /* of hosts that are drained */
     PROCESS_ARCHIVE,
@@ -42,7 +43,7 @@ struct process {
     unsigned again_ms; /* after work, look again this soon for a while; 0: wait for notices */
 };
 extern const struct process dispatcher_processes[PROCESS_COUNT];
-#define DISPATCHER_PROCESSES_MAX 26 /* of all kinds together */
+#define DISPATCHER_PROCESSES_MAX 32 /* of all kinds together */
 
 struct job {
     const char *name;
@@ -80,6 +81,9 @@ int sandbox_recover_next(struct worker *worker, bool *worked, struct error **err
 
 /* Start one sandbox of a fork. *worked: there was one. */
 int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err);
+
+/* Finish one operation of a sandbox with hooks. *worked: there was one. */
+int sandbox_hooked_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Move one sandbox to another host. *worked: there was one. */
 int sandbox_move_next(struct worker *worker, bool *worked, struct error **err);

@@ -261,6 +261,13 @@ int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err)
     return take(worker, OPERATIONS_FORK, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
 }
 
+int sandbox_hooked_next(struct worker *worker, bool *worked, struct error **err)
+{
+    work_auto work = {.worker = worker};
+    *worked = false;
+    return take(worker, OPERATIONS_HOOKED, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
+}
+
 int sandbox_move_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker};

@@ -187,6 +187,7 @@ static int enter(struct gate *gate, const struct gate_sandbox *found,
         .user = pool_tenant(found->sandbox.created_by),
         .sandbox = pool_tenant(found->sandbox.id),
         .alone = true,
+        .waits = found->has_hooks && found->sandbox.state != SANDBOX_READY,
     };
     if (pool_enter(gate->pool, &decision->claim))
         return 0;

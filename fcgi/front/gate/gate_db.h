@@ -14,6 +14,7 @@ struct gate_sandbox {
     struct sandbox sandbox;
     enum gate_port port; /* whether the requested port is exposed */
     bool is_https;       /* the server on this port uses TLS */
+    bool has_hooks;
 };
 
 /* Read a sandbox that is not deleted. Errors: ERR_NOT_FOUND, those of db_query(). */

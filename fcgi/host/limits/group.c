@@ -18,6 +18,7 @@
 #define NUMBER_SIZE 32
 #define WEIGHT_MAX  10000 /* the kernel's limit, v2 */
 #define SHARES_FULL 1024  /* for 100 percent, v1 */
+#define SHARES_MIN  2     /* the kernel's limit, v1 */
 
 /* --- opening --- */
 
@@ -31,12 +32,15 @@ static int open_folder(const char *root, const char *controller, struct error **
 int groups_open(struct groups *groups, const char *root, const char *project, struct error **err)
 {
     autofree char *mark = xasprintf("%s/cgroup.controllers", root);
-    *groups = (struct groups){.cpuset = -1, .cpu = -1, .memory = -1, .project = project};
+    *groups =
+        (struct groups){.cpuset = -1, .cpu = -1, .cpuacct = -1, .memory = -1, .project = project};
     groups->unified = access(mark, F_OK) == 0;
     groups->cpuset = open_folder(root, groups->unified ? "" : "/cpuset", err);
     if (groups->cpuset >= 0)
         groups->cpu = open_folder(root, groups->unified ? "" : "/cpu", err);
     if (groups->cpu >= 0)
+        groups->cpuacct = open_folder(root, groups->unified ? "" : "/cpuacct", err);
+    if (groups->cpuacct >= 0)
         groups->memory = open_folder(root, groups->unified ? "" : "/memory", err);
     if (groups->memory >= 0)
         return 0;
@@ -48,6 +52,7 @@ void groups_close(struct groups *groups)
 {
     cleanup_close_(&groups->cpuset);
     cleanup_close_(&groups->cpu);
+    cleanup_close_(&groups->cpuacct);
     cleanup_close_(&groups->memory);
 }
 
@@ -229,6 +234,51 @@ static int set_cpus(struct groups *groups, int group, unsigned cpu, struct error
     if (groups->hold && hold_add(groups->hold, group, &own, err) < 0)
         return -1;
     return write_text(group, "cpuset.cpus", text, err);
+}
+
+static int read_used(const struct groups *groups, const char *instance, uint64_t *used_us,
+                     struct error **err)
+{
+    static const char first[] = "usage_usec ";
+    char text[NUMBER_SIZE];
+    autoclose int group = open_group(groups, groups->cpuacct, "payload", instance, err);
+    if (group < 0)
+        return -1;
+    if (!groups->unified) {
+        int result = read_number(group, "cpuacct.usage", used_us, err);
+        *used_us /= 1000;
+        return result;
+    }
+    if (read_text(group, "cpu.stat", text, sizeof text, err) < 0)
+        return -1;
+    if (str_starts_with(text, first) &&
+        str_parse_u64(text + strlen(first), 0, UINT64_MAX, used_us) == 0)
+        return 0;
+    return error_set(err, ERR_RUNTIME_REFUSED, "cpu.stat has an unknown form");
+}
+
+int groups_use(const struct groups *groups, const char *instance, struct group_use *use,
+               struct error **err)
+{
+    struct cpus cpus;
+    autoclose int cpuset = open_group(groups, groups->cpuset, "payload", instance, err);
+    if (cpuset < 0 || read_cpus(cpuset, "cpuset.cpus", &cpus, err) < 0)
+        return -1;
+    use->cpus = cpus_count(&cpus);
+    return read_used(groups, instance, &use->used_us, err);
+}
+
+int groups_weigh(const struct groups *groups, const char *instance, double weight,
+                 struct error **err)
+{
+    const char *file = groups->unified ? "cpu.weight" : "cpu.shares";
+    double least = groups->unified ? 1 : SHARES_MIN;
+    double value = groups->unified ? weight : weight * SHARES_FULL / 100;
+    uint64_t before, wanted = (uint64_t)((value > least ? value : least) + 0.5);
+    autoclose int group = open_group(groups, groups->cpu, "payload", instance, err);
+    if (group < 0 || read_number(group, file, &before, err) < 0)
+        return -1;
+    return before == wanted ? 0 : write_number(group, file, wanted, err);
 }
 
 int groups_check(const struct groups *groups, struct error **err)

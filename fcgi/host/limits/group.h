@@ -17,8 +17,8 @@
 
 struct groups {
     bool unified;
-    int cpuset, cpu,
-        memory; /* folders of the controllers; with one hierarchy, all three are the same */
+    int cpuset, cpu, cpuacct,
+        memory;          /* folders of the controllers; with one hierarchy, all four are the same */
     const char *project; /* of Incus; borrowed */
     struct hold *hold;   /* may be NULL */
 };
@@ -35,6 +35,19 @@ int groups_check(const struct groups *groups, struct error **err);
  * runs), ERR_RUNTIME_REFUSED. */
 int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid,
                    struct error **err);
+
+/* The processor time that an instance has used since its start, and its number of processors. */
+struct group_use {
+    uint64_t used_us;
+    unsigned cpus;
+};
+/* Errors: ERR_NOT_FOUND (no such instance runs), ERR_RUNTIME_REFUSED. */
+int groups_use(const struct groups *groups, const char *instance, struct group_use *use,
+               struct error **err);
+
+/* Set the weight of an instance among all, as cpu.weight counts it. Errors as of groups_use(). */
+int groups_weigh(const struct groups *groups, const char *instance, double weight,
+                 struct error **err);
 
 /* Set the processors, their weight and the memory of an instance. Errors: ERR_NOT_FOUND (no such
  * instance runs), ERR_RUNTIME_REFUSED (the instance uses more memory than the new limit, or the

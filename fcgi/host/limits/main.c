@@ -38,8 +38,10 @@ static int run(struct error **err)
         return -1;
     int result = hold_open(&hold, err);
     limits.groups.hold = hold;
+    limits.balance = balance_open(TEAM_NOTES);
     if (result == 0)
         result = limits_serve(&limits, err);
+    balance_close(limits.balance);
     hold_close(hold);
     groups_close(&limits.groups);
     return result;

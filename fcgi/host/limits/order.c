@@ -96,12 +96,15 @@ int order_read(const char *line, struct order *order, struct error **err)
         return error_set(err, ERR_INVALID_REQUEST, "the line names no instance of a sandbox");
     *order = (struct order){.cpu = 0};
     snprintf(order->instance, sizeof order->instance, "%s", name);
-    if (read_number(&left, "cpu", 1, CPU_MAX, &order->cpu, err) < 0 ||
-        read_number(&left, "memory_mb", 16, MEMORY_MB_MAX, &order->memory_mb, err) < 0 ||
-        read_number(&left, "disk_gb", 0, DISK_GB_MAX, &order->disk_gb, err) < 0)
+    if ((!left || !str_starts_with(left, SIZING_TENANT)) &&
+        (read_number(&left, "cpu", 1, CPU_MAX, &order->cpu, err) < 0 ||
+         read_number(&left, "memory_mb", 16, MEMORY_MB_MAX, &order->memory_mb, err) < 0 ||
+         read_number(&left, "disk_gb", 0, DISK_GB_MAX, &order->disk_gb, err) < 0))
         return -1;
     while (left)
         if (read_word(strsep(&left, " "), order, err) < 0)
             return -1;
+    if (!order->cpu && order->mount_count)
+        return error_set(err, ERR_INVALID_REQUEST, "the line names volumes and no size");
     return 0;
 }

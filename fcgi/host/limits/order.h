@@ -19,9 +19,9 @@ struct order_mount {
 
 struct order {
     char instance[ORDER_NAME_SIZE]; /* a sandbox or warm instance: sbx-…, warm-… */
-    unsigned cpu, memory_mb;
-    unsigned disk_gb; /* 0: unchanged */
-    uint64_t tenant;  /* 0: not known */
+    unsigned cpu, memory_mb;        /* cpu 0: the line names the tenant alone */
+    unsigned disk_gb;               /* 0: unchanged */
+    uint64_t tenant;                /* 0: not known */
     struct order_mount mounts[ORDER_MOUNTS_MAX];
     unsigned mount_count;
 };

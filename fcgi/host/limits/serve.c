@@ -59,7 +59,7 @@ static void reply(int fd, const struct order *order, int64_t begun_us, const str
     if (failure) {
         log_info("cannot give an instance its size here; Incus does it", LOG_ERROR(failure));
         snprintf(text, sizeof text, "%s\n", failure->message);
-    } else if (order) {
+    } else if (order && order->cpu) {
         log_info("instance has its size", LOG_STR("instance", order->instance),
                  LOG_INT("cpu", order->cpu), LOG_INT("memory_mb", order->memory_mb),
                  LOG_INT("disk_gb", order->disk_gb), LOG_INT("volumes", order->mount_count),
@@ -132,25 +132,40 @@ static void answer(struct limits *limits, int fd)
     if (str_equal(line, SIZING_CHECK)) {
         check(limits, &err);
         reply(fd, NULL, begun_us, err);
-    } else if (order_read(line, &order, &err) < 0 || size(limits, &order, &err) < 0) {
-        reply(fd, &order, begun_us, err);
+    } else if (order_read(line, &order, &err) < 0) {
+        reply(fd, NULL, begun_us, err);
     } else {
-        finish_apart(limits, fd, &order, begun_us);
+        if (order.tenant)
+            balance_note(limits->balance, order.instance, order.tenant);
+        if (!order.cpu || size(limits, &order, &err) < 0)
+            reply(fd, &order, begun_us, err);
+        else
+            finish_apart(limits, fd, &order, begun_us);
     }
+}
+
+static int wait_ms(int64_t until_ms)
+{
+    int64_t left_ms = until_ms - clock_monotonic_ms();
+    return left_ms > 0 ? (int)left_ms : 0;
 }
 
 int limits_serve(struct limits *limits, struct error **err)
 {
     struct hold *hold = limits->groups.hold;
     limits->mounting = (struct places){.most = MOUNTING_MAX, .most_of_tenant = MOUNTING_TEAM_MAX};
+    int64_t sweep_at_ms = 0; /* monotonic */
     struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                             {.fd = hold_fd(hold), .events = POLLIN}};
     for (;;) {
-        bool again = hold_count(hold) || limits->mounting.count;
-        int ready = poll(wait, ARRAY_SIZE(wait), again ? SWEEP_MS : -1);
+        bool again = hold_count(hold) || limits->mounting.count || balance_count(limits->balance);
+        int ready = poll(wait, ARRAY_SIZE(wait), again ? wait_ms(sweep_at_ms) : -1);
         reap(limits);
-        if (ready == 0)
+        if (clock_monotonic_ms() >= sweep_at_ms) {
             hold_sweep(hold);
+            balance_run(limits->balance, &limits->groups);
+            sweep_at_ms = clock_monotonic_ms() + SWEEP_MS;
+        }
         if (ready <= 0)
             continue;
         if (wait[1].revents)

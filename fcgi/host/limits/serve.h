@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/places.h"
+#include "limits/balance.h"
 #include "limits/disk.h"
 #include "limits/group.h"
 #include "limits/volumes.h"
@@ -10,6 +11,7 @@ struct limits {
     struct groups groups;
     struct disks disks;
     struct volumes volumes;
+    struct balance *balance;
     struct places mounting; /* by process id */
 };
 

@@ -88,6 +88,24 @@ static void test_a_narrow_claim_leaves_half_of_its_share(void **state)
     assert_true(pool_enter(pools[2], &elsewhere));
 }
 
+static void test_claims_that_wait_leave_half(void **state)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    const struct pool_claim waits[] = {
+        {.team = 1, .waits = true}, {.team = 2, .waits = true}, {.team = 3, .waits = true}};
+    for (unsigned i = 0; i < WORKERS / 4; i++)
+        assert_true(pool_enter(pools[i], &waits[0]));
+    assert_false(pool_enter(pools[2], &waits[0]));
+    for (unsigned i = WORKERS / 4; i < WORKERS / 2; i++)
+        assert_true(pool_enter(pools[i], &waits[1]));
+    assert_false(pool_enter(pools[4], &waits[2]));
+    assert_true(pool_enter(pools[4], &one));
+    pool_leave(pools[0]);
+    assert_false(pool_enter(pools[0], &waits[1]));
+    assert_true(pool_enter(pools[0], &waits[2]));
+}
+
 static void test_what_nobody_else_wants_is_lent(void **state)
 {
     struct fixture *fixture = *state;
@@ -215,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_user_has_half_in_all_teams, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_narrow_claim_leaves_half_of_its_share, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_claims_that_wait_leave_half, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_nobody_else_wants_is_lent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_beside_others_a_tenant_starts_few, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_sandbox_has_one, set_up, tear_down),

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/sizing.h"
 #include "common/mount_note.h"
+#include "limits/balance.h"
 #include "limits/disk.h"
 #include "limits/group.h"
 
@@ -58,6 +59,18 @@ static void names_are_those_of_sandboxes(void **state)
         assert_false(order_name_is_valid(others[i]));
 }
 
+#define VOLUME "vol-01m84zv6v7k928m8ea9wv1r61y"
+
+static void an_order_may_name_the_tenant_alone(void **state)
+{
+    struct order order;
+    error_auto err = NULL;
+    assert_int_equal(order_read(NAME " tenant:17", &order, &err), 0);
+    assert_string_equal(order.instance, NAME);
+    assert_int_equal(order.tenant, 17);
+    assert_int_equal(order.cpu, 0);
+}
+
 static void an_order_is_four_words_before_its_volumes(void **state)
 {
     static const char *const others[] = {
@@ -66,6 +79,9 @@ static void an_order_is_four_words_before_its_volumes(void **state)
         NAME " 1",
         NAME " 1 512",
         NAME " 1 512 0 0",
+        NAME " tenant:",
+        NAME " 1 tenant:17",
+        NAME " tenant:17 " VOLUME ":/data",
         NAME " 1 512 0 ",
         NAME " 0 512 0",
         NAME " 4097 512 0",
@@ -91,8 +107,6 @@ static void an_order_is_four_words_before_its_volumes(void **state)
     autofree char *longer = xasprintf(NAME " 1 512 %0*d", SIZING_MAX, 0);
     assert_int_equal(order_read(longer, &order, &err), -1);
 }
-
-#define VOLUME "vol-01m84zv6v7k928m8ea9wv1r61y"
 
 static void an_order_names_volumes_and_places(void **state)
 {
@@ -206,6 +220,7 @@ static void make_unified(void)
     assert_int_equal(mkdir(GROUP, 0755), 0);
     write_file(GROUP "/cpuset.cpus", "1\n");
     write_file(GROUP "/cpu.weight", "25\n");
+    write_file(GROUP "/cpu.stat", "usage_usec 5000\nuser_usec 4000\n");
     write_file(GROUP "/memory.current", "4096\n");
     write_file(GROUP "/memory.max", "536870912\n");
     write_file(GROUP "/memory.high", "483180544\n");
@@ -214,7 +229,7 @@ static void make_unified(void)
 
 static void make_single(void)
 {
-    static const char *const controllers[] = {"cpuset", "cpu", "memory"};
+    static const char *const controllers[] = {"cpuset", "cpu", "cpuacct", "memory"};
     for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
         autofree char *path = xasprintf("%s/" GROUP, controllers[i]);
         assert_int_equal(mkdir(controllers[i], 0755), 0);
@@ -223,6 +238,7 @@ static void make_single(void)
     write_file("cpuset/cpuset.effective_cpus", "0-1\n");
     write_file("cpuset/" GROUP "/cpuset.cpus", "0\n");
     write_file("cpu/" GROUP "/cpu.shares", "256\n");
+    write_file("cpuacct/" GROUP "/cpuacct.usage", "5000000\n");
     write_file("memory/" GROUP "/memory.usage_in_bytes", "4096\n");
     write_file("memory/" GROUP "/memory.limit_in_bytes", "536870912\n");
     write_file("memory/" GROUP "/memory.memsw.limit_in_bytes", "536870912\n");
@@ -318,6 +334,80 @@ static void a_link_is_not_followed(void **state)
     assert_file("file", "536870912\n");
 }
 
+/* --- weights --- */
+
+static void assert_weighed(const char *file, double weight, const char *text)
+{
+    struct groups groups;
+    struct group_use use;
+    error_auto err = NULL;
+    assert_int_equal(groups_open(&groups, folder, "sandlot", &err), 0);
+    assert_int_equal(groups_use(&groups, NAME, &use, &err), 0);
+    assert_int_equal(use.used_us, 5000);
+    assert_int_equal(use.cpus, 1);
+    assert_int_equal(groups_weigh(&groups, NAME, weight, &err), 0);
+    assert_file(file, text);
+    assert_int_equal(groups_use(&groups, "sbx-01m84zv6v7k928m8ea9wv1r61y", &use, &err), -1);
+    assert_int_equal(err->code, ERR_NOT_FOUND);
+    groups_close(&groups);
+}
+
+static void a_weight_is_set_in_one_hierarchy(void **state)
+{
+    make_unified();
+    assert_weighed(GROUP "/cpu.weight", 5.4, "5");
+    assert_weighed(GROUP "/cpu.weight", 0.1, "1");
+}
+
+static void a_weight_is_set_in_one_for_each_controller(void **state)
+{
+    make_single();
+    assert_weighed("cpu/" GROUP "/cpu.shares", 50, "512");
+    assert_weighed("cpu/" GROUP "/cpu.shares", 0.1, "2");
+}
+
+static void assert_divided(double busy, unsigned cpus, unsigned busy_count, unsigned idle_count,
+                           double expected)
+{
+    struct balance_use uses[200];
+    assert_true(busy_count + idle_count <= ARRAY_SIZE(uses));
+    for (unsigned i = 0; i < busy_count + idle_count; i++)
+        uses[i] = (struct balance_use){cpus, i < busy_count ? busy : 0.001};
+    double weight = balance_weight(uses, busy_count + idle_count);
+    assert_true(weight > expected * 0.9 && weight < expected * 1.1);
+}
+
+static void a_team_divides_its_weight_among_busy_processors(void **state)
+{
+    assert_divided(1, 1, 1, 0, TEAM_WEIGHT);
+    assert_divided(1, 1, 1, 19, TEAM_WEIGHT);
+    assert_divided(1, 1, 20, 0, TEAM_WEIGHT / 20.0);
+    /* Also when each gets little, because there are so many. */
+    assert_divided(0.02, 1, 200, 0, TEAM_WEIGHT / 200.0);
+    assert_divided(4, 4, 5, 0, TEAM_WEIGHT / 20.0);
+    assert_divided(0, 1, 20, 0, TEAM_WEIGHT);
+}
+
+static void teams_are_noted_over_a_restart(void **state)
+{
+    struct balance *balance = balance_open("teams");
+    balance_note(balance, NAME, 17);
+    balance_note(balance, NAME, UINT64_MAX);
+    assert_int_equal(balance_count(balance), 1);
+    balance_close(balance);
+    assert_int_equal(symlink("18", "teams/other"), 0);
+    balance = balance_open("teams");
+    assert_int_equal(balance_count(balance), 1);
+    struct groups groups;
+    error_auto err = NULL;
+    make_unified();
+    assert_int_equal(groups_open(&groups, folder, "sandlot", &err), 0);
+    balance_run(balance, &groups);
+    assert_file(GROUP "/cpu.weight", "100");
+    groups_close(&groups);
+    balance_close(balance);
+}
+
 /* --- disks --- */
 
 static void the_link_to_a_quota_group_is_read(void **state)
@@ -376,6 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_those_of_sandboxes),
         cmocka_unit_test(an_order_is_four_words_before_its_volumes),
+        cmocka_unit_test(an_order_may_name_the_tenant_alone),
         cmocka_unit_test(an_order_names_volumes_and_places),
         cmocka_unit_test(what_is_no_volume_and_place_is_refused),
         cmocka_unit_test(an_order_has_a_bound_of_volumes),
@@ -386,6 +477,10 @@ int main(void)
         cmocka_unit_test_setup(more_memory_than_the_limit_is_left_alone, in_empty_folder),
         cmocka_unit_test_setup(another_projects_instance_is_none, in_empty_folder),
         cmocka_unit_test_setup(a_link_is_not_followed, in_empty_folder),
+        cmocka_unit_test_setup(a_weight_is_set_in_one_hierarchy, in_empty_folder),
+        cmocka_unit_test_setup(a_weight_is_set_in_one_for_each_controller, in_empty_folder),
+        cmocka_unit_test(a_team_divides_its_weight_among_busy_processors),
+        cmocka_unit_test_setup(teams_are_noted_over_a_restart, in_empty_folder),
         cmocka_unit_test(the_link_to_a_quota_group_is_read),
         cmocka_unit_test_setup(a_note_says_what_is_mounted, in_empty_folder),
     };

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "limits/balance.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define NOTED_MAX   16384
+#define NUMBER_SIZE 32
+/* An instance starts within this time after its team is noted. */
+#define START_MS 600000
+/* What a run keeps of the average before it. Who is busy by turns is counted as always busy. */
+#define KEPT 0.75
+/* Below this use, nobody counts as busy. */
+#define NOISE 0.05
+
+struct noted {
+    char instance[ORDER_NAME_SIZE];
+    uint64_t tenant;
+    int64_t seen_ms; /* monotonic: noted, or running */
+    bool runs;
+    uint64_t used_us; /* 0: not known */
+    struct balance_use use;
+};
+
+struct balance {
+    char *folder;
+    struct noted *list;
+    unsigned count, room;
+    int64_t run_ms; /* monotonic, of the last run */
+};
+
+/* --- notes --- */
+
+static char *path_of(const struct balance *balance, const char *instance)
+{
+    return xasprintf("%s/%s", balance->folder, instance);
+}
+
+static void set(struct balance *balance, const char *instance, uint64_t tenant)
+{
+    struct noted *noted = balance->list, *end = noted + balance->count;
+    while (noted < end && !str_equal(noted->instance, instance))
+        noted++;
+    if (noted == end) {
+        if (balance->count == NOTED_MAX)
+            return;
+        if (balance->count == balance->room) {
+            balance->room = balance->room ? balance->room * 2 : 16;
+            balance->list = xreallocarray(balance->list, balance->room, sizeof *balance->list);
+        }
+        noted = &balance->list[balance->count++];
+        *noted = (struct noted){.tenant = 0};
+        snprintf(noted->instance, sizeof noted->instance, "%s", instance);
+    }
+    noted->tenant = tenant;
+    noted->seen_ms = clock_monotonic_ms();
+}
+
+static void read_note(struct balance *balance, const char *instance)
+{
+    autofree char *path = path_of(balance, instance);
+    char text[NUMBER_SIZE];
+    uint64_t tenant;
+    ssize_t length = readlink(path, text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    if (str_parse_u64(text, 1, UINT64_MAX, &tenant) == 0)
+        set(balance, instance, tenant);
+}
+
+struct balance *balance_open(const char *folder)
+{
+    struct balance *balance = xcalloc(1, sizeof *balance);
+    balance->folder = xstrdup(folder);
+    mkdir(folder, 0700);
+    DIR *notes = opendir(folder);
+    for (const struct dirent *entry; notes && (entry = readdir(notes));)
+        if (order_name_is_valid(entry->d_name))
+            read_note(balance, entry->d_name);
+    if (notes)
+        closedir(notes);
+    return balance;
+}
+
+void balance_close(struct balance *balance)
+{
+    free(balance->folder);
+    free(balance->list);
+    free(balance);
+}
+
+unsigned balance_count(const struct balance *balance)
+{
+    return balance->count;
+}
+
+void balance_note(struct balance *balance, const char *instance, uint64_t tenant)
+{
+    autofree char *path = path_of(balance, instance);
+    char text[NUMBER_SIZE];
+    set(balance, instance, tenant);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)tenant);
+    unlink(path);
+    if (symlink(text, path) < 0)
+        log_warning("cannot note the team of an instance", LOG_STR("instance", instance),
+                    LOG_INT("errno", errno));
+}
+
+static void forget(struct balance *balance, struct noted *noted)
+{
+    autofree char *path = path_of(balance, noted->instance);
+    unlink(path);
+    *noted = balance->list[--balance->count];
+}
+
+/* --- use --- */
+
+static void read_use(struct noted *noted, const struct groups *groups, int64_t passed_ms)
+{
+    error_auto ignored = NULL;
+    struct group_use now;
+    noted->runs = groups_use(groups, noted->instance, &now, &ignored) == 0;
+    if (!noted->runs) {
+        noted->used_us = 0;
+        noted->use.busy = 0;
+        return;
+    }
+    double busy = 0;
+    if (noted->used_us && now.used_us > noted->used_us && passed_ms > 0)
+        busy = (double)(now.used_us - noted->used_us) / 1000 / (double)passed_ms;
+    noted->use =
+        (struct balance_use){now.cpus ? now.cpus : 1, noted->use.busy * KEPT + busy * (1 - KEPT)};
+    noted->used_us = now.used_us;
+}
+
+static void read_all(struct balance *balance, const struct groups *groups)
+{
+    int64_t now_ms = clock_monotonic_ms(), passed_ms = now_ms - balance->run_ms;
+    balance->run_ms = now_ms;
+    for (unsigned i = balance->count; i-- > 0;) {
+        struct noted *noted = &balance->list[i];
+        read_use(noted, groups, passed_ms);
+        if (noted->runs)
+            noted->seen_ms = now_ms;
+        else if (now_ms - noted->seen_ms > START_MS)
+            forget(balance, noted);
+    }
+}
+
+/* --- weights --- */
+
+/* The team counts as busy with so many processors as if all of them were equally busy:
+ * (sum of x)² / sum of x², where x is the use of each of an instance's processors. */
+double balance_weight(const struct balance_use *uses, unsigned count)
+{
+    double sum = 0, squares = NOISE * NOISE;
+    for (unsigned i = 0; i < count; i++) {
+        sum += uses[i].busy;
+        squares += uses[i].busy * uses[i].busy / uses[i].cpus;
+    }
+    double processors = sum * sum / squares;
+    return processors > 1 ? TEAM_WEIGHT / processors : TEAM_WEIGHT;
+}
+
+static int by_tenant(const void *a, const void *b)
+{
+    const struct noted *left = a, *right = b;
+    return left->tenant < right->tenant ? -1 : left->tenant > right->tenant;
+}
+
+static void weigh_team(const struct noted *list, unsigned count, const struct groups *groups,
+                       struct balance_use *uses)
+{
+    for (unsigned i = 0; i < count; i++)
+        uses[i] = list[i].use;
+    double each = balance_weight(uses, count);
+    for (unsigned i = 0; i < count; i++) {
+        error_auto err = NULL;
+        double weight = each * uses[i].cpus;
+        if (list[i].runs && groups_weigh(groups, list[i].instance,
+                                         weight < TEAM_WEIGHT ? weight : TEAM_WEIGHT, &err) < 0)
+            log_info("cannot weigh an instance", LOG_STR("instance", list[i].instance),
+                     LOG_ERROR(err));
+    }
+}
+
+void balance_run(struct balance *balance, const struct groups *groups)
+{
+    read_all(balance, groups);
+    if (!balance->count)
+        return;
+    autofree struct balance_use *uses = xcalloc(balance->count, sizeof *uses);
+    qsort(balance->list, balance->count, sizeof *balance->list, by_tenant);
+    for (unsigned from = 0, to; from < balance->count; from = to) {
+        for (to = from;
+             to < balance->count && !by_tenant(&balance->list[from], &balance->list[to]);)
+            to++;
+        weigh_team(&balance->list[from], to - from, groups, uses);
+    }
+}

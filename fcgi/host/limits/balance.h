@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Share the processors of a host between teams.
+ *
+ * The kernel shares a busy processor between instances by their weights. Each team has one weight,
+ * TEAM_WEIGHT. It is divided among the instances of the team by the processors that they lately
+ * used: a team with twenty busy instances gets as much as a team with one, and an idle instance
+ * costs its team nothing. An instance of an unknown team keeps the weight that Incus gave it.
+ *
+ * The control plane names the team with the network policy, before or while the instance starts. A
+ * link in a folder of the host keeps it when this program starts again.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "limits/group.h"
+
+#define TEAM_NOTES  "/run/sandlot-teams"
+#define TEAM_WEIGHT 100
+
+struct balance;
+
+/* Open the list, with the teams that are noted in a folder. */
+struct balance *balance_open(const char *folder);
+void balance_close(struct balance *balance);
+
+/* Note the team of an instance, which may start only later. */
+void balance_note(struct balance *balance, const char *instance, uint64_t tenant);
+
+/* Read the use of all noted instances, and set their weights. Call it every two seconds. */
+void balance_run(struct balance *balance, const struct groups *groups);
+/* Return the number of noted instances. */
+unsigned balance_count(const struct balance *balance);
+
+/* What an instance used: its processors, and how many of them it was busy with on average. */
+struct balance_use {
+    unsigned cpus;
+    double busy;
+};
+/* Return the weight that a team's instances have for each of their processors. */
+double balance_weight(const struct balance_use *uses, unsigned count);

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hooks that never end, of two teams together, beside an honest tenant: they wait in workers and processes that others do
+not need."""
+
+import concurrent.futures
+
+import pytest
+
+from stack import wait_until
+from tenant import Sandbox
+
+EACH = 4  # the half of the smallest pool, which a team may have
+
+
+def slow(kind, **fields):
+    return {"hooks": {kind: {"command": "sleep 60", "timeout": 20}}, **fields}
+
+
+@pytest.fixture
+def two(make_account):
+    return [make_account("pro") for _ in range(2)]
+
+
+def made(accounts, count, **fields):
+    return [Sandbox.create(account.api, timeout=1800, **fields) for account in accounts for _ in range(count)]
+
+
+@pytest.fixture
+def asked():
+    """Asks in the background: a function of a sandbox and an act."""
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        yield lambda sandboxes, act: [
+            pool.submit(one.api.request, "POST", f"{one.path}/{act}", {}, timeout_s=300) for one in sandboxes]
+
+
+def in_state(stack, state, accounts):
+    rows = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = %s AND team_id IN"
+                       " (SELECT id FROM teams WHERE slug IN (%s, %s))", state, *(one.team for one in accounts))
+    return rows[0]["n"]
+
+
+def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
+    waiting = asked(made(two, EACH, **slow("before_pause")), "pause")
+    wait_until(lambda: in_state(stack, "stopping", two) >= 4, 30, "pauses that wait")
+    bystander.goes_on(rounds=1)
+    assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
+    assert {one.result().status for one in waiting} <= {200, 429}
+
+
+@pytest.mark.long
+def test_resumes_that_wait_for_hooks(stack, two, asked, bystander):
+    sandboxes = made(two, EACH, **slow("after_resume"))
+    for one in sandboxes:
+        one.pause()
+    waiting = asked(sandboxes, "resume")
+    wait_until(lambda: in_state(stack, "restoring", two) >= 2, 30, "resumes that wait")
+    bystander.goes_on(rounds=1)
+    assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
+    assert {one.result().status for one in waiting} <= {200, 202, 429, 503}
+
+
+def test_deadlines_with_hooks(stack, two, bystander):
+    """The dispatcher pauses them: a sandbox of another team is paused at its deadline meanwhile."""
+    own = Sandbox.create(bystander.api, timeout=1800)
+    hostile = made(two, EACH, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
+    for one in hostile:
+        one.api.request("PATCH", one.path, {"timeout": 1})
+    wait_until(lambda: in_state(stack, "stopping", two) == 2 * EACH, 30, "all deadlines")
+    own.api.request("PATCH", own.path, {"timeout": 1, "lifecycle": {"on_timeout": "pause"}})
+    wait_until(lambda: own.show()["state"] == "stopped", 60, "the pause of another team")
+    # Beside eight hooks of ten seconds each.
+    assert in_state(stack, "stopping", two) >= 2 * EACH - 4
