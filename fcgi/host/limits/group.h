@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "limits/hold.h"
+#include "common/cpus.h"
 #include "limits/order.h"
 
 #define GROUPS_ROOT "/sys/fs/cgroup"
@@ -19,8 +19,8 @@ struct groups {
     bool unified;
     int cpuset, cpu,
         memory; /* folders of the controllers; with one hierarchy, all three are the same */
-    const char *project; /* of Incus; borrowed */
-    struct hold *hold;   /* may be NULL */
+    const char *project;  /* of Incus; borrowed */
+    struct cpu_uses uses; /* of processors, as spread_run() has counted them */
 };
 
 /* Open the folders of the controllers. Errors: ERR_CONFIG. */
@@ -40,3 +40,26 @@ int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid
  * instance runs), ERR_RUNTIME_REFUSED (the instance uses more memory than the new limit, or the
  * kernel refuses a value). After an error, some values may be set. */
 int groups_size(struct groups *groups, const struct order *order, struct error **err);
+
+/* --- processors; for spread.c --- */
+
+/* An open group. */
+struct instance_group {
+    int cpuset, cpu;
+};
+
+int group_open(const struct groups *groups, const char *instance, struct instance_group *group,
+               struct error **err);
+void group_close(struct instance_group *group);
+
+/* Return the start of the names of all groups of instances; the caller frees it. */
+char *groups_prefix(const struct groups *groups);
+/* Return the name of the file with a group's weight. */
+const char *groups_weight_file(const struct groups *groups);
+
+/* Read the processors of the machine. Errors: ERR_RUNTIME_REFUSED. */
+int groups_cpus(const struct groups *groups, struct cpus *there, struct error **err);
+/* Read the processors of a group, and how many its weight is worth. */
+int group_cpus(const struct groups *groups, const struct instance_group *group, struct cpus *own,
+               unsigned *wanted, struct error **err);
+int group_set_cpus(const struct instance_group *group, const struct cpus *own, struct error **err);

@@ -17,7 +17,7 @@
 #include "limits/shared_memory.h"
 
 #define CALLER_MS   200 /* to receive the line of a connected client */
-#define SWEEP_MS    2000
+#define REAP_MS     2000
 #define ANSWER_SIZE 512
 /* Processes that work in instances. Beyond these limits, Incus mounts the volumes, and shared
  * memory keeps its size. */
@@ -141,21 +141,18 @@ static void answer(struct limits *limits, int fd)
 
 int limits_serve(struct limits *limits, struct error **err)
 {
-    struct hold *hold = limits->groups.hold;
+    struct spread *spread = limits->spread;
     limits->mounting = (struct places){.most = MOUNTING_MAX, .most_of_tenant = MOUNTING_TEAM_MAX};
     struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                            {.fd = hold_fd(hold), .events = POLLIN}};
+                            {.fd = spread_fd(spread), .events = POLLIN}};
     for (;;) {
-        bool again = hold_count(hold) || limits->mounting.count;
-        int ready = poll(wait, ARRAY_SIZE(wait), again ? SWEEP_MS : -1);
+        int wait_ms = limits->mounting.count ? REAP_MS : -1;
+        int ready = poll(wait, ARRAY_SIZE(wait), spread_wait_ms(spread, wait_ms));
         reap(limits);
-        if (ready == 0)
-            hold_sweep(hold);
-        if (ready <= 0)
-            continue;
-        if (wait[1].revents)
-            hold_look(hold);
-        if (!wait[0].revents)
+        if (ready > 0 && wait[1].revents)
+            spread_look(spread);
+        spread_run(spread, &limits->groups);
+        if (ready <= 0 || !wait[0].revents)
             continue;
         int fd = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {

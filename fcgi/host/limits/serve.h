@@ -4,10 +4,12 @@
 #include "common/places.h"
 #include "limits/disk.h"
 #include "limits/group.h"
+#include "limits/spread.h"
 #include "limits/volumes.h"
 
 struct limits {
     struct groups groups;
+    struct spread *spread;
     struct disks disks;
     struct volumes volumes;
     struct places mounting; /* by process id */
