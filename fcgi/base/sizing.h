@@ -18,6 +18,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #define SIZING_HEADER "X-Sandlot-Size"
 #define SIZING_MAX    2048 /* bytes of the line; more volumes go through Incus */
 #define SIZING_TENANT "tenant:"
@@ -27,3 +30,23 @@
 /* The weight of a vCPU among control groups that are all busy; a usual group has 100, and the
  * services of the host together have 10000 (conf/systemd/slice.conf). */
 #define CPU_WEIGHT_PERCENT 25
+#define CPU_WEIGHT_MAX     10000 /* the kernel's limit of cpu.weight */
+#define CPU_SHARES_FULL    1024  /* cpu.shares of a usual group */
+
+/* Return the weight of some vCPUs, as incusd calculates it: cpu.weight of cgroup v2, or cpu.shares
+ * of v1. */
+static inline uint64_t cpu_weight(unsigned cpu, bool unified)
+{
+    uint64_t percent = (uint64_t)cpu * CPU_WEIGHT_PERCENT;
+    if (!unified)
+        return percent * CPU_SHARES_FULL / 100;
+    return percent < CPU_WEIGHT_MAX ? percent : CPU_WEIGHT_MAX;
+}
+
+/* Return how many vCPUs have a weight; 0: it is no weight of whole vCPUs. sandlot-limits writes such
+ * weights when it shares the processors between teams. */
+static inline unsigned cpu_of_weight(uint64_t weight, bool unified)
+{
+    uint64_t one = cpu_weight(1, unified);
+    return weight % one == 0 ? (unsigned)(weight / one) : 0;
+}

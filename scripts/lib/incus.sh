@@ -123,11 +123,21 @@ incus_bin_install()
     incus_bin_put sandlot-incus
     incus_bin_put sandlot-start
     incus_bin_put sandlot-criu.so
+    incus_bin_put sandlot-incusd.so
     while read -r link; do
         [[ -L $INCUS_BIN/$link ]] || cp -P "$PREFIX/libexec/sandlot/$link" "$INCUS_BIN/$link"
     done < <(find "$PREFIX/libexec/sandlot" -type l -lname '*sandlot-incus' -printf '%P\n')
     ln -sfn "$CRIU_DIR" "$INCUS_BIN/criu"
     [[ -n $CRIU_FOUND ]] || rm -f "$INCUS_BIN/bin/criu"
+}
+
+# incus_share: mounts of an incusd with a mount namespace of its own reach this one. systemd shares all mounts.
+incus_share()
+{
+    mkdir -p "$INCUS_STATE"
+    "${WITHIN[@]}" findmnt -no PROPAGATION -T "$INCUS_STATE" | grep -q shared && return 0
+    "${WITHIN[@]}" mount --bind "$INCUS_STATE" "$INCUS_STATE"
+    "${WITHIN[@]}" mount --make-shared "$INCUS_STATE"
 }
 
 # incus_start: the daemon answers on its socket.
@@ -142,12 +152,12 @@ incus_start()
         incus_end_daemons
         incus_discard_half_made
         crypt_open
-        mkdir -p "$INCUS_STATE"
+        incus_share
         "${WITHIN[@]}" env INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_NIC_PREFIX="$NIC_PREFIX" \
             PATH="$INCUS_BIN/bin:$PATH" SANDLOT_CRIU="$CRIU_OF_MACHINE" \
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$INCUS_BIN/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN/bin:$PATH" \
-            SANDLOT_CRIU="$CRIU_OF_MACHINE" HOME=/root INCUS_DIR="$INCUS_STATE" \
+            SANDLOT_CRIU="$CRIU_OF_MACHINE" LD_PRELOAD="$INCUS_BIN/sandlot-incusd.so" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \
             "$INCUSD" --group "$INCUS_GROUP" --logfile "$STATE_ROOT/log/incusd.log"
@@ -271,7 +281,7 @@ incus_unmount()
 
     while read -r target; do
         umount "$target" 2>/dev/null || umount -l "$target" || true
-    done < <(awk -v root="$INCUS_STATE/" 'index($2, root) == 1 { print $2 }' /proc/mounts | sort -r)
+    done < <(awk -v root="$INCUS_STATE" '$2 == root || index($2, root "/") == 1 { print $2 }' /proc/mounts | sort -r)
     losetup -l -n -O NAME,BACK-FILE 2>/dev/null | awk -v root="$INCUS_STATE/" \
         'index($2, root) == 1 { print $1 }' |
         while read -r loop; do

@@ -16,9 +16,7 @@
 #include "base/str.h"
 
 #define NUMBER_SIZE 32
-#define WEIGHT_MAX  10000 /* the kernel's limit, v2 */
-#define SHARES_FULL 1024  /* for 100 percent, v1 */
-#define SHARES_MIN  2     /* the kernel's limit, v1 */
+#define SHARES_MIN  2 /* the kernel's limit, v1 */
 
 /* --- opening --- */
 
@@ -64,17 +62,46 @@ static int open_beneath(int folder, const char *name, uint64_t flags)
     return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
+static char *prefix_of(const struct groups *groups, const char *kind)
+{
+    bool is_default = str_equal(groups->project, "default");
+    return xasprintf("lxc.%s.%s%s", kind, is_default ? "" : groups->project, is_default ? "" : "_");
+}
+
+char *groups_prefix(const struct groups *groups)
+{
+    return prefix_of(groups, "payload");
+}
+
 /* Open the group of an instance. kind: payload or monitor. */
 static int open_group(const struct groups *groups, int folder, const char *kind,
                       const char *instance, struct error **err)
 {
-    bool is_default = str_equal(groups->project, "default");
-    autofree char *name = xasprintf("lxc.%s.%s%s%s", kind, is_default ? "" : groups->project,
-                                    is_default ? "" : "_", instance);
+    autofree char *prefix = prefix_of(groups, kind);
+    autofree char *name = xasprintf("%s%s", prefix, instance);
     int fd = open_beneath(folder, name, O_PATH | O_DIRECTORY);
     return fd >= 0 ? fd
                    : error_set_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_RUNTIME_REFUSED,
                                      errno, "control group %s cannot be opened", name);
+}
+
+int group_open(const struct groups *groups, const char *instance, struct instance_group *group,
+               struct error **err)
+{
+    *group = (struct instance_group){.cpuset = -1, .cpu = -1};
+    group->cpuset = open_group(groups, groups->cpuset, "payload", instance, err);
+    if (group->cpuset >= 0)
+        group->cpu = open_group(groups, groups->cpu, "payload", instance, err);
+    if (group->cpu >= 0)
+        return 0;
+    group_close(group);
+    return -1;
+}
+
+void group_close(struct instance_group *group)
+{
+    cleanup_close_(&group->cpuset);
+    cleanup_close_(&group->cpu);
 }
 
 /* --- files --- */
@@ -194,12 +221,14 @@ static int set_memory(const struct groups *groups, int group, uint64_t bytes, st
 
 /* --- processors --- */
 
+const char *groups_weight_file(const struct groups *groups)
+{
+    return groups->unified ? "cpu.weight" : "cpu.shares";
+}
+
 static int set_weight(const struct groups *groups, int group, unsigned cpu, struct error **err)
 {
-    uint64_t percent = (uint64_t)cpu * CPU_WEIGHT_PERCENT;
-    if (!groups->unified)
-        return write_number(group, "cpu.shares", percent * SHARES_FULL / 100, err);
-    return write_number(group, "cpu.weight", percent < WEIGHT_MAX ? percent : WEIGHT_MAX, err);
+    return write_number(group, groups_weight_file(groups), cpu_weight(cpu, groups->unified), err);
 }
 
 static int read_cpus(int group, const char *file, struct cpus *cpus, struct error **err)
@@ -212,28 +241,50 @@ static int read_cpus(int group, const char *file, struct cpus *cpus, struct erro
     return 0;
 }
 
-/* Choose processors when the number changes. Until Incus has the new number, incusd chooses again
- * with the old one, for all instances at once; hold_add() corrects this. */
-static int set_cpus(struct groups *groups, int group, unsigned cpu, struct error **err)
+int groups_cpus(const struct groups *groups, struct cpus *there, struct error **err)
 {
-    static unsigned turn;
     const char *all = groups->unified ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
-    struct cpus there, own;
+    if (read_cpus(groups->cpuset, all, there, err) < 0)
+        return -1;
+    return cpus_count(there)
+               ? 0
+               : error_set(err, ERR_RUNTIME_REFUSED, "the machine's processors are not known");
+}
+
+int group_cpus(const struct groups *groups, const struct instance_group *group, struct cpus *own,
+               unsigned *wanted, struct error **err)
+{
+    uint64_t weight;
+    if (read_cpus(group->cpuset, "cpuset.cpus", own, err) < 0 ||
+        read_number(group->cpu, groups_weight_file(groups), &weight, err) < 0)
+        return -1;
+    unsigned weighed = cpu_of_weight(weight, groups->unified);
+    *wanted = weighed ? weighed : cpus_count(own);
+    return 0;
+}
+
+int group_set_cpus(const struct instance_group *group, const struct cpus *own, struct error **err)
+{
     char text[CPUS_TEXT_SIZE];
-    if (read_cpus(groups->cpuset, all, &there, err) < 0 ||
-        read_cpus(group, "cpuset.cpus", &own, err) < 0)
+    cpus_write(own, text);
+    return write_text(group->cpuset, "cpuset.cpus", text, err);
+}
+
+/* Choose processors when the number changes. */
+static int set_cpus(struct groups *groups, const struct instance_group *group, unsigned cpu,
+                    struct error **err)
+{
+    struct cpus there, own;
+    if (groups_cpus(groups, &there, err) < 0 ||
+        read_cpus(group->cpuset, "cpuset.cpus", &own, err) < 0)
         return -1;
-    unsigned count = cpus_count(&there), before = cpus_count(&own);
-    if (!count)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the machine's processors are not known");
-    unsigned wanted = cpu < count ? cpu : count;
-    if (before == wanted)
+    unsigned count = cpus_count(&there);
+    if (cpus_count(&own) == (cpu < count ? cpu : count))
         return 0;
-    cpus_choose(&own, &there, wanted, turn++ % count);
-    cpus_write(&own, text);
-    if (groups->hold && hold_add(groups->hold, group, &own, err) < 0)
-        return -1;
-    return write_text(group, "cpuset.cpus", text, err);
+    cpus_use(&own, &groups->uses, -1);
+    cpus_choose(&own, &there, cpu, &groups->uses);
+    cpus_use(&own, &groups->uses, 1);
+    return group_set_cpus(group, &own, err);
 }
 
 static int read_used(const struct groups *groups, const char *instance, uint64_t *used_us,
@@ -271,10 +322,11 @@ int groups_use(const struct groups *groups, const char *instance, struct group_u
 int groups_weigh(const struct groups *groups, const char *instance, double weight,
                  struct error **err)
 {
-    const char *file = groups->unified ? "cpu.weight" : "cpu.shares";
+    const char *file = groups_weight_file(groups);
     double least = groups->unified ? 1 : SHARES_MIN;
-    double value = groups->unified ? weight : weight * SHARES_FULL / 100;
+    double value = groups->unified ? weight : weight * CPU_SHARES_FULL / 100;
     uint64_t before, wanted = (uint64_t)((value > least ? value : least) + 0.5);
+    wanted += cpu_of_weight(wanted, groups->unified) != 0; /* a weight of whole vCPUs is a size */
     autoclose int group = open_group(groups, groups->cpu, "payload", instance, err);
     if (group < 0 || read_number(group, file, &before, err) < 0)
         return -1;
@@ -309,16 +361,15 @@ int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid
 
 int groups_size(struct groups *groups, const struct order *order, struct error **err)
 {
-    autoclose int cpuset = open_group(groups, groups->cpuset, "payload", order->instance, err);
-    if (cpuset < 0)
-        return -1;
-    autoclose int cpu = open_group(groups, groups->cpu, "payload", order->instance, err);
-    if (cpu < 0)
-        return -1;
+    struct instance_group group;
     autoclose int memory = open_group(groups, groups->memory, "payload", order->instance, err);
-    if (memory < 0 || set_memory(groups, memory, (uint64_t)order->memory_mb << 20, err) < 0 ||
-        set_weight(groups, cpu, order->cpu, err) < 0 ||
-        set_cpus(groups, cpuset, order->cpu, err) < 0)
+    if (memory < 0 || group_open(groups, order->instance, &group, err) < 0)
         return -1;
-    return 0;
+    int result = set_memory(groups, memory, (uint64_t)order->memory_mb << 20, err) < 0 ||
+                         set_weight(groups, group.cpu, order->cpu, err) < 0 ||
+                         set_cpus(groups, &group, order->cpu, err) < 0
+                     ? -1
+                     : 0;
+    group_close(&group);
+    return result;
 }

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "limits/hold.h"
+#include "common/cpus.h"
 #include "limits/order.h"
 
 #define GROUPS_ROOT "/sys/fs/cgroup"
@@ -20,7 +20,7 @@ struct groups {
     int cpuset, cpu, cpuacct,
         memory;          /* folders of the controllers; with one hierarchy, all four are the same */
     const char *project; /* of Incus; borrowed */
-    struct hold *hold;   /* may be NULL */
+    struct cpu_uses uses; /* of processors, as spread_run() has counted them */
 };
 
 /* Open the folders of the controllers. Errors: ERR_CONFIG. */
@@ -45,7 +45,8 @@ struct group_use {
 int groups_use(const struct groups *groups, const char *instance, struct group_use *use,
                struct error **err);
 
-/* Set the weight of an instance among all, as cpu.weight counts it. Errors as of groups_use(). */
+/* Set the weight of an instance among all, as cpu.weight counts it. It differs from the weights of
+ * whole vCPUs by 1. Errors as of groups_use(). */
 int groups_weigh(const struct groups *groups, const char *instance, double weight,
                  struct error **err);
 
@@ -53,3 +54,27 @@ int groups_weigh(const struct groups *groups, const char *instance, double weigh
  * instance runs), ERR_RUNTIME_REFUSED (the instance uses more memory than the new limit, or the
  * kernel refuses a value). After an error, some values may be set. */
 int groups_size(struct groups *groups, const struct order *order, struct error **err);
+
+/* --- processors; for spread.c --- */
+
+/* An open group. */
+struct instance_group {
+    int cpuset, cpu;
+};
+
+int group_open(const struct groups *groups, const char *instance, struct instance_group *group,
+               struct error **err);
+void group_close(struct instance_group *group);
+
+/* Return the start of the names of all groups of instances; the caller frees it. */
+char *groups_prefix(const struct groups *groups);
+/* Return the name of the file with a group's weight. */
+const char *groups_weight_file(const struct groups *groups);
+
+/* Read the processors of the machine. Errors: ERR_RUNTIME_REFUSED. */
+int groups_cpus(const struct groups *groups, struct cpus *there, struct error **err);
+/* Read the processors of a group, and how many it should have: those that its weight is worth, or,
+ * if groups_weigh() has set the weight, as many as now. */
+int group_cpus(const struct groups *groups, const struct instance_group *group, struct cpus *own,
+               unsigned *wanted, struct error **err);
+int group_set_cpus(const struct instance_group *group, const struct cpus *own, struct error **err);

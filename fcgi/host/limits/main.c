@@ -32,17 +32,15 @@ static int run(struct error **err)
                   environment("SANDLOT_POOL", "/var/lib/incus/storage-pools/sandlot")}};
     const char *project = environment("SANDLOT_PROJECT", "sandlot");
     limits.volumes = (struct volumes){limits.disks.pool, project, MOUNT_NOTES, INSIDE_MS};
-    struct hold *hold = NULL;
     if (privileges_keep(CAP_SYS_ADMIN, "CAP_SYS_ADMIN", err) < 0 ||
         groups_open(&limits.groups, GROUPS_ROOT, project, err) < 0)
         return -1;
-    int result = hold_open(&hold, err);
-    limits.groups.hold = hold;
+    int result = spread_open(&limits.spread, &limits.groups, err);
     limits.balance = balance_open(TEAM_NOTES);
     if (result == 0)
         result = limits_serve(&limits, err);
     balance_close(limits.balance);
-    hold_close(hold);
+    spread_close(limits.spread);
     groups_close(&limits.groups);
     return result;
 }

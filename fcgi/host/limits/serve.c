@@ -152,25 +152,24 @@ static int wait_ms(int64_t until_ms)
 
 int limits_serve(struct limits *limits, struct error **err)
 {
-    struct hold *hold = limits->groups.hold;
+    struct spread *spread = limits->spread;
     limits->mounting = (struct places){.most = MOUNTING_MAX, .most_of_tenant = MOUNTING_TEAM_MAX};
     int64_t sweep_at_ms = 0; /* monotonic */
     struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                            {.fd = hold_fd(hold), .events = POLLIN}};
+                            {.fd = spread_fd(spread), .events = POLLIN}};
     for (;;) {
-        bool again = hold_count(hold) || limits->mounting.count || balance_count(limits->balance);
-        int ready = poll(wait, ARRAY_SIZE(wait), again ? wait_ms(sweep_at_ms) : -1);
+        bool again = limits->mounting.count || balance_count(limits->balance);
+        int most_ms = again ? wait_ms(sweep_at_ms) : -1;
+        int ready = poll(wait, ARRAY_SIZE(wait), spread_wait_ms(spread, most_ms));
         reap(limits);
         if (clock_monotonic_ms() >= sweep_at_ms) {
-            hold_sweep(hold);
             balance_run(limits->balance, &limits->groups);
             sweep_at_ms = clock_monotonic_ms() + SWEEP_MS;
         }
-        if (ready <= 0)
-            continue;
-        if (wait[1].revents)
-            hold_look(hold);
-        if (!wait[0].revents)
+        if (ready > 0 && wait[1].revents)
+            spread_look(spread);
+        spread_run(spread, &limits->groups);
+        if (ready <= 0 || !wait[0].revents)
             continue;
         int fd = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {

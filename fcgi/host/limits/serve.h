@@ -5,10 +5,12 @@
 #include "limits/balance.h"
 #include "limits/disk.h"
 #include "limits/group.h"
+#include "limits/spread.h"
 #include "limits/volumes.h"
 
 struct limits {
     struct groups groups;
+    struct spread *spread;
     struct disks disks;
     struct volumes volumes;
     struct balance *balance;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A create in a size that no instance waits in: its host sets the limits, and Incus is told later."""
 
+import os
+import pathlib
 import random
 
 import pytest
@@ -62,9 +64,31 @@ def test_a_create_in_another_size_is_answered_while_incus_is_stopped(stack, wait
     settle(stack)
 
 
+def processors_of(sandbox, text=None):
+    """The file with them; text is written first."""
+    root = pathlib.Path("/sys/fs/cgroup")
+    group = (root if (root / "cgroup.controllers").exists() else root / "cpuset") / f"lxc.payload.sandlot_{sandbox.instance}"
+    if text:
+        (group / "cpuset.cpus").write_text(text, encoding="ascii")
+    return (group / "cpuset.cpus").read_text(encoding="ascii").strip()
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="a machine with one processor has none to choose")
+def test_incus_leaves_processors_alone(stack, pro):
+    """It would hand them out again whenever an instance starts or goes."""
+    sandbox, other = Sandbox.create(pro, cpu=1), Sandbox.create(pro, cpu=1)
+    both = processors_of(sandbox, "0-1")
+    with nothing_of(stack, "sandlot-limits"):
+        other.pause()
+        other.resume()
+        assert other.data.check("nproc") == "1\n"
+        assert processors_of(sandbox) == both
+    wait_until(lambda: processors_of(sandbox) in ("0", "1"), 10, "the processors that its weight is worth", 0.1)
+    assert sandbox.data.check("nproc") == "1\n"
+
+
 @pytest.mark.long
 def test_what_incus_writes_meanwhile_changes_nothing(stack, waiting, pro, size, fault_points):
-    """It hands processors out again whenever an instance starts or goes, by what it knows."""
     fault_points.arm("size.taken", "wait", "sandlot-dispatcher")
     sandbox = Sandbox.create(pro, **size)
     fault_points.reached("size.taken", 30)
@@ -103,7 +127,7 @@ def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
     try:
         sandbox = Sandbox.create(pro, **size)
         assert not untold(stack, sandbox), "it knows"
-        wait_until(lambda: is_of(sandbox, size), 10, "the processors, which incusd gives out behind its answer", 0.1)
+        wait_until(lambda: is_of(sandbox, size), 10, "the processors, which the program sets by the weight", 0.1)
     finally:
         away.rename(path)
     assert told(stack, sandbox) == ("2", f"{size['memory_mb']}MiB", "40GiB")
@@ -113,7 +137,8 @@ def test_without_the_program_incus_is_asked(stack, waiting, pro, size):
 def test_a_program_that_hangs_keeps_no_create(stack, waiting, pro, size):
     with nothing_of(stack, "sandlot-limits"):
         sandbox = Sandbox.create(pro, **size)
-        assert is_of(sandbox, size)
+        assert seen(sandbox)[1:] == (size["memory_mb"], 40)
+    wait_until(lambda: is_of(sandbox, size), 10, "the processors, which the program sets", 0.1)
     settle(stack)
     until_host_is_asked(stack, lambda: Sandbox.create(pro, **size))
 

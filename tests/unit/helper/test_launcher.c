@@ -24,6 +24,7 @@
 #include "helper/launcher/memory.h"
 #include "helper/launcher/mount_points.h"
 #include "helper/launcher/orphans.h"
+#include "helper/launcher/processors.h"
 #include "helper/launcher/reboots.h"
 
 static void write_file(const char *path, const char *text)
@@ -87,6 +88,75 @@ static void a_configuration_has_a_bound(void **state)
                         "more than");
     assert_fails_saying(container_config_read("missing.conf", &missing, &err), ERR_CONFIG,
                         "missing.conf");
+}
+
+/* --- processors --- */
+
+static void make_groups(const char *others)
+{
+    assert_int_equal(system("rm -rf groups && mkdir -p groups/lxc.payload.a"), 0); /* NOLINT */
+    write_file("groups/cgroup.controllers", "cpuset cpu memory\n");
+    write_file("groups/cpuset.cpus.effective", "0-3\n");
+    write_file("groups/lxc.payload.a/cpuset.cpus", others);
+}
+
+static void assert_configured(const char *weight, const char *expected)
+{
+    container_config_auto config;
+    char found[256] = "";
+    error_auto err = NULL;
+    write_file("cpus.conf", weight);
+    assert_ok(container_config_read("cpus.conf", &config, &err));
+    assert_ok(processors_configure("groups", "cpus.conf", &config, &err));
+    autofclose FILE *file = fopen("cpus.conf", "re");
+    assert_non_null(file);
+    assert_true(fread(found, 1, sizeof found - 1, file) > 0);
+    autofree char *whole = xasprintf("%s%s", weight, expected);
+    assert_string_equal(found, whole);
+}
+
+static void a_start_has_the_processors_of_its_weight(void **state)
+{
+    make_groups("0-1\n");
+    assert_configured("lxc.cgroup2.cpu.weight = 25\n", "lxc.cgroup2.cpuset.cpus = 2\n");
+    assert_configured("lxc.cgroup2.cpu.weight = 75\n", "lxc.cgroup2.cpuset.cpus = 0,2,3\n");
+    assert_configured("lxc.cgroup2.cpu.weight = 200\n", "lxc.cgroup2.cpuset.cpus = 0,1,2,3\n");
+    assert_configured("lxc.cgroup2.cpu.weight = x\n", "");
+    assert_configured("lxc.cgroup2.memory.max = 25\n", "");
+    assert_int_equal(unlink("groups/cpuset.cpus.effective"), 0);
+    assert_configured("lxc.cgroup2.cpu.weight = 25\n", "");
+}
+
+static void a_start_with_a_hierarchy_for_each_controller(void **state)
+{
+    make_groups("0\n");
+    assert_int_equal(system("mv groups cpuset && mkdir groups && mv cpuset groups &&" /* NOLINT */
+                            " rm groups/cpuset/cgroup.controllers"),
+                     0);
+    write_file("groups/cpuset/cpuset.effective_cpus", "0-1\n");
+    assert_configured("lxc.cgroup.cpu.shares = 256\n", "lxc.cgroup.cpuset.cpus = 1\n");
+    assert_configured("lxc.cgroup.cpu.shares = 512\n", "lxc.cgroup.cpuset.cpus = 0,1\n");
+}
+
+static void assert_corrected(unsigned vcpus, const char *expected)
+{
+    const struct container_config config = {.vcpus = vcpus};
+    char found[64] = "";
+    processors_correct("groups", "b", &config);
+    autofclose FILE *file = fopen("groups/lxc.payload.b/cpuset.cpus", "re");
+    assert_non_null(file);
+    assert_non_null(fgets(found, sizeof found, file));
+    assert_string_equal(found, expected);
+}
+
+static void a_restore_has_another_number_of_processors(void **state)
+{
+    make_groups("0-1\n");
+    assert_int_equal(mkdir("groups/lxc.payload.b", 0755), 0);
+    write_file("groups/lxc.payload.b/cpuset.cpus", "0\n");
+    assert_corrected(0, "0\n");
+    assert_corrected(1, "0\n");
+    assert_corrected(2, "2,3");
 }
 
 /* --- what is mounted on --- */
@@ -615,6 +685,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_is_read),
         cmocka_unit_test(a_configuration_has_a_bound),
+        cmocka_unit_test(a_start_has_the_processors_of_its_weight),
+        cmocka_unit_test(a_start_with_a_hierarchy_for_each_controller),
+        cmocka_unit_test(a_restore_has_another_number_of_processors),
         cmocka_unit_test(places_of_mounts_are_looked_at),
         cmocka_unit_test(a_mount_on_a_mount_is_looked_at_where_it_is),
         cmocka_unit_test(the_kernels_own_places_are_looked_at),

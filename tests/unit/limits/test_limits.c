@@ -6,12 +6,13 @@
 #include <sys/stat.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/sizing.h"
 #include "common/mount_note.h"
 #include "limits/balance.h"
 #include "limits/disk.h"
-#include "limits/group.h"
+#include "limits/spread.h"
 
 #define NAME  "warm-01m84zv6v7k928m8ea9wv1r61y"
 #define GROUP "lxc.payload.sandlot_" NAME
@@ -178,27 +179,34 @@ static void an_order_has_a_bound_of_volumes(void **state)
 
 /* --- processors --- */
 
-static void assert_chosen(const char *own, const char *there, unsigned wanted, unsigned from,
+/* used: a set that other containers use. */
+static void assert_chosen(const char *own, const char *there, unsigned wanted, const char *used,
                           const char *expected)
 {
-    struct cpus mine, all;
+    struct cpu_uses uses = {.of = {0}};
+    struct cpus mine, all, others;
     char text[CPUS_TEXT_SIZE];
     error_auto err = NULL;
     assert_int_equal(cpus_read(own, &mine, &err), 0);
     assert_int_equal(cpus_read(there, &all, &err), 0);
-    cpus_choose(&mine, &all, wanted, from);
+    assert_int_equal(cpus_read(used, &others, &err), 0);
+    cpus_use(&others, &uses, 1);
+    cpus_choose(&mine, &all, wanted, &uses);
     cpus_write(&mine, text);
     assert_string_equal(text, expected);
 }
 
 static void processors_are_chosen_among_those_that_are_there(void **state)
 {
-    assert_chosen("3", "0-7", 1, 0, "3");
-    assert_chosen("3", "0-7", 3, 6, "3,6,7");
-    assert_chosen("3", "0-7", 4, 7, "0,1,3,7");
-    assert_chosen("0-5", "0-7", 2, 0, "0,1");
-    assert_chosen("3", "0-1", 8, 0, "0,1");
-    assert_chosen("", "0-3,4095", 2, 4, "0,4095");
+    assert_chosen("3", "0-7", 1, "", "3");
+    assert_chosen("3", "0-7", 1, "0-2", "3");
+    assert_chosen("3", "0-7", 1, "3", "0");
+    assert_chosen("3", "0-3", 1, "0-3", "3");
+    assert_chosen("3", "0-7", 3, "0-5", "3,6,7");
+    assert_chosen("0-5", "0-7", 2, "0,1", "2,3");
+    assert_chosen("3", "0-1", 8, "0", "0,1");
+    assert_chosen("", "0-3,4095", 2, "1-3", "0,4095");
+    assert_chosen("", "", 2, "", "");
 }
 
 static void what_is_no_set_of_processors_is_refused(void **state)
@@ -243,6 +251,17 @@ static void make_single(void)
     write_file("memory/" GROUP "/memory.limit_in_bytes", "536870912\n");
     write_file("memory/" GROUP "/memory.memsw.limit_in_bytes", "536870912\n");
     write_file("memory/" GROUP "/memory.soft_limit_in_bytes", "483180544\n");
+}
+
+/* Make another instance of one processor. */
+static void add_unified(const char *instance, const char *cpus, const char *weight)
+{
+    autofree char *group = xasprintf("lxc.payload.sandlot_%s", instance);
+    autofree char *own = xasprintf("%s/cpuset.cpus", group);
+    autofree char *of = xasprintf("%s/cpu.weight", group);
+    assert_int_equal(mkdir(group, 0755), 0);
+    write_file(own, cpus);
+    write_file(of, weight);
 }
 
 static int size(const char *project, const struct order *order, struct error **err)
@@ -362,7 +381,7 @@ static void a_weight_is_set_in_one_hierarchy(void **state)
 static void a_weight_is_set_in_one_for_each_controller(void **state)
 {
     make_single();
-    assert_weighed("cpu/" GROUP "/cpu.shares", 50, "512");
+    assert_weighed("cpu/" GROUP "/cpu.shares", 50, "513");
     assert_weighed("cpu/" GROUP "/cpu.shares", 0.1, "2");
 }
 
@@ -403,9 +422,69 @@ static void teams_are_noted_over_a_restart(void **state)
     make_unified();
     assert_int_equal(groups_open(&groups, folder, "sandlot", &err), 0);
     balance_run(balance, &groups);
-    assert_file(GROUP "/cpu.weight", "100");
+    assert_file(GROUP "/cpu.weight", "101");
     groups_close(&groups);
     balance_close(balance);
+}
+
+static unsigned processors_of(const char *instance)
+{
+    char text[64] = "";
+    struct cpus cpus;
+    error_auto err = NULL;
+    autofree char *path = xasprintf("lxc.payload.sandlot_%s/cpuset.cpus", instance);
+    autofclose FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    text[strcspn(text, "\n")] = '\0';
+    assert_int_equal(cpus_read(text, &cpus, &err), 0);
+    return (unsigned)cpus.words[0];
+}
+
+#define SECOND "sbx-01m84zv6v7k928m8ea9wv1r612"
+#define THIRD  "sbx-01m84zv6v7k928m8ea9wv1r613"
+
+static void instances_are_spread_over_processors(void **state)
+{
+    struct groups groups;
+    struct spread *spread = NULL;
+    error_auto err = NULL;
+    make_unified();
+    write_file("cpuset.cpus.effective", "0-1\n");
+    add_unified(SECOND, "1\n", "25\n");
+    add_unified(THIRD, "1\n", "50\n"); /* its weight is worth two processors */
+    add_unified("keeper-x", "0-1\n", "25\n");
+    assert_int_equal(groups_open(&groups, folder, "sandlot", &err), 0);
+    assert_int_equal(spread_open(&spread, &groups, &err), 0);
+    assert_int_equal(spread_wait_ms(spread, -1), 0);
+    spread_run(spread, &groups);
+    assert_int_equal(processors_of(NAME) | processors_of(SECOND), 3);
+    assert_int_equal(processors_of(NAME) & processors_of(SECOND), 0);
+    assert_int_equal(processors_of(THIRD), 3);
+    assert_int_equal(processors_of("keeper-x"), 3);
+    assert_int_equal(spread_wait_ms(spread, -1), -1);
+    spread_close(spread);
+    groups_close(&groups);
+}
+
+static void another_weight_is_seen(void **state)
+{
+    struct groups groups;
+    struct spread *spread = NULL;
+    error_auto err = NULL;
+    make_unified();
+    assert_int_equal(groups_open(&groups, folder, "sandlot", &err), 0);
+    assert_int_equal(spread_open(&spread, &groups, &err), 0);
+    spread_run(spread, &groups);
+    assert_int_equal(__builtin_popcount(processors_of(NAME)), 1);
+    write_file(GROUP "/cpu.weight", "75\n"); /* as incusd does for a change of the size */
+    spread_look(spread);
+    assert_in_range(spread_wait_ms(spread, 2000), 1, 1000);
+    clock_sleep_ms(spread_wait_ms(spread, 2000) + 1);
+    spread_run(spread, &groups);
+    assert_int_equal(__builtin_popcount(processors_of(NAME)), 3);
+    spread_close(spread);
+    groups_close(&groups);
 }
 
 /* --- disks --- */
@@ -481,6 +560,8 @@ int main(void)
         cmocka_unit_test_setup(a_weight_is_set_in_one_for_each_controller, in_empty_folder),
         cmocka_unit_test(a_team_divides_its_weight_among_busy_processors),
         cmocka_unit_test_setup(teams_are_noted_over_a_restart, in_empty_folder),
+        cmocka_unit_test_setup(instances_are_spread_over_processors, in_empty_folder),
+        cmocka_unit_test_setup(another_weight_is_seen, in_empty_folder),
         cmocka_unit_test(the_link_to_a_quota_group_is_read),
         cmocka_unit_test_setup(a_note_says_what_is_mounted, in_empty_folder),
     };

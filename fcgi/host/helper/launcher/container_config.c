@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/sizing.h"
 #include "base/str.h"
 
 #define BLANKS " \t\n"
@@ -69,6 +70,13 @@ static int take_link(struct container_config *config, const char *value, struct 
     return 0;
 }
 
+static void take_weight(struct container_config *config, const char *value, bool unified)
+{
+    uint64_t weight;
+    if (str_parse_u64(value, 0, UINT32_MAX, &weight) == 0)
+        config->vcpus = cpu_of_weight(weight, unified);
+}
+
 static int take_line(struct container_config *config, char *line, struct error **err)
 {
     char *value = strchr(line, '=');
@@ -86,6 +94,10 @@ static int take_line(struct container_config *config, char *line, struct error *
         replace(&config->rootfs, str_starts_with(value, "dir:") ? value + 4 : value);
     else if (str_equal(line, "lxc.log.file"))
         replace(&config->log_file, value);
+    else if (str_equal(line, "lxc.cgroup.cpu.shares"))
+        take_weight(config, value, false);
+    else if (str_equal(line, "lxc.cgroup2.cpu.weight"))
+        take_weight(config, value, true);
     else if (str_equal(line, "lxc.group") && str_equal(value, GROUP_GOES_ON))
         config->goes_on = true;
     return 0;

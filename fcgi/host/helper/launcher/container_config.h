@@ -26,7 +26,8 @@ struct container_config {
     char *links[CONTAINER_LINKS_MAX]; /* names on the host of the links that become its network
                                          interfaces */
     unsigned link_count;
-    bool goes_on; /* its first start restores the memory of another container */
+    unsigned vcpus; /* that its weight is worth; 0: it has none */
+    bool goes_on;   /* its first start restores the memory of another container */
 };
 
 /* Read a configuration. config is overwritten, and must be freed after an error too. Errors:

@@ -41,6 +41,7 @@
 #include "helper/launcher/memory.h"
 #include "helper/launcher/mount_points.h"
 #include "helper/launcher/orphans.h"
+#include "helper/launcher/processors.h"
 #include "helper/launcher/reboots.h"
 
 #define START_S     60
@@ -135,13 +136,23 @@ static int prepare(const struct start *start, struct error **err)
     if (given_settle(MOUNT_NOTES, start->name, &start->config, err) < 0 ||
         disk_view_prepare(&start->config, err) < 0)
         return -1;
-    return start->image ? 0 : mount_points_check(&start->config, err);
+    if (start->image)
+        return 0;
+    if (mount_points_check(&start->config, err) < 0)
+        return -1;
+    return processors_configure(PROCESSORS_ROOT, start->config_path, &start->config, err);
 }
 
 static int launch(const struct start *start)
 {
     error_auto err = NULL;
-    return prepare(start, &err) < 0 ? fail(err) : run_liblxc(start);
+    processors_uncover();
+    if (prepare(start, &err) < 0)
+        return fail(err);
+    int result = run_liblxc(start);
+    if (result == 0 && start->image)
+        processors_correct(PROCESSORS_ROOT, start->name, &start->config);
+    return result;
 }
 
 static void tell_errors(const char *log)

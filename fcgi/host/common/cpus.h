@@ -18,7 +18,15 @@ int cpus_read(const char *text, struct cpus *cpus, struct error **err);
 void cpus_write(const struct cpus *cpus, char text[CPUS_TEXT_SIZE]);
 unsigned cpus_count(const struct cpus *cpus);
 
-/* Change `own` to a set of `wanted` processors, or of all present ones when these are fewer. It
- * keeps as many of its present members as possible. Others are taken in order from number
- * `from`. */
-void cpus_choose(struct cpus *own, const struct cpus *there, unsigned wanted, unsigned from);
+/* How many containers use each processor. */
+struct cpu_uses {
+    int of[CPUS_MAX];
+};
+
+/* Count a set once more, or with change -1 once less. */
+void cpus_use(const struct cpus *cpus, struct cpu_uses *uses, int change);
+
+/* Change `own` to the `wanted` processors that the fewest others use, or to all present ones when
+ * these are fewer. Among equals it keeps its members. uses: without `own`. */
+void cpus_choose(struct cpus *own, const struct cpus *there, unsigned wanted,
+                 const struct cpu_uses *uses);

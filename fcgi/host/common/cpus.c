@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "limits/cpus.h"
+#include "common/cpus.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,21 +75,34 @@ unsigned cpus_count(const struct cpus *cpus)
     return count;
 }
 
-void cpus_choose(struct cpus *own, const struct cpus *there, unsigned wanted, unsigned from)
+void cpus_use(const struct cpus *cpus, struct cpu_uses *uses, int change)
 {
-    struct cpus chosen = {.words = {0}};
-    unsigned count = 0;
-    for (unsigned cpu = 0; cpu < CPUS_MAX && count < wanted; cpu++)
-        if (has(own, cpu) && has(there, cpu)) {
-            add(&chosen, cpu);
-            count++;
-        }
-    for (unsigned i = 0; i < CPUS_MAX && count < wanted; i++) {
-        unsigned cpu = (from + i) % CPUS_MAX;
-        if (has(there, cpu) && !has(&chosen, cpu)) {
-            add(&chosen, cpu);
-            count++;
-        }
+    for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
+        if (has(cpus, cpu))
+            uses->of[cpu] += change;
+}
+
+/* Find the processor that the fewest others use; of several, one of its own, else the first. */
+static unsigned best_of(const struct cpus *left, const struct cpus *own,
+                        const struct cpu_uses *uses)
+{
+    unsigned best = CPUS_MAX;
+    for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
+        if (has(left, cpu) &&
+            (best == CPUS_MAX || uses->of[cpu] < uses->of[best] ||
+             (uses->of[cpu] == uses->of[best] && has(own, cpu) && !has(own, best))))
+            best = cpu;
+    return best;
+}
+
+void cpus_choose(struct cpus *own, const struct cpus *there, unsigned wanted,
+                 const struct cpu_uses *uses)
+{
+    struct cpus chosen = {.words = {0}}, left = *there;
+    for (unsigned count = cpus_count(there); count && wanted; count--, wanted--) {
+        unsigned cpu = best_of(&left, own, uses);
+        add(&chosen, cpu);
+        left.words[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
     }
     *own = chosen;
 }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "limits/spread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+/* From the first change to the next look: liblxc sets the values of a new group meanwhile, and many
+ * changes need one look. */
+#define SETTLE_MS   500
+#define SPREAD_MAX  4096
+#define NAME_SIZE   64
+#define EVENTS_SIZE 4096
+
+struct member {
+    char instance[NAME_SIZE];
+    unsigned wanted;
+    struct cpus cpus;
+};
+
+struct spread {
+    int inotify;
+    int64_t due_ms; /* monotonic; INT64_MAX: not due */
+};
+
+/* --- watching --- */
+
+static int watch(const struct spread *spread, int folder, const char *file, uint32_t events)
+{
+    char path[NAME_SIZE];
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", folder, file);
+    return inotify_add_watch(spread->inotify, path, events);
+}
+
+int spread_open(struct spread **out, const struct groups *groups, struct error **err)
+{
+    struct spread *spread = xcalloc(1, sizeof *spread);
+    *out = spread;
+    spread->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (spread->inotify < 0 || watch(spread, groups->cpuset, ".", IN_CREATE | IN_DELETE) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "control groups cannot be watched");
+    return 0;
+}
+
+void spread_close(struct spread *spread)
+{
+    if (spread)
+        cleanup_close_(&spread->inotify);
+    free(spread);
+}
+
+int spread_fd(const struct spread *spread)
+{
+    return spread->inotify;
+}
+
+void spread_look(struct spread *spread)
+{
+    char events[EVENTS_SIZE];
+    while (read(spread->inotify, events, sizeof events) > 0)
+        ;
+    if (spread->due_ms == INT64_MAX)
+        spread->due_ms = clock_monotonic_ms() + SETTLE_MS;
+}
+
+int spread_wait_ms(const struct spread *spread, int most_ms)
+{
+    if (spread->due_ms == INT64_MAX)
+        return most_ms;
+    int64_t left_ms = spread->due_ms - clock_monotonic_ms();
+    int wait_ms = left_ms > 0 ? (int)left_ms : 0;
+    return most_ms < 0 || wait_ms < most_ms ? wait_ms : most_ms;
+}
+
+/* --- spreading --- */
+
+/* Read an instance. Returns false when it has ended, or is just beginning or ending. */
+static bool read_member(const struct spread *spread, const struct groups *groups,
+                        struct member *member)
+{
+    struct instance_group group;
+    error_auto ignored = NULL;
+    if (group_open(groups, member->instance, &group, &ignored) < 0)
+        return false;
+    bool known =
+        group_cpus(groups, &group, &member->cpus, &member->wanted, &ignored) == 0 && member->wanted;
+    if (watch(spread, group.cpu, groups_weight_file(groups), IN_MODIFY) < 0)
+        known = false;
+    group_close(&group);
+    return known;
+}
+
+static struct member *read_members(const struct spread *spread, const struct groups *groups,
+                                   size_t *count)
+{
+    struct member *members = NULL;
+    size_t room = 0;
+    autofree char *prefix = groups_prefix(groups);
+    int fd = openat(groups->cpuset, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *all = fd < 0 ? NULL : fdopendir(fd);
+    *count = 0;
+    for (const struct dirent *entry; all && *count < SPREAD_MAX && (entry = readdir(all));) {
+        const char *instance = entry->d_name + strlen(prefix);
+        if (!str_starts_with(entry->d_name, prefix) || !order_name_is_valid(instance))
+            continue;
+        if (*count == room) {
+            room = room ? 2 * room : 64;
+            members = xreallocarray(members, room, sizeof *members);
+        }
+        snprintf(members[*count].instance, NAME_SIZE, "%s", instance);
+        *count += read_member(spread, groups, &members[*count]);
+    }
+    if (all)
+        closedir(all);
+    return members;
+}
+
+static void give(const struct groups *groups, const struct member *member)
+{
+    struct instance_group group;
+    error_auto err = NULL;
+    if (group_open(groups, member->instance, &group, &err) < 0)
+        return; /* it has ended */
+    if (group_set_cpus(&group, &member->cpus, &err) < 0)
+        log_info("an instance keeps its processors", LOG_STR("instance", member->instance),
+                 LOG_ERROR(err));
+    group_close(&group);
+}
+
+static void move(struct groups *groups, const struct cpus *there, struct member *member)
+{
+    const struct cpus before = member->cpus;
+    cpus_use(&member->cpus, &groups->uses, -1);
+    cpus_choose(&member->cpus, there, member->wanted, &groups->uses);
+    cpus_use(&member->cpus, &groups->uses, 1);
+    if (memcmp(&before, &member->cpus, sizeof before) != 0)
+        give(groups, member);
+}
+
+void spread_run(struct spread *spread, struct groups *groups)
+{
+    struct cpus there;
+    size_t count;
+    error_auto err = NULL;
+    if (spread->due_ms > clock_monotonic_ms())
+        return;
+    spread->due_ms = INT64_MAX;
+    if (groups_cpus(groups, &there, &err) < 0) {
+        log_warning("instances keep their processors", LOG_ERROR(err));
+        return;
+    }
+    autofree struct member *members = read_members(spread, groups, &count);
+    memset(&groups->uses, 0, sizeof groups->uses);
+    for (size_t i = 0; i < count; i++)
+        cpus_use(&members[i].cpus, &groups->uses, 1);
+    for (size_t i = 0; i < count; i++)
+        move(groups, &there, &members[i]);
+}
