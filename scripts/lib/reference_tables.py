@@ -34,16 +34,26 @@ def table(head, rows):
         "--- |", "---|") + "\n\n"
 
 
+def needs_of(call):
+    """The key or sign-in that a call needs."""
+    access = {name: scopes for way in call.get("security", []) for name, scopes in way.items()}
+    scope = "".join(access.get("key", [])) or ("sign-in" if "session" in access else "open")
+    return f"{scope}, of an operator" if scope != "open" and "operator" in call["tags"] else scope
+
+
 def api_calls():
-    """Every call of the API: from its OpenAPI document."""
-    rows = []
-    for path, calls in openapi.documents()["openapi"]["paths"].items():
+    """Every call of the API, by subject: from its OpenAPI document."""
+    document = openapi.documents()["openapi"]
+    text, rows = "", {tag["name"]: [] for tag in document["tags"]}
+    for path, calls in document["paths"].items():
         for method in METHODS:
             if method in calls:
-                access = {name: scopes for way in calls[method].get("security", []) for name, scopes in way.items()}
-                scope = "".join(access.get("key", [])) or ("sign-in" if "session" in access else "open")
-                rows.append([f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), scope])
-    return table(["call", "effect", "needs"], rows)
+                rows[calls[method]["tags"][0]].append(
+                    [f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), needs_of(calls[method])])
+    for tag in document["tags"]:
+        described = "\n" + tag["description"] + "\n" if "description" in tag else ""
+        text += f"\n### {tag['name'].capitalize()}\n{described}" + table(["call", "effect", "needs"], rows[tag["name"]]).rstrip("\n") + "\n"
+    return text + "\n"
 
 
 def arguments(text):
