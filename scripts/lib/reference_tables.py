@@ -19,7 +19,7 @@ SETTING = re.compile(
 
 
 # The checks of strings, in a reader's words.
-CHECKED = {"any": "text", "url": "address", "origin": "https address", "host_name": "host name",
+CHECKED = {"any": "text", "url": "address", "origin": "https address", "host": "host name, with or without a port", "host_name": "host name",
            "host_names": "host names", "mirrors": "pairs of registries", "slug": "name"}
 
 # The headings of the users' commands, by the first command of each group.
@@ -68,27 +68,37 @@ def arguments(text):
             for word in re.findall(r'"(?:\\.|[^"])*"|[^,"\s][^,"]*', text)]
 
 
+def duration(number, unit):
+    """A number with its unit, and long times in days or hours too."""
+    for name, seconds in (("day", 86400), ("hour", 3600)):
+        if unit == "s" and int(number) and int(number) % seconds == 0:
+            count = int(number) // seconds
+            return f"{number} s ({count} {name}{'s' if count > 1 else ''})"
+    return f"{number} {unit}".strip()
+
+
 def values(kind, words):
-    """Default and values of a setting."""
+    """Default, values and meaning of a setting."""
     if kind == "NUMBER":
         default, least, most, unit = words[:4]
-        return f"{default} {unit}".strip(), f"{least} to {most}"
+        return duration(default, unit), f"{least} to {most}", "".join(words[4:])
     if kind == "CHOICE":
-        return words[0], ", ".join(words[1].split("|"))
-    return {"NULL": "must be set", "": "empty"}.get(words[0], words[0]), CHECKED.get(words[1], words[1])
+        return words[0], ", ".join(words[1].split("|")), "".join(words[2:])
+    shown = {"NULL": "must be set", "": "empty"}.get(words[0], words[0])
+    return shown, CHECKED.get(words[1], words[1]), "".join(words[2:])
 
 
 def settings():
     """Every setting: from fcgi/drivers/config/settings.def, and pools.def, which it includes."""
     text, rows = "", []
-    head = ["setting", "default", "values"]
-    sockets = "\n".join(f'SETTING_STRING({name}_socket, "/run/sandlot/{name}.sock", path, "")'
-                        for name in re.findall(r"^POOL\((\w+),", read("fcgi/drivers/config/pools.def"), re.MULTILINE))
+    head = ["setting", "default", "values", "meaning"]
+    sockets = "\n".join(f'SETTING_STRING({name}_socket, "/run/sandlot/{name}.sock", path, "FastCGI socket of {serves}.")'
+                        for name, serves in re.findall(r'^POOL\((\w+),.*"(.*)"\)$', read("fcgi/drivers/config/pools.def"), re.MULTILINE))
     table_of_settings = read("fcgi/drivers/config/settings.def").replace('#include "config/pools.def"', sockets)
     for found in SETTING.finditer(re.sub(r"/\*.*?\*/", "", table_of_settings, flags=re.DOTALL)):
         words = arguments(found["rest"])
         if found["kind"] != "SECTION":
-            rows.append([f"`{found['name']}`", *values(found["kind"], words)])
+            rows.append([f"`{found['name']}`", *(cell.replace("|", "\\|") for cell in values(found["kind"], words))])
         elif words[0] != "title":
             text, rows = text + (table(head, rows) if rows else "\n") + f"### {words[0]}\n", []
     return text + table(head, rows)
