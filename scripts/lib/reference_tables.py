@@ -134,7 +134,7 @@ def test_of(name):
         return "-"
     if not re.search(rf"\b{function}\b", read(f"tests/{path}")):
         raise ValueError(f"tests/{path} has no {function}")
-    return f"`{function or os.path.basename(path)}`"
+    return f"`{name}`"
 
 
 def workarounds():
@@ -146,7 +146,7 @@ def workarounds():
         for row in own:
             read(f"fcgi/{row[6]}")
         made += f"\n### {name}\n\nNewest tested version: {tested}.\n" + table(
-            ["upstream", "seen in", "source or issue", "workaround", "code", "test"],
+            ["it", "seen in", "source or issue", "sandlot", "code", "test"],
             [[row[3], row[2], code_of(row[4]), row[5], code_of(row[6]), test_of(row[7])] for row in own]).rstrip("\n") + "\n"
     return made + "\n"
 
