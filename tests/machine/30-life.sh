@@ -50,3 +50,8 @@ policy_holds "$id"
 sandlot rm "$id"
 sandlot rm "$fork"
 ! sandlot show "$id"
+
+# The log of a sandbox comes from the journal and from nginx' files.
+sandlotctl sandbox log "$id" >/tmp/log
+grep -q '^journal .*operation=createSandbox' /tmp/log
+grep -q '^sandlot-access' /tmp/log

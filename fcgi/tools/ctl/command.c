@@ -126,8 +126,9 @@ OPTIONS sandbox_resume_options[] = {
     {"without-memory", CTL_FLAG, false, NULL, 0, 0, "start from the disk alone"},
     END};
 OPTIONS sandbox_log_options[] = {
-    {"dir", CTL_TEXT, false, "DIR", 0, 0, "folder of the logs"},
-    {"file", CTL_LIST, false, "FILE", 0, 0, "file of a log, - for standard input; may be repeated"},
+    {"dir", CTL_TEXT, false, "DIR", 0, 0, "folder of logs, instead of this machine's"},
+    {"file", CTL_LIST, false, "FILE", 0, 0,
+     "file of a log instead, - for standard input; may be repeated"},
     END};
 OPTIONS audit_verify_options[] = {
     {"anchor", CTL_TEXT, false, "LINK:HASH", 0, 0,

@@ -5,9 +5,13 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "audit/audit.h"
 #include "base/clock.h"
@@ -20,7 +24,7 @@
 #define LINES_MAX   100000
 #define ENTRIES_MAX 10000
 #define TIME_LENGTH 24 /* 2026-11-22T16:34:51.440Z */
-#define DEFAULT_DIR "/var/log/sandlot"
+#define JOURNAL     "/run/systemd/journal/socket"
 
 struct line {
     char time[TIME_LENGTH + 1];
@@ -87,22 +91,27 @@ static bool speaks_of(const struct log *log, const char *text)
     return false;
 }
 
-static int read_file(struct log *log, const char *path, struct error **err)
+static int read_stream(struct log *log, FILE *file, const char *source, struct error **err)
 {
-    autofclose FILE *opened = str_equal(path, "-") ? NULL : fopen(path, "re");
-    FILE *file = str_equal(path, "-") ? stdin : opened;
     autofree char *text = NULL;
     size_t size = 0;
-    ssize_t length;
-    if (!file)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
-    const char *slash = strrchr(path, '/');
-    while ((length = getline(&text, &size, file)) > 0) {
+    while (getline(&text, &size, file) > 0) {
         text[strcspn(text, "\r\n")] = '\0';
         if (speaks_of(log, text))
-            add_line(log, slash ? slash + 1 : path, text);
+            add_line(log, source, text);
     }
-    return ferror(file) ? error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path) : 0;
+    return ferror(file) ? error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", source) : 0;
+}
+
+static int read_file(struct log *log, const char *path, struct error **err)
+{
+    const char *slash = strrchr(path, '/');
+    if (str_equal(path, "-"))
+        return read_stream(log, stdin, path, err);
+    autofclose FILE *file = fopen(path, "re");
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
+    return read_stream(log, file, slash ? slash + 1 : path, err);
 }
 
 /* "api.log" and "api.log.1"; compressed logs are left out. */
@@ -119,12 +128,7 @@ static int read_directory(struct log *log, const char *path, struct error **err)
     const struct dirent *entry;
     int result = 0;
     if (!directory)
-        return error_set_errno(
-            err, ERR_CONFIG, errno,
-            "cannot read %s; --dir or --file says where the logs are, and of a "
-            "journal: journalctl -o short-iso-precise -u 'sandlot*' | sandlotctl "
-            "sandbox log ID --file -",
-            path);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read the folder %s", path);
     while (result == 0 && (entry = readdir(directory))) {
         autofree char *file = xasprintf("%s/%s", path, entry->d_name);
         if (is_log(entry->d_name))
@@ -134,11 +138,60 @@ static int read_directory(struct log *log, const char *path, struct error **err)
     return result;
 }
 
-static char *default_directory(const struct settings *settings)
+/* Start journalctl, and return the stream of its output. */
+static FILE *open_journal(pid_t *child, struct error **err)
+{
+    static const char *const arguments[] = {"journalctl",        "-q", "--no-pager", "-o",
+                                            "short-iso-precise", "-u", "sandlot-*",  NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        error_set_errno(err, ERR_CONFIG, errno, "cannot make a pipe");
+        return NULL;
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    int failed = posix_spawnp(child, arguments[0], &actions, NULL,
+                              (char *const *)(uintptr_t)arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    FILE *output = failed ? NULL : fdopen(ends[0], "r");
+    if (!output) {
+        close(ends[0]);
+        error_set_errno(err, ERR_CONFIG, failed, "cannot run %s", arguments[0]);
+    }
+    return output;
+}
+
+/* Programs without a log file of their own write to the journal, if the machine has one. */
+static int read_journal(struct log *log, struct error **err)
+{
+    int status;
+    pid_t child;
+    if (access(JOURNAL, F_OK) < 0)
+        return 0;
+    FILE *output = open_journal(&child, err);
+    if (!output)
+        return -1;
+    int result = read_stream(log, output, "journal", err);
+    fclose(output);
+    if (waitpid(child, &status, 0) == child && status != 0 && result == 0)
+        return error_set(err, ERR_CONFIG, "journalctl cannot read the journal of this machine");
+    return result;
+}
+
+/* Read the logs that this machine's settings name. */
+static int read_usual(struct log *log, const struct settings *settings, struct error **err)
 {
     const char *slash = strrchr(settings->log_file, '/');
-    return slash ? xstrndup(settings->log_file, (size_t)(slash - settings->log_file))
-                 : xstrdup(DEFAULT_DIR);
+    if (!slash)
+        return read_journal(log, err) < 0 ? -1 : read_directory(log, settings->nginx_log_dir, err);
+    autofree char *directory = xstrndup(settings->log_file, (size_t)(slash - settings->log_file));
+    if (read_directory(log, directory, err) < 0)
+        return -1;
+    return str_equal(directory, settings->nginx_log_dir)
+               ? 0
+               : read_directory(log, settings->nginx_log_dir, err);
 }
 
 static int read_logs(struct ctl *ctl, const struct ctl_arguments *arguments, struct log *log,
@@ -147,11 +200,12 @@ static int read_logs(struct ctl *ctl, const struct ctl_arguments *arguments, str
     unsigned count;
     const char *const *files = ctl_list(arguments, "file", &count);
     const char *directory = ctl_text(arguments, "dir");
-    autofree char *usual = default_directory(ctl->settings);
     for (unsigned i = 0; i < count; i++)
         if (read_file(log, files[i], err) < 0)
             return -1;
-    return count && !directory ? 0 : read_directory(log, directory ? directory : usual, err);
+    if (directory)
+        return read_directory(log, directory, err);
+    return count ? 0 : read_usual(log, ctl->settings, err);
 }
 
 static int read_audit(struct ctl *ctl, const char *id, struct log *log, struct error **err)

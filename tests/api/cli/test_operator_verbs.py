@@ -86,7 +86,7 @@ def test_sandboxes_in_an_operators_hands(stack, account):
     assert stack.ctl("sandbox", "stop", sandbox_id)["state"] == "stopped"
     assert stack.ctl("sandbox", "resume", sandbox_id, "--timeout", "200")["state"] == "ready"
     assert account.api.get(f"/v1/sandboxes/{sandbox_id}").json()["timeout"] == 200
-    log = [line["text"] for line in stack.ctl("sandbox", "log", sandbox_id, "--dir", str(stack.root / "log"))["lines"]]
+    log = [line["text"] for line in stack.ctl("sandbox", "log", sandbox_id)["lines"]]
     for words in ("operation=createSandbox", "sandbox.create begun", "sandbox.pause done by=operator"):
         assert any(words in line for line in log), (words, log)
     stack.ctl("sandbox", "delete", sandbox_id)
