@@ -19,8 +19,14 @@ SETTING = re.compile(
 
 
 # The checks of strings, in a reader's words.
-CHECKED = {"any": "text", "url": "address", "origin": "https address", "host_name": "host name",
+CHECKED = {"any": "text", "url": "address", "origin": "https address", "host": "host name, with or without a port", "host_name": "host name",
            "host_names": "host names", "mirrors": "pairs of registries", "slug": "name"}
+
+# The headings of the users' commands, by the first command of each group.
+CLI_SUBJECTS = {"login": "Login", "create": "Sandboxes", "service list": "Services", "port list": "Ports",
+                "checkpoint create": "Checkpoints", "network show": "Network", "volume create": "Volumes",
+                "template list": "Templates", "key create": "Keys", "member list": "Members and invitations",
+                "secret set": "Secrets", "webhook create": "Webhooks", "events": "Events and usage", "help": "Help"}
 
 
 def read(path):
@@ -34,16 +40,26 @@ def table(head, rows):
         "--- |", "---|") + "\n\n"
 
 
+def needs_of(call):
+    """The key or sign-in that a call needs."""
+    access = {name: scopes for way in call.get("security", []) for name, scopes in way.items()}
+    scope = "".join(access.get("key", [])) or ("sign-in" if "session" in access else "open")
+    return f"{scope}, of an operator" if scope != "open" and "operator" in call["tags"] else scope
+
+
 def api_calls():
-    """Every call of the API: from its OpenAPI document."""
-    rows = []
-    for path, calls in openapi.documents()["openapi"]["paths"].items():
+    """Every call of the API, by subject: from its OpenAPI document."""
+    document = openapi.documents()["openapi"]
+    text, rows = "", {tag["name"]: [] for tag in document["tags"]}
+    for path, calls in document["paths"].items():
         for method in METHODS:
             if method in calls:
-                access = {name: scopes for way in calls[method].get("security", []) for name, scopes in way.items()}
-                scope = "".join(access.get("key", [])) or ("sign-in" if "session" in access else "open")
-                rows.append([f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), scope])
-    return table(["call", "effect", "needs"], rows)
+                rows[calls[method]["tags"][0]].append(
+                    [f"`{method.upper()} {path}`", calls[method]["summary"].rstrip("."), needs_of(calls[method])])
+    for tag in document["tags"]:
+        described = "\n" + tag["description"] + "\n" if "description" in tag else ""
+        text += f"\n### {tag['name'].capitalize()}\n{described}" + table(["call", "effect", "needs"], rows[tag["name"]]).rstrip("\n") + "\n"
+    return text + "\n"
 
 
 def arguments(text):
@@ -52,38 +68,52 @@ def arguments(text):
             for word in re.findall(r'"(?:\\.|[^"])*"|[^,"\s][^,"]*', text)]
 
 
+def duration(number, unit):
+    """A number with its unit, and long times in days or hours too."""
+    for name, seconds in (("day", 86400), ("hour", 3600)):
+        if unit == "s" and int(number) and int(number) % seconds == 0:
+            count = int(number) // seconds
+            return f"{number} s ({count} {name}{'s' if count > 1 else ''})"
+    return f"{number} {unit}".strip()
+
+
 def values(kind, words):
-    """Default and values of a setting."""
+    """Default, values and meaning of a setting."""
     if kind == "NUMBER":
         default, least, most, unit = words[:4]
-        return f"{default} {unit}".strip(), f"{least} to {most}"
+        return duration(default, unit), f"{least} to {most}", "".join(words[4:])
     if kind == "CHOICE":
-        return words[0], ", ".join(words[1].split("|"))
-    return {"NULL": "must be set", "": "empty"}.get(words[0], words[0]), CHECKED.get(words[1], words[1])
+        return words[0], ", ".join(words[1].split("|")), "".join(words[2:])
+    shown = {"NULL": "must be set", "": "empty"}.get(words[0], words[0])
+    return shown, CHECKED.get(words[1], words[1]), "".join(words[2:])
 
 
 def settings():
     """Every setting: from fcgi/drivers/config/settings.def, and pools.def, which it includes."""
     text, rows = "", []
-    head = ["setting", "default", "values"]
-    sockets = "\n".join(f'SETTING_STRING({name}_socket, "/run/sandlot/{name}.sock", path, "")'
-                        for name in re.findall(r"^POOL\((\w+),", read("fcgi/drivers/config/pools.def"), re.MULTILINE))
+    head = ["setting", "default", "values", "meaning"]
+    sockets = "\n".join(f'SETTING_STRING({name}_socket, "/run/sandlot/{name}.sock", path, "FastCGI socket of {serves}.")'
+                        for name, serves in re.findall(r'^POOL\((\w+),.*"(.*)"\)$', read("fcgi/drivers/config/pools.def"), re.MULTILINE))
     table_of_settings = read("fcgi/drivers/config/settings.def").replace('#include "config/pools.def"', sockets)
     for found in SETTING.finditer(re.sub(r"/\*.*?\*/", "", table_of_settings, flags=re.DOTALL)):
         words = arguments(found["rest"])
         if found["kind"] != "SECTION":
-            rows.append([f"`{found['name']}`", *values(found["kind"], words)])
+            rows.append([f"`{found['name']}`", *(cell.replace("|", "\\|") for cell in values(found["kind"], words))])
         elif words[0] != "title":
             text, rows = text + (table(head, rows) if rows else "\n") + f"### {words[0]}\n", []
     return text + table(head, rows)
 
 
 def cli_commands():
-    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c."""
-    text = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.c"))
-    rows = [["`" + f"{name} {operands}".strip().replace("|", "\\|") + "`", effect.replace("|", "\\|")]
-            for name, operands, effect in re.findall(r'\{"([a-z][a-z ]*)",\s*"([^"]*)",\s*"([^"]+)",', text)]
-    return table(["command", "effect"], rows)
+    """Every command of `sandlot`: from fcgi/tools/cli/verbs.c, where a blank line separates subjects."""
+    text, made = re.sub(r'"\s*\n\s*"', "", read("fcgi/tools/cli/verbs.c")), ""
+    for part in text[text.index("cli_verbs[]"):].split("\n\n"):
+        found = re.findall(r'\{"([a-z][a-z -]*)",\s*"([^"]*)",\s*"([^"]+)",', part)
+        if found:
+            made += f"\n### {CLI_SUBJECTS[found[0][0]]}\n" + table(["command", "effect"], [
+                ["`" + f"sandlot {name} {operands}".strip().replace("|", "\\|") + "`", effect.replace("|", "\\|")]
+                for name, operands, effect in found]).rstrip("\n") + "\n"
+    return made + "\n"
 
 
 def rows_of(macro, text):
@@ -104,7 +134,7 @@ def test_of(name):
         return "-"
     if not re.search(rf"\b{function}\b", read(f"tests/{path}")):
         raise ValueError(f"tests/{path} has no {function}")
-    return f"`{function or os.path.basename(path)}`"
+    return f"`{name}`"
 
 
 def workarounds():
@@ -116,7 +146,7 @@ def workarounds():
         for row in own:
             read(f"fcgi/{row[6]}")
         made += f"\n### {name}\n\nNewest tested version: {tested}.\n" + table(
-            ["upstream", "seen in", "source or issue", "workaround", "code", "test"],
+            ["it", "seen in", "source or issue", "sandlot", "code", "test"],
             [[row[3], row[2], code_of(row[4]), row[5], code_of(row[6]), test_of(row[7])] for row in own]).rstrip("\n") + "\n"
     return made + "\n"
 

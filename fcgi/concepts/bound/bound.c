@@ -116,8 +116,8 @@ static void print_section(enum bound_kind kind, const struct settings *settings,
     fprintf(out, "\n## %s\n\n| shared |", sections[kind].title);
     if (covers)
         fprintf(out, " %s |", covers);
-    fputs(" for a user | for a team | in all | at the bound | test |\n|---|---|---|---|---|---|",
-          out);
+    fprintf(out, " for a user | for a team | %s | at the bound | test |\n|---|---|---|---|---|---|",
+            kind == BOUND_FRONT ? "for an address, or in all" : "in all");
     fputs(covers ? "---|\n" : "\n", out);
     for (size_t i = 0; i < bound_count; i++)
         if (bounds[i].kind == kind)
@@ -126,15 +126,28 @@ static void print_section(enum bound_kind kind, const struct settings *settings,
 
 void bound_print_page(const struct settings *settings, FILE *out)
 {
-    fputs("# Bounds of everything that tenants share\n\n"
-          "`sandlotctl limits --markdown` prints this page, here with the default settings. Names "
-          "in\n"
-          "brackets behind a number are settings. A dash means: it is not counted that way, or no "
-          "test\n"
-          "proves the bound. \"no bound\" marks a thing that a tenant can use without an end. "
-          "Paths of\n"
-          "tests are below `tests/`.\n",
-          out);
+    fputs(
+        "# Bounds of everything that tenants share\n\n"
+        "This page is for the operator of a deployment and for developers of sandlot. A row is a "
+        "thing that\n"
+        "teams share, and the part that one user or team can use. The team owner's limits are in\n"
+        "[Limits](limits.md). On your front node, this command prints the page with your own "
+        "settings:\n\n"
+        "    sandlotctl limits --markdown\n\n"
+        "| in a row | means |\n|---|---|\n"
+        "| `pool_wait_ms` and other names behind a number | a [setting](settings.md), which you "
+        "can change |\n"
+        "| `SANDLOT_…_WORKERS` | a variable in `/etc/sandlot/workers.env` |\n"
+        "| a dash as a bound | nothing counts the thing in this way |\n"
+        "| a dash as a test | no test proves the bound |\n"
+        "| no bound | a team can use the thing without an end: watch its size |\n"
+        "| `PROCESS_…` | a process of `sandlot-dispatcher`, which serves one kind of background "
+        "job |\n"
+        "| a test | a file below `tests/`, and a function in this file |\n\n"
+        "A team never has more than \"for a team\". The part for a user is for all teams of the "
+        "user together.\n"
+        "The words are in the [glossary](../dev/glossary.md).\n",
+        out);
     for (unsigned kind = 0; kind < BOUND_KIND_COUNT; kind++)
         print_section((enum bound_kind)kind, settings, out);
 }
