@@ -19,6 +19,7 @@
 #include "helper/common/self.h"
 #include "helper/criu/container.h"
 #include "helper/criu/image.h"
+#include "helper/criu/image_sync.h"
 
 /* The longest time of a dump, and one more second for each MIB_PER_S. */
 #define DUMP_S    60
@@ -146,6 +147,8 @@ static int settle(const struct call *call, const struct freezer *freezer, pid_t 
         image_seal(call->images);
     if (status == 0 && call->leave_running)
         image_mark_running(call->images);
+    if (status == 0)
+        image_sync(call->images);
     if (status == 0 && call->leave_running && freezer->frozen)
         thaw_later(call, freezer, incusd);
     else if (freezer->frozen)
