@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "db/named_lease.h"
 #include "host/host.h"
+#include "network/firewall_client.h"
 #include "sandbox/sandbox_events.h"
 #include "sandbox/sandbox_row.h"
 
@@ -232,6 +233,41 @@ static bool wants_any(const struct look *look, const struct sandbox_ready *ready
     return false;
 }
 
+/* Return whether all these sandboxes were measured. usage: by name. */
+static bool has_all(const struct runtime_usage *usage, size_t usage_count,
+                    const struct sandbox_ready *ready, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct runtime_usage key = {.name = (char *)ready[i].instance_name};
+        if (!usage_count || !bsearch(&key, usage, usage_count, sizeof *usage, usage_by_name))
+            return false;
+    }
+    return true;
+}
+
+/* Measure the instances, ordered by name. The firewall reads their control groups, which takes a
+ * tenth of the time that Incus takes. Incus alone knows virtual machines, and hosts whose firewall
+ * is of an earlier version. */
+static int measure(const struct look *look, const struct host *host,
+                   const struct sandbox_ready *ready, size_t ready_count,
+                   struct runtime_usage **usage, size_t *count, struct error **err)
+{
+    struct firewall *firewall = runtimes_firewall(look->worker->runtimes, host->id);
+    error_auto ignored = NULL;
+    if (firewall && firewall_usage(firewall, usage, count, &ignored) == 0) {
+        if (*count)
+            qsort(*usage, *count, sizeof **usage, usage_by_name);
+        if (has_all(*usage, *count, ready, ready_count))
+            return 0;
+        runtime_usage_free(*usage, *count);
+    }
+    if (look->runtime->ops->measure->instances(look->runtime, usage, count, err) < 0)
+        return -1;
+    if (*count)
+        qsort(*usage, *count, sizeof **usage, usage_by_name);
+    return 0;
+}
+
 /* Read the ready sandboxes before the measurement. A sandbox that is resumed meanwhile has another
  * incarnation in the next pass, so it does not count as the same run. */
 static int look_at_host(struct look *look, const struct sampler *sampler, const struct host *host,
@@ -252,11 +288,9 @@ static int look_at_host(struct look *look, const struct sampler *sampler, const 
             keep_last(look, sampler, &ready[i]);
         return 0;
     }
-    if (look->runtime->ops->measure->instances(look->runtime, &usage, &usage_count, err) < 0)
+    if (measure(look, host, ready, ready_count, &usage, &usage_count, err) < 0)
         return -1;
     look->at_ms = clock_now_ms();
-    if (usage_count)
-        qsort(usage, usage_count, sizeof *usage, usage_by_name);
     for (size_t i = 0; usage_count && i < ready_count; i++) {
         const struct runtime_usage key = {.name = ready[i].instance_name};
         const struct runtime_usage *found =

@@ -23,6 +23,7 @@
 #define ANSWER_MAX        (16u << 20) /* a list of all policies of a host */
 #define MESSAGE_MAX       200
 #define UNIX_SCHEME       "http+unix://"
+#define USAGE_PARTS_MAX   256
 
 struct firewall {
     char *url, *base, *socket_path; /* socket_path NULL: TLS */
@@ -413,6 +414,67 @@ int firewall_host(struct firewall *firewall, struct firewall_host *host, struct 
                                    .now_ms = now_ms,
                                    .idle_ms = (uint64_t)idle_ms};
     return 0;
+}
+
+static bool is_name(const char *text)
+{
+    return !text[strspn(text, "0123456789-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")];
+}
+
+static bool read_usage(const json_t *json, struct runtime_usage *usage)
+{
+    const char *name;
+    json_int_t cpu_ms, memory, cache, kills;
+    if (json_unpack((json_t *)json, "{s:s, s:I, s:I, s:I, s:I}", "name", &name, "cpu_ms", &cpu_ms,
+                    "memory_bytes", &memory, "cache_bytes", &cache, "memory_kills", &kills) < 0 ||
+        cpu_ms < 0 || memory < 0 || cache < 0 || kills < 0)
+        return false;
+    *usage = (struct runtime_usage){.name = xstrdup(name),
+                                    .cpu_ms = (uint64_t)cpu_ms,
+                                    .memory_bytes = (uint64_t)memory,
+                                    .cache_bytes = (uint64_t)cache,
+                                    .memory_kills = (uint64_t)kills};
+    return true;
+}
+
+/* Add one part of the list. *next: the name after which the next part begins; the caller frees. */
+static int add_usage(struct firewall *firewall, struct runtime_usage **list, size_t *count,
+                     char **next, struct error **err)
+{
+    json_auto_t *json = NULL;
+    json_t *entry;
+    size_t index;
+    autofree char *path = xasprintf("/v1/usage?after=%s", *next);
+    free(steal_pointer(next));
+    if (get(firewall, path, &json, err) < 0)
+        return -1;
+    const json_t *found = json_object_get(json, "instances");
+    const char *after = json_string_value(json_object_get(json, "next"));
+    *next = xstrdup(after && is_name(after) ? after : "");
+    *list = xreallocarray(*list, *count + json_array_size(found) + 1, sizeof **list);
+    json_array_foreach ((json_t *)found, index, entry) {
+        if (read_usage(entry, &(*list)[*count]))
+            ++*count;
+    }
+    return 0;
+}
+
+int firewall_usage(struct firewall *firewall, struct runtime_usage **list, size_t *count,
+                   struct error **err)
+{
+    char *next = xstrdup("");
+    int result = 0;
+    *list = NULL;
+    *count = 0;
+    for (unsigned part = 0; result == 0 && part < USAGE_PARTS_MAX && (!part || *next); part++)
+        result = add_usage(firewall, list, count, &next, err);
+    free(next);
+    if (result == 0)
+        return 0;
+    runtime_usage_free(*list, *count);
+    *list = NULL;
+    *count = 0;
+    return -1;
 }
 
 int firewall_sizing(struct firewall *firewall, char **reason, struct error **err)

@@ -110,6 +110,11 @@ struct firewall_host {
  * another request. */
 int firewall_host(struct firewall *firewall, struct firewall_host *host, struct error **err);
 
+/* Read what the containers of the host use; virtual machines are not in it. The caller frees with
+ * runtime_usage_free(). Errors: ERR_RUNTIME_REFUSED (an earlier version without this value). */
+int firewall_usage(struct firewall *firewall, struct runtime_usage **list, size_t *count,
+                   struct error **err);
+
 /* Check whether the host can resize instances without Incus. *reason: NULL, or why it cannot; the
  * caller frees. Errors: ERR_RUNTIME_REFUSED (an earlier version without this value). */
 int firewall_sizing(struct firewall *firewall, char **reason, struct error **err);

@@ -11,6 +11,7 @@
 #include "base/meminfo.h"
 #include "base/sizing.h"
 #include "base/str.h"
+#include "common/group_usage.h"
 #include "common/idle_time.h"
 #include "config.h"
 #include "firewall/calls.h"
@@ -264,6 +265,27 @@ static int get_host(void *context, struct http_request *request, struct http_res
                   "now_ms", (json_int_t)clock_now_ms(), "idle_ms", (json_int_t)idle_time_ms()));
 }
 
+static int list_usage(void *context, struct http_request *request, struct http_response *response,
+                      struct error **err)
+{
+    struct group_usage list[GROUP_USAGE_PAGE];
+    char next[GROUP_USAGE_NAME_SIZE];
+    const char *after = http_query(request, "after");
+    json_t *instances = json_array();
+    (void)context;
+    (void)err;
+    unsigned count = group_usage_read(GROUP_USAGE_ROOT, after ? after : "", list, next);
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(instances,
+                              json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", list[i].name, "cpu_ms",
+                                        (json_int_t)list[i].cpu_ms, "memory_bytes",
+                                        (json_int_t)list[i].memory_bytes, "cache_bytes",
+                                        (json_int_t)list[i].cache_bytes, "memory_kills",
+                                        (json_int_t)list[i].memory_kills));
+    return http_response_json(response, 200,
+                              json_pack("{s:o, s:s}", "instances", instances, "next", next));
+}
+
 static int get_sizing(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -290,12 +312,19 @@ static const struct route_query put_query[] = {{.name = "new"}, {.name = NULL}};
 static const struct route_query delete_query[] = {
     {.name = "sandbox_id"}, {.name = "ended"}, {.name = NULL}};
 
+static const struct route_query usage_query[] = {{.name = "after"}, {.name = NULL}};
+
 #define ADDRESS "/v1/policies/:address"
 static const struct route routes[] = {
     {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
     {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
     {.method = "GET", .pattern = "/v1/egress", .operation = "askEgress", .handler = egress_answer},
     {.method = "GET", .pattern = "/v1/sizing", .operation = "getSizing", .handler = get_sizing},
+    {.method = "GET",
+     .pattern = "/v1/usage",
+     .operation = "listUsage",
+     .handler = list_usage,
+     .query = usage_query},
     {.method = "GET",
      .pattern = "/v1/policies",
      .operation = "listPolicies",
