@@ -12,7 +12,7 @@
  *   GET    /v1/egress                           nginx asks about a request to a host with egress
  *                                               rules (firewall/egress.h)
  *   GET    /v1/host                             processors and memory of the machine
- *   GET    /v1/usage?after=NAME                 {"instances", "next"}: what containers use, in parts
+ *   GET    /v1/usage?after=NAME                 use by containers -> {"instances", "next"}
  *   GET    /v1/sizing                           {"reason"}: why instances cannot be resized; null
  *                                               if they can
  *   GET    /health
