@@ -48,7 +48,9 @@ def test_a_change_may_be_a_merge_patch(api):
     {**JSON, "Content-Encoding": "br"}, {"Content-Type": "application/json; charset=\"utf-16\""},
     {"Content-Type": "text/plain"}])
 def test_other_charsets_and_encodings_are_415(api, headers):
-    assert_error(api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers), 415, "unsupported_media_type")
+    refused = api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers)
+    assert_error(refused, 415, "unsupported_media_type")
+    assert refused.headers.get("accept-encoding") == ("identity" if "Content-Encoding" in headers else None)
 
 
 @pytest.mark.parametrize("headers", [
