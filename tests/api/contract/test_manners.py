@@ -27,6 +27,15 @@ def test_the_index_that_php_writes(api, name):
     assert [one["id"] for one in api.list(f"?query[state][0]=stopped&query[state][1]=ready")] == [made]
 
 
+@pytest.mark.parametrize("method, path, allow", [
+    ("POST", "/v1/openapi.json", "GET, HEAD"), ("DELETE", "/v1/dataplane-openapi.json", "GET, HEAD"),
+    ("TRACE", "/v1/sandboxes", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")])
+def test_a_405_of_nginx_names_methods_that_it_allows(api, method, path, allow):
+    refused = api.request(method, path)
+    assert_error(refused, 405, "method_not_allowed")
+    assert refused.headers["Allow"] == allow
+
+
 def test_a_number_may_be_a_metadata_key(api):
     made = api.create(metadata={"0": "a"})["id"]
     assert [one["id"] for one in api.list("?query[metadata][0]=a")] == [made]

@@ -443,11 +443,17 @@ def test_the_gate_s_pool_being_gone(stack, shared_sandbox):
     )
 
 
-def test_plain_http_is_not_served(stack):
+@pytest.mark.parametrize("host, headers, expected", [
+    ("api.sandbox.localhost", {}, 308), (f"p3000-{'a' * 26}.sandbox.localhost", {}, 308),
+    ("api.sandbox.localhost", {"Authorization": "Bearer slk_x"}, 400), ("example.com", {}, 404)])
+def test_plain_http_on_the_port_of_https(stack, host, headers, expected):
+    """A server in a sandbox that redirects by a whole address may name http and this port."""
     origin = Origin(stack.ca_file, stack.base_url)
     connection = http.client.HTTPConnection("127.0.0.1", origin.port, timeout=10)
-    connection.request("GET", "/v1/sandboxes", headers={"Host": origin.host})
-    assert connection.getresponse().status in (400, 421, 497)
+    connection.request("GET", "/v1/a%20b?c", headers={"Host": f"{host}:{origin.port}", **headers})
+    answer = connection.getresponse()
+    location = f"https://{host}:{origin.port}/v1/a%20b?c" if expected == 308 else None
+    assert (answer.status, answer.headers["Location"]) == (expected, location)
     connection.close()
 
 
