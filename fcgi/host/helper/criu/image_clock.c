@@ -14,7 +14,7 @@
 #include "helper/criu/message.h"
 
 /* CRIU's image of the time namespace: two words of magic, the size of a message, the message. Its
- * name goes on with 0 for the host's namespace, and with another number for the one that a restore
+ * name has the number 0 for the host's namespace, and another number for the one that a restore
  * has made. */
 #define CLOCK_IMAGE "timens-"
 #define HEAD_SIZE   12
