@@ -364,8 +364,10 @@ static int check_body(const struct router *router, const struct route *route,
     const struct schema_member *members = route->body ? route->body : no_members;
     if (request->json && router->ignore_unknown)
         schema_drop_unknown(members, request->json);
-    if (request->json)
+    if (request->json) {
+        schema_read_empty_maps(members, request->json);
         return schema_validate(members, request->json, err);
+    }
     if (route->body_required && !request->read_body)
         return error_set_field(err, ERR_INVALID_REQUEST, "",
                                "this request needs a body: a JSON object");

@@ -41,6 +41,13 @@ def test_a_number_may_be_a_metadata_key(api):
     assert [one["id"] for one in api.list("?query[metadata][0]=a")] == [made]
 
 
+def test_an_empty_array_may_be_an_empty_object(api):
+    """PHP's json_encode() writes [] for both."""
+    made = api.create(metadata=[], envs=[], volume_mounts=[], lifecycle=[])
+    assert (made["metadata"], made["volume_mounts"], made["lifecycle"]["on_timeout"]) == ({}, {}, "kill")
+    assert_error(api.post("/v1/sandboxes", {"metadata": ["a"]}), 422, "invalid_request", "/metadata")
+
+
 def test_a_change_may_be_a_merge_patch(api):
     path = f"/v1/sandboxes/{api.create(metadata={'a': '1'})['id']}"
     changed = api.request("PATCH", path, b'{"metadata":{"a":null,"b":"2"}}',
