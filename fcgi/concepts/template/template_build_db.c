@@ -17,6 +17,7 @@
 #define LOG_MAX       32768 /* bytes of build_log */
 #define LOG_KEPT      8192  /* of these, for lines that are not output of steps */
 #define OUTPUT_MAX    12288 /* bytes of output at once, with the times of its lines */
+#define OUTPUT_LIMIT  (LOG_MAX - LOG_KEPT)
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
 
@@ -40,6 +41,13 @@ DB_STATEMENT(log_of_statement) = {
 DB_STATEMENT(log_statement) = {
     "template.log",
     "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?)"
+    " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
+    false};
+/* With a last line when no more output fits. */
+DB_STATEMENT(log_output_statement) = {
+    "template.log_output",
+    "UPDATE template_versions SET build_log = CONCAT(COALESCE(build_log, ''), ?,"
+    " IF(COALESCE(LENGTH(build_log), 0) + ? < ?, '', ?))"
     " WHERE id = ? AND COALESCE(LENGTH(build_log), 0) < ?",
     false};
 DB_STATEMENT(image_of_statement) = {
@@ -318,8 +326,10 @@ int template_row_log_output(struct db *db, const char *id, const char *text, str
     }
     if (!lines.size)
         return 0;
-    return db_exec(db, &log_statement,
-                   DB_ARGS(db_text(buffer_string(&lines)), db_text(id), db_u64(LOG_MAX - LOG_KEPT)),
+    autofree char *full = xasprintf("%s the log is full: it gets no more output of steps\n", time);
+    return db_exec(db, &log_output_statement,
+                   DB_ARGS(db_text(buffer_string(&lines)), db_u64(lines.size), db_u64(OUTPUT_LIMIT),
+                           db_text(full), db_text(id), db_u64(OUTPUT_LIMIT)),
                    NULL, err);
 }
 

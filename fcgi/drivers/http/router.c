@@ -314,19 +314,21 @@ static bool is_utf8(const struct http_request *request)
     return true;
 }
 
+static bool is_coded(const struct http_request *request)
+{
+    const char *coding = http_header(request, "Content-Encoding");
+    return coding && *coding && strcasecmp(coding, "identity") != 0;
+}
+
 /* A PATCH may be sent as a merge patch, which it is (RFC 7396). */
 static int check_media_type(const struct http_request *request, struct error **err)
 {
     bool patches = !strcmp(request->method, "PATCH");
-    const char *coding = http_header(request, "Content-Encoding");
     if (!http_content_is(request, "application/json") &&
         !(patches && http_content_is(request, "application/merge-patch+json")))
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
                          "a request body must be sent as Content-Type: application/json%s",
                          patches ? " or application/merge-patch+json" : "");
-    if (coding && strcasecmp(coding, "identity") != 0)
-        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                         "a request body must be sent as it is, without a Content-Encoding");
     if (!is_utf8(request))
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
                          "a request body must be sent in UTF-8, and not in another charset");
@@ -338,7 +340,12 @@ static int read_body(const struct router *router, const struct route *route,
                      struct http_request *request, struct error **err)
 {
     size_t max = request->body.max;
-    if (!request->body.size || request->read_body)
+    if (!request->body.size && !request->read_body)
+        return 0;
+    if (is_coded(request))
+        return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                         "a request body must be sent as it is, without a Content-Encoding");
+    if (request->read_body)
         return 0;
     if (check_media_type(request, err) < 0)
         return -1;
@@ -357,8 +364,10 @@ static int check_body(const struct router *router, const struct route *route,
     const struct schema_member *members = route->body ? route->body : no_members;
     if (request->json && router->ignore_unknown)
         schema_drop_unknown(members, request->json);
-    if (request->json)
+    if (request->json) {
+        schema_read_empty_maps(members, request->json);
         return schema_validate(members, request->json, err);
+    }
     if (route->body_required && !request->read_body)
         return error_set_field(err, ERR_INVALID_REQUEST, "",
                                "this request needs a body: a JSON object");
@@ -404,4 +413,6 @@ void router_serve(const struct router *router, struct http_request *request,
     http_response_error(response, request, err);
     if (allow)
         http_response_header(response, "Allow", "%s", allow);
+    if (err->code == ERR_UNSUPPORTED_MEDIA_TYPE && is_coded(request))
+        http_response_header(response, "Accept-Encoding", "identity");
 }

@@ -377,3 +377,17 @@ void schema_drop_unknown(const struct schema_member *members, json_t *object)
             json_object_del(object, name);
     }
 }
+
+/* --- empty maps --- */
+
+void schema_read_empty_maps(const struct schema_member *members, json_t *object)
+{
+    for (; members->name; members++) {
+        json_t *value = json_object_get(object, members->name);
+        bool is_map = members->type == SCHEMA_MAP || members->type == SCHEMA_OBJECT;
+        if (is_map && json_is_array(value) && !json_array_size(value))
+            json_object_set_new(object, members->name, json_object());
+        else if (members->type == SCHEMA_OBJECT)
+            schema_read_empty_maps(members->members, value);
+    }
+}

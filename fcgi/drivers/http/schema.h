@@ -59,5 +59,9 @@ int schema_validate(const struct schema_member *members, const json_t *object, s
  * no member. A value of another type than its row says stays, for schema_validate() to refuse. */
 void schema_drop_unknown(const struct schema_member *members, json_t *object);
 
+/* Replace each empty array by an empty object where the schema wants an object, in the objects
+ * inside too. PHP writes [] for both. */
+void schema_read_empty_maps(const struct schema_member *members, json_t *object);
+
 /* Append "/token" to a JSON pointer with RFC 6901 escapes; the caller frees the result. */
 char *schema_pointer(const char *pointer, const char *token);

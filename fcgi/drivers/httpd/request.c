@@ -126,6 +126,8 @@ int httpd_reply_failure(struct httpd_request *request)
     MHD_add_response_header(response, "Content-Type", failure.type);
     if (failure.allow.size)
         MHD_add_response_header(response, "Allow", buffer_string(&failure.allow));
+    if (failure.codings)
+        MHD_add_response_header(response, "Accept-Encoding", failure.codings);
     if (failure.retry_after_s) {
         char seconds[16];
         snprintf(seconds, sizeof seconds, "%u", failure.retry_after_s);
@@ -148,6 +150,8 @@ static void answer_early(struct httpd_request *request)
                   "Content-Length: %zu\r\nConnection: close\r\n",
                   failure.status, MHD_get_reason_phrase_for(failure.status), failure.type,
                   failure.body.size);
+    if (failure.codings)
+        buffer_printf(&answer, "Accept-Encoding: %s\r\n", failure.codings);
     if (failure.retry_after_s)
         buffer_printf(&answer, "Retry-After: %u\r\n", failure.retry_after_s);
     buffer_append_string(&answer, "\r\n");

@@ -42,6 +42,7 @@ struct httpd_failure {
     const char *type; /* literal */
     struct buffer body;
     struct buffer allow;    /* the header; empty: none */
+    const char *codings;    /* the header Accept-Encoding; literal, or NULL: none */
     unsigned retry_after_s; /* the header; 0: none */
 };
 

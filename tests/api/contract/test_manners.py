@@ -27,9 +27,25 @@ def test_the_index_that_php_writes(api, name):
     assert [one["id"] for one in api.list(f"?query[state][0]=stopped&query[state][1]=ready")] == [made]
 
 
+@pytest.mark.parametrize("method, path, allow", [
+    ("POST", "/v1/openapi.json", "GET, HEAD"), ("DELETE", "/v1/dataplane-openapi.json", "GET, HEAD"),
+    ("TRACE", "/v1/sandboxes", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")])
+def test_a_405_of_nginx_names_methods_that_it_allows(api, method, path, allow):
+    refused = api.request(method, path)
+    assert_error(refused, 405, "method_not_allowed")
+    assert refused.headers["Allow"] == allow
+
+
 def test_a_number_may_be_a_metadata_key(api):
     made = api.create(metadata={"0": "a"})["id"]
     assert [one["id"] for one in api.list("?query[metadata][0]=a")] == [made]
+
+
+def test_an_empty_array_may_be_an_empty_object(api):
+    """PHP's json_encode() writes [] for both."""
+    made = api.create(metadata=[], envs=[], volume_mounts=[], lifecycle=[])
+    assert (made["metadata"], made["volume_mounts"], made["lifecycle"]["on_timeout"]) == ({}, {}, "kill")
+    assert_error(api.post("/v1/sandboxes", {"metadata": ["a"]}), 422, "invalid_request", "/metadata")
 
 
 def test_a_change_may_be_a_merge_patch(api):
@@ -48,7 +64,9 @@ def test_a_change_may_be_a_merge_patch(api):
     {**JSON, "Content-Encoding": "br"}, {"Content-Type": "application/json; charset=\"utf-16\""},
     {"Content-Type": "text/plain"}])
 def test_other_charsets_and_encodings_are_415(api, headers):
-    assert_error(api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers), 415, "unsupported_media_type")
+    refused = api.post("/v1/keys", b'{"scopes":["read"]}', headers=headers)
+    assert_error(refused, 415, "unsupported_media_type")
+    assert refused.headers.get("accept-encoding") == ("identity" if "Content-Encoding" in headers else None)
 
 
 @pytest.mark.parametrize("headers", [

@@ -69,12 +69,12 @@ ONE_BEYOND = [
     ({"lifecycle": {"on_pause_failure": True}}, "/lifecycle/on_pause_failure"),
     ({"lifecycle": {"auto_resume": True, "on_timeout": "kill"}}, "/lifecycle/auto_resume"),
     ({"auto_pause": 1}, "/auto_pause"),
-    ({"metadata": []}, "/metadata"),
+    ({"metadata": ["a"]}, "/metadata"),
     ({"metadata": {f"k{number}": "v" for number in range(65)}}, "/metadata"),
     ({"metadata": {"a": None}}, "/metadata/a"),
     ({"metadata": {"a/b~c": None}}, "/metadata/a~1b~0c"),
     ({"metadata": {"k": "v" * 513}}, "/metadata/k"),
-    ({"envs": []}, "/envs"),
+    ({"envs": ["a"]}, "/envs"),
     ({"envs": {"A": 1}}, "/envs/A"),
     ({"envs": {"A": None}}, "/envs/A"),
     ({"envs": {"A": "a\0b"}}, "/envs/A"),
@@ -85,7 +85,7 @@ ONE_BEYOND = [
     ({"envs": {"Ä": "x"}}, "/envs/Ä"),
     ({"envs": {"A": "x" * 65537}}, None),
     ({"envs": {f"A{n}": "x" * 1024 for n in range(64)}}, "/envs"),
-    ({"volume_mounts": []}, "/volume_mounts"),
+    ({"volume_mounts": ["a"]}, "/volume_mounts"),
     ({"exposed_ports": {}}, "/exposed_ports"),
     ({"exposed_ports": [3000]}, "/exposed_ports/0"),
     ({"exposed_ports": [{"protocol": "http"}]}, None),
@@ -443,11 +443,17 @@ def test_the_gate_s_pool_being_gone(stack, shared_sandbox):
     )
 
 
-def test_plain_http_is_not_served(stack):
+@pytest.mark.parametrize("host, headers, expected", [
+    ("api.sandbox.localhost", {}, 308), (f"p3000-{'a' * 26}.sandbox.localhost", {}, 308),
+    ("api.sandbox.localhost", {"Authorization": "Bearer slk_x"}, 400), ("example.com", {}, 404)])
+def test_plain_http_on_the_port_of_https(stack, host, headers, expected):
+    """A server in a sandbox that redirects by a whole address may name http and this port."""
     origin = Origin(stack.ca_file, stack.base_url)
     connection = http.client.HTTPConnection("127.0.0.1", origin.port, timeout=10)
-    connection.request("GET", "/v1/sandboxes", headers={"Host": origin.host})
-    assert connection.getresponse().status in (400, 421, 497)
+    connection.request("GET", "/v1/a%20b?c", headers={"Host": f"{host}:{origin.port}", **headers})
+    answer = connection.getresponse()
+    location = f"https://{host}:{origin.port}/v1/a%20b?c" if expected == 308 else None
+    assert (answer.status, answer.headers["Location"]) == (expected, location)
     connection.close()
 
 

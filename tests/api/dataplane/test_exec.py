@@ -210,6 +210,8 @@ def test_what_is_no_such_request(data):
     assert post(data, [1]).status == 400
     assert data.request("POST", "/exec", b"{", {"Content-Type": "application/json"}).status == 400
     assert data.request("POST", "/exec", b"{}", {"Content-Type": "text/plain"}).status == 415
+    coded = data.request("POST", "/exec", b"{}", {"Content-Type": "application/json", "Content-Encoding": "br"})
+    assert (coded.status, coded.headers["accept-encoding"]) == (415, "gzip, identity"), coded
     large = post(data, {"cmd": "cat", "stdin": "x" * (5 << 20)})
     assert large.status == 413, large
 

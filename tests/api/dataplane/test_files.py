@@ -92,6 +92,7 @@ def test_a_refused_upload_changes_nothing(data, directory, kind):
     before = data.check(f"cd {directory}; ls -A; stat -c '%i %a %h %U' f")
     for status, answer in bad_uploads(data, target):
         assert (answer.status, answer.json()["code"]) == (status, status), answer
+        assert answer.headers.get("accept-encoding") == ("gzip, identity" if status == 415 else None)
         assert data.read(path) == b"old content"
         assert data.check(f"cd {directory}; ls -A; stat -c '%i %a %h %U' f") == before
     data.upload(target, b"new")

@@ -93,7 +93,7 @@ def quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
-def test_snapshots_are_templates(call, account, sandbox):
+def test_snapshots_are_templates(stack, call, account, sandbox):
     """With a name, tags and deletion by name. A name is one row, and means what was made last."""
     path = f"/sandboxes/{name_of(sandbox)}/snapshots"
     kept, tagged = f"{account.team}/kept:default", f"{account.team}/kept:v1"
@@ -114,7 +114,12 @@ def test_snapshots_are_templates(call, account, sandbox):
     tags = call("GET", "/templates/kept/tags").json()
     assert [one["tag"] for one in tags] == ["default", "v1"] and uuid.UUID(tags[0]["buildID"])
     assert call("GET", "/templates/aliases/kept").json() == {"templateID": "kept", "public": False}
+    others = {first, second, unnamed["snapshotID"]}
+    (last,) = {one["id"] for one in account.api.get("/v1/checkpoints").json()["checkpoints"]} - others
     assert call("DELETE", f"/templates/{quoted(tagged)}").status == 204
+    # A worker that cannot reach the runtime would leave this to the dispatcher.
+    kept_instances = {one["name"] for one in stack.incus.request("GET", "/1.0/instances?recursion=1")}
+    assert last.replace("_", "-") not in kept_instances
     assert [one["tag"] for one in call("GET", "/templates/kept/tags").json()] == ["default"]
     assert call("DELETE", "/templates/kept").status == 204
     assert_refused(call("DELETE", f"/templates/{quoted(kept)}"), 404)

@@ -157,3 +157,34 @@ def test_files_of_any_name(apache, sandbox):
     content = os.urandom(1 << 20)
     assert origin.request("POST", path, content, headers).status == 200
     assert origin.request("GET", path, headers={"X-Access-Token": sandbox.data.token}).body == content
+
+
+BEYOND = """
+import socket, time
+server = socket.create_server(("0.0.0.0", 3001))
+while True:
+    with server.accept()[0] as client:
+        client.recv(65536)
+        client.sendall(b"HTTP/1.1 103 Early Hints\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\nmine")
+        time.sleep(1)
+        client.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 6\\r\\n\\r\\nforged")
+        time.sleep(1)
+"""
+
+
+def test_a_sandbox_cannot_answer_the_next_request(stack, apache, api, sandbox):
+    """nginx takes an interim status for the answer's head, and passes on all that follows. Apache reads an answer, and
+    would send the next request, by anybody to any host, on the connection that the sandbox still writes to."""
+    sandbox.data.background("python3", "-c", BEYOND)
+    sandbox.data.check("until ss -ltn | grep -q :3001; do sleep 0.05; done")
+    assert sandbox.api.request("PUT", f"{sandbox.path}/ports/3001", {"public": True}).status in (200, 201)
+    attacker = through(sandbox.preview(3001), apache)
+    for _ in range(6):
+        with attacker.tls_socket(20) as raw:
+            raw.sendall(f"GET / HTTP/1.1\r\nHost: {attacker.host}\r\n\r\n".encode())
+            got = b""
+            while b"mine" not in got:
+                got += raw.recv(4096) or pytest.fail(f"the connection ended after {got}")
+        time.sleep(0.3)
+        answer = api.get("/v1/me")
+        assert answer.status == 200 and b"user" in answer.body, answer

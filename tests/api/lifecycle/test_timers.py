@@ -151,7 +151,8 @@ def test_start_times_of_processes_are_right(make_sandbox):
     """ps adds up the time of the boot and a time since then: both count a pause, or neither does."""
     sandbox = make_sandbox()
     before = early(sandbox)
-    sandbox.pause()
-    time.sleep(8)
-    assert sandbox.resume()["resumed_from"] == "memory"
-    assert early(sandbox) - before < 5
+    for _ in range(2):  # the second image is of the time namespace that the first resume has made
+        sandbox.pause()
+        time.sleep(8)
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert early(sandbox) - before < 5

@@ -139,6 +139,9 @@ def test_what_else_is_refused(kept):
     assert_error(kept.call("PUT", "files"), 422, "invalid_request")
     assert_error(kept.call("PUT", "files", "/a", b"x", {"Content-Type": "text/plain"}),
                  415, "unsupported_media_type")
+    coded = kept.put_octets("/a", b"x", headers={"Content-Encoding": "gzip"})
+    assert_error(coded, 415, "unsupported_media_type")
+    assert coded.headers["accept-encoding"] == "identity"
     assert_error(kept.list("/", limit="0"), 422, "invalid_request", "limit")
     assert_error(kept.list("/", limit="1001"), 422, "invalid_request", "limit")
     assert_error(kept.remove("/a", recursive="yes"), 422, "invalid_request", "recursive")

@@ -294,8 +294,7 @@ static void timers_of_an_image_fire_again(void **state)
 
 /* --- the clock of an image --- */
 
-#define CLOCK_IMAGE "six/timens-0.img"
-#define MONOTONIC   "\x0a\x07\x08\x07\x10\xff\xff\xff\x01" /* 7 s and some ns */
+#define MONOTONIC "\x0a\x07\x08\x07\x10\xff\xff\xff\x01" /* 7 s and some ns */
 /* As CRIU writes it, for an entry of 17 to 19 bytes. */
 #define HEAD(size) "magicand" size "\0\0\0" MONOTONIC
 
@@ -329,14 +328,17 @@ static void the_clock_of_an_image_continues_with_the_hosts(void **state)
         {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80"), {301, 5}, NULL},
         {BYTES("magicand\x12"), {301, 5}, NULL},
     };
+    /* of the host's namespace, and of one that a restore has made */
+    static const char *const images[] = {"six/timens-0.img", "six/timens-13.img"};
     char found[64];
+    image_advance_clock("six", &cases[0].now); /* no such folder: nothing */
     assert_int_equal(mkdir("six", 0700), 0);
-    image_advance_clock("six", &cases[0].now); /* no such file: nothing */
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        const struct clock_case *c = &cases[i];
-        write_file(CLOCK_IMAGE, c->before, c->size);
+    for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(images); i++) {
+        const struct clock_case *c = &cases[i / ARRAY_SIZE(images)];
+        const char *image = images[i % ARRAY_SIZE(images)];
+        write_file(image, c->before, c->size);
         image_advance_clock("six", &c->now);
-        assert_int_equal(read_bytes(CLOCK_IMAGE, found, sizeof found), c->size);
+        assert_int_equal(read_bytes(image, found, sizeof found), c->size);
         assert_memory_equal(found, c->after ? c->after : c->before, c->size);
     }
 }

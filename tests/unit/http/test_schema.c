@@ -66,6 +66,18 @@ static void test_accepts(void **state)
     accept("{\"any\":[\"\\u0000\",{\"x\":1.5}]}");
 }
 
+static void test_an_empty_array_is_an_empty_map(void **state)
+{
+    json_auto_t *given = json_loads("{\"map\":[],\"list\":[],\"object\":[],\"any\":[]}", 0, NULL);
+    json_auto_t *read = json_loads("{\"map\":{},\"list\":[],\"object\":{},\"any\":[]}", 0, NULL);
+    (void)state;
+    schema_read_empty_maps(members, given);
+    assert_true(json_equal(given, read));
+    json_object_set_new(given, "map", json_pack("[i]", 1));
+    schema_read_empty_maps(members, given);
+    assert_int_equal(json_array_size(json_object_get(given, "map")), 1);
+}
+
 static void test_refuses(void **state)
 {
     refuse("[]", "", "the body must be a JSON object");
@@ -212,13 +224,10 @@ static void test_drops_what_is_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_hints),
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_scalars),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_drops_what_is_unknown),
+        cmocka_unit_test(test_accepts), cmocka_unit_test(test_an_empty_array_is_an_empty_map),
+        cmocka_unit_test(test_refuses), cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_parse),   cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_depth),   cmocka_unit_test(test_drops_what_is_unknown),
     };
     return run_tests(tests);
 }

@@ -145,7 +145,7 @@ static int begin_coding(struct upload *upload, struct rpc_error *error)
     if (!coding || !*coding || !strcasecmp(coding, "identity"))
         return 0;
     if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0)
-        return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
+        return rpc_error_set(error, RPC_UNSUPPORTED_CODING,
                              "content encoding '%s' is not supported", coding);
     upload->gunzip = gunzip_new();
     request->http.piece_max = GUNZIP_PIECE_MAX;

@@ -49,13 +49,14 @@ const struct rpc_type *rpc_type_of(const struct request *request)
     return NULL;
 }
 
-static int read_coding(struct request *request, const char *header, struct rpc_error *error)
+static int read_coding(struct request *request, const char *header, enum rpc_code refusal,
+                       struct rpc_error *error)
 {
     const char *coding = httpd_header(&request->http, header);
     request->compressed = coding && !strcasecmp(coding, "gzip");
     if (!coding || !*coding || request->compressed || !strcasecmp(coding, "identity"))
         return 0;
-    return rpc_error_set(error, RPC_UNIMPLEMENTED,
+    return rpc_error_set(error, refusal,
                          "%s '%s' is not supported: messages may be gzip or identity", header,
                          coding);
 }
@@ -78,7 +79,7 @@ int rpc_check_type(struct request *request, bool streams, struct rpc_error *erro
     const char *accepts = httpd_header(&request->http, headers[type->protocol].accepts);
     request->type = type;
     request->packs = accepts && coding_choose(accepts) == CODING_GZIP;
-    return read_coding(request, headers[type->protocol].coding, error);
+    return read_coding(request, headers[type->protocol].coding, RPC_UNIMPLEMENTED, error);
 }
 
 int rpc_check_json(struct request *request, struct rpc_error *error)
@@ -86,7 +87,7 @@ int rpc_check_json(struct request *request, struct rpc_error *error)
     if (!httpd_content_is(&request->http, rpc_type_json->media_type))
         return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
                              rpc_type_json->media_type);
-    return read_coding(request, headers[RPC_CONNECT].coding, error);
+    return read_coding(request, headers[RPC_CONNECT].coding, RPC_UNSUPPORTED_CODING, error);
 }
 
 const char *rpc_coding_header(const struct rpc_type *type)

@@ -205,6 +205,8 @@ static void describe_failure(const struct httpd_request *http, struct httpd_fail
         failure->retry_after_s = RETRY_AFTER_S;
     if (request->error.code == RPC_METHOD_NOT_ALLOWED)
         route_allow(request->agent->routes, http->path, &failure->allow);
+    if (request->error.code == RPC_UNSUPPORTED_CODING)
+        failure->codings = "gzip, identity";
 }
 
 static const struct httpd_ops operations = {

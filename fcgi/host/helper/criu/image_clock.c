@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "helper/criu/image_clock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -9,11 +10,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
+#include "base/str.h"
 #include "helper/criu/message.h"
 
-/* CRIU's image of the time namespace: two words of magic, the size of a message, the message. */
-#define CLOCK_IMAGE "timens-0.img"
+/* CRIU's image of the time namespace: two words of magic, the size of a message, the message. Its
+ * name has the number 0 for the host's namespace, and another number for the one that a restore
+ * has made. */
+#define CLOCK_IMAGE "timens-"
 #define HEAD_SIZE   12
 #define IMAGE_MAX   256
 
@@ -54,11 +57,10 @@ static bool advance_in(struct message clocks, const struct timespec *now)
     return false;
 }
 
-void image_advance_clock(const char *folder, const struct timespec *now)
+static void advance_file(int folder, const char *name, const struct timespec *now)
 {
-    autofree char *path = xasprintf("%s/" CLOCK_IMAGE, folder);
     uint8_t data[IMAGE_MAX];
-    autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
+    autoclose int fd = openat(folder, name, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
     ssize_t size = pread(fd, data, sizeof data, 0);
@@ -66,5 +68,16 @@ void image_advance_clock(const char *folder, const struct timespec *now)
         !advance_in((struct message){data + HEAD_SIZE, data + size}, now))
         return;
     if (pwrite(fd, data, (size_t)size, 0) != size)
-        fprintf(stderr, "sandlot-criu: cannot write %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "sandlot-criu: cannot write %s: %s\n", name, strerror(errno));
+}
+
+void image_advance_clock(const char *folder, const struct timespec *now)
+{
+    DIR *images = opendir(folder);
+    struct dirent *image;
+    while (images && (image = readdir(images)))
+        if (str_starts_with(image->d_name, CLOCK_IMAGE))
+            advance_file(dirfd(images), image->d_name, now);
+    if (images)
+        closedir(images);
 }
