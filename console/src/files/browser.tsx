@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { saveAs } from '../lib/dataplane'
 import { isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
-import { Button, Empty, Loading, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, Time } from '../parts/basic'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
@@ -369,17 +369,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
         <Table
           label="Files"
           dense
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Size</th>
-              <th scope="col">Changed</th>
-              <th scope="col">Permissions</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
+          head={['Name', 'Size', 'Changed', 'Permissions', ACTIONS]}
         >
           {rows(root, 0)}
         </Table>

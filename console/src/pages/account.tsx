@@ -4,7 +4,7 @@ import { api, type Schemas } from '../lib/client'
 import { shorten } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe } from '../lib/session'
-import { Button, Copy, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 
 function Password() {
@@ -181,17 +181,7 @@ function Sessions() {
         <Table
           label="Sessions"
           dense
-          head={
-            <>
-              <th scope="col">Browser</th>
-              <th scope="col">Address</th>
-              <th scope="col">Last seen</th>
-              <th scope="col">Ends</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
+          head={['Browser', 'Address', 'Last seen', 'Ends', ACTIONS]}
         >
           {polled.data.map(login => (
             <tr key={login.id}>
@@ -242,17 +232,7 @@ function Invitations() {
       <Problem error={error} />
       <Table
         label="Invitations"
-        head={
-          <>
-            <th scope="col">Team</th>
-            <th scope="col">Role</th>
-            <th scope="col">Invited by</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </>
-        }
+        head={['Team', 'Role', 'Invited by', 'Expires', ACTIONS]}
       >
         {polled.data.map(one => (
           <tr key={one.team}>

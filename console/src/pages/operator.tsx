@@ -106,15 +106,7 @@ function Numbers(props: { title: string; head: string[]; rows: [string, ...strin
         <Table
           label={props.title}
           dense
-          head={
-            <>
-              {props.head.map(name => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </>
-          }
+          head={props.head}
         >
           {props.rows.map(([name, ...numbers], index) => (
             <tr key={`${name} ${index}`}>
@@ -228,16 +220,7 @@ function Teams() {
       <Problem error={polled.error} />
       <Table
         label="Teams"
-        head={
-          <>
-            <th scope="col">Team</th>
-            <th scope="col">Plan</th>
-            <th scope="col">Members</th>
-            <th scope="col">Running</th>
-            <th scope="col">Stopped</th>
-            <th scope="col">Since</th>
-          </>
-        }
+        head={['Team', 'Plan', 'Members', 'Running', 'Stopped', 'Since']}
       >
         {polled.data.items.map(team => (
           <tr key={team.slug}>
@@ -316,18 +299,7 @@ function AllSandboxes() {
         <Table
           label="Sandboxes of all teams"
           dense
-          head={
-            <>
-              <th scope="col">Sandbox</th>
-              <th scope="col">Team</th>
-              <th scope="col">State</th>
-              <th scope="col">Template</th>
-              <th scope="col">Size</th>
-              <th scope="col">Host</th>
-              <th scope="col">Created</th>
-              <th scope="col">Deadline</th>
-            </>
-          }
+          head={['Sandbox', 'Team', 'State', 'Template', 'Size', 'Host', 'Created', 'Deadline']}
         >
           {list.rows.map(sandbox => (
             <tr key={sandbox.id}>
@@ -405,13 +377,7 @@ function Doctor() {
       </p>
       <Table
         label="Findings"
-        head={
-          <>
-            <th scope="col">Checked</th>
-            <th scope="col">It is</th>
-            <th scope="col">Finding</th>
-          </>
-        }
+        head={['Checked', 'It is', 'Finding']}
       >
         {findings.map((finding, index) => (
           <tr key={index}>

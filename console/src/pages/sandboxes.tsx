@@ -278,26 +278,11 @@ export function SandboxList() {
         <Table
           label="Sandboxes"
           dense
-          head={
-            <>
-              {mayWrite && (
-                <th scope="col">
-                  <Check
+          head={[...(mayWrite ? [<Check
                     label={<span class="unseen">Choose all</span>}
                     checked={here.length === list.rows.length}
                     onChange={on => choose(list.rows.map(sandbox => sandbox.id), on)}
-                  />
-                </th>
-              )}
-              <th scope="col">Sandbox</th>
-              <th scope="col">State</th>
-              <th scope="col">Template</th>
-              <th scope="col">Metadata</th>
-              <th scope="col">Size</th>
-              <th scope="col">Deadline</th>
-              <th scope="col">Created</th>
-            </>
-          }
+                  />] : []), 'Sandbox', 'State', 'Template', 'Metadata', 'Size', 'Deadline', 'Created']}
         >
           {list.rows.map(sandbox => (
             <SandboxRow

@@ -2,8 +2,8 @@
 // What was done to one thing, or to all things of a team: its audit log.
 import { api, type Schemas } from '../lib/client'
 import { useList } from '../lib/pages'
-import { Id, Loading, Problem, Table, Time } from './basic'
-import { More } from './more'
+import { Id, Time } from './basic'
+import { Rows } from './rows'
 
 type Entry = Schemas['AuditEntry']
 
@@ -39,48 +39,35 @@ export function Activity(props: { team: string; resource?: string }) {
   return (
     <section class="card" aria-label="Activity">
       <h2>Activity</h2>
-      <Problem error={list.error} />
-      {list.loading && <Loading />}
-      {!list.loading && list.rows.length === 0 && !list.error && <p class="hint">Nothing was done yet.</p>}
-      {list.rows.length > 0 && (
-        <Table
-          label="Activity"
-          head={
-            <>
-              <th scope="col">When</th>
-              <th scope="col">What</th>
-              {!resource && <th scope="col">To</th>}
-              <th scope="col">Who</th>
-              <th scope="col">From</th>
-              <th scope="col">Result</th>
-            </>
-          }
-        >
-          {oneRowAnAct(list.rows).map(entry => (
-            <tr key={entry.id}>
-              <td class="nowrap">
-                <Time at={entry.at} />
+      <Rows
+        of={list}
+        none="Nothing was done yet."
+        label="Activity"
+        head={['When', 'What', ...(!resource ? ['To'] : []), 'Who', 'From', 'Result']}
+      >
+        {oneRowAnAct(list.rows).map(entry => (
+          <tr key={entry.id}>
+            <td class="nowrap">
+              <Time at={entry.at} />
+            </td>
+            <th scope="row">{entry.action}</th>
+            {!resource && (
+              <td>
+                {entry.resource.startsWith('sbx_') ? (
+                  <Id value={entry.resource} href={`/sandboxes/${entry.resource}`} />
+                ) : (
+                  entry.resource
+                )}
               </td>
-              <th scope="row">{entry.action}</th>
-              {!resource && (
-                <td>
-                  {entry.resource.startsWith('sbx_') ? (
-                    <Id value={entry.resource} href={`/sandboxes/${entry.resource}`} />
-                  ) : (
-                    entry.resource
-                  )}
-                </td>
-              )}
-              <td class="nowrap">
-                {whoOf(entry.actor)} <span class="muted">{WHO[entry.actor.kind]}</span>
-              </td>
-              <td>{entry.address}</td>
-              <td>{resultOf(entry)}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <More more={list.more} loadMore={list.loadMore} />
+            )}
+            <td class="nowrap">
+              {whoOf(entry.actor)} <span class="muted">{WHO[entry.actor.kind]}</span>
+            </td>
+            <td>{entry.address}</td>
+            <td>{resultOf(entry)}</td>
+          </tr>
+        ))}
+      </Rows>
     </section>
   )
 }
