@@ -31,6 +31,7 @@ const PAGES = [
   ['/operator', 'table'],
   ['/operator/sandboxes', 'table'],
   ['/operator/teams', 'table'],
+  ['/operator/users', 'table'],
   ['/operator/plans', 'table'],
   ['/operator/doctor', 'table'],
   ['/account', 'form'],
