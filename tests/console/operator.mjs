@@ -4,6 +4,7 @@
 // OPERATOR=no: somebody who is none is shown nothing of it.
 
 import assert from 'node:assert/strict'
+import fs from 'node:fs/promises'
 import { axe, env, run, signIn, url } from './lib.mjs'
 
 async function nobody(page) {
@@ -86,6 +87,23 @@ async function people(page) {
   await dialog.getByRole('button', { name: 'Close' }).click()
 }
 
+/** What operators did, searched and saved. */
+async function audit(page) {
+  await page.getByRole('link', { name: 'Activity', exact: true }).click()
+  const card = page.getByRole('region', { name: 'Activity' })
+  await card.getByLabel('What').fill('team.set_plan')
+  await card.getByLabel('To', { exact: true }).fill(env.TEAM)
+  await card.getByRole('button', { name: 'Search' }).click()
+  await card.getByRole('row', { name: new RegExp(`team[.]set_plan ${env.TEAM} .* done$`) }).waitFor()
+  assert.equal(await card.getByRole('row').count(), 2)
+  const [saved] = await Promise.all([page.waitForEvent('download'), card.getByRole('button', { name: 'Export' }).click()])
+  const lines = (await fs.readFile(await saved.path(), 'utf8')).trim().split('\n').map(line => JSON.parse(line))
+  assert.ok(lines.length >= 1 && lines.every(({ action, resource }) => action === 'team.set_plan' && resource === env.TEAM))
+  await card.getByLabel('Who').fill('nobody')
+  await card.getByRole('button', { name: 'Search' }).click()
+  await card.getByText('No entry matches.').waitFor()
+}
+
 async function operator(page) {
   await page.goto(url('/sandboxes'))
   await page.getByRole('link', { name: 'Deployment' }).click()
@@ -121,6 +139,7 @@ async function operator(page) {
   await changePlan(page)
   await page.getByRole('link', { name: 'Doctor', exact: true }).click()
   await page.getByRole('row', { name: /database/ }).first().waitFor()
+  await audit(page)
 }
 
 await run(async ({ page }) => {

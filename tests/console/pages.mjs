@@ -34,6 +34,7 @@ const PAGES = [
   ['/operator/users', 'table'],
   ['/operator/plans', 'table'],
   ['/operator/doctor', 'table'],
+  ['/operator/activity', '.filters'],
   ['/account', 'form'],
   ['/device', 'form'],
   ['/nowhere', 'h1'],

@@ -8,6 +8,7 @@ import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { usePlace } from '../lib/router'
 import { useMe } from '../lib/session'
+import { Activity } from '../parts/activity'
 import { Bar, Button, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
 import { CurvesButton } from '../parts/curves_button'
 import { ask } from '../parts/dialog'
@@ -31,6 +32,7 @@ const WAYS: [string, string][] = [
   ['/operator/users', 'Users'],
   ['/operator/plans', 'Plans'],
   ['/operator/doctor', 'Doctor'],
+  ['/operator/activity', 'Activity'],
 ]
 
 // --- hosts ---
@@ -325,6 +327,7 @@ const PARTS: Record<string, () => JSX.Element> = {
   users: Users,
   plans: Plans,
   doctor: Doctor,
+  activity: () => <Activity team="deployment" />,
 }
 
 export function Operator(props: { parts: Record<string, string> }) {

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
-import { formatBytes, formatShort, plural } from '../lib/format'
+import { formatShort, plural } from '../lib/format'
 import { navigate, usePlace } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
 import { STATE_WORDS } from '../lib/states'
@@ -149,14 +149,14 @@ function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () =>
 }
 
 /** What a running sandbox uses now, of what it may. */
-function Use(props: { of: string; used: number | null | undefined; most: number; format: (value: number) => string }) {
-  const { used, most, format } = props
-  if (used === null || used === undefined) return <>{format(most)}</>
+function Use(props: { of: string; used: number | null | undefined; most: number; unit?: string }) {
+  const { used, most, unit = '' } = props
+  if (used === null || used === undefined) return <>{most + unit}</>
   return (
     <span class="use">
       <meter min={0} max={most} high={most * 0.85} optimum={0} value={Math.min(used, most)} aria-label={props.of} />
       <span>
-        {format(used)} of {format(most)}
+        {formatShort(used)} of {most + unit}
       </span>
     </span>
   )
@@ -191,10 +191,10 @@ function SandboxRow(props: {
         <Metadata of={sandbox.metadata} />
       </td>
       <td class="number nowrap">
-        <Use of="CPU" used={used?.vcpus_used} most={sandbox.cpu} format={formatShort} />
+        <Use of="CPU" used={used?.vcpus_used} most={sandbox.cpu} />
       </td>
       <td class="number nowrap">
-        <Use of="Memory" used={used?.memory_used_bytes} most={sandbox.memory_mb * MIB} format={formatBytes} />
+        <Use of="Memory" used={used && Math.ceil(used.memory_used_bytes / MIB)} most={sandbox.memory_mb} unit=" MiB" />
       </td>
       <td class="nowrap">
         <Ends sandbox={sandbox} />
