@@ -10,6 +10,7 @@ import time
 from cli import Cli
 from recording import CONTROL, Recording
 from ssh import Ssh
+from stack import wait_until
 
 PAGE = "still here"
 
@@ -26,6 +27,8 @@ def test_a_session_is_recorded(stack, account, tmp_path):
     *notice, prompt = shown.split("\n")
     recording.answered("\n".join(notice), time.monotonic() - begun)
     for command in (f"echo {PAGE} >index.html", "setsid python3 -m http.server 3000 &>/dev/null &", "exit"):
+        if command == "exit":
+            wait_until(lambda: cli("exec", "-n", "work", "curl", "-s", "127.0.0.1:3000").returncode == 0, 60, "the server")
         recording.typed(CONTROL.sub("", prompt) + "$ ", command)
         terminal.type(command + "\r")
         if command != "exit":
