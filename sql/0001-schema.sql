@@ -1029,7 +1029,8 @@ CREATE TABLE usage_intervals (
     KEY usage_intervals_team (team_id, ended_at_ms, started_at_ms)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Measurements of running sandboxes, kept for metrics_retention_h hours. span_ms: the time that cpu_ms covers, up to
+-- Measurements of running sandboxes, kept for metrics_retention_h hours. With the id of a team, or sample_host_id() of a
+-- host: the sum of its running sandboxes in a round. span_ms: the time that cpu_ms covers, up to
 -- at_ms; 0: unknown, as in the first one after a start. disk_bytes NULL: not measured yet.
 CREATE TABLE sandbox_samples (
     sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,

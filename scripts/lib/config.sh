@@ -36,6 +36,7 @@ tls_certificate_file = $TLS_DIR/server.pem
 tls_certificate_key_file = $TLS_DIR/server.key
 nginx_log_dir = $LOG_DIR
 ssh_port = $SSH_PORT
+ssh_host = 127.0.0.1
 ssh_host_key_file = $SSH_HOST_KEY
 ssh_user = $SSH_USER
 ssh_ca_file = $TLS_DIR/ca.pem

@@ -12,6 +12,7 @@ PROGRAM=$(basename "$0")
 STEP_TITLE=
 STEP_LOG=
 STEP_NUMBER=0
+STEP_WATCHER=
 NOTES=()
 FAILURE=
 CLEANUPS=()
@@ -78,6 +79,7 @@ steps_on_exit()
 
     trap - EXIT
     trap '' INT TERM HUP
+    step_watch_end
     if [[ $status -ne 0 ]]; then
         steps_report_failure "$status"
     fi
@@ -120,6 +122,33 @@ steps_init()
     export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 }
 
+# step_watch: at a terminal, how long the step takes and the last line of its log, in the step's own line.
+step_watch()
+{
+    local started columns shown
+
+    started=$SECONDS
+    exec 38>&- 39>&-
+    trap - ERR
+    columns=$(stty size <&30 2>/dev/null | cut -d ' ' -f 2)
+    while sleep 1; do
+        ((SECONDS - started >= 3)) || continue
+        shown=$(tail -n 1 "$STEP_LOG" 2>/dev/null | tr -d '[:cntrl:]')
+        shown=$(printf '  %-30.30s %4d s  %s' "$STEP_TITLE" "$((SECONDS - started))" "$shown")
+        printf '\r%s\e[K' "${shown:0:${columns:-80}-1}" >&30
+    done
+}
+
+step_watch_end()
+{
+    [[ -n $STEP_WATCHER ]] || return 0
+    # By KILL: TERM could run this program's own trap in a watcher that has just begun.
+    kill -KILL "$STEP_WATCHER" 2>/dev/null || true
+    wait "$STEP_WATCHER" 2>/dev/null || true
+    STEP_WATCHER=
+    printf '\r  %-58s\e[K' "$STEP_TITLE" >&30
+}
+
 # step TITLE COMMAND…: runs COMMAND in this shell, with its output in a log.
 step()
 {
@@ -134,7 +163,12 @@ step()
     printf '  %-58s' "$STEP_TITLE" >&30
     started=$(now_ms)
     NOTES=()
+    if [[ -t 30 ]]; then
+        step_watch 2>/dev/null </dev/null &
+        STEP_WATCHER=$!
+    fi
     "$@" >"$STEP_LOG" 2>&1 </dev/null
+    step_watch_end
     printf '%7s s\n' "$(seconds_since "$started")" >&30
     for text in "${NOTES[@]+"${NOTES[@]}"}"; do
         printf '    note: %s\n' "$text" >&30

@@ -3,7 +3,9 @@
 // denial seen, paused, resumed, deleted. Its fields are written as scripts, which must stay text.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import fs from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { env, run, say, signIn, url } from './lib.mjs'
 
 const SCRIPT = '<img src=x onerror="window.hacked=1">'
@@ -73,6 +75,13 @@ async function terminal(page) {
   await page.reload()
   await page.getByRole('button', { name: /^Terminal 2 open/ }).waitFor()
   await page.getByRole('button', { name: /^Terminal 1 open/ }).click()
+  // With what it showed before, which another browser's session would not have.
+  await screen(page).getByText('Connected again.').waitFor()
+  await screen(page).getByText('42x').waitFor()
+  assert.ok(await page.evaluate(() => Object.keys(sessionStorage).some(key => key.startsWith('terminal '))))
+  // An emoji is two columns wide, so the cursor behind it is where the shell believes it to be.
+  await type(page, "printf '\\360\\237\\230\\200\\033[6n'; read -rsdR place; echo; echo place=${place#*;}=")
+  await screen(page).getByText('place=3=').waitFor()
   await type(page, 'echo after=$((6*7))')
   await screen(page).getByText('after=42').waitFor()
   await type(page, 'mkdir -p site; cd site; python3 -m http.server 3000 >/dev/null 2>&1 &')
@@ -129,6 +138,22 @@ async function files(page, context) {
     page.getByRole('button', { name: 'Download index.html' }).click(),
   ])
   assert.equal(await fs.readFile(await download.path(), 'utf8'), '<h1>second</h1>\n')
+  // The browser itself has followed a signed link, which the page holds nothing of.
+  assert.match(download.url(), /[?&]signature=v1_/)
+  await page.getByRole('button', { name: 'Up', exact: true }).click()
+  const [packed] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download site' }).click(),
+  ])
+  assert.equal(packed.suggestedFilename(), 'site.tar.gz')
+  const { stdout } = await promisify(execFile)('tar', ['-xzOf', await packed.path(), './site/index.html'])
+  assert.equal(stdout, '<h1>second</h1>\n')
+  // Packing without an end is stopped by its button.
+  await page.getByLabel('Directory', { exact: true }).fill('/')
+  await page.getByRole('button', { name: 'Go', exact: true }).click()
+  await page.getByRole('button', { name: 'Download usr' }).click()
+  await page.getByRole('button', { name: 'Stop packing usr' }).click()
+  await page.getByText('Packing usr').waitFor({ state: 'detached' })
 }
 
 async function preview(page, context) {

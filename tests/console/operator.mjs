@@ -4,7 +4,8 @@
 // OPERATOR=no: somebody who is none is shown nothing of it.
 
 import assert from 'node:assert/strict'
-import { env, run, signIn, url } from './lib.mjs'
+import fs from 'node:fs/promises'
+import { axe, env, run, signIn, url } from './lib.mjs'
 
 async function nobody(page) {
   await page.goto(url('/sandboxes'))
@@ -12,7 +13,7 @@ async function nobody(page) {
   assert.equal(await page.getByRole('link', { name: 'Deployment' }).count(), 0)
   const asked = []
   page.on('request', request => request.url().includes('/v1/operator/') && asked.push(request.url()))
-  for (const path of ['/operator', '/operator/sandboxes', '/operator/teams', '/operator/doctor']) {
+  for (const path of ['/operator', '/operator/sandboxes', '/operator/teams', '/operator/users', '/operator/doctor']) {
     await page.goto(url(path))
     await page.getByText('This page is for operators').waitFor()
   }
@@ -50,6 +51,59 @@ async function changePlan(page) {
   await kept.getByText(`${Number(env.HOURS) + 1} hours`).waitFor()
 }
 
+/** A user whose link sets a password, a team of that user, and what the team used over the last day. */
+async function people(page) {
+  const name = `u${Date.now().toString(36)}`
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('link', { name: 'Users', exact: true }).click()
+  await page.getByRole('button', { name: 'New user' }).click()
+  await dialog.getByLabel('Name').fill('No Name')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByLabel('Name').fill(name)
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  assert.match(await dialog.locator('[data-secret=link]').innerText(), /\/invite#inv_/)
+  await dialog.getByText(`Give it to ${name} only`).waitFor()
+  await page.keyboard.press('Escape') // What is shown once stays.
+  await dialog.getByRole('button', { name: 'I have stored it' }).click()
+  await page.getByRole('row', { name: `${name} enabled none off` }).waitFor()
+
+  await page.getByRole('link', { name: 'Teams', exact: true }).click()
+  await page.getByRole('button', { name: 'New team' }).click()
+  await dialog.getByLabel('Name').fill(`${name}-team`)
+  await dialog.getByLabel('Owner').fill('nobody-here')
+  await dialog.getByLabel('Plan').selectOption('pro')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByLabel('Owner').fill(name)
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByText(`The team ${name}-team is created.`).waitFor()
+  await findPlan(page)
+  const curves = page.getByRole('button', { name: `Last day of ${env.TEAM}` })
+  while (!(await curves.count())) await page.getByRole('button', { name: 'Show more' }).click({ timeout: 3000 }).catch(() => {})
+  await curves.click()
+  await dialog.locator('.chart canvas').nth(1).waitFor()
+  assert.deepEqual(await axe(page), [])
+  await dialog.getByRole('button', { name: 'Close' }).click()
+}
+
+/** What operators did, searched and saved. */
+async function audit(page) {
+  await page.getByRole('link', { name: 'Activity', exact: true }).click()
+  const card = page.getByRole('region', { name: 'Activity' })
+  await card.getByLabel('What').fill('team.set_plan')
+  await card.getByLabel('To', { exact: true }).fill(env.TEAM)
+  await card.getByRole('button', { name: 'Search' }).click()
+  await card.getByRole('row', { name: new RegExp(`team[.]set_plan ${env.TEAM} .* done$`) }).waitFor()
+  assert.equal(await card.getByRole('row').count(), 2)
+  const [saved] = await Promise.all([page.waitForEvent('download'), card.getByRole('button', { name: 'Export' }).click()])
+  const lines = (await fs.readFile(await saved.path(), 'utf8')).trim().split('\n').map(line => JSON.parse(line))
+  assert.ok(lines.length >= 1 && lines.every(({ action, resource }) => action === 'team.set_plan' && resource === env.TEAM))
+  await card.getByLabel('Who').fill('nobody')
+  await card.getByRole('button', { name: 'Search' }).click()
+  await card.getByText('No entry matches.').waitFor()
+}
+
 async function operator(page) {
   await page.goto(url('/sandboxes'))
   await page.getByRole('link', { name: 'Deployment' }).click()
@@ -80,10 +134,12 @@ async function operator(page) {
   await page.getByLabel('Team', { exact: true }).last().fill('')
   await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length > 1)
 
+  await people(page)
   await page.getByRole('link', { name: 'Plans', exact: true }).click()
   await changePlan(page)
   await page.getByRole('link', { name: 'Doctor', exact: true }).click()
   await page.getByRole('row', { name: /database/ }).first().waitFor()
+  await audit(page)
 }
 
 await run(async ({ page }) => {

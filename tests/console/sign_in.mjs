@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import jsQR from 'jsqr'
 import { env, newContext, run, say, signIn, url } from './lib.mjs'
 
 const PASSWORD = 'correct horse battery staple'
@@ -75,11 +76,27 @@ function codeOf(secret, at = Date.now()) {
   return String((sum.readUInt32BE(sum[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
+/** The text of the QR code in the dialog, read from its picture. */
+async function readCode(page) {
+  const scale = 4
+  const code = page.getByRole('img', { name: /authenticator's camera/ })
+  const [size, shape] = await code.evaluate(svg => [svg.viewBox.baseVal.width, svg.querySelector('path').getAttribute('d')])
+  const side = size * scale
+  const pixels = new Uint8ClampedArray(side * side * 4).fill(255)
+  for (const [, x, y] of shape.matchAll(/M(\d+) (\d+)/g))
+    for (let row = 0; row < scale; row++) {
+      const at = ((Number(y) * scale + row) * side + Number(x) * scale) * 4
+      for (let column = 0; column < scale; column++) pixels.fill(0, at + column * 4, at + column * 4 + 3)
+    }
+  return jsQR(pixels, side, side)?.data ?? 'no code'
+}
+
 async function secondFactor({ page }) {
   await page.goto(url('/account'))
   const setUp = page.getByRole('button', { name: 'Set up an authenticator' })
   await setUp.click()
   const secret = await page.locator('[data-secret=totp]').innerText()
+  assert.ok((await readCode(page)).includes(`secret=${secret}`))
   await page.getByLabel('Code').fill(codeOf(secret))
   await page.getByRole('button', { name: 'Confirm' }).click()
   const codes = (await page.locator('[data-secret=recovery]').innerText()).split('\n')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // From the overview of SANDBOX: ways to connect, of which the lines for curl run in a shell with KEY; its logs,
-// searched, downloaded, and live; and a fork of it.
+// searched, downloaded, and live; what it uses; and a fork of it. SSH_HOST and SSH_PORT are the deployment's.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -25,7 +25,7 @@ async function connect(page) {
   assert.deepEqual(await way.locator('option').allInnerTexts(), ['Command line', 'SSH', 'PHP', 'Python', 'JavaScript', 'curl'])
   for (const [name, words] of [
     ['Command line', 'sandlot shell work'],
-    ['SSH', /ssh -p \d+ work@ssh[.]/],
+    ['SSH', `ssh -p ${env.SSH_PORT} work@${env.SSH_HOST}`],
     ['PHP', env.SANDBOX],
     ['Python', env.SANDBOX],
     ['JavaScript', env.SANDBOX],
@@ -35,6 +35,21 @@ async function connect(page) {
     await card.locator('pre').getByText(words).waitFor()
   }
   assert.match(JSON.parse(await curl(page)).stdout, /Linux/)
+}
+
+/** A line of CPU, what is used now in words and in the list, and a way to a terminal. */
+async function life(page) {
+  const card = page.getByRole('region', { name: 'Use' })
+  await card.getByText(/^[\d.]+ of 1 vCPU, [\d.]+ \w+ of 512 MiB$/).waitFor({ timeout: 180_000 })
+  await page.waitForFunction(() => document.querySelector('.line polyline').getAttribute('points').includes(' '), null, { timeout: 180_000 })
+  await page.goto(url('/sandboxes'))
+  const row = page.getByRole('row', { name: /work/ })
+  await row.getByText(/^[\d.]+ of 1$/).waitFor()
+  await row.getByText(/^\d+ of 512 MiB$/).waitFor()
+  assert.deepEqual(await axe(page), [])
+  await page.getByRole('link', { name: 'work', exact: true }).click()
+  await card.getByRole('link', { name: 'Open a terminal' }).click()
+  await page.locator('.screen:visible .xterm-rows').getByText('$').first().waitFor()
 }
 
 async function logs(page) {
@@ -78,7 +93,7 @@ async function fork(page) {
 
 await run(async ({ page }) => {
   await signIn(page)
-  for (const step of [connect, logs, fork]) {
+  for (const step of [connect, life, logs, fork]) {
     await step(page)
     say(step.name)
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A tree of files: directories open in place, files come and go by button or by dropping.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { saveAs } from '../lib/dataplane'
 import { isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
-import { Button, Empty, Loading, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, Time } from '../parts/basic'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
@@ -138,6 +137,7 @@ function EntryRow(props: {
   depth: number
   open: boolean
   mayWrite: boolean
+  packs: boolean
   onToggle: () => void
   onEnter: () => void
   onDownload: () => void
@@ -181,17 +181,15 @@ function EntryRow(props: {
         <code>{entry.mode}</code>
       </td>
       <td class="row-actions">
-        {entry.type === 'file' && !entry.raw && (
-          <>
-            {entry.size <= EDIT_MAX && (
-              <Button small label={`${props.mayWrite ? 'Edit' : 'Read'} ${entry.name}`} onClick={props.onEdit}>
-                {props.mayWrite ? 'Edit' : 'Read'}
-              </Button>
-            )}
-            <Button small label={`Download ${entry.name}`} onClick={props.onDownload}>
-              Download
-            </Button>
-          </>
+        {entry.type === 'file' && !entry.raw && entry.size <= EDIT_MAX && (
+          <Button small label={`${props.mayWrite ? 'Edit' : 'Read'} ${entry.name}`} onClick={props.onEdit}>
+            {props.mayWrite ? 'Edit' : 'Read'}
+          </Button>
+        )}
+        {(entry.type === 'file' || (directory && props.packs)) && !entry.raw && (
+          <Button small label={`Download ${entry.name}`} onClick={props.onDownload}>
+            Download
+          </Button>
         )}
         {props.mayWrite && !entry.raw && (
           <>
@@ -214,6 +212,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const [typed, setTyped] = useState(store.home)
   const [over, setOver] = useState<string | null>(null)
   const [asked, setAsked] = useState<Asked | null>(null)
+  const [packing, setPacking] = useState<{ name: string; abort: AbortController } | null>(null)
   const tree = useTree(store, root)
   const uploads = useUploads(store, tree.reload)
   const picker = useRef<HTMLInputElement>(null)
@@ -237,10 +236,15 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       )
   }
   const download = (entry: Entry): void => {
-    store.read(entry.path, new AbortController().signal).then(
-      blob => saveAs(blob, entry.name),
-      (error: unknown) => say(messageOf(error), true),
-    )
+    const abort = new AbortController()
+    const packs = entry.type === 'directory'
+    if (packs) setPacking({ name: entry.name, abort })
+    const done = packs ? store.downloadDirectory?.(entry, abort.signal) : store.download(entry)
+    done
+      ?.catch((error: unknown) => {
+        if (!isAbort(error)) say(messageOf(error), true)
+      })
+      .finally(() => setPacking(null))
   }
   const remove = (entry: Entry): void =>
     ask(
@@ -268,6 +272,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           depth={depth}
           open={open}
           mayWrite={mayWrite}
+          packs={store.downloadDirectory !== undefined}
           onToggle={() => tree.toggle(entry.path)}
           onEnter={() => enter(entry.path)}
           onDownload={() => download(entry)}
@@ -360,6 +365,14 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       </div>
       {over !== null && <p class="drop-hint">Drop to upload into {over}</p>}
       <UploadList uploads={uploads} />
+      {packing && (
+        <p class="note" role="status">
+          Packing {packing.name}; then its download starts.{' '}
+          <Button small label={`Stop packing ${packing.name}`} onClick={() => packing.abort.abort()}>
+            Cancel
+          </Button>
+        </p>
+      )}
       {top?.error ? <Problem error={top.error} /> : null}
       {!top && <Loading />}
       {top?.entries?.length === 0 && (
@@ -369,17 +382,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
         <Table
           label="Files"
           dense
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Size</th>
-              <th scope="col">Changed</th>
-              <th scope="col">Permissions</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
+          head={['Name', 'Size', 'Changed', 'Permissions', ACTIONS]}
         >
           {rows(root, 0)}
         </Table>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Where files are: in a sandbox, behind its data plane, or in a volume, behind the interface.
 import { api, send, type Schemas } from '../lib/client'
-import { accessTo, dataFetch, rpc, type UploadTarget } from '../lib/dataplane'
+import { accessTo, dataFetch, follow, fromBase64, rpc, rpcStream, saveAs, signedLink, type UploadTarget } from '../lib/dataplane'
 
 export interface Entry {
   name: string
@@ -21,6 +21,10 @@ export interface FileStore {
   home: string
   list(path: string, signal: AbortSignal): Promise<Entry[]>
   read(path: string, signal: AbortSignal): Promise<Blob>
+  /** Starts the browser's download of a file. */
+  download(entry: Entry): Promise<void>
+  /** Packs a directory into an archive and starts its download; missing where directories are not packed. */
+  downloadDirectory?(entry: Entry, signal: AbortSignal): Promise<void>
   uploadTo(path: string): Promise<UploadTarget>
   write(path: string, text: string): Promise<void>
   makeDirectory(path: string): Promise<void>
@@ -71,6 +75,45 @@ function ofAgent(entry: AgentEntry): Entry {
   }
 }
 
+/** Packs the directory $2 of $1, writes the archive's path, and removes the archive after an hour. */
+const PACK = `
+folder=$(mktemp -d) || exit
+file=$folder/\${2#/}.tar.gz
+tar -C "$1" -czf "$file" -- "./$2" || { status=$?; rm -r "$folder"; exit $status; }
+(sleep 3600; rm -r "$folder") >/dev/null 2>&1 &
+printf %s "$file"
+`
+
+interface ProcessEvent {
+  start?: { pid?: number }
+  data?: { stdout?: string; stderr?: string }
+  end?: { exitCode?: number; status?: string }
+}
+
+/** Runs a program to its end, and answers what it has written; with the signal it is killed. */
+async function output(sandbox: string, cmd: string, args: string[], signal: AbortSignal): Promise<string> {
+  const written = { out: '', err: '' }
+  const text = (bytes: string | undefined): string => new TextDecoder().decode(fromBase64(bytes ?? ''))
+  let pid: number | undefined
+  let end: ProcessEvent['end']
+  const take = (message: Record<string, unknown>): void => {
+    const event = (message['event'] ?? {}) as ProcessEvent
+    pid ??= event.start?.pid
+    written.out += text(event.data?.stdout)
+    written.err += text(event.data?.stderr)
+    end ??= event.end
+  }
+  try {
+    await rpcStream(sandbox, 'process.Process/Start', { process: { cmd, args } }, take, signal)
+  } catch (error) {
+    if (signal.aborted && pid !== undefined)
+      await rpc(sandbox, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })
+    throw error
+  }
+  if (end?.exitCode) throw new Error(written.err.trim().slice(-300) || `The program ended with ${end.status ?? end.exitCode}`)
+  return written.out
+}
+
 export function sandboxFiles(sandbox: string): FileStore {
   const call = <T>(method: string, message: object, signal?: AbortSignal): Promise<T> =>
     rpc<T>(sandbox, `filesystem.Filesystem/${method}`, message, signal)
@@ -83,6 +126,13 @@ export function sandboxFiles(sandbox: string): FileStore {
     },
     async read(path, signal) {
       return (await dataFetch(sandbox, { path: '/files', query: { path }, signal })).blob()
+    },
+    async download(entry) {
+      follow(await signedLink(sandbox, entry.path))
+    },
+    async downloadDirectory(entry, signal) {
+      const archive = await output(sandbox, '/bin/sh', ['-c', PACK, 'pack', parentOf(entry.path), entry.name], signal)
+      follow(await signedLink(sandbox, archive))
     },
     async uploadTo(path) {
       const access = await accessTo(sandbox)
@@ -153,6 +203,9 @@ export function volumeFiles(volume: string): FileStore {
     },
     async read(file, signal) {
       return (await send({ method: 'GET', path: files, query: { path: file }, headers: { Accept: BYTES }, signal })).blob()
+    },
+    async download(entry) {
+      saveAs(await this.read(entry.path, new AbortController().signal), entry.name)
     },
     async uploadTo(file) {
       return {

@@ -37,9 +37,14 @@ export async function accessTo(sandbox: string): Promise<Access> {
   return made
 }
 
+/** Without a sandbox: everything of the one who was signed in, kept screens of terminals too. */
 export function forgetAccess(sandbox?: string): void {
-  if (sandbox === undefined) kept.clear()
-  else kept.delete(sandbox)
+  if (sandbox !== undefined) {
+    kept.delete(sandbox)
+    return
+  }
+  kept.clear()
+  sessionStorage.clear()
 }
 
 export interface DataRequest {
@@ -233,12 +238,32 @@ export function upload(
   })
 }
 
-/** Hands bytes to the browser's own download. */
-export function saveAs(blob: Blob, name: string): void {
-  const address = URL.createObjectURL(blob)
+/** Lets the browser download an address, with its own progress and its own button to cancel. */
+export function follow(address: string, name = ''): void {
   const link = document.createElement('a')
   link.href = address
   link.download = name
+  link.rel = 'noreferrer'
   link.click()
+}
+
+/** Hands bytes to the browser's own download. */
+export function saveAs(blob: Blob, name: string): void {
+  const address = URL.createObjectURL(blob)
+  follow(address, name)
   window.setTimeout(() => URL.revokeObjectURL(address), 60_000)
+}
+
+// --- signed links ---
+
+const LINK_S = 3600
+
+/** An address that downloads one file without the token, for an hour. */
+export async function signedLink(sandbox: string, path: string): Promise<string> {
+  const access = await accessTo(sandbox)
+  const end = String(Math.floor(Date.now() / 1000) + LINK_S)
+  const text = new TextEncoder().encode(`${path}:read::${access.token}:${end}`)
+  const sum = toBase64(new Uint8Array(await crypto.subtle.digest('SHA-256', text))).replace(/=+$/, '')
+  const query = new URLSearchParams({ path, signature: `v1_${sum}`, signature_expiration: end, download: '1' })
+  return `${access.url}/files?${query.toString()}`
 }

@@ -4,8 +4,11 @@ import { api, type Schemas } from '../lib/client'
 import { shorten } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe } from '../lib/session'
-import { Button, Copy, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { lazy } from '../parts/lazy'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+
+const QrCode = lazy(() => import('../parts/qr_code').then(module => module.QrCode))
 
 function Password() {
   const [old, setOld] = useState('')
@@ -77,7 +80,8 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
         props.onDone((await api.post('/v1/me/totp/confirm', { body: { code } })).recovery_codes)
       }}
     >
-      <p>Enter this secret in your authenticator, or open the link on the device that has it.</p>
+      <p>Scan this with your authenticator. Or enter the secret there, or open the link on the device that has it.</p>
+      <QrCode text={props.made.url} label="The secret, for an authenticator's camera" />
       <p class="secret">
         <code class="long" data-secret="totp">
           {props.made.secret}
@@ -181,17 +185,7 @@ function Sessions() {
         <Table
           label="Sessions"
           dense
-          head={
-            <>
-              <th scope="col">Browser</th>
-              <th scope="col">Address</th>
-              <th scope="col">Last seen</th>
-              <th scope="col">Ends</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
+          head={['Browser', 'Address', 'Last seen', 'Ends', ACTIONS]}
         >
           {polled.data.map(login => (
             <tr key={login.id}>
@@ -240,20 +234,7 @@ function Invitations() {
       <h2>Invitations</h2>
       <p class="muted">Owners of a team see the keys that you use in it, and your lists show the team’s sandboxes, volumes and templates.</p>
       <Problem error={error} />
-      <Table
-        label="Invitations"
-        head={
-          <>
-            <th scope="col">Team</th>
-            <th scope="col">Role</th>
-            <th scope="col">Invited by</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </>
-        }
-      >
+      <Table label="Invitations" head={['Team', 'Role', 'Invited by', 'Expires', ACTIONS]}>
         {polled.data.map(one => (
           <tr key={one.team}>
             <th scope="row">{one.team}</th>

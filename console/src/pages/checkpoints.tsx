@@ -3,9 +3,9 @@ import { api, type Schemas } from '../lib/client'
 import { formatBytes } from '../lib/format'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { Button, Empty, Id, Loading, Named, Page, Problem, Table, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Id, Named, Page, Time } from '../parts/basic'
 import { ask, say } from '../parts/dialog'
-import { More } from '../parts/more'
+import { Rows } from '../parts/rows'
 
 type Checkpoint = Schemas['Checkpoint']
 
@@ -40,67 +40,51 @@ export function Checkpoints() {
   )
   return (
     <Page title="Checkpoints">
-      <Problem error={list.error} />
-      {list.loading && <Loading />}
-      {!list.loading && list.rows.length === 0 && !list.error && (
-        <Empty title="No checkpoints yet">
-          <p>A checkpoint keeps a sandbox's disk. Make one on the sandbox's own page; new sandboxes can start from it.</p>
-          <a class="btn" href="/sandboxes">
-            Go to the sandboxes
-          </a>
-        </Empty>
-      )}
-      {list.rows.length > 0 && (
-        <Table
-          label="Checkpoints"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Id</th>
-              <th scope="col">Of sandbox</th>
-              <th scope="col">Template</th>
-              <th scope="col">Size</th>
-              <th scope="col">Created</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {list.rows.map(checkpoint => (
-            <tr key={checkpoint.id}>
-              <th scope="row">{checkpoint.name}</th>
-              <td>
-                <Id value={checkpoint.id} />
-              </td>
-              <td>
-                <Named name={checkpoint.sandbox_name} id={checkpoint.sandbox_id} href={`/sandboxes/${checkpoint.sandbox_id}`} />
-              </td>
-              <td>{checkpoint.template}</td>
-              <td class="number nowrap">{formatBytes(checkpoint.size_mb * 1048576)}</td>
-              <td class="nowrap">
-                <Time at={checkpoint.created_at} />
-              </td>
-              <td class="row-actions">
-                {mayWrite && (
-                  <>
-                    <a class="btn small" href={`/sandboxes/new?from=${checkpoint.id}`} aria-label={`New sandbox from ${checkpoint.name}`}>
-                      New sandbox
-                    </a>
-                    <Button small label={`Roll its sandbox back to ${checkpoint.name}`} onClick={() => rollBack(checkpoint)}>
-                      Roll back
-                    </Button>
-                    <Button small label={`Delete ${checkpoint.name}`} onClick={() => remove(checkpoint, () => list.remove(checkpoint.id))}>
-                      Delete
-                    </Button>
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <More more={list.more} loadMore={list.loadMore} />
+      <Rows
+        of={list}
+        none={
+          <Empty title="No checkpoints yet">
+            <p>A checkpoint keeps a sandbox's disk. Make one on the sandbox's own page; new sandboxes can start from it.</p>
+            <a class="btn" href="/sandboxes">
+              Go to the sandboxes
+            </a>
+          </Empty>
+        }
+        label="Checkpoints"
+        head={['Name', 'Id', 'Of sandbox', 'Template', 'Size', 'Created', ACTIONS]}
+      >
+        {list.rows.map(checkpoint => (
+          <tr key={checkpoint.id}>
+            <th scope="row">{checkpoint.name}</th>
+            <td>
+              <Id value={checkpoint.id} />
+            </td>
+            <td>
+              <Named name={checkpoint.sandbox_name} id={checkpoint.sandbox_id} href={`/sandboxes/${checkpoint.sandbox_id}`} />
+            </td>
+            <td>{checkpoint.template}</td>
+            <td class="number nowrap">{formatBytes(checkpoint.size_mb * 1048576)}</td>
+            <td class="nowrap">
+              <Time at={checkpoint.created_at} />
+            </td>
+            <td class="row-actions">
+              {mayWrite && (
+                <>
+                  <a class="btn small" href={`/sandboxes/new?from=${checkpoint.id}`} aria-label={`New sandbox from ${checkpoint.name}`}>
+                    New sandbox
+                  </a>
+                  <Button small label={`Roll its sandbox back to ${checkpoint.name}`} onClick={() => rollBack(checkpoint)}>
+                    Roll back
+                  </Button>
+                  <Button small label={`Delete ${checkpoint.name}`} onClick={() => remove(checkpoint, () => list.remove(checkpoint.id))}>
+                    Delete
+                  </Button>
+                </>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Rows>
     </Page>
   )
 }

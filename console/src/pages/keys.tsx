@@ -3,8 +3,9 @@ import { useRef, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
-import { Button, Check, Copy, Empty, Id, Loading, Page, Problem, SelectField, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Check, Copy, Empty, Id, Page, SelectField, TextField, Time } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 import { SshKeys } from '../parts/ssh_keys'
 
 type Key = Schemas['Key']
@@ -112,53 +113,38 @@ export function Keys() {
   )
   return (
     <Page title="Keys" actions={create}>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {polled.data && keys.length === 0 && (
-        <Empty title="No keys yet">
-          <p>Programs call the API with a key of yours. Make one for each program, so that each can be revoked alone.</p>
-        </Empty>
-      )}
-      {keys.length > 0 && (
-        <Table
-          label="Keys"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Id</th>
-              <th scope="col">May</th>
-              <th scope="col">Teams</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Expires</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {keys.map(key => (
-            <tr key={key.id}>
-              <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
-              <td>
-                <Id value={key.id} />
-              </td>
-              <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
-              <td>{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
-              <td class="nowrap">
-                <Time at={key.last_used_at} none="never" />
-              </td>
-              <td class="nowrap">
-                <Time at={key.expires_at} none="never" />
-              </td>
-              <td class="row-actions">
-                <Button small label={`Revoke ${key.name || key.id}`} onClick={() => revoke(key, polled.refresh)}>
-                  Revoke
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Rows
+        of={polled}
+        none={
+          <Empty title="No keys yet">
+            <p>Programs call the API with a key of yours. Make one for each program, so that each can be revoked alone.</p>
+          </Empty>
+        }
+        label="Keys"
+        head={['Name', 'Id', 'May', 'Teams', 'Last used', 'Expires', ACTIONS]}
+      >
+        {keys.map(key => (
+          <tr key={key.id}>
+            <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
+            <td>
+              <Id value={key.id} />
+            </td>
+            <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
+            <td>{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
+            <td class="nowrap">
+              <Time at={key.last_used_at} none="never" />
+            </td>
+            <td class="nowrap">
+              <Time at={key.expires_at} none="never" />
+            </td>
+            <td class="row-actions">
+              <Button small label={`Revoke ${key.name || key.id}`} onClick={() => revoke(key, polled.refresh)}>
+                Revoke
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Rows>
       <SshKeys />
       {making && (
         <CreateDialog

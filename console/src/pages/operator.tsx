@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The deployment, for its operators: hosts and pools, work in flight, teams, the doctor; plans are in plans.tsx.
+// The deployment, for its operators: hosts and pools, work in flight, sandboxes of all teams, the doctor.
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
-import { messageOf } from '../lib/errors'
 import { formatBytes, formatNumber, plural } from '../lib/format'
 import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { usePlace } from '../lib/router'
 import { useMe } from '../lib/session'
+import { Activity } from '../parts/activity'
 import { Bar, Button, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
-import { ask, say } from '../parts/dialog'
-import { More } from '../parts/more'
+import { CurvesButton } from '../parts/curves_button'
+import { ask } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 import { Tabs } from '../parts/tabs'
-import { Plans, usePlans } from './plans'
+import { Teams, Users } from './operator_teams'
+import { Plans } from './plans'
 
 type Deployment = Schemas['Deployment']
 type Host = Deployment['hosts'][number]
-type OperatedTeam = Schemas['OperatedTeam']
 type OperatedSandbox = Schemas['OperatedSandbox']
 
 const LOOK_MS = 5000
 const MIB = 1048576
-const TEAMS_A_PAGE = 100
 const SANDBOXES_A_PAGE = 100
 
 const WAYS: [string, string][] = [
   ['/operator', 'Deployment'],
   ['/operator/sandboxes', 'Sandboxes'],
   ['/operator/teams', 'Teams'],
+  ['/operator/users', 'Users'],
   ['/operator/plans', 'Plans'],
   ['/operator/doctor', 'Doctor'],
+  ['/operator/activity', 'Activity'],
 ]
 
 // --- hosts ---
@@ -86,6 +88,7 @@ function HostCard(props: { host: Host; refresh: () => void }) {
         <Bar key={name} label={name} used={used} of={of} text={text} />
       ))}
       {host.memory_low && <p class="note">Hardly any memory is left on it: it takes no new sandboxes for now.</p>}
+      <CurvesButton host={host.name} />
       <p class="fine">
         {plural(host.sandboxes, 'sandbox', 'sandboxes')} with a reservation; {formatNumber(host.promised_gb)} GiB of disks
         promised. {host.events ? 'Its event stream is up.' : 'Its event stream is down.'}
@@ -106,15 +109,7 @@ function Numbers(props: { title: string; head: string[]; rows: [string, ...strin
         <Table
           label={props.title}
           dense
-          head={
-            <>
-              {props.head.map(name => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </>
-          }
+          head={props.head}
         >
           {props.rows.map(([name, ...numbers], index) => (
             <tr key={`${name} ${index}`}>
@@ -196,87 +191,6 @@ function Standing() {
   )
 }
 
-// --- teams ---
-
-async function teamsOf(pages: number, signal: AbortSignal): Promise<{ items: OperatedTeam[]; more: boolean }> {
-  const items: OperatedTeam[] = []
-  let token: string | undefined
-  for (let page = 0; page < pages; page++) {
-    const query = { limit: TEAMS_A_PAGE, ...(token ? { next_token: token } : {}) }
-    const answer = await api.get('/v1/operator/teams', { query, signal })
-    items.push(...answer.items)
-    token = answer.next_token
-    if (!token) break
-  }
-  return { items, more: token !== undefined }
-}
-
-function Teams() {
-  const [pages, setPages] = useState(1)
-  const { plans } = usePlans()
-  const polled = usePoll(signal => teamsOf(pages, signal), 15_000, [])
-  const setPlan = (team: OperatedTeam, plan: string): void => {
-    api
-      .patch('/v1/operator/teams/{slug}', { path: { slug: team.slug }, body: { plan } })
-      .then(() => say(`${team.slug} is on the plan ${plan}.`))
-      .catch((error: unknown) => say(messageOf(error), true))
-      .finally(polled.refresh)
-  }
-  if (!polled.data) return polled.error ? <Problem error={polled.error} /> : <Loading />
-  return (
-    <>
-      <Problem error={polled.error} />
-      <Table
-        label="Teams"
-        head={
-          <>
-            <th scope="col">Team</th>
-            <th scope="col">Plan</th>
-            <th scope="col">Members</th>
-            <th scope="col">Running</th>
-            <th scope="col">Stopped</th>
-            <th scope="col">Since</th>
-          </>
-        }
-      >
-        {polled.data.items.map(team => (
-          <tr key={team.slug}>
-            <th scope="row">
-              <a href={`/operator/sandboxes?team=${team.slug}`}>{team.slug}</a>
-            </th>
-            <td>
-              <select
-                aria-label={`Plan of ${team.slug}`}
-                value={team.plan}
-                onChange={event => setPlan(team, event.currentTarget.value)}
-              >
-                {(plans.length > 0 ? plans.map(plan => plan.name) : [team.plan]).map(name => (
-                  <option key={name} value={name} selected={name === team.plan}>
-                    {name}
-                  </option>
-                ))}
-              </select>
-            </td>
-            <td class="number">{formatNumber(team.members)}</td>
-            <td class="number">{formatNumber(team.sandboxes)}</td>
-            <td class="number">{formatNumber(team.stopped_sandboxes)}</td>
-            <td class="nowrap">
-              <Time at={team.created_at} />
-            </td>
-          </tr>
-        ))}
-      </Table>
-      <More
-        more={polled.data.more}
-        loadMore={() => {
-          setPages(pages + 1)
-          polled.refresh()
-        }}
-      />
-    </>
-  )
-}
-
 // --- sandboxes of all teams ---
 
 function AllSandboxes() {
@@ -309,51 +223,36 @@ function AllSandboxes() {
           {list.loading ? '' : plural(list.rows.length, 'sandbox', 'sandboxes') + (list.more ? ' and more' : '')}
         </p>
       </form>
-      <Problem error={list.error} />
-      {list.loading && <Loading />}
-      {!list.loading && list.rows.length === 0 && !list.error && <Empty title="No sandboxes" />}
-      {list.rows.length > 0 && (
-        <Table
-          label="Sandboxes of all teams"
-          dense
-          head={
-            <>
-              <th scope="col">Sandbox</th>
-              <th scope="col">Team</th>
-              <th scope="col">State</th>
-              <th scope="col">Template</th>
-              <th scope="col">Size</th>
-              <th scope="col">Host</th>
-              <th scope="col">Created</th>
-              <th scope="col">Deadline</th>
-            </>
-          }
-        >
-          {list.rows.map(sandbox => (
-            <tr key={sandbox.id}>
-              <th scope="row">
-                <Named name={sandbox.name} id={sandbox.id} />
-              </th>
-              <td>{sandbox.team}</td>
-              <td>
-                <State value={sandbox.state} />
-              </td>
-              <td>{sandbox.template}</td>
-              <td class="number nowrap">
-                {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
-              </td>
-              <td>{sandbox.host}</td>
-              <td class="nowrap">
-                <Time at={sandbox.created_at} />
-              </td>
-              <td class="nowrap">
-                <Time at={sandbox.deadline} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <More more={list.more} loadMore={list.loadMore} />
+      <Rows
+        of={list}
+        none={<Empty title="No sandboxes" />}
+        label="Sandboxes of all teams"
+        dense
+        head={['Sandbox', 'Team', 'State', 'Template', 'Size', 'Host', 'Created', 'Deadline']}
+      >
+        {list.rows.map(sandbox => (
+          <tr key={sandbox.id}>
+            <th scope="row">
+              <Named name={sandbox.name} id={sandbox.id} />
+            </th>
+            <td>{sandbox.team}</td>
+            <td>
+              <State value={sandbox.state} />
+            </td>
+            <td>{sandbox.template}</td>
+            <td class="number nowrap">
+              {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
+            </td>
+            <td>{sandbox.host}</td>
+            <td class="nowrap">
+              <Time at={sandbox.created_at} />
+            </td>
+            <td class="nowrap">
+              <Time at={sandbox.deadline} />
+            </td>
+          </tr>
+        ))}
+      </Rows>
     </>
   )
 }
@@ -403,16 +302,7 @@ function Doctor() {
         {report.wrong === 0 ? 'Nothing was wrong' : `${plural(report.wrong, 'thing was', 'things were')} wrong`} when{' '}
         <code>sandlotctl</code> looked, <Time at={madeAt} />.
       </p>
-      <Table
-        label="Findings"
-        head={
-          <>
-            <th scope="col">Checked</th>
-            <th scope="col">It is</th>
-            <th scope="col">Finding</th>
-          </>
-        }
-      >
+      <Table label="Findings" head={['Checked', 'It is', 'Finding']}>
         {findings.map((finding, index) => (
           <tr key={index}>
             <th scope="row">{finding.check}</th>
@@ -430,7 +320,15 @@ function Doctor() {
   )
 }
 
-const PARTS: Record<string, () => JSX.Element> = { '': Standing, sandboxes: AllSandboxes, teams: Teams, plans: Plans, doctor: Doctor }
+const PARTS: Record<string, () => JSX.Element> = {
+  '': Standing,
+  sandboxes: AllSandboxes,
+  teams: Teams,
+  users: Users,
+  plans: Plans,
+  doctor: Doctor,
+  activity: () => <Activity team="deployment" />,
+}
 
 export function Operator(props: { parts: Record<string, string> }) {
   const tab = props.parts['tab'] ?? ''

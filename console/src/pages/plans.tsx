@@ -147,19 +147,17 @@ export function Plans() {
       <Problem error={error} />
       <Table
         label="Plans"
-        head={
-          <>
-            <th scope="col">Of a team</th>
-            {plans.map(plan => (
-              <th scope="col" key={plan.name}>
-                {plan.name}
-                <Button small label={`Change ${plan.name}`} onClick={() => setChanged(plan)}>
-                  Change
-                </Button>
-              </th>
-            ))}
-          </>
-        }
+        head={[
+          'Of a team',
+          ...plans.map(plan => (
+            <>
+              {plan.name}
+              <Button small label={`Change ${plan.name}`} onClick={() => setChanged(plan)}>
+                Change
+              </Button>
+            </>
+          )),
+        ]}
       >
         {ROWS.map(([name, text]) => (
           <tr key={name}>

@@ -15,6 +15,7 @@ import { FormDialog, ask, say, useAction } from '../parts/dialog'
 import { lazy } from '../parts/lazy'
 import { Tabs } from '../parts/tabs'
 import { Connect } from '../sandbox/connect'
+import { Life } from '../sandbox/life'
 import { MetadataEditor } from '../sandbox/metadata'
 import { Network } from '../sandbox/network'
 import { Ports } from '../sandbox/ports'
@@ -310,6 +311,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
         </Facts>
       </section>
       <div>
+        <Life sandbox={sandbox} mayWrite={props.mayWrite} />
         <MetadataEditor sandbox={sandbox} mayWrite={props.mayWrite} put={props.put} />
         <Connect sandbox={sandbox} />
       </div>

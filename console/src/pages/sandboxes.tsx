@@ -2,20 +2,24 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
-import { plural } from '../lib/format'
+import { formatShort, plural } from '../lib/format'
 import { navigate, usePlace } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
 import { STATE_WORDS } from '../lib/states'
 import { useList } from '../lib/pages'
-import { Button, Check, Countdown, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
+import { usePoll } from '../lib/poll'
+import { Button, Check, Countdown, Empty, Named, Page, State, Time } from '../parts/basic'
 import { ask } from '../parts/dialog'
-import { More } from '../parts/more'
+import { Rows } from '../parts/rows'
 
 type Sandbox = Schemas['Sandbox']
 type StateFilter = Schemas['SandboxState']
+type Latest = Schemas['LatestMetrics']['items'][number]
 
 const LOOK_MS = 4000
 const PAGE = 100
+const MIB = 1048576
+const METRICS_MS = 10_000
 
 const STATES: [string, string][] = [
   ['', 'Any state'],
@@ -144,8 +148,27 @@ function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () =>
   )
 }
 
-function SandboxRow(props: { sandbox: Sandbox; choose: ((on: boolean) => void) | null; chosen: boolean }) {
-  const { sandbox, choose } = props
+/** What a running sandbox uses now, of what it may. */
+function Use(props: { of: string; used: number | null | undefined; most: number; unit?: string }) {
+  const { used, most, unit = '' } = props
+  if (used === null || used === undefined) return <>{most + unit}</>
+  return (
+    <span class="use">
+      <meter min={0} max={most} high={most * 0.85} optimum={0} value={Math.min(used, most)} aria-label={props.of} />
+      <span>
+        {formatShort(used)} of {most + unit}
+      </span>
+    </span>
+  )
+}
+
+function SandboxRow(props: {
+  sandbox: Sandbox
+  used: Latest | undefined
+  choose: ((on: boolean) => void) | null
+  chosen: boolean
+}) {
+  const { sandbox, used, choose } = props
   return (
     <tr>
       {choose && (
@@ -168,7 +191,10 @@ function SandboxRow(props: { sandbox: Sandbox; choose: ((on: boolean) => void) |
         <Metadata of={sandbox.metadata} />
       </td>
       <td class="number nowrap">
-        {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
+        <Use of="CPU" used={used?.vcpus_used} most={sandbox.cpu} />
+      </td>
+      <td class="number nowrap">
+        <Use of="Memory" used={used && Math.ceil(used.memory_used_bytes / MIB)} most={sandbox.memory_mb} unit=" MiB" />
       </td>
       <td class="nowrap">
         <Ends sandbox={sandbox} />
@@ -178,6 +204,24 @@ function SandboxRow(props: { sandbox: Sandbox; choose: ((on: boolean) => void) |
       </td>
     </tr>
   )
+}
+
+/** The last samples of the running sandboxes, by id, a hundred in a request. */
+function useLatest(team: string, sandboxes: Sandbox[]): ReadonlyMap<string, Latest> {
+  const ids = sandboxes.filter(sandbox => sandbox.state === 'ready').map(sandbox => sandbox.id)
+  const { data } = usePoll(
+    async signal => {
+      const all: Latest[] = []
+      for (let at = 0; at < ids.length; at += PAGE) {
+        const query = { team, ids: ids.slice(at, at + PAGE).join(',') }
+        all.push(...(await api.get('/v1/sandbox_metrics', { query, signal })).items)
+      }
+      return new Map(all.map(one => [one.sandbox, one]))
+    },
+    METRICS_MS,
+    [team, ids.length],
+  )
+  return data ?? new Map<string, Latest>()
 }
 
 export function SandboxList() {
@@ -214,6 +258,7 @@ export function SandboxList() {
     LOOK_MS,
     [team.slug, state, key],
   )
+  const used = useLatest(team.slug, list.rows)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const clear = (): void => setChosen(new Set())
   useEffect(clear, [team.slug, state, key])
@@ -260,56 +305,53 @@ export function SandboxList() {
           {list.loading ? '' : plural(list.rows.length, 'sandbox', 'sandboxes') + (list.more ? ' and more' : '')}
         </p>
       </form>
-      <Problem error={list.error} />
-      {list.loading && <Loading />}
-      {!list.loading && list.rows.length === 0 && !list.error && filtered && (
-        <Empty title="No sandbox matches">
-          <p>Take a filter away to see the others.</p>
-        </Empty>
-      )}
-      {!list.loading && list.rows.length === 0 && !list.error && !filtered && (
-        <Empty title="No sandboxes yet">
-          <p>A sandbox is a Linux machine of its own, there in a second or less and gone when its time is over.</p>
-          {create}
-        </Empty>
-      )}
       <Chosen sandboxes={here} clear={clear} refresh={list.refresh} />
-      {list.rows.length > 0 && (
-        <Table
-          label="Sandboxes"
-          dense
-          head={
-            <>
-              {mayWrite && (
-                <th scope="col">
-                  <Check
-                    label={<span class="unseen">Choose all</span>}
-                    checked={here.length === list.rows.length}
-                    onChange={on => choose(list.rows.map(sandbox => sandbox.id), on)}
-                  />
-                </th>
-              )}
-              <th scope="col">Sandbox</th>
-              <th scope="col">State</th>
-              <th scope="col">Template</th>
-              <th scope="col">Metadata</th>
-              <th scope="col">Size</th>
-              <th scope="col">Deadline</th>
-              <th scope="col">Created</th>
-            </>
-          }
-        >
-          {list.rows.map(sandbox => (
-            <SandboxRow
-              key={sandbox.id}
-              sandbox={sandbox}
-              chosen={chosen.has(sandbox.id)}
-              choose={mayWrite ? on => choose([sandbox.id], on) : null}
-            />
-          ))}
-        </Table>
-      )}
-      <More more={list.more} loadMore={list.loadMore} />
+      <Rows
+        of={list}
+        none={
+          filtered ? (
+            <Empty title="No sandbox matches">
+              <p>Take a filter away to see the others.</p>
+            </Empty>
+          ) : (
+            <Empty title="No sandboxes yet">
+              <p>A sandbox is a Linux machine of its own, there in a second or less and gone when its time is over.</p>
+              {create}
+            </Empty>
+          )
+        }
+        label="Sandboxes"
+        dense
+        head={[
+          ...(mayWrite
+            ? [
+                <Check
+                  label={<span class="unseen">Choose all</span>}
+                  checked={here.length === list.rows.length}
+                  onChange={on => choose(list.rows.map(sandbox => sandbox.id), on)}
+                />,
+              ]
+            : []),
+          'Sandbox',
+          'State',
+          'Template',
+          'Metadata',
+          'CPU',
+          'Memory',
+          'Deadline',
+          'Created',
+        ]}
+      >
+        {list.rows.map(sandbox => (
+          <SandboxRow
+            key={sandbox.id}
+            sandbox={sandbox}
+            used={used.get(sandbox.id)}
+            chosen={chosen.has(sandbox.id)}
+            choose={mayWrite ? on => choose([sandbox.id], on) : null}
+          />
+        ))}
+      </Rows>
     </Page>
   )
 }

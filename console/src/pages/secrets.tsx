@@ -4,8 +4,9 @@ import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMayWrite, useTeam } from '../lib/session'
-import { AreaField, Button, Empty, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Empty, Page, TextField, Time } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 
 type Secret = Schemas['Secret']
 /** A dialog makes a new secret, or changes the value or the hosts of an existing one. */
@@ -153,37 +154,23 @@ export function Secrets() {
   )
   return (
     <Page title="Secrets" actions={create}>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {polled.data && secrets.length === 0 && (
-        <Empty title="No secrets yet">
-          <p>
-            A secret is a key that sandboxes use and never see: an egress rule names it, and the service adds it to
-            requests to the hosts that you choose.
-          </p>
-        </Empty>
-      )}
-      {secrets.length > 0 && (
-        <Table
-          label="Secrets"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Hosts</th>
-              <th scope="col">Version</th>
-              <th scope="col">Changed</th>
-              <th scope="col">Last used</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {secrets.map(secret => (
-            <SecretRow key={secret.name} secret={secret} mayWrite={mayWrite} change={setChange} refresh={polled.refresh} />
-          ))}
-        </Table>
-      )}
+      <Rows
+        of={polled}
+        none={
+          <Empty title="No secrets yet">
+            <p>
+              A secret is a key that sandboxes use and never see: an egress rule names it, and the service adds it to
+              requests to the hosts that you choose.
+            </p>
+          </Empty>
+        }
+        label="Secrets"
+        head={['Name', 'Hosts', 'Version', 'Changed', 'Last used', ACTIONS]}
+      >
+        {secrets.map(secret => (
+          <SecretRow key={secret.name} secret={secret} mayWrite={mayWrite} change={setChange} refresh={polled.refresh} />
+        ))}
+      </Rows>
       {change && <ChangeDialog team={team.slug} change={change} onClose={() => setChange(null)} onDone={polled.refresh} />}
     </Page>
   )

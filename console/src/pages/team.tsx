@@ -5,8 +5,9 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe, useTeam, type Role } from '../lib/session'
 import { Activity } from '../parts/activity'
-import { Button, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, Time, type Choice } from '../parts/basic'
+import { ACTIONS, Button, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, Time, type Choice } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 
 type Member = Schemas['Member']
 type Invitation = Schemas['Invitation']
@@ -60,53 +61,38 @@ function TeamKeys(props: { team: string }) {
   return (
     <section class="card" aria-label="Keys that reach this team">
       <h2>Keys that reach this team</h2>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {polled.data && keys.length === 0 && <p class="muted">There is no such key.</p>}
-      {keys.length > 0 && (
-        <Table
-          label="Keys that reach this team"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Of</th>
-              <th scope="col">May</th>
-              <th scope="col">Kind</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Expires</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {keys.map(key => (
-            <tr key={key.id}>
-              <th scope="row">{key.name || <Id value={key.id} />}</th>
-              <td>{key.user}</td>
-              <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
-              <td class="nowrap">
-                {key.kind === 'ssh' ? 'SSH' : 'API'}, {key.all_teams ? 'every team' : 'named teams'}
-              </td>
-              <td class="nowrap">
-                <Time at={key.last_used_at} none="never" />
-              </td>
-              <td class="nowrap">
-                <Time at={key.expires_at} none="never" />
-              </td>
-              <td class="row-actions">
-                <Button
-                  small
-                  label={`Revoke ${key.name || key.id} of ${key.user}`}
-                  onClick={() => shutOut(props.team, key, polled.refresh)}
-                >
-                  Revoke
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Rows
+        of={polled}
+        none="There is no such key."
+        label="Keys that reach this team"
+        head={['Name', 'Of', 'May', 'Kind', 'Last used', 'Expires', ACTIONS]}
+      >
+        {keys.map(key => (
+          <tr key={key.id}>
+            <th scope="row">{key.name || <Id value={key.id} />}</th>
+            <td>{key.user}</td>
+            <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
+            <td class="nowrap">
+              {key.kind === 'ssh' ? 'SSH' : 'API'}, {key.all_teams ? 'every team' : 'named teams'}
+            </td>
+            <td class="nowrap">
+              <Time at={key.last_used_at} none="never" />
+            </td>
+            <td class="nowrap">
+              <Time at={key.expires_at} none="never" />
+            </td>
+            <td class="row-actions">
+              <Button
+                small
+                label={`Revoke ${key.name || key.id} of ${key.user}`}
+                onClick={() => shutOut(props.team, key, polled.refresh)}
+              >
+                Revoke
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Rows>
     </section>
   )
 }
@@ -142,19 +128,7 @@ function Members(props: { members: Member[]; team: ReturnType<typeof useTeam>; r
     )
   }
   return (
-    <Table
-      label="Members"
-      head={
-        <>
-          <th scope="col">Name</th>
-          <th scope="col">Role</th>
-          <th scope="col">Since</th>
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
-        </>
-      }
-    >
+    <Table label="Members" head={['Name', 'Role', 'Since', ACTIONS]}>
       {props.members.map(member => (
         <tr key={member.name}>
           <th scope="row">
@@ -210,20 +184,7 @@ function Invitations(props: { team: string; invitations: Invitation[]; refresh: 
   return (
     <section class="card" aria-label="Invitations">
       <h2>Invitations</h2>
-      <Table
-        label="Invitations"
-        head={
-          <>
-            <th scope="col">Name</th>
-            <th scope="col">Role</th>
-            <th scope="col">Invited by</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </>
-        }
-      >
+      <Table label="Invitations" head={['Name', 'Role', 'Invited by', 'Expires', ACTIONS]}>
         {props.invitations.map(one => (
           <tr key={one.name}>
             <th scope="row">{one.name}</th>

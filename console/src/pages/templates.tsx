@@ -5,8 +5,9 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, Time, type Choice } from '../parts/basic'
+import { ACTIONS, Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, Time, type Choice } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 
 type Version = Schemas['TemplateVersion']
 
@@ -102,49 +103,36 @@ export function Templates() {
   )
   return (
     <Page title="Templates" actions={create}>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {polled.data && templates.length === 0 && (
-        <Empty title="No templates yet">
-          <p>Sandboxes start from a template. Set up a sandbox, make a checkpoint, and build a template from the checkpoint.</p>
-        </Empty>
-      )}
-      {templates.length > 0 && (
-        <Table
-          label="Templates"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Team</th>
-              <th scope="col">Newest version</th>
-              <th scope="col">Created</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {templates.map(template => (
-            <tr key={template.id}>
-              <th scope="row">
-                <a href={`/templates/${template.slug}`}>{template.slug}</a>
-              </th>
-              <td>{template.team}</td>
-              <td class="number">{template.latest_version ?? 'none that is ready'}</td>
-              <td class="nowrap">
-                <Time at={template.created_at} />
-              </td>
-              <td class="row-actions">
-                {mayWrite && template.latest_version !== null && (
-                  <a class="btn small" href={`/sandboxes/new?from=${template.slug}`} aria-label={`New sandbox from ${template.slug}`}>
-                    New sandbox
-                  </a>
-                )}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Rows
+        of={polled}
+        none={
+          <Empty title="No templates yet">
+            <p>Sandboxes start from a template. Set up a sandbox, make a checkpoint, and build a template from the checkpoint.</p>
+          </Empty>
+        }
+        label="Templates"
+        head={['Name', 'Team', 'Newest version', 'Created', ACTIONS]}
+      >
+        {templates.map(template => (
+          <tr key={template.id}>
+            <th scope="row">
+              <a href={`/templates/${template.slug}`}>{template.slug}</a>
+            </th>
+            <td>{template.team}</td>
+            <td class="number">{template.latest_version ?? 'none that is ready'}</td>
+            <td class="nowrap">
+              <Time at={template.created_at} />
+            </td>
+            <td class="row-actions">
+              {mayWrite && template.latest_version !== null && (
+                <a class="btn small" href={`/sandboxes/new?from=${template.slug}`} aria-label={`New sandbox from ${template.slug}`}>
+                  New sandbox
+                </a>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Rows>
       {making && <CreateDialog team={team.slug} onClose={() => setMaking(false)} />}
     </Page>
   )
@@ -156,16 +144,7 @@ function Steps(props: { steps: Schemas['TemplateVersionBuild']['steps'] }) {
   return (
     <>
       <progress value={over} max={steps.length} aria-label="Steps that are over" />
-      <Table
-        label="Steps of the build"
-        head={
-          <>
-            <th scope="col">Step</th>
-            <th scope="col">State</th>
-            <th scope="col">Seconds</th>
-          </>
-        }
-      >
+      <Table label="Steps of the build" head={['Step', 'State', 'Seconds']}>
         {steps.map((step, at) => (
           <tr key={at}>
             <th scope="row">{step.title}</th>
@@ -286,21 +265,7 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
       <Problem error={template.error ?? polled.error} />
       {polled.loading && <Loading />}
       {versions.length > 0 && (
-        <Table
-          label="Versions"
-          head={
-            <>
-              <th scope="col">Version</th>
-              <th scope="col">State</th>
-              <th scope="col">Id</th>
-              <th scope="col">Size</th>
-              <th scope="col">Created</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
+        <Table label="Versions" head={['Version', 'State', 'Id', 'Size', 'Created', ACTIONS]}>
           {versions.map(one => (
             <tr key={one.id}>
               <th scope="row" class="number">

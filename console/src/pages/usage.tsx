@@ -87,16 +87,7 @@ function Sums(props: { usage: Usage; prices: Limits['prices'] }) {
     ['Storage', `${formatShort(storage)} GiB months`, priced(storage, prices.storage_gb_month, prices.currency)],
   ]
   return (
-    <Table
-      label="Usage of"
-      head={
-        <>
-          <th scope="col">Of</th>
-          <th scope="col">Used</th>
-          <th scope="col">At list price</th>
-        </>
-      }
-    >
+    <Table label="Usage of" head={['Of', 'Used', 'At list price']}>
       {rows.map(([name, used, price]) => (
         <tr key={name}>
           <th scope="row">{name}</th>
@@ -112,16 +103,7 @@ function Sizes(props: { usage: Usage }) {
   const { sizes } = props.usage.runtime
   if (sizes.length === 0) return <p class="muted">No sandbox ran in this month.</p>
   return (
-    <Table
-      label="By size"
-      head={
-        <>
-          <th scope="col">Size</th>
-          <th scope="col">Sandboxes</th>
-          <th scope="col">Running for</th>
-        </>
-      }
-    >
+    <Table label="By size" head={['Size', 'Sandboxes', 'Running for']}>
       {sizes.map(size => (
         <tr key={`${size.cpu} ${size.memory_mb}`}>
           <th scope="row">
@@ -170,19 +152,15 @@ function Parts(props: { by: 'day' | 'sandbox'; parts: UsagePart[]; prices: Limit
     <Table
       label={by === 'day' ? 'By day' : 'By sandbox'}
       dense
-      head={
-        <>
-          <th scope="col">{by === 'day' ? 'Day (UTC)' : 'Of'}</th>
-          <th scope="col">Running for</th>
-          <th scope="col">vCPU hours</th>
-          <th scope="col">GiB hours</th>
-          <th scope="col">GiB months stored</th>
-          <th scope="col">At list price</th>
-          <th scope="col">
-            <span class="unseen">Share of the largest</span>
-          </th>
-        </>
-      }
+      head={[
+        by === 'day' ? 'Day (UTC)' : 'Of',
+        'Running for',
+        'vCPU hours',
+        'GiB hours',
+        'GiB months stored',
+        'At list price',
+        <span class="unseen">Share of the largest</span>,
+      ]}
     >
       {parts.map(part => {
         const price = priceOf(part, prices)

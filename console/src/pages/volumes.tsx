@@ -8,9 +8,9 @@ import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { Button, Empty, Id, Loading, Named, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Id, Loading, Named, Page, Problem, TextField, Time } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
-import { More } from '../parts/more'
+import { Rows } from '../parts/rows'
 
 type Volume = Schemas['Volume']
 
@@ -82,56 +82,41 @@ export function Volumes() {
   )
   return (
     <Page title="Volumes" actions={create}>
-      <Problem error={list.error} />
-      {list.loading && <Loading />}
-      {!list.loading && list.rows.length === 0 && !list.error && (
-        <Empty title="No volumes yet">
-          <p>A volume keeps files apart from sandboxes: several can mount it, and it stays when they go.</p>
-        </Empty>
-      )}
-      {list.rows.length > 0 && (
-        <Table
-          label="Volumes"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Id</th>
-              <th scope="col">Size</th>
-              <th scope="col">Attached to</th>
-              <th scope="col">Created</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {list.rows.map(volume => (
-            <tr key={volume.id}>
-              <th scope="row">
-                <a href={`/volumes/${volume.id}`}>{volume.name}</a>
-              </th>
-              <td>
-                <Id value={volume.id} />
-              </td>
-              <td class="number nowrap">{volume.size_gb} GiB</td>
-              <td>
-                <Attached volume={volume} />
-              </td>
-              <td class="nowrap">
-                <Time at={volume.created_at} />
-              </td>
-              <td class="row-actions">
-                {mayWrite && (
-                  <Button small label={`Delete ${volume.name}`} onClick={() => remove(volume, () => list.remove(volume.id))}>
-                    Delete
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <More more={list.more} loadMore={list.loadMore} />
+      <Rows
+        of={list}
+        none={
+          <Empty title="No volumes yet">
+            <p>A volume keeps files apart from sandboxes: several can mount it, and it stays when they go.</p>
+          </Empty>
+        }
+        label="Volumes"
+        head={['Name', 'Id', 'Size', 'Attached to', 'Created', ACTIONS]}
+      >
+        {list.rows.map(volume => (
+          <tr key={volume.id}>
+            <th scope="row">
+              <a href={`/volumes/${volume.id}`}>{volume.name}</a>
+            </th>
+            <td>
+              <Id value={volume.id} />
+            </td>
+            <td class="number nowrap">{volume.size_gb} GiB</td>
+            <td>
+              <Attached volume={volume} />
+            </td>
+            <td class="nowrap">
+              <Time at={volume.created_at} />
+            </td>
+            <td class="row-actions">
+              {mayWrite && (
+                <Button small label={`Delete ${volume.name}`} onClick={() => remove(volume, () => list.remove(volume.id))}>
+                  Delete
+                </Button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Rows>
       {making && <CreateDialog team={team.slug} onClose={() => setMaking(false)} onMade={list.put} />}
     </Page>
   )

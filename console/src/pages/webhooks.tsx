@@ -5,9 +5,9 @@ import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { AreaField, Button, Check, Copy, Empty, Loading, Page, Problem, State, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Check, Copy, Empty, Page, State, TextField, Time } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
-import { More } from '../parts/more'
+import { Rows } from '../parts/rows'
 
 type Webhook = Schemas['Webhook']
 type Kind = Schemas['EventKind']
@@ -165,35 +165,20 @@ export function Webhooks() {
   )
   return (
     <Page title="Webhooks" actions={create}>
-      <Problem error={list.error} />
-      {list.loading && <Loading />}
-      {!list.loading && list.rows.length === 0 && !list.error && (
-        <Empty title="No webhooks yet">
-          <p>A webhook is an address of yours that the service sends the team's events to, such as the end of a sandbox.</p>
-        </Empty>
-      )}
-      {list.rows.length > 0 && (
-        <Table
-          label="Webhooks"
-          head={
-            <>
-              <th scope="col">Address</th>
-              <th scope="col">Events</th>
-              <th scope="col">Last delivery</th>
-              <th scope="col">Last failure</th>
-              <th scope="col">Enabled</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {list.rows.map(webhook => (
-            <WebhookRow key={webhook.id} webhook={webhook} mayWrite={mayWrite} refresh={list.refresh} show={setSecret} />
-          ))}
-        </Table>
-      )}
-      <More more={list.more} loadMore={list.loadMore} />
+      <Rows
+        of={list}
+        none={
+          <Empty title="No webhooks yet">
+            <p>A webhook is an address of yours that the service sends the team's events to, such as the end of a sandbox.</p>
+          </Empty>
+        }
+        label="Webhooks"
+        head={['Address', 'Events', 'Last delivery', 'Last failure', 'Enabled', ACTIONS]}
+      >
+        {list.rows.map(webhook => (
+          <WebhookRow key={webhook.id} webhook={webhook} mayWrite={mayWrite} refresh={list.refresh} show={setSecret} />
+        ))}
+      </Rows>
       {making && (
         <CreateDialog
           team={team.slug}

@@ -347,15 +347,24 @@ function labelCells(table: HTMLTableElement | null): void {
       if (cell.tagName === 'TD' && cell.dataset['label'] !== words[index]) cell.dataset['label'] = words[index] ?? ''
 }
 
+/** The head of a column of buttons. */
+export const ACTIONS = <span class="unseen">Actions</span>
+
 /** A table; on a narrow screen each row is a block, with its head first and its actions last. */
-export function Table(props: { label: string; head: ComponentChildren; children: ComponentChildren; dense?: boolean }) {
+export function Table(props: { label: string; head: ComponentChildren[]; children: ComponentChildren; dense?: boolean }) {
   const table = useRef<HTMLTableElement>(null)
   useLayoutEffect(() => labelCells(table.current))
   return (
     <div class="table-frame" role="group" aria-label={props.label} tabIndex={0}>
       <table ref={table} class={props.dense ? 'dense' : undefined}>
         <thead>
-          <tr>{props.head}</tr>
+          <tr>
+            {props.head.map((name, index) => (
+              <th scope="col" key={index}>
+                {name}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody>{props.children}</tbody>
       </table>

@@ -3,8 +3,9 @@
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
-import { AreaField, Button, Loading, Problem, Table, TextField, Time } from './basic'
+import { ACTIONS, AreaField, Button, TextField, Time } from './basic'
 import { FormDialog, ask, say } from './dialog'
+import { Rows } from './rows'
 
 type SshKey = Schemas['SshKey']
 
@@ -57,45 +58,32 @@ export function SshKeys() {
           New SSH key
         </Button>
       </div>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {polled.data && keys.length === 0 && <p class="muted">None. With one, ssh enters sandboxes and makes new ones.</p>}
-      {keys.length > 0 && (
-        <Table
-          label="SSH keys"
-          head={
-            <>
-              <th scope="col">Name</th>
-              <th scope="col">Fingerprint</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Expires</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {keys.map(key => (
-            <tr key={key.id}>
-              <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
-              <td>
-                <code class="long">{key.fingerprint}</code>
-              </td>
-              <td class="nowrap">
-                <Time at={key.last_used_at} none="never" />
-              </td>
-              <td class="nowrap">
-                <Time at={key.expires_at} none="never" />
-              </td>
-              <td class="row-actions">
-                <Button small label={`Revoke ${key.name || key.fingerprint}`} onClick={() => revoke(key, polled.refresh)}>
-                  Revoke
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Rows
+        of={polled}
+        none="None. With one, ssh enters sandboxes and makes new ones."
+        label="SSH keys"
+        head={['Name', 'Fingerprint', 'Last used', 'Expires', ACTIONS]}
+      >
+        {keys.map(key => (
+          <tr key={key.id}>
+            <th scope="row">{key.name || <span class="muted">without a name</span>}</th>
+            <td>
+              <code class="long">{key.fingerprint}</code>
+            </td>
+            <td class="nowrap">
+              <Time at={key.last_used_at} none="never" />
+            </td>
+            <td class="nowrap">
+              <Time at={key.expires_at} none="never" />
+            </td>
+            <td class="row-actions">
+              <Button small label={`Revoke ${key.name || key.fingerprint}`} onClick={() => revoke(key, polled.refresh)}>
+                Revoke
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Rows>
       {adding && <AddDialog onClose={() => setAdding(false)} onDone={polled.refresh} />}
     </section>
   )

@@ -2,12 +2,15 @@
 // Ways into a sandbox from outside, each ready to paste where the key is an environment variable.
 import { useState } from 'preact/hooks'
 import type { Schemas } from '../lib/client'
+import { useMe } from '../lib/session'
 import { Copy, SelectField } from '../parts/basic'
 import { apiOrigin, quoted } from './curl'
 
 type Sandbox = Schemas['Sandbox']
 
-const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox) => string }> = {
+type Ssh = Schemas['Me']['ssh']
+
+const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox, ssh: NonNullable<Ssh>) => string }> = {
   cli: {
     name: 'Command line',
     hint: 'sandlot login opens this console for your consent.',
@@ -15,8 +18,8 @@ const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox
   },
   ssh: {
     name: 'SSH',
-    hint: 'With your SSH key; 2222 is the port unless your operator says another one.',
-    text: sandbox => `ssh -p 2222 ${sandbox.name ?? sandbox.id}@${new URL(apiOrigin()).hostname.replace(/^api\./, 'ssh.')}`,
+    hint: 'With an SSH key that you have added on the page “Keys”.',
+    text: (sandbox, { host, port }) => `ssh ${port === 22 ? '' : `-p ${port} `}${sandbox.name ?? sandbox.id}@${host}`,
   },
   php: {
     name: 'PHP',
@@ -68,9 +71,10 @@ const domainOf = (sandbox: Sandbox): string => new URL(sandbox.data_plane_url).h
 
 export function Connect(props: { sandbox: Sandbox }) {
   const [way, setWay] = useState('cli')
+  const { ssh } = useMe()
   const chosen = WAYS[way]
   if (!chosen) return null
-  const text = chosen.text(props.sandbox)
+  const text = chosen.text(props.sandbox, ssh ?? { host: '', port: 0 })
   return (
     <section class="card" aria-label="Connect">
       <div class="card-head">
@@ -80,7 +84,9 @@ export function Connect(props: { sandbox: Sandbox }) {
       <SelectField
         label="With"
         value={way}
-        choices={Object.entries(WAYS).map(([value, { name }]) => ({ value, text: name }))}
+        choices={Object.entries(WAYS)
+          .filter(([value]) => value !== 'ssh' || ssh)
+          .map(([value, { name }]) => ({ value, text: name }))}
         onChange={setWay}
         hint={chosen.hint}
       />

@@ -6,8 +6,9 @@ import { isAbort, messageOf, sentence } from '../lib/errors'
 import { formatNumber } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
-import { Button, Empty, Loading, Problem, State, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Loading, Problem, State, Table, TextField, Time } from '../parts/basic'
 import { say, useAction } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 import { PolicyFields, entriesOf, fieldOf, policyOf, requestOf, type Policy } from './policy'
 
 type Denial = Schemas['Denial']
@@ -103,60 +104,47 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
   return (
     <section class="card" aria-label="Denials">
       <h2>Refused connections</h2>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {!polled.loading && denials.length === 0 && !polled.error && (
-        <Empty title="Nothing was refused">
-          <p>Each connection that the policy refuses appears here.</p>
-        </Empty>
-      )}
-      {denials.length > 0 && (
-        <Table
-          label="Denials"
-          dense
-          head={
-            <>
-              <th scope="col">Target</th>
-              <th scope="col">Kind</th>
-              <th scope="col">Times</th>
-              <th scope="col">Last</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
+      <Rows
+        of={polled}
+        none={
+          <Empty title="Nothing was refused">
+            <p>Each connection that the policy refuses appears here.</p>
+          </Empty>
+        }
+        label="Denials"
+        dense
+        head={['Target', 'Kind', 'Times', 'Last', ACTIONS]}
+      >
+        {denials.map(denial => {
+          const entry = entryFor(denial)
+          return (
+            <tr key={`${denial.kind} ${denial.target} ${denial.port} ${denial.protocol}`}>
+              <th scope="row">
+                <code class="long">
+                  {denial.target}
+                  {denial.port === null ? '' : `:${denial.port}`}
+                </code>
               </th>
-            </>
-          }
-        >
-          {denials.map(denial => {
-            const entry = entryFor(denial)
-            return (
-              <tr key={`${denial.kind} ${denial.target} ${denial.port} ${denial.protocol}`}>
-                <th scope="row">
-                  <code class="long">
-                    {denial.target}
-                    {denial.port === null ? '' : `:${denial.port}`}
-                  </code>
-                </th>
-                <td>
-                  {denial.kind}
-                  {denial.protocol ? `, ${denial.protocol}` : ''}
-                </td>
-                <td class="number">{formatNumber(denial.count)}</td>
-                <td class="nowrap">
-                  <Time at={denial.at} />
-                </td>
-                <td class="row-actions">
-                  {props.mayWrite && entry && !props.allowed.has(entry) && (
-                    <Button small label={`Allow ${entry}`} onClick={() => props.allow(entry)}>
-                      Allow this
-                    </Button>
-                  )}
-                  {entry && props.allowed.has(entry) && <span class="muted">allowed by now</span>}
-                </td>
-              </tr>
-            )
-          })}
-        </Table>
-      )}
+              <td>
+                {denial.kind}
+                {denial.protocol ? `, ${denial.protocol}` : ''}
+              </td>
+              <td class="number">{formatNumber(denial.count)}</td>
+              <td class="nowrap">
+                <Time at={denial.at} />
+              </td>
+              <td class="row-actions">
+                {props.mayWrite && entry && !props.allowed.has(entry) && (
+                  <Button small label={`Allow ${entry}`} onClick={() => props.allow(entry)}>
+                    Allow this
+                  </Button>
+                )}
+                {entry && props.allowed.has(entry) && <span class="muted">allowed by now</span>}
+              </td>
+            </tr>
+          )
+        })}
+      </Rows>
     </section>
   )
 }
@@ -198,16 +186,7 @@ function Approvals(props: { id: string; mayWrite: boolean; answered: () => void 
         <Table
           label="Approvals"
           dense
-          head={
-            <>
-              <th scope="col">Target</th>
-              <th scope="col">State</th>
-              <th scope="col">Asked</th>
-              <th scope="col">
-                <span class="unseen">Answers</span>
-              </th>
-            </>
-          }
+          head={['Target', 'State', 'Asked', <span class="unseen">Answers</span>]}
         >
           {approvals.map(approval => (
             <tr key={approval.id}>

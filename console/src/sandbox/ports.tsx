@@ -4,7 +4,7 @@ import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
-import { Button, Check, Copy, Empty, Loading, Problem, State, Table, TextField } from '../parts/basic'
+import { ACTIONS, Button, Check, Copy, Empty, Loading, Problem, State, Table, TextField } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 
 type Port = Schemas['Port']
@@ -117,20 +117,7 @@ export function Ports(props: TabProps) {
         </Empty>
       )}
       {ports.length > 0 && (
-        <Table
-          label="Ports"
-          head={
-            <>
-              <th scope="col">Port</th>
-              <th scope="col">Preview</th>
-              <th scope="col">Status</th>
-              <th scope="col">Public</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
+        <Table label="Ports" head={['Port', 'Preview', 'Status', 'Public', ACTIONS]}>
           {ports.map(port => (
             <tr key={port.port}>
               <th scope="row" class="number">

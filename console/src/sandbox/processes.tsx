@@ -5,8 +5,9 @@ import { dataFetch, rpc } from '../lib/dataplane'
 import { formatBytes, formatShort, shorten } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
-import { Button, Empty, Loading, Problem, Table, TextField } from '../parts/basic'
+import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField } from '../parts/basic'
 import { ask, useAction } from '../parts/dialog'
+import { Rows } from '../parts/rows'
 
 interface Started {
   pid: number
@@ -89,47 +90,33 @@ function StartedTable(props: { sandbox: string }) {
   return (
     <section class="card" aria-label="Started from outside">
       <h2>Started from outside</h2>
-      <Problem error={polled.error} />
-      {polled.loading && <Loading />}
-      {!polled.loading && processes.length === 0 && !polled.error && (
-        <p class="muted">None. This list shows terminals and processes that were started over the data plane.</p>
-      )}
-      {processes.length > 0 && (
-        <Table
-          label="Processes that were started from outside"
-          dense
-          head={
-            <>
-              <th scope="col">PID</th>
-              <th scope="col">Command</th>
-              <th scope="col">Tag</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </>
-          }
-        >
-          {processes.map(process => (
-            <tr key={process.pid}>
-              <th scope="row" class="number">
-                {process.pid}
-              </th>
-              <td>
-                <code class="long">{shorten(commandOf(process), 200)}</code>
-              </td>
-              <td>{process.tag ?? ''}</td>
-              <td class="row-actions">
-                <Button small label={`Terminate process ${process.pid}`} onClick={() => signal(process, 'SIGNAL_SIGTERM')}>
-                  Terminate
-                </Button>
-                <Button small label={`Kill process ${process.pid}`} onClick={() => signal(process, 'SIGNAL_SIGKILL')}>
-                  Kill
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Rows
+        of={polled}
+        none="None. This list shows terminals and processes that were started over the data plane."
+        label="Processes that were started from outside"
+        dense
+        head={['PID', 'Command', 'Tag', ACTIONS]}
+      >
+        {processes.map(process => (
+          <tr key={process.pid}>
+            <th scope="row" class="number">
+              {process.pid}
+            </th>
+            <td>
+              <code class="long">{shorten(commandOf(process), 200)}</code>
+            </td>
+            <td>{process.tag ?? ''}</td>
+            <td class="row-actions">
+              <Button small label={`Terminate process ${process.pid}`} onClick={() => signal(process, 'SIGNAL_SIGTERM')}>
+                Terminate
+              </Button>
+              <Button small label={`Kill process ${process.pid}`} onClick={() => signal(process, 'SIGNAL_SIGKILL')}>
+                Kill
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Rows>
     </section>
   )
 }
@@ -162,15 +149,7 @@ function AllTable(props: { sandbox: string }) {
         <Table
           label="All processes"
           dense
-          head={
-            <>
-              <th scope="col">PID</th>
-              <th scope="col">User</th>
-              <th scope="col">CPU</th>
-              <th scope="col">Memory</th>
-              <th scope="col">Command</th>
-            </>
-          }
+          head={['PID', 'User', 'CPU', 'Memory', 'Command']}
         >
           {polled.data.map(process => (
             <tr key={process.pid}>

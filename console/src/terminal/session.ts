@@ -2,6 +2,8 @@
 // One terminal: a process with a PTY in the sandbox, and what is shown of it here. The process
 // outlives the connection: a cut one, or a pause, is followed by looking for the process again.
 import { FitAddon } from '@xterm/addon-fit'
+import { SerializeAddon } from '@xterm/addon-serialize'
+import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal, type ITheme } from '@xterm/xterm'
 import { CutError, fromBase64, rpc, rpcStream, toBase64 } from '../lib/dataplane'
 import { ApiError, isAbort, messageOf } from '../lib/errors'
@@ -20,6 +22,9 @@ const SHELLS = [
   { cmd: '/bin/sh', args: ['-i'] },
 ]
 const ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' }
+/** What the keys of kept screens begin with, and how many lines above the screen are kept. */
+export const KEPT = 'terminal '
+const KEPT_LINES = 1000
 const RESIZE_MS = 100
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5000
@@ -53,6 +58,7 @@ export class TerminalSession {
   #sandbox: string
   #terminal: Terminal
   #fit = new FitAddon()
+  #serialize = new SerializeAddon()
   #pid: number | null
   #abort = new AbortController()
   #typed: string[] = []
@@ -71,9 +77,12 @@ export class TerminalSession {
       fontSize: 13,
       scrollback: 5000,
       theme: terminalTheme(),
-      allowProposedApi: false,
+      allowProposedApi: true, // for the widths of emoji
     })
     this.#terminal.loadAddon(this.#fit)
+    this.#terminal.loadAddon(this.#serialize)
+    this.#terminal.loadAddon(new Unicode11Addon())
+    this.#terminal.unicode.activeVersion = '11'
     this.#terminal.onData(text => this.#type(text))
     this.#terminal.onBinary(text => this.#type(text))
     this.#terminal.onTitleChange(title => this.title.set(title.slice(0, 40)))
@@ -88,7 +97,22 @@ export class TerminalSession {
     this.#observer = new ResizeObserver(() => this.fit())
     this.#observer.observe(element)
     this.fit()
+    if (this.#pid !== null) this.#terminal.write(sessionStorage.getItem(this.#screenKey(this.#pid)) ?? '')
+    window.addEventListener('pagehide', this.#keepScreen)
     void this.#live()
+  }
+
+  readonly #screenKey = (pid: number): string => `${KEPT}${this.#sandbox} ${pid}`
+
+  /** Keeps what is shown for the next load of the page in this tab; the sandbox keeps no output of terminals. */
+  readonly #keepScreen = (): void => {
+    if (this.#pid === null) return
+    try {
+      const screen = this.#serialize.serialize({ scrollback: KEPT_LINES, excludeModes: true, excludeAltBuffer: true })
+      sessionStorage.setItem(this.#screenKey(this.#pid), screen)
+    } catch {
+      // The storage is full: the next page starts with an empty screen.
+    }
   }
 
   /** The shell's own title, as far as it has set one. */
@@ -111,6 +135,9 @@ export class TerminalSession {
   close(kill: boolean): void {
     this.#abort.abort()
     this.#observer?.disconnect()
+    window.removeEventListener('pagehide', this.#keepScreen)
+    if (!kill) this.#keepScreen()
+    else if (this.#pid !== null) sessionStorage.removeItem(this.#screenKey(this.#pid))
     window.clearTimeout(this.#resizeTimer)
     this.#terminal.dispose()
     if (kill && this.#pid !== null && this.status.value !== 'ended') {

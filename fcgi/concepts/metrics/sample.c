@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "metrics/sample.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +35,7 @@ struct sample_last {
     uint64_t memory_bytes, cache_bytes;
     uint64_t disk_bytes;
     int64_t disk_seen_ms; /* monotonic; 0: never */
-    char team_id[ID_SIZE];
+    char team_id[ID_SIZE], host_id[ID_SIZE];
     uint64_t memory_kills; /* the runtime's counter */
     uint64_t fresh_kills;  /* since the last sample */
 };
@@ -74,10 +76,16 @@ struct look {
     struct worker *worker;
     const struct wanted *wanted; /* NULL: all sandboxes */
     struct runtime *runtime;
+    uint32_t host_id;
     struct sample_last *seen;
     size_t count;
     int64_t at_ms;
 };
+
+void sample_host_id(uint32_t host_id, char id[ID_SIZE])
+{
+    snprintf(id, ID_SIZE, "hst_%" PRIu32, host_id);
+}
 
 /* Return whether the runtime returned the numbers of its last answer again. */
 static bool is_repeated(const struct sample_last *now, const struct sample_last *last)
@@ -123,6 +131,7 @@ static void see(struct look *look, const struct sampler *sampler, const struct s
         .memory_kills = usage->memory_kills,
     };
     memcpy(now->team_id, ready->team_id, sizeof now->team_id);
+    sample_host_id(look->host_id, now->host_id);
     memcpy(now->sandbox_id, ready->id, sizeof now->sandbox_id);
     memcpy(now->instance_name, ready->instance_name, sizeof now->instance_name);
     if (!sampler->count)
@@ -325,11 +334,69 @@ struct round {
 static int sample_host(void *context, const struct host *host, struct error **err)
 {
     struct round *round = context;
-    struct look look = {.worker = round->worker, .wanted = round->wanted};
+    struct look look = {.worker = round->worker, .wanted = round->wanted, .host_id = host->id};
     int result = look_at_host(&look, round->last, host, err);
     keep(&round->next, &look);
     free(look.seen);
     return result;
+}
+
+/* --- sums --- */
+
+/* One sandbox in the sum of its host or its team. */
+struct share {
+    const char *subject; /* id of the host or the team */
+    const struct sample_last *of;
+};
+
+static int by_subject(const void *a, const void *b)
+{
+    return strcmp(((const struct share *)a)->subject, ((const struct share *)b)->subject);
+}
+
+/* The processor time of a sum is that of one second. */
+#define SUM_SPAN_MS 1000
+
+static void add_share(struct sample_row *sum, const struct sample_last *of)
+{
+    sum->cpu_ms += of->span_ms ? of->cpu_used_ms * SUM_SPAN_MS / of->span_ms : 0;
+    sum->memory_bytes += of->memory_bytes;
+    sum->cache_bytes += of->cache_bytes;
+    sum->disk_bytes += of->disk_bytes;
+    sum->has_disk = sum->has_disk || of->disk_seen_ms;
+}
+
+struct sums {
+    struct sample_row *rows;
+    size_t count;
+};
+
+static int insert_sums_body(struct db *db, void *context, struct error **err)
+{
+    const struct sums *sums = context;
+    return sample_insert(db, sums->rows, sums->count, err);
+}
+
+/* Store the sums of a round. Those of a team lack the sandboxes of a host that did not answer. */
+static int insert_sums(struct worker *worker, const struct sampler *round, struct error **err)
+{
+    size_t count = 2 * round->count;
+    autofree struct share *shares = xcalloc(count + 1, sizeof *shares);
+    autofree struct sample_row *rows = xcalloc(count + 1, sizeof *rows);
+    struct sums sums = {.rows = rows};
+    int64_t at_ms = clock_now_ms();
+    for (size_t i = 0; i < count; i++) {
+        const struct sample_last *of = &round->last[i / 2];
+        shares[i] = (struct share){.subject = i % 2 ? of->host_id : of->team_id, .of = of};
+    }
+    qsort(shares, count, sizeof *shares, by_subject);
+    for (size_t i = 0; i < count; i++) {
+        if (!i || strcmp(shares[i - 1].subject, shares[i].subject) != 0)
+            rows[sums.count++] = (struct sample_row){
+                .sandbox_id = shares[i].subject, .at_ms = at_ms, .span_ms = SUM_SPAN_MS};
+        add_share(&rows[sums.count - 1], shares[i].of);
+    }
+    return db_transaction(worker->db, insert_sums_body, &sums, err);
 }
 
 static int sample(struct worker *worker, struct sampler *sampler, const struct wanted *wanted,
@@ -351,7 +418,7 @@ static int sample(struct worker *worker, struct sampler *sampler, const struct w
         qsort(next->last, next->count, sizeof *next->last, last_by_id);
     sampler_deinit(sampler);
     *sampler = *next;
-    return 0;
+    return wanted ? 0 : insert_sums(worker, sampler, err);
 }
 
 int sample_round(struct worker *worker, struct sampler *sampler, struct error **err)

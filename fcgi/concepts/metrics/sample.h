@@ -64,6 +64,21 @@ struct sample_point {
 int sample_read(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t to_ms,
                 struct sample_point **points, size_t *count, int64_t *step_ms, struct error **err);
 
+/* Each round also stores the sums of the sandboxes of each host and of each team, as samples that
+ * sample_read() reads by the id of the team, or by this id of a host. */
+void sample_host_id(uint32_t host_id, char id[ID_SIZE]);
+
+/* The last sample of a running sandbox. */
+struct sample_latest {
+    char sandbox_id[ID_SIZE];
+    struct sample_point point;
+};
+#define SAMPLE_LATEST_MAX 100 /* sandboxes at once */
+/* Read the last samples since since_ms of those sandboxes of a team that the JSON array ids names;
+ * at most SAMPLE_LATEST_MAX. */
+int sample_read_latest(struct db *db, const char *team_id, const char *ids, int64_t since_ms,
+                       struct sample_latest *latest, unsigned *count, struct error **err);
+
 /* --- rows; for sample.c --- */
 
 struct sample_row {

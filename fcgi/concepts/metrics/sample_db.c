@@ -35,6 +35,16 @@ DB_STATEMENT(read_statement) = {
     " FROM sandbox_samples WHERE sandbox_id = ? AND at_ms >= ? AND at_ms <= ?"
     " GROUP BY begin_ms ORDER BY begin_ms LIMIT 1000",
     true};
+DB_STATEMENT(latest_statement) = {
+    "sample.latest",
+    "SELECT s.at_ms, s.span_ms, s.cpu_ms, s.cpu_ms * 1000 DIV GREATEST(s.span_ms, 1),"
+    " s.memory_bytes, s.memory_bytes, s.cache_bytes, s.disk_bytes, b.id"
+    " FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(30) CHARACTER SET ascii PATH '$')) j"
+    " JOIN sandboxes b ON b.id = j.id AND b.team_id = ?"
+    " JOIN sandbox_samples s ON s.sandbox_id = b.id AND s.at_ms ="
+    "  (SELECT MAX(l.at_ms) FROM sandbox_samples l WHERE l.sandbox_id = b.id)"
+    " WHERE s.at_ms >= ? LIMIT 100",
+    true};
 DB_STATEMENT(want_statement) = {
     "sample.want",
     "INSERT INTO sample_wants (sandbox_id, asked_at_ms) VALUES (?, ?) ON DUPLICATE KEY UPDATE"
@@ -158,5 +168,19 @@ int sample_read(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t 
     while (*count < SAMPLE_POINTS_MAX && db_rows_next(rows))
         read_point(rows, from_ms, &(*points)[(*count)++]);
     *step_ms = step == 1 ? 0 : step;
+    return 0;
+}
+
+int sample_read_latest(struct db *db, const char *team_id, const char *ids, int64_t since_ms,
+                       struct sample_latest *latest, unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &latest_statement, DB_ARGS(db_text(ids), db_text(team_id), db_i64(since_ms)),
+                 &rows, err) < 0)
+        return -1;
+    for (*count = 0; *count < SAMPLE_LATEST_MAX && db_rows_next(rows); ++*count) {
+        read_point(rows, 0, &latest[*count].point);
+        db_copy_text(latest[*count].sandbox_id, rows, 8);
+    }
     return 0;
 }

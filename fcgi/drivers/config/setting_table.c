@@ -68,12 +68,16 @@ static const char *check_host(const char *value)
     return is_host_and_port(value) ? NULL : "a host name in lower case, with or without :port";
 }
 
-static const char *check_host_name(const char *value)
+static bool is_host_name(const char *value)
 {
     size_t length = strlen(value);
-    bool fits = length > 0 && length <= HOST_MAX &&
-                strspn(value, LOWER_DIGIT "ABCDEFGHIJKLMNOPQRSTUVWXYZ.:-") == length;
-    return fits ? NULL : "a host name or an address";
+    return length > 0 && length <= HOST_MAX &&
+           strspn(value, LOWER_DIGIT "ABCDEFGHIJKLMNOPQRSTUVWXYZ.:-") == length;
+}
+
+static const char *check_host_name(const char *value)
+{
+    return !*value || is_host_name(value) ? NULL : "a host name or an address";
 }
 
 static const char *check_host_names(const char *value)
@@ -82,7 +86,7 @@ static const char *check_host_names(const char *value)
     for (const char *at = value; at; count++) {
         size_t length = strcspn(at, ",");
         autofree char *one = xstrndup(at, length);
-        if (check_host_name(one))
+        if (!is_host_name(one))
             return "host names or addresses, separated by commas";
         at = at[length] ? at + length + 1 : NULL;
     }

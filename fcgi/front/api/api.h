@@ -140,7 +140,7 @@ route_handler webhooks_rotate, webhooks_test;
 route_handler webhook_messages_list, webhook_messages_show, webhook_messages_resend;
 route_handler limits_show;
 route_handler usage_show;
-route_handler metrics_show;
+route_handler metrics_show, metrics_list;
 route_handler keys_list, keys_create, keys_delete;
 route_handler ssh_keys_list, ssh_keys_create, ssh_keys_delete;
 route_handler me_show, teams_list;
@@ -152,6 +152,7 @@ route_handler invitations_list, invitations_accept, invitations_decline;
 route_handler team_keys_list, team_keys_delete;
 route_handler operator_status, operator_doctor, operator_teams, operator_sandboxes;
 route_handler operator_team_update, operator_host_update, operator_plan_update;
+route_handler operator_team_create, operator_users, operator_user_create, operator_metrics;
 route_handler login_show, login_create, invites_accept, logout, logins_list, logins_delete;
 route_handler header_login, oidc_login, oidc_callback;
 route_handler device_authorize, device_token, device_show, device_answer;
@@ -173,7 +174,7 @@ route_handler templates_update, template_tags_show, template_tags_put, template_
 extern const struct schema_member key_create_schema[];
 extern const struct schema_member invitation_schema[], member_update_schema[];
 extern const struct schema_member operator_team_schema[], operator_host_schema[],
-    operator_plan_schema[];
+    operator_plan_schema[], operator_new_team_schema[], operator_user_schema[];
 extern const struct schema_member login_schema[], invite_schema[], device_schema[],
     device_token_schema[], device_decide_schema[];
 extern const struct schema_member password_schema[], totp_confirm_schema[], totp_end_schema[];

@@ -125,6 +125,15 @@ static int show_login(struct api *api, json_t *body, struct error **err)
     return 0;
 }
 
+/* Return where SSH clients connect to, or null. */
+static json_t *ssh_to_json(const struct settings *settings)
+{
+    if (!*settings->ssh_host)
+        return json_null();
+    return json_pack("{s:s, s:I}", "host", settings->ssh_host, "port",
+                     (json_int_t)settings->ssh_port);
+}
+
 int me_show(void *context, struct http_request *request, struct http_response *response,
             struct error **err)
 {
@@ -141,6 +150,7 @@ int me_show(void *context, struct http_request *request, struct http_response *r
     if ((is_key ? show_key(api, body, &last_used_at_ms, err) : show_login(api, body, err)) < 0)
         return -1;
     json_object_set_new(body, "operator", json_boolean(principal_is_operator(&api->principal)));
+    json_object_set_new(body, "ssh", ssh_to_json(api->settings));
     if (is_key)
         keep_answer(&api->principal, last_used_at_ms, body);
     return http_response_json(response, 200, json_incref(body));

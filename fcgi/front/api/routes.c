@@ -89,6 +89,11 @@ static const struct route_query slugs_query[] = {
 
 static const struct route_query span_query[] = {{.name = "from"}, {.name = "to"}, {.name = NULL}};
 
+static const struct route_query sums_query[] = {
+    {.name = "host"}, {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = NULL}};
+
+static const struct route_query ids_query[] = {{.name = "team"}, {.name = "ids"}, {.name = NULL}};
+
 static const struct route_query checkpoints_query[] = {
     {.name = "team"},       {.name = "limit"}, {.name = "next_token"},
     {.name = "sandbox_id"}, {.name = "name"},  {.name = NULL}};

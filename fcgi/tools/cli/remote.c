@@ -320,12 +320,13 @@ static void resize(struct remote *remote)
     tell_size(remote, 0);
 }
 
-/* The signal for the remote program: SIGINT asks it to end. */
 static const char *signal_word(uint32_t number)
 {
     switch (number) {
     case SIGHUP:
         return "SIGNAL_SIGHUP";
+    case SIGINT:
+        return "SIGNAL_SIGINT";
     case SIGQUIT:
         return "SIGNAL_SIGQUIT";
     case SIGUSR1:

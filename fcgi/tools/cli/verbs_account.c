@@ -148,14 +148,28 @@ const struct cli_option key_create_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+/* The rights of --scope, or else those of the key that asks. */
+static int find_scopes(struct cli_call *call, json_t **scopes, struct error **err)
+{
+    const char *asked = cli_value(call, "scope");
+    json_auto_t *me = NULL;
+    if (!asked && api_call(call->cli, "GET", "/v1/me", NULL, &me, err) < 0)
+        return -1;
+    const json_t *key = json_object_get(me, "key");
+    *scopes = asked ? json_pack("[s]", asked) : json_deep_copy(json_object_get(key, "scopes"));
+    if (*scopes)
+        return 0;
+    return error_set(err, ERR_INTERNAL, "the answer has no rights of your key");
+}
+
 int verb_key_create(struct cli_call *call, struct error **err)
 {
-    json_t *body = json_object();
-    json_t *key;
+    json_t *body, *key, *scopes;
+    if (find_scopes(call, &scopes, err) < 0)
+        return -1;
+    body = json_pack("{s:o}", "scopes", scopes);
     input_text(body, "name", cli_operand(call, 0));
     input_time(body, "expires_at", cli_value(call, "expires"));
-    if (cli_value(call, "scope"))
-        json_object_set_new(body, "scopes", json_pack("[s]", cli_value(call, "scope")));
     input_texts(call, "team", body, "teams");
     if (api_call(call->cli, "POST", "/v1/keys", body, &key, err) < 0)
         return -1;

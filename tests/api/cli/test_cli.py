@@ -238,11 +238,12 @@ def test_exec_passes_bytes_both_ways(cli, sandbox):
     assert cli("exec", "work", "cat").stdout == b""
 
 
-def test_a_signal_ends_the_program(cli, sandbox):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_program(cli, sandbox, number, status):
     with cli.begin("exec", "-n", "work", "sh", "-c", "echo begun; exec sleep 8765", stdout=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"begun\n"
-        running.terminate()
-        assert running.wait(60) == 143
+        running.send_signal(number)
+        assert running.wait(60) == status
     assert cli("exec", "-n", "work", "pgrep", "-f", "^sleep 8765").returncode == 1
 
 
@@ -571,6 +572,7 @@ def test_events_from_now_on(cli, sandbox):
 
 
 def test_keys_and_usage(cli, module_account):
+    assert cli.json("key", "create", "as-mine")["scopes"] == ["read", "write"]
     made = cli.json("key", "create", "mine", "--scope", "read")
     assert made["key"] and made["scopes"] == ["read"]
     assert "mine" in cli.say("key", "list")

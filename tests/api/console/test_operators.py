@@ -6,8 +6,11 @@ import secrets
 import pytest
 
 from client import Api, assert_error
+from console import Browser
+from stack import wait_until
 
-READS = ["/v1/operator/status", "/v1/operator/doctor", "/v1/operator/teams", "/v1/operator/sandboxes"]
+READS = ["/v1/operator/status", "/v1/operator/doctor", "/v1/operator/teams", "/v1/operator/sandboxes",
+         "/v1/operator/users", "/v1/operator/metrics?team=deployment"]
 ACTS = [("/v1/operator/teams/{team}", {"plan": "pro"}), ("/v1/operator/hosts/{host}", {"state": "draining"}),
         ("/v1/operator/plans/basic", {"checkpoint_days": 1})]
 
@@ -29,10 +32,10 @@ def operator(stack, module_account):
     return module_account
 
 
-def all_teams(api, limit):
+def whole_list(api, path, limit=50):
     items, token = [], ""
     while True:
-        page = api.get(f"/v1/operator/teams?limit={limit}{token}").json()
+        page = api.get(f"{path}?limit={limit}{token}").json()
         items += page["items"]
         if "next_token" not in page:
             return items
@@ -77,7 +80,7 @@ def test_how_the_deployment_stands(stack, operator):
 
 
 def test_teams_page_by_page_and_their_plans(stack, operator, account):
-    rows = all_teams(operator.api, 50)
+    rows = whole_list(operator.api, "/v1/operator/teams")
     slugs = [one["slug"] for one in rows]
     assert slugs == sorted(set(slugs)) and {account.team, operator.team, "deployment"} <= set(slugs)
     first = operator.api.get("/v1/operator/teams?limit=1").json()
@@ -91,6 +94,53 @@ def test_teams_page_by_page_and_their_plans(stack, operator, account):
     assert_error(operator.api.request("PATCH", "/v1/operator/teams/no-such", {"plan": "pro"}), 404, "not_found")
     assert_error(operator.api.get("/v1/operator/teams?next_token=No!"), 422, "invalid_next_token", "next_token")
     assert_error(operator.api.get("/v1/operator/teams?limit=0"), 422, "invalid_request", "limit")
+
+
+def test_users_and_teams_are_created(stack, operator, account):
+    name, slug = (letter + secrets.token_hex(6) for letter in "ut")
+    assert_error(account.api.post("/v1/operator/users", {"name": name}), 403, "insufficient_scope")
+    assert_error(account.api.post("/v1/operator/teams", {"slug": slug, "plan": "pro", "owner": account.user}), 403,
+                 "insufficient_scope")
+    made = operator.api.post("/v1/operator/users", {"name": name})
+    assert made.status == 201 and made.json()["name"] == name and made.json()["password"] is False
+    link = made.json()["link"]
+    assert link.startswith(stack.console_url + "/invite#inv_")
+    accepted = Browser(stack).post("/v1/invites/accept", {"token": link.partition("#")[2], "password": "correct horse battery"})
+    assert accepted.status == 200, accepted
+    (row,) = [one for one in whole_list(operator.api, "/v1/operator/users") if one["name"] == name]
+    assert (row["password"], row["second_factor"], row["disabled_at"]) == (True, False, None)
+    assert_error(operator.api.post("/v1/operator/users", {"name": name}), 409, "name_taken")
+    assert_error(operator.api.post("/v1/operator/users", {"name": "No Name"}), 422, "invalid_request")
+
+    body = {"slug": slug, "plan": "pro", "owner": account.user}
+    assert_error(operator.api.post("/v1/operator/teams", {**body, "owner": "nobody-" + slug}), 422, "invalid_request")
+    assert_error(operator.api.post("/v1/operator/teams", {**body, "plan": "gold"}), 422, "invalid_request")
+    assert operator.api.post("/v1/operator/teams", body).json() == {"slug": slug, "plan": "pro"}
+    assert_error(operator.api.post("/v1/operator/teams", body), 409, "name_taken")
+    owned = {one["slug"]: one["role"] for one in account.api.get("/v1/teams").json()["teams"]}
+    assert owned[slug] == "owner"
+    acts = [(one["action"], one["resource"]) for one in operator.api.get("/v1/audit?team=deployment&limit=200").json()["items"]
+            if one["result"] == "done"]
+    assert ("user.create", name) in acts and ("team.create", slug) in acts
+
+
+@pytest.mark.long  # it waits for a round of samples
+def test_sums_of_a_host_and_a_team(stack, operator, account):
+    sandbox = account.api.create(timeout=600)
+    host = stack.query("SELECT h.name FROM hosts h JOIN sandboxes s ON s.host_id = h.id WHERE s.id = %s",
+                       sandbox["id"])[0]["name"]
+
+    def points(query):
+        return operator.api.get(f"/v1/operator/metrics?{query}").json()["points"]
+
+    wait_until(lambda: points(f"team={account.team}"), 300, "the sum of the team", 1)
+    of_team, of_host = points(f"team={account.team}")[-1], points(f"host={host}")[-1]
+    assert 0 < of_team["memory_used_bytes"] <= of_host["memory_used_bytes"]
+    assert 0 <= of_team["vcpus_used"] < 4
+    for query in ("team=no-such", "host=no-such"):
+        assert_error(operator.api.get(f"/v1/operator/metrics?{query}"), 404, "not_found")
+    for query in ("", f"?host={host}&team={account.team}"):
+        assert_error(operator.api.get("/v1/operator/metrics" + query), 422, "invalid_request", "host")
 
 
 @pytest.fixture

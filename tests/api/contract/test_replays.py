@@ -37,7 +37,7 @@ BODIES = {
     "updateVolumePath": {"path": "/d", "mode": "0700"},
     "moveVolumePath": {"from": "/a", "to": "/b"},
     "uploadTemplateFile": {"content_b64": "aGk="}, "updateTemplate": {"public": True}, "assignTemplateTag": {"version": 1},
-    "updateTeam": {"plan": "pro"}, "updateHost": {"state": "active"}, "updatePlan": {},
+    "updateTeam": {"plan": "pro"}, "createUser": {"name": "u" + secrets.token_hex(6)}, "updateHost": {"state": "active"}, "updatePlan": {},
     "putSecret": {"value": "replayed", "hosts": ["a.example"]},
     "createWebhook": {"url": "http://127.0.0.1:9/replayed"}, "updateWebhook": {"kinds": ["sandbox.died"]},
 }
@@ -97,6 +97,7 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
     bodies = {**BODIES, "createTemplate": {"slug": "replayed", "checkpoint_id": kept["id"]},
               "createSshKey": {"public_key": public_key()},
               "createTemplateVersion": {"checkpoint_id": kept["id"]},
+              "createTeam": {"slug": "t" + secrets.token_hex(6), "plan": "pro", "owner": account.user},
               "inviteMember": {"name": other_account.user, "role": "viewer"}, "updateMember": {"role": "member"}}
     slugs, mate = teams_of(stack, account, other_account)
     mutating = [route for route in routes if route["idempotent"]]

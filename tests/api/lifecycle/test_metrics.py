@@ -141,3 +141,22 @@ def test_refusals(sandbox, other_account):
     assert api.get(path).status == 200
     api.destroy(sandbox.id)
     assert_error(api.get(path), 404, "not_found")
+
+
+def test_the_last_samples_of_several_sandboxes(make_sandbox, stack, other_account):
+    one, other, unsampled = make_sandbox(timeout=600), make_sandbox(timeout=600), make_sandbox(timeout=600)
+    foreign = other_account.api.create(timeout=600)["id"]
+    now = time.time()
+    for sandbox_id in (one.id, other.id, foreign):
+        stack.query("DELETE FROM sandbox_samples WHERE sandbox_id = %s", sandbox_id)
+        add_samples(stack, sandbox_id, [now + 1, now + 2])
+    stack.query("DELETE FROM sandbox_samples WHERE sandbox_id = %s", unsampled.id)
+    add_samples(stack, unsampled.id, [now - 7200])
+    api, path = one.api, "/v1/sandbox_metrics"
+    items = api.get(f"{path}?ids={','.join([one.id, other.id, unsampled.id, foreign])}").json()["items"]
+    found = {item["sandbox"]: item for item in items}
+    assert foreign not in found and {one.id, other.id} <= found.keys()
+    assert {found[sandbox.id]["vcpus_used"] for sandbox in (one, other)} == {0.25}
+    assert {found[sandbox.id]["memory_used_bytes"] for sandbox in (one, other)} == {1000}
+    for ids in ("", "sbx_nonesuch", ",".join([one.id] * 101)):
+        assert_error(api.get(f"{path}?ids={ids}"), 422, "invalid_request", "ids")

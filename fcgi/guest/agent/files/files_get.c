@@ -47,11 +47,12 @@ static int open_file(const char *path, struct stat *status, int *fd, struct rpc_
 }
 
 /* The name as a quoted string, and once more in full when it has bytes that one cannot carry. */
-static void add_disposition(struct MHD_Response *response, const char *name)
+static void add_disposition(struct MHD_Response *response, bool download, const char *name)
 {
     buffer_auto value = BUFFER_INIT(8192);
     bool plain = true;
-    buffer_append_string(&value, "inline; filename=\"");
+    buffer_append_string(&value, download ? "attachment" : "inline");
+    buffer_append_string(&value, "; filename=\"");
     for (const char *c = name; *c; c++) {
         bool safe = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7f;
         plain &= safe;
@@ -99,6 +100,7 @@ struct file {
     const char *path;
     struct stat status;
     bool gzip;
+    bool download; /* browsers save it, and do not show it */
 };
 
 /* A compressed file is another representation, so it has another tag. */
@@ -140,7 +142,7 @@ static void add_content_headers(struct MHD_Response *response, const struct file
         return;
     if (!in_parts)
         MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(file->path)));
-    add_disposition(response, paths_base(file->path));
+    add_disposition(response, file->download, paths_base(file->path));
 }
 
 /* Takes fd over. */
@@ -194,7 +196,7 @@ static int reply_sizeless(struct request *request, const char *path, int fd, siz
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_COPY);
     MHD_add_response_header(response, "Content-Type", files_media_type(paths_base(path)));
-    add_disposition(response, paths_base(path));
+    add_disposition(response, false, paths_base(path));
     return httpd_reply(&request->http, 200, response);
 }
 
@@ -212,10 +214,11 @@ int files_get_finish(struct request *request, struct rpc_error *error)
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     autoclose int fd = -1;
-    const char *text;
+    const char *text, *download;
     struct file file = {.gzip = false};
     if (files_user(request, &user, error) < 0 ||
         request_argument(request, "path", &text, error) < 0 ||
+        request_argument(request, "download", &download, error) < 0 ||
         paths_resolve(text ? text : "", &user, &path, error) < 0 ||
         open_file(path, &file.status, &fd, error) < 0)
         return -1;
@@ -224,6 +227,7 @@ int files_get_finish(struct request *request, struct rpc_error *error)
         return rpc_error_set(error, RPC_NOT_ACCEPTABLE,
                              "the file can be sent as it is or as gzip, and both are refused");
     file.path = path;
+    file.download = download && !strcmp(download, "1");
     file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);
     if (may_be_sizeless((uint64_t)file.status.st_size) && !file.gzip) {
         bool as_told;

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Teams and users of the deployment, for its operators.
+import { useState } from 'preact/hooks'
+import { api, type Schemas } from '../lib/client'
+import { messageOf } from '../lib/errors'
+import { formatNumber } from '../lib/format'
+import { usePoll } from '../lib/poll'
+import { ACTIONS, Button, Copy, SelectField, State, TextField, Time } from '../parts/basic'
+import { CurvesButton } from '../parts/curves_button'
+import { FormDialog, SecretDialog, say } from '../parts/dialog'
+import { Rows } from '../parts/rows'
+import { usePlans } from './plans'
+
+type OperatedTeam = Schemas['OperatedTeam']
+
+const TEAMS_A_PAGE = 100
+const LOOK_MS = 15_000
+
+// --- teams ---
+
+async function teamsOf(pages: number, signal: AbortSignal): Promise<{ items: OperatedTeam[]; more: boolean }> {
+  const items: OperatedTeam[] = []
+  let token: string | undefined
+  for (let page = 0; page < pages; page++) {
+    const query = { limit: TEAMS_A_PAGE, ...(token ? { next_token: token } : {}) }
+    const answer = await api.get('/v1/operator/teams', { query, signal })
+    items.push(...answer.items)
+    token = answer.next_token
+    if (!token) break
+  }
+  return { items, more: token !== undefined }
+}
+
+function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () => void }) {
+  const [slug, setSlug] = useState('')
+  const [owner, setOwner] = useState('')
+  const [plan, setPlan] = useState(props.plans[0] ?? '')
+  return (
+    <FormDialog
+      title="New team"
+      action="Create"
+      onClose={props.onClose}
+      submit={async () => {
+        await api.post('/v1/operator/teams', { body: { slug, owner, plan } })
+        say(`The team ${slug} is created.`)
+        props.onDone()
+        props.onClose()
+      }}
+    >
+      <TextField label="Name" required autoFocus value={slug} onInput={setSlug} maxLength={63} hint="Small letters, digits and hyphens." />
+      <TextField label="Owner" required value={owner} onInput={setOwner} maxLength={63} hint="The name of a user, who invites the others." />
+      <SelectField label="Plan" value={plan} choices={props.plans.map(name => ({ value: name, text: name }))} onChange={setPlan} />
+    </FormDialog>
+  )
+}
+
+export function Teams() {
+  const [pages, setPages] = useState(1)
+  const { plans } = usePlans()
+  const [making, setMaking] = useState(false)
+  const polled = usePoll(signal => teamsOf(pages, signal), LOOK_MS, [])
+  const setPlan = (team: OperatedTeam, plan: string): void => {
+    api
+      .patch('/v1/operator/teams/{slug}', { path: { slug: team.slug }, body: { plan } })
+      .then(() => say(`${team.slug} is on the plan ${plan}.`))
+      .catch((error: unknown) => say(messageOf(error), true))
+      .finally(polled.refresh)
+  }
+  const { data } = polled
+  return (
+    <>
+      <div class="actions before-table">
+        <Button kind="primary" onClick={() => setMaking(true)}>
+          New team
+        </Button>
+      </div>
+      <Rows
+        of={{
+          ...polled,
+          more: data?.more ?? false,
+          loadMore: () => {
+            setPages(pages + 1)
+            polled.refresh()
+          },
+        }}
+        none="There is no team."
+        label="Teams"
+        head={['Team', 'Plan', 'Members', 'Running', 'Paused', 'Since', ACTIONS]}
+      >
+        {(data?.items ?? []).map(team => (
+          <tr key={team.slug}>
+            <th scope="row">
+              <a href={`/operator/sandboxes?team=${team.slug}`}>{team.slug}</a>
+            </th>
+            <td>
+              <select
+                aria-label={`Plan of ${team.slug}`}
+                value={team.plan}
+                onChange={event => setPlan(team, event.currentTarget.value)}
+              >
+                {(plans.length > 0 ? plans.map(plan => plan.name) : [team.plan]).map(name => (
+                  <option key={name} value={name} selected={name === team.plan}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            </td>
+            <td class="number">{formatNumber(team.members)}</td>
+            <td class="number">{formatNumber(team.sandboxes)}</td>
+            <td class="number">{formatNumber(team.stopped_sandboxes)}</td>
+            <td class="nowrap">
+              <Time at={team.created_at} />
+            </td>
+            <td class="row-actions">
+              <CurvesButton team={team.slug} />
+            </td>
+          </tr>
+        ))}
+      </Rows>
+      {making && <TeamDialog plans={plans.map(plan => plan.name)} onClose={() => setMaking(false)} onDone={polled.refresh} />}
+    </>
+  )
+}
+
+// --- users ---
+
+type Created = Schemas['CreatedUser']
+
+function UserDialog(props: { onClose: () => void; onMade: (user: Created) => void }) {
+  const [name, setName] = useState('')
+  return (
+    <FormDialog
+      title="New user"
+      action="Create"
+      onClose={props.onClose}
+      submit={async () => props.onMade(await api.post('/v1/operator/users', { body: { name } }))}
+    >
+      <TextField label="Name" required autoFocus value={name} onInput={setName} maxLength={63} hint="Small letters, digits and hyphens. A personal team of this name is created too." />
+    </FormDialog>
+  )
+}
+
+function LinkDialog(props: { user: Created; link: string; onClose: () => void }) {
+  const { user, link } = props
+  return (
+    <SecretDialog title={`The link of ${user.name}`} onClose={props.onClose}>
+      <p>
+        Give it to {user.name} only: with it they set their password and sign in. It is shown only now, and expires{' '}
+        <Time at={user.link_expires_at} />.
+      </p>
+      <p class="secret">
+        <code class="long" data-secret="link">
+          {link}
+        </code>
+        <Copy text={link} what="the link" />
+      </p>
+    </SecretDialog>
+  )
+}
+
+export function Users() {
+  const [making, setMaking] = useState(false)
+  const [made, setMade] = useState<Created | null>(null)
+  const polled = usePoll(async signal => (await api.get('/v1/operator/users', { signal })).items, LOOK_MS, [])
+  return (
+    <>
+      <div class="actions before-table">
+        <Button kind="primary" onClick={() => setMaking(true)}>
+          New user
+        </Button>
+      </div>
+      <Rows of={polled} none="There is no user." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
+        {(polled.data ?? []).map(user => (
+          <tr key={user.id}>
+            <th scope="row">{user.name}</th>
+            <td>
+              <State value={user.disabled_at ? 'stopped' : 'ready'} word={user.disabled_at ? 'disabled' : 'enabled'} />
+            </td>
+            <td>{user.password ? 'set' : 'none'}</td>
+            <td>{user.second_factor ? 'on' : 'off'}</td>
+          </tr>
+        ))}
+      </Rows>
+      {making && (
+        <UserDialog
+          onClose={() => setMaking(false)}
+          onMade={user => {
+            setMaking(false)
+            if (user.link) setMade(user)
+            else say(`The user ${user.name} is created.`)
+            polled.refresh()
+          }}
+        />
+      )}
+      {made?.link && <LinkDialog user={made} link={made.link} onClose={() => setMade(null)} />}
+    </>
+  )
+}

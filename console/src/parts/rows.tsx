@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The rows of something that is loaded: a table, and what stands in its place while there is none.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { Button, Loading, Problem, Table } from './basic'
+
+interface Loaded {
+  error: unknown
+  loading: boolean
+  more?: boolean
+  loadMore?: () => void
+}
+
+/** The end of a list that has more: loads it when it comes into sight, or when asked. */
+function More(props: { loadMore: () => void }) {
+  const end = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const element = end.current
+    if (!element) return
+    const watcher = new IntersectionObserver(
+      entries => {
+        if (entries.some(entry => entry.isIntersecting)) props.loadMore()
+      },
+      { rootMargin: '600px' },
+    )
+    watcher.observe(element)
+    return () => watcher.disconnect()
+  })
+  return (
+    <div class="more" ref={end}>
+      <Button onClick={props.loadMore}>Show more</Button>
+    </div>
+  )
+}
+
+export function Rows(props: {
+  of: Loaded
+  /** What stands here when there is no row. */
+  none: ComponentChildren
+  label: string
+  head: ComponentChildren[]
+  dense?: boolean
+  children: ComponentChildren[]
+}) {
+  const { of, none } = props
+  const empty = props.children.length === 0
+  return (
+    <>
+      <Problem error={of.error} />
+      {of.loading && <Loading />}
+      {empty && !of.loading && !of.error && (typeof none === 'string' ? <p class="muted">{none}</p> : none)}
+      {!empty && (
+        <Table label={props.label} head={props.head} {...(props.dense ? { dense: true } : {})}>
+          {props.children}
+        </Table>
+      )}
+      {of.more && of.loadMore && <More loadMore={of.loadMore} />}
+    </>
+  )
+}

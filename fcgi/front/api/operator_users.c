@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Users and teams of the deployment, which operators list and create. */
+#include "api/api.h"
+#include "api/sandbox_output.h"
+#include "base/mem.h"
+#include "login/invite.h"
+
+const struct schema_member operator_user_schema[] = {
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
+    {.name = NULL},
+};
+
+const struct schema_member operator_new_team_schema[] = {
+    {.name = "slug", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
+    {.name = "plan", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
+    {.name = "owner", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
+    {.name = NULL},
+};
+
+static json_t *user_to_json(const struct user *user)
+{
+    return json_pack("{s:s, s:s, s:b, s:b, s:o}", "id", user->id, "name", user->name, "password",
+                     (int)user->has_password, "second_factor", (int)user->has_second_factor,
+                     "disabled_at", time_to_json(user->disabled_at_ms));
+}
+
+int operator_users(void *context, struct http_request *request, struct http_response *response,
+                   struct error **err)
+{
+    struct api *api = context;
+    autofree struct user *users = NULL;
+    unsigned count;
+    (void)request;
+    if (user_list(api->worker.db, &users, &count, err) < 0)
+        return -1;
+    json_t *items = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(items, user_to_json(&users[i]));
+    return http_response_json(response, 200, json_pack("{s:o}", "items", items));
+}
+
+/* Add the link with which the user sets the first password. The token stands after a '#', which
+ * browsers do not send. */
+static int add_link(struct api *api, const struct user *user, json_t *body, struct error **err)
+{
+    char token[SECRET_TEXT_SIZE];
+    int64_t expires_at_ms;
+    if (!*api->settings->console_url) {
+        json_object_set_new(body, "link", json_null());
+        json_object_set_new(body, "link_expires_at", json_null());
+        return 0;
+    }
+    if (invite_create(api->worker.db, api->worker.ring, api->settings, user->id, token,
+                      &expires_at_ms, err) < 0)
+        return -1;
+    autowipe char *link = xasprintf("%s/invite#%s", api->settings->console_url, token);
+    json_object_set_new(body, "link", json_string(link));
+    json_object_set_new(body, "link_expires_at", time_to_json(expires_at_ms));
+    mem_wipe(token, sizeof token);
+    return 0;
+}
+
+int operator_user_create(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct user user = {0};
+    const char *name = json_string_value(json_object_get(request->json, "name"));
+    audit_about(&api->audit, name);
+    if (user_create(api->worker.db, name, &user, err) < 0)
+        return -1;
+    json_t *body = user_to_json(&user);
+    if (add_link(api, &user, body, err) < 0) {
+        json_decref(body);
+        return -1;
+    }
+    return http_response_json(response, 201, body);
+}
+
+int operator_team_create(void *context, struct http_request *request,
+                         struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    struct team team;
+    const json_t *body = request->json;
+    const char *slug = json_string_value(json_object_get(body, "slug"));
+    const char *plan = json_string_value(json_object_get(body, "plan"));
+    const char *owner = json_string_value(json_object_get(body, "owner"));
+    if (team_create(api->worker.db, slug, plan, owner, &team, err) < 0)
+        /* An unknown owner is a wrong value in the body; the path exists. */
+        return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_INVALID_REQUEST) : -1;
+    return http_response_json(response, 201,
+                              json_pack("{s:s, s:s}", "slug", team.slug, "plan", team.plan));
+}
