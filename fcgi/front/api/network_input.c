@@ -108,6 +108,9 @@ int network_input_read(struct api *api, const json_t *body, char **network, stru
     json_t *rules = json_object_get(body, "rules");
     if (json_array_size(rules))
         json_object_set(policy, "rules", rules);
+    json_t *proxy = json_object_get(body, EGRESS_PROXY);
+    if (json_is_object(proxy))
+        json_object_set(policy, EGRESS_PROXY, proxy);
     if (asks)
         json_object_set_new(policy, SANDBOX_POLICY_ASK, json_true());
     if (egress_rules_admit(api->worker.db, team_of(api), policy, err) < 0)
