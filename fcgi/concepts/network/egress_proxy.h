@@ -29,7 +29,7 @@ extern const struct schema_member egress_proxy_wire_members[];
  * member. */
 int egress_proxy_check(const json_t *proxy, const char *pointer, struct error **err);
 
-/* Copy the name of the secret that is the password. Returns false when there is none. */
+/* Copy the name of the secret that is the password. Returns false for a proxy without one. */
 bool egress_proxy_secret(const json_t *proxy, char name[EGRESS_SECRET_NAME_MAX + 1]);
 
 /* Read the proxy's address, in host byte order. Returns 0 for a name. */

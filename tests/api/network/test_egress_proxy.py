@@ -172,6 +172,36 @@ def test_it_is_in_force_from_the_create_on_and_through_a_pause(api, outside):
         api.delete(sandbox.path)
 
 
+def test_new_sandboxes_of_a_team_get_its_proxy(stack, outside):
+    api = Account(stack).api
+    api.request("PUT", "/v1/secrets/way", {"value": PASSWORD, "hosts": [PROXY]})
+    assert api.get("/v1/egress_proxy").json()["egress_proxy"] is None
+    wrong = api.request("PUT", "/v1/egress_proxy", {"egress_proxy": {**SOCKS, "password": "${secrets.none}"}})
+    assert_error(wrong, 422, "invalid_request", "/egress_proxy/password")
+    answer = api.request("PUT", "/v1/egress_proxy", {"egress_proxy": SOCKS})
+    assert answer.status == 200 and answer.json()["egress_proxy"] == SOCKS
+    assert api.get("/v1/egress_proxy").json() == answer.json()
+    sandbox = Sandbox.create(api, timeout=600, allow_internet_access=True)
+    try:
+        assert fetch(sandbox) == "here" and outside.requests()[-1]["password"] == PASSWORD
+        before = len(outside.requests())
+        policy(sandbox, None, egress_proxy=None)
+        assert fetch(sandbox) == "here" and len(outside.requests()) == before, "null: none"
+        rules = {"allow_internet_access": False, "rules": [{"host": WEB}]}
+        assert_error(api.request("PUT", f"{sandbox.path}/network", rules), 422, "invalid_request", "/egress_proxy")
+        policy(sandbox, None)
+        assert api.get(f"{sandbox.path}/network").json()["egress_proxy"] == SOCKS
+        assert api.request("PUT", "/v1/egress_proxy", {"egress_proxy": None}).json()["egress_proxy"] is None
+        assert api.get(f"{sandbox.path}/network").json()["egress_proxy"] == SOCKS, "policies keep theirs"
+        policy(sandbox, None)
+        assert "egress_proxy" not in api.get(f"{sandbox.path}/network").json()
+    finally:
+        api.delete(sandbox.path)
+    entries = [one["action"] for one in api.get("/v1/audit?limit=200").json()["items"]]
+    assert entries.count("team.egress_proxy") >= 2
+    assert Account(stack).api.get("/v1/egress_proxy").json()["egress_proxy"] is None, "of one team"
+
+
 # --- closed ---
 
 
