@@ -175,6 +175,7 @@ static int give_rest(struct end *end)
     return 0;
 }
 
+/* Returns -1 when the connection has ended. */
 static int take_hello(struct carried *carried, const uint8_t *data, size_t size)
 {
     size_t used;
@@ -189,7 +190,10 @@ static int take_hello(struct carried *carried, const uint8_t *data, size_t size)
     }
     carried->opened = true;
     proxy_hello_deinit(&carried->hello);
-    return used < size ? give(&carried->guest, data + used, size - used) : 0;
+    if (used == size || give(&carried->guest, data + used, size - used) == 0)
+        return 0;
+    abandon(carried);
+    return -1;
 }
 
 enum moved { MOVED, GONE };
@@ -378,14 +382,15 @@ static void begin(struct carried *carried, int guest)
     filter_lock(outlet->filter);
     uint32_t address = find_way(carried, &port, &reason);
     filter_unlock(outlet->filter);
-    int fd = address ? connect_to(address, port) : -1;
+    autoclose int fd = address ? connect_to(address, port) : -1;
     if (address && fd < 0)
         reason = strerror(errno);
-    if (fd < 0 || loop_add(&outlet->loop, &carried->proxy.source, fd, EPOLLOUT, on_end) < 0 ||
-        loop_add(&outlet->loop, &carried->guest.source, guest, 0, on_end) < 0) {
+    if (fd < 0 || loop_add(&outlet->loop, &carried->proxy.source, fd, EPOLLOUT, on_end) < 0) {
         fail(carried, reason);
         return;
     }
+    steal_fd(&fd);
+    loop_add(&outlet->loop, &carried->guest.source, guest, 0, on_end);
     loop_timer_arm(&outlet->loop, &carried->timer, clock_monotonic_ms() + OUTLET_HELLO_MS, on_time);
 }
 
