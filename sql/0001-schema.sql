@@ -797,6 +797,13 @@ CREATE TABLE secrets (
     UNIQUE KEY secrets_of_team (team_id, name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- The egress proxy of a team, as in a policy: JSON. Sandboxes get it whose policy says nothing about one.
+CREATE TABLE team_egress_proxies (
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    proxy TEXT NOT NULL,
+    PRIMARY KEY (team_id)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- The sandboxes whose egress rules mention a secret of their team, by its name.
 CREATE TABLE sandbox_secrets (
     sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,

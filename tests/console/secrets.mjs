@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A secret of TEAM: stored, given a new value and other hosts, and deleted. Its value is in no page and in no
-// answer afterwards. Wrong hosts are refused where they were written.
+// answer afterwards. Wrong hosts are refused where they were written. The policy of SANDBOX keeps its rules when
+// another part of it is changed.
 
 import assert from 'node:assert/strict'
 import { axe, env, run, say, signIn, url } from './lib.mjs'
@@ -50,6 +51,18 @@ async function hidden(page, answers) {
   assert.ok(answers.length > 3, 'no answer was looked at')
 }
 
+async function kept(page) {
+  await page.goto(url(`/sandboxes/${env.SANDBOX}/network`))
+  await page.getByRole('textbox', { name: 'Allow' }).fill('203.0.113.9')
+  const [answer] = await Promise.all([
+    page.waitForResponse(one => one.request().method() === 'PUT' && one.url().endsWith('/network')),
+    page.getByRole('button', { name: 'Save the policy' }).click(),
+  ])
+  const { allow_out: allow, rules } = await answer.json()
+  assert.deepEqual([allow, rules?.[0]?.host], [['203.0.113.9'], 'api.openai.com'])
+  await page.goto(url('/secrets'))
+}
+
 async function deleted(page) {
   await page.getByRole('button', { name: 'Delete openai' }).click()
   await dialog(page).getByRole('button', { name: 'Delete' }).click()
@@ -62,7 +75,7 @@ await run(async ({ page }) => {
     if (answer.url().includes('/v1/secrets')) answers.push(await answer.text().catch(() => ''))
   })
   await signIn(page)
-  for (const step of [stored, changed, hidden, deleted]) {
+  for (const step of [stored, changed, hidden, kept, deleted]) {
     await step(page, answers)
     say(step.name)
   }

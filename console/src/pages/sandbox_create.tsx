@@ -57,7 +57,9 @@ const FIRST: Form = {
   allPorts: false,
   requestHost: '',
   ownPolicy: false,
-  policy: { internet: true, ask: false, registries: false, publicTraffic: true, allow: '', deny: '', profiles: '' },
+  policy: {
+    internet: true, ask: false, registries: false, publicTraffic: true, allow: '', deny: '', profiles: '', kept: {},
+  },
 }
 
 function sourceOf(form: Form): Partial<CreateSandbox> {

@@ -31,7 +31,7 @@ export function hostAndPort(text: string): { host: string; port: number } | null
 
 /** The entry that would have let this through. */
 export function entryFor(denial: Denial): string | null {
-  if (denial.kind === 'limit') return null
+  if (denial.kind === 'limit' || denial.kind === 'proxy') return null
   if (denial.kind === 'name' || denial.port === null) return denial.target
   return denial.target.includes(':') ? `[${denial.target}]:${denial.port}` : `${denial.target}:${denial.port}`
 }

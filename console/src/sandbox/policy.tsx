@@ -11,6 +11,8 @@ export interface Policy {
   allow: string
   deny: string
   profiles: string
+  /** Parts that the form does not show. */
+  kept: Pick<Schemas['ReplaceNetwork'], 'rules' | 'egress_proxy'>
 }
 
 export function policyOf(network: Schemas['Network']): Policy {
@@ -22,6 +24,10 @@ export function policyOf(network: Schemas['Network']): Policy {
     allow: network.allow_out.join('\n'),
     deny: network.deny_out.join('\n'),
     profiles: network.egress_profiles.join(' '),
+    kept: {
+      ...(network.rules ? { rules: network.rules } : {}),
+      ...(network.egress_proxy ? { egress_proxy: network.egress_proxy } : {}),
+    },
   }
 }
 
@@ -42,6 +48,7 @@ export function requestOf(policy: Policy): Schemas['ReplaceNetwork'] {
     allow_out: entriesOf(policy.allow),
     deny_out: entriesOf(policy.deny),
     ...(policy.ask ? { ask: true } : {}),
+    ...policy.kept,
     ...(profiles.length > 0 ? { egress_profiles: profiles } : {}),
   }
 }

@@ -195,6 +195,12 @@ static const char *read_mention(const char *text, char name[EGRESS_SECRET_NAME_M
     return egress_secret_name_is_valid(name) ? text + size + 1 : NULL;
 }
 
+bool egress_is_mention(const char *text, char name[EGRESS_SECRET_NAME_MAX + 1])
+{
+    const char *rest = read_mention(text, name);
+    return rest && !*rest;
+}
+
 static int check_value(const char *text, const char *pointer, struct error **err)
 {
     char name[EGRESS_SECRET_NAME_MAX + 1];

@@ -47,6 +47,9 @@ extern const char *const egress_header_names[];
 /* Check that this can be the name of a secret: 1 to 63 letters, digits, hyphens, underscores. */
 bool egress_secret_name_is_valid(const char *name);
 
+/* Whether a text is the mention of one secret and nothing else. Copies its name. */
+bool egress_is_mention(const char *text, char name[EGRESS_SECRET_NAME_MAX + 1]);
+
 /* Call visit() for each mention of a secret in a rule. It may be called with one name several
  * times. Returns -1 as soon as visit() does. */
 struct egress_place {

@@ -19,6 +19,7 @@ void policy_deinit(struct policy *policy)
     }
     free(policy->rules);
     json_decref(policy->egress);
+    json_decref(policy->proxy);
     *policy = (struct policy){0};
 }
 

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "http/schema.h"
+#include "network/egress_proxy.h"
 #include "network/egress_rule.h"
 #include "network/policy_entry.h"
 
@@ -35,6 +36,7 @@ struct policy {
     struct policy_rule *rules;
     size_t count;
     json_t *egress; /* the firewall's form of egress rules (egress_rule.h); NULL: none; owned */
+    json_t *proxy;  /* the firewall's form of the way out (egress_proxy.h); NULL: none; owned */
 };
 void policy_deinit(struct policy *policy);
 
@@ -134,8 +136,8 @@ static inline void policy_wire_autodeinit_(struct policy_wire *wire)
  *   {"sandbox_id": "sbx_…", "address": "10.88.0.7", "revision": 7, "default": "deny",
  *    "rules": [{"entry": "api.example.com:443", "verdict": "allow", "origin": "/allow_out/0"}, …]}
  *
- * The default is "ask" when the policy asks. With egress rules there is a member "egress" too.
- * Firewalls of earlier versions refuse both.
+ * The default is "ask" when the policy asks. With egress rules there is a member "egress" too, and
+ * with a way out "egress_proxy". Firewalls of earlier versions refuse all three.
  */
 json_t *policy_wire_json(const struct policy_wire *wire);
 

@@ -31,6 +31,7 @@ const struct schema_member policy_wire_members[] = {
      .max = POLICY_RULES_MAX,
      .item = &rule_item},
     {.name = "egress", .type = SCHEMA_OBJECT, .members = egress_wire_members},
+    {.name = EGRESS_PROXY, .type = SCHEMA_OBJECT, .members = egress_proxy_wire_members},
     {.name = NULL},
 };
 
@@ -58,10 +59,10 @@ json_t *policy_wire_json(const struct policy_wire *wire)
                                                policy_verdict_name(rule->verdict), "origin",
                                                rule->origin));
     }
-    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:O*}", "sandbox_id", wire->sandbox_id, "address",
-                     policy_address_text(&from, address), "revision", (json_int_t)wire->revision,
-                     "default", default_name(&wire->policy), "rules", rules, "egress",
-                     wire->policy.egress);
+    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:O*, s:O*}", "sandbox_id", wire->sandbox_id,
+                     "address", policy_address_text(&from, address), "revision",
+                     (json_int_t)wire->revision, "default", default_name(&wire->policy), "rules",
+                     rules, "egress", wire->policy.egress, EGRESS_PROXY, wire->policy.proxy);
 }
 
 static enum policy_verdict verdict_of(const json_t *json, const char *member)
@@ -101,6 +102,7 @@ int policy_wire_read(const json_t *json, struct policy_wire *wire, struct error 
     read.sandbox_id = xstrdup(json_string_value(json_object_get(json, "sandbox_id")));
     read.revision = (uint64_t)json_integer_value(json_object_get(json, "revision"));
     read.policy.egress = json_incref(json_object_get(json, "egress"));
+    read.policy.proxy = json_incref(json_object_get(json, EGRESS_PROXY));
     read.policy.default_verdict = verdict_of(json, "default");
     read.policy.asks = str_equal(json_string_value(json_object_get(json, "default")), ASK);
     if (read_rules(json_object_get(json, "rules"), &read.policy, err) < 0)

@@ -3,10 +3,10 @@
  * The policy of a sandbox as requests have it and as it is stored:
  *
  *   {"allow_internet_access": b, "allow_package_registry_access": b, "allow_out": […],
- *    "deny_out": […], "egress_profiles": […], "ask": b, "rules": […]}
+ *    "deny_out": […], "egress_profiles": […], "ask": b, "rules": […], "egress_proxy": {…}}
  *
  * sandbox_policy_compile() makes the policy from it, without its egress rules ("rules", see
- * egress_rule.h).
+ * egress_rule.h) and its way out (egress_proxy.h).
  */
 #pragma once
 

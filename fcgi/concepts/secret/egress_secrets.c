@@ -11,6 +11,10 @@
     "A secret of the egress rule does not exist, or may not be sent to the host, or is too " \
     "long together with the rest of the header."
 
+#define PASSWORD_GONE                                                                          \
+    "The password of the egress proxy does not exist, or may not be sent to the proxy, or is " \
+    "too long."
+
 static const char *host_of(const json_t *rule)
 {
     return json_string_value(json_object_get(rule, "host"));
@@ -27,8 +31,7 @@ static int add_name(void *context, const struct egress_place *place, const char 
     return json_object_size(names) <= EGRESS_SECRETS_MAX
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "/rules",
-                                 "The rules of a policy mention at most %d secrets.",
-                                 EGRESS_SECRETS_MAX);
+                                 "A policy mentions at most %d secrets.", EGRESS_SECRETS_MAX);
 }
 
 static int add_names(const json_t *stored, json_t *names, struct error **err)
@@ -39,7 +42,10 @@ static int add_names(const json_t *stored, json_t *names, struct error **err)
         if (egress_rule_each_secret(rule, add_name, names, err) < 0)
             return -1;
     }
-    return 0;
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    return egress_proxy_secret(json_object_get(stored, EGRESS_PROXY), name)
+               ? add_name(names, NULL, name, err)
+               : 0;
 }
 
 /* Return {"hosts", "value"} of a secret; NULL: the team lacks it, or an error. */
@@ -92,21 +98,27 @@ struct admission {
     size_t index;
 };
 
-static int admit_secret(void *context, const struct egress_place *place, const char *name,
-                        struct error **err)
+static int admit_one(const json_t *known, const char *name, const char *host, const char *field,
+                     struct error **err)
 {
-    const struct admission *admission = context;
-    const json_t *found = json_object_get(admission->known, name);
-    if (goes_to(found, admission->host))
+    const json_t *found = json_object_get(known, name);
+    if (goes_to(found, host))
         return 0;
-    autofree char *list = xasprintf("/rules/%zu/%s", admission->index, place->member);
-    autofree char *field = schema_pointer(list, place->key);
     if (!json_is_object(found))
         return error_set_field(err, ERR_INVALID_REQUEST, field, "The team has no secret %s.", name);
     return error_set_field(err, ERR_INVALID_REQUEST, field,
                            "The secret %s may not be sent to this host; its hosts are a part of "
                            "the secret.",
                            name);
+}
+
+static int admit_secret(void *context, const struct egress_place *place, const char *name,
+                        struct error **err)
+{
+    const struct admission *admission = context;
+    autofree char *list = xasprintf("/rules/%zu/%s", admission->index, place->member);
+    autofree char *field = schema_pointer(list, place->key);
+    return admit_one(admission->known, name, admission->host, field, err);
 }
 
 /* A rule with methods or paths would limit nothing where the host is open besides. */
@@ -125,12 +137,29 @@ static int admit_limits(const json_t *stored, const json_t *rule, size_t index, 
     return 0;
 }
 
+/* nginx connects to hosts of rules by itself, so a policy has one of both. */
+static int admit_proxy(const json_t *stored, const json_t *known, struct error **err)
+{
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    const json_t *proxy = json_object_get(stored, EGRESS_PROXY);
+    if (proxy && json_object_get(stored, "rules"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "/" EGRESS_PROXY,
+                               "Requests to hosts of rules do not leave through a proxy: a policy "
+                               "has rules or an egress proxy, not both.");
+    if (egress_proxy_check(proxy, "/" EGRESS_PROXY, err) < 0)
+        return -1;
+    return egress_proxy_secret(proxy, name)
+               ? admit_one(known, name, host_of(proxy), "/" EGRESS_PROXY "/password", err)
+               : 0;
+}
+
 int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored, struct error **err)
 {
     json_auto_t *known = json_object();
     size_t index;
     json_t *rule;
-    if (read_secrets(db, NULL, team_id, stored, known, err) < 0)
+    if (read_secrets(db, NULL, team_id, stored, known, err) < 0 ||
+        admit_proxy(stored, known, err) < 0)
         return -1;
     json_array_foreach (json_object_get(stored, "rules"), index, rule) {
         struct admission admission = {known, host_of(rule), index};
@@ -230,18 +259,14 @@ static int compile_rule(const json_t *rule, const json_t *known, json_t *rules, 
     return 0;
 }
 
-int egress_rules_compile(struct db *db, const struct keyring *ring, const char *team_id,
-                         const char *network, struct policy *policy, struct error **err)
+static int compile_rules(struct db *db, const struct keyring *ring, const json_t *list,
+                         const json_t *known, struct policy *policy, struct error **err)
 {
-    json_auto_t *stored = json_loads(network, 0, NULL), *rules = json_array(),
-                *certificates = json_object(), *known = json_object();
-    const json_t *list = json_object_get(stored, "rules");
+    json_auto_t *rules = json_array(), *certificates = json_object();
     size_t index;
     json_t *rule;
     if (!json_array_size(list))
         return 0;
-    if (read_secrets(db, ring, team_id, stored, known, err) < 0)
-        return -1;
     json_array_foreach ((json_t *)list, index, rule) {
         if (compile_rule(rule, known, rules, err) < 0 ||
             egress_authority_certify(db, ring, host_of(rule), certificates, err) < 0)
@@ -249,4 +274,31 @@ int egress_rules_compile(struct db *db, const struct keyring *ring, const char *
     }
     policy->egress = json_pack("{s:O, s:O}", "rules", rules, "certificates", certificates);
     return 0;
+}
+
+static json_t *compiled_proxy(const json_t *proxy, const json_t *known)
+{
+    char name[EGRESS_SECRET_NAME_MAX + 1];
+    json_t *compiled = json_copy((json_t *)(uintptr_t)proxy);
+    if (!egress_proxy_secret(proxy, name))
+        return compiled;
+    const json_t *found = json_object_get(known, name);
+    json_t *value = goes_to(found, host_of(proxy)) ? json_object_get(found, "value") : NULL;
+    json_object_del(compiled, "password");
+    json_object_set_new(compiled, "secret", json_string(name));
+    if (value && json_string_length(value) <= EGRESS_PROXY_TEXT_MAX)
+        json_object_set(compiled, "password", value);
+    else
+        json_object_set_new(compiled, "refused", json_string(PASSWORD_GONE));
+    return compiled;
+}
+
+int egress_rules_compile(struct db *db, const struct keyring *ring, const char *team_id,
+                         const char *network, struct policy *policy, struct error **err)
+{
+    json_auto_t *stored = json_loads(network, 0, NULL), *known = json_object();
+    if (read_secrets(db, ring, team_id, stored, known, err) < 0)
+        return -1;
+    policy->proxy = compiled_proxy(json_object_get(stored, EGRESS_PROXY), known);
+    return compile_rules(db, ring, json_object_get(stored, "rules"), known, policy, err);
 }

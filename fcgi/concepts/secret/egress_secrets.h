@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Egress rules with the values of secrets, for the firewall of a host, and the certificates of
- * their hosts. An authority of the deployment signs them; sandboxes trust it. Its key is sealed
- * with the key ring.
+ * Egress rules and way out with the values of secrets, for the firewall of a host, and the
+ * certificates of the rules' hosts. An authority of the deployment signs them; sandboxes trust it.
+ * Its key is sealed with the key ring.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 #include "db/db.h"
 #include "network/policy.h"
 
-/* Check that the rules of a policy mention only secrets of the team that may be sent to the rule's
- * host, and that each host is closed without its rules where these limit something. Errors:
- * ERR_INVALID_REQUEST with the member. */
+/* Check that the rules and the way out of a policy mention only secrets of the team that may be
+ * sent to their hosts, and that each host is closed without its rules where these limit something.
+ * Errors: ERR_INVALID_REQUEST with the member. */
 int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
                        struct error **err);
 
@@ -21,7 +21,7 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
 int egress_rules_follow(struct db *db, const char *sandbox_id, const char *network,
                         bool is_new_sandbox, struct error **err);
 
-/* Set policy->egress from the stored policy of a sandbox of the team. A rule whose secret is gone,
- * or no longer goes to the host, lets no request pass. */
+/* Set policy->egress and policy->proxy from the stored policy of a sandbox of the team. A rule or a
+ * proxy whose secret is gone, or no longer goes to the host, lets nothing pass. */
 int egress_rules_compile(struct db *db, const struct keyring *ring, const char *team_id,
                          const char *network, struct policy *policy, struct error **err);

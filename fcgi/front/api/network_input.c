@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "secret/egress_secrets.h"
+#include "secret/team_proxy.h"
 
 const struct schema_member network_entry_item = {
     .type = SCHEMA_STRING, .min = 1, .max = POLICY_ENTRY_MAX};
@@ -87,6 +88,17 @@ static const char *team_of(const struct api *api)
     return api->access.team ? api->access.team->id : api->access.sandbox.team_id;
 }
 
+/* Add the way out: that of the request, or else of the team. A null in the request means none. */
+static int add_proxy(struct api *api, const json_t *body, json_t *policy, struct error **err)
+{
+    json_auto_t *proxy = json_incref(json_object_get(body, EGRESS_PROXY));
+    if (!proxy && team_proxy_get(api->worker.db, team_of(api), &proxy, err) < 0)
+        return -1;
+    if (json_is_object(proxy))
+        json_object_set(policy, EGRESS_PROXY, proxy);
+    return 0;
+}
+
 int network_input_read(struct api *api, const json_t *body, char **network, struct error **err)
 {
     struct network_class class = network_class_of(api->settings->default_network_class);
@@ -108,6 +120,8 @@ int network_input_read(struct api *api, const json_t *body, char **network, stru
     json_t *rules = json_object_get(body, "rules");
     if (json_array_size(rules))
         json_object_set(policy, "rules", rules);
+    if (add_proxy(api, body, policy, err) < 0)
+        return -1;
     if (asks)
         json_object_set_new(policy, SANDBOX_POLICY_ASK, json_true());
     if (egress_rules_admit(api->worker.db, team_of(api), policy, err) < 0)

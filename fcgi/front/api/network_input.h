@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "network/egress_profile.h"
+#include "network/egress_proxy.h"
 #include "network/egress_rule.h"
 #include "network/policy_entry.h"
 #include "network/sandbox_policy.h"
@@ -31,6 +32,10 @@ extern const struct schema_member network_entry_item, network_profile_item;
          .type = SCHEMA_ARRAY,                                                       \
          .max = EGRESS_RULES_MAX,                                                    \
          .item = &egress_rule_item},                                                 \
+        {.name = EGRESS_PROXY,                                                       \
+         .type = SCHEMA_OBJECT,                                                      \
+         .nullable = true,                                                           \
+         .members = egress_proxy_members},                                           \
     {                                                                                \
         .name = "egress_profiles", .type = SCHEMA_ARRAY, .max = EGRESS_PROFILES_MAX, \
         .item = &network_profile_item                                                \

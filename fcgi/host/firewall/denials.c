@@ -54,7 +54,7 @@ static int newest_first(const void *a, const void *b)
 
 static const char *kind_name(enum denial_kind kind)
 {
-    static const char *const names[] = {"connection", "name", "limit"};
+    static const char *const names[] = {"connection", "name", "limit", "proxy"};
     return names[kind];
 }
 

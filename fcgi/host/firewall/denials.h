@@ -9,8 +9,9 @@
 #define DENIAL_TARGET_MAX 253
 
 /* DENIAL_LIMIT: the target is allowed, but the sandbox has too many connections. There is one entry
- * for each protocol, with the last target, so that a flood does not displace the others. */
-enum denial_kind { DENIAL_CONNECTION, DENIAL_NAME, DENIAL_LIMIT };
+ * for each protocol, with the last target, so that a flood does not displace the others.
+ * DENIAL_PROXY: the egress proxy did not open the connection. */
+enum denial_kind { DENIAL_CONNECTION, DENIAL_NAME, DENIAL_LIMIT, DENIAL_PROXY };
 
 struct denial {
     int64_t at_ms; /* wall clock; the latest refusal */

@@ -16,17 +16,6 @@ static const char *text_of(const struct http_request *request, const char *name)
     return text ? text : "";
 }
 
-static uint32_t client_address(const char *text)
-{
-    struct policy_address parsed;
-    uint32_t address = 0;
-    if (policy_address_parse(text, &parsed) < 0 || parsed.family != POLICY_IPV4)
-        return 0;
-    for (unsigned i = 0; i < 4; i++)
-        address = address << 8 | parsed.bytes[i];
-    return address;
-}
-
 static int refuse(struct http_response *response, const char *reason)
 {
     response->status = 403;
@@ -35,18 +24,22 @@ static int refuse(struct http_response *response, const char *reason)
     return 0;
 }
 
-/* Return the address of the host that an upstream named last and that a sandbox may reach, or 0. */
-static uint32_t newest_address(const struct filter *filter, const char *host)
+static bool is_protected(const struct filter *filter, uint32_t address)
+{
+    struct policy_address remote = policy_address_ipv4(address);
+    return protected_reason(&filter->protected_networks, &remote);
+}
+
+uint32_t egress_address_of(const struct filter *filter, const char *host)
 {
     const struct lookup *lookup = lookup_find(&filter->lookups, host);
     const struct lookup_address *newest = NULL;
-    for (size_t i = 0; lookup && i < lookup->count; i++) {
-        struct policy_address address = policy_address_ipv4(lookup->addresses[i].address);
+    uint32_t address = egress_proxy_address(host);
+    for (size_t i = 0; lookup && i < lookup->count; i++)
         if ((!newest || lookup->addresses[i].seen_at_ms > newest->seen_at_ms) &&
-            !protected_reason(&filter->protected_networks, &address))
+            !is_protected(filter, lookup->addresses[i].address))
             newest = &lookup->addresses[i];
-    }
-    return newest ? newest->address : 0;
+    return newest ? newest->address : is_protected(filter, address) ? 0 : address;
 }
 
 static bool denies(const struct policy *policy, const char *host)
@@ -66,28 +59,29 @@ static void add_headers(struct http_response *response, const json_t *rule)
     }
 }
 
-/* Remember when each secret of a rule was sent; it forgets secrets of former
- * policies when there is no more room. */
+void egress_note_secret(struct filter_sandbox *sandbox, const char *name)
+{
+    if (!sandbox->secrets_used)
+        sandbox->secrets_used = json_object();
+    if (json_object_size(sandbox->secrets_used) >= EGRESS_SECRETS_MAX &&
+        !json_object_get(sandbox->secrets_used, name))
+        json_object_clear(sandbox->secrets_used);
+    json_object_set_new(sandbox->secrets_used, name, json_integer(clock_now_ms()));
+}
+
 static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
 {
     size_t index;
     json_t *name;
-    if (!sandbox->secrets_used)
-        sandbox->secrets_used = json_object();
-    json_array_foreach (json_object_get(rule, "secrets"), index, name) {
-        if (json_object_size(sandbox->secrets_used) >= EGRESS_SECRETS_MAX &&
-            !json_object_get(sandbox->secrets_used, json_string_value(name)))
-            json_object_clear(sandbox->secrets_used);
-        json_object_set_new(sandbox->secrets_used, json_string_value(name),
-                            json_integer(clock_now_ms()));
-    }
+    json_array_foreach (json_object_get(rule, "secrets"), index, name)
+        egress_note_secret(sandbox, json_string_value(name));
 }
 
 static int pass(const struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
                 const struct egress_request *asked, struct http_response *response)
 {
     char text[IPV4_TEXT_SIZE];
-    uint32_t address = newest_address(filter, asked->host);
+    uint32_t address = egress_address_of(filter, asked->host);
     if (!address)
         return refuse(response, "The host has no address that a sandbox may reach.");
     if (json_object_get(rule, "query")) {
@@ -111,7 +105,7 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     struct filter *filter = context;
     const char *reason = NULL;
     struct filter_sandbox *sandbox =
-        filter_find(filter, client_address(text_of(request, "SANDLOT_CLIENT")));
+        filter_find(filter, egress_proxy_address(text_of(request, "SANDLOT_CLIENT")));
     const struct egress_request asked = {
         .sni = text_of(request, "SANDLOT_SNI"),
         .host = text_of(request, "SANDLOT_HOST"),

@@ -6,6 +6,14 @@
 #include "firewall/filter.h"
 #include "http/http.h"
 
+/* Return the address of a host of egress rules or of an egress proxy that an upstream named last
+ * and that a sandbox may reach, or 0. */
+uint32_t egress_address_of(const struct filter *filter, const char *host);
+
+/* Remember when a secret was sent; it forgets secrets of former policies when there is no more
+ * room. */
+void egress_note_secret(struct filter_sandbox *sandbox, const char *name);
+
 /* GET /v1/egress. Answers 200 with header lines, or 403 with the line Sandlot-Reason. context: the
  * filter. */
 int egress_answer(void *context, struct http_request *request, struct http_response *response,

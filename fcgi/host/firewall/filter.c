@@ -185,8 +185,8 @@ static int add_lookup(struct filter *filter, const char *name, struct names *nam
     return 0;
 }
 
-/* Use a lookup for each host with egress rules, so that its addresses are known when the proxy
- * asks. The lookup gives no rights. */
+/* Use a lookup for each host with egress rules and for the egress proxy, so that their addresses
+ * are known when a connection comes. The lookups give no rights. */
 static int lookup_egress(struct filter *filter, const struct policy *policy, struct names *names,
                          struct rate *fresh, struct error **err)
 {
@@ -197,7 +197,8 @@ static int lookup_egress(struct filter *filter, const struct policy *policy, str
                        err) < 0)
             return -1;
     }
-    return 0;
+    const char *proxy = json_string_value(json_object_get(policy->proxy, "host"));
+    return !proxy || egress_proxy_address(proxy) ? 0 : add_lookup(filter, proxy, names, fresh, err);
 }
 
 /* Use a lookup for each name that the policy denies on any port. Errors: ERR_RATE_LIMITED; names
@@ -258,6 +259,8 @@ static bool flow_is_allowed(void *context, const struct flow *flow)
     uint16_t port = flow->protocol == IPPROTO_ICMP ? 0 : flow->remote_port;
     if (flow->remote == FILTER_RESOLVER)
         return true;
+    if (!(flow->mark & MARK_OUTLET) != !question->policy->proxy)
+        return false;
     if (protected_reason(&question->filter->protected_networks, &remote) || port == DNS_PORT ||
         port == DNS_TLS_PORT)
         return false;
@@ -270,6 +273,14 @@ static bool flow_is_allowed(void *context, const struct flow *flow)
          answer_holds(question->names, flow->remote, question->now_ms)))
         return true;
     return policy_decide_address(question->policy, &remote, port).verdict == POLICY_ALLOW;
+}
+
+bool filter_allows(const struct filter *filter, const struct filter_sandbox *sandbox,
+                   const struct flow *flow)
+{
+    struct flow_question question = {filter, &sandbox->wire.policy, &sandbox->names,
+                                     clock_now_ms()};
+    return flow_is_allowed(&question, flow);
 }
 
 /* Cut the flows that a policy forbids. This is called before and after the policy is applied. A
@@ -436,6 +447,9 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
         json_decref(sandbox->secrets_used);
         sandbox->secrets_used = NULL;
     }
+    if (!same_sandbox(sandbox, wire->sandbox_id) ||
+        !json_equal(sandbox->wire.policy.proxy, wire->policy.proxy))
+        sandbox->way = ++filter->last_way;
     policy_wire_deinit(&sandbox->wire);
     sandbox->wire = *wire;
     sandbox->names = *names;

@@ -41,8 +41,10 @@ struct filter_sandbox {
     struct rate new_lookups;               /* denied names that no other policy denies */
     bool names_changed;                    /* a denied name has other addresses */
     int64_t names_applied_at_ms;           /* monotonic */
-    bool closed; /* the denied names do not fit: all packets are refused */
-    bool dirty;  /* the state directory lacks some names */
+    uint64_t way;               /* a new number for each other egress proxy of the policy */
+    int64_t proxy_logged_at_ms; /* monotonic */
+    bool closed;                /* the denied names do not fit: all packets are refused */
+    bool dirty;                 /* the state directory lacks some names */
     struct filter_sandbox *next;
 };
 
@@ -63,7 +65,7 @@ struct filter {
     struct protected_networks protected_networks;
     struct lookup_list lookups;
     struct places pending; /* waiting requests, by the numbers of routes.c */
-    uint64_t last_pending;
+    uint64_t last_pending, last_way;
     struct filter_ended ended;
     struct filter_sandbox *buckets[FILTER_BUCKETS];
     size_t count;
@@ -124,6 +126,11 @@ int filter_ended(struct filter *filter, uint32_t address, const char *sandbox_id
                  struct error **err);
 
 struct filter_sandbox *filter_find(struct filter *filter, uint32_t address); /* or NULL */
+
+/* Check whether the policy of a sandbox allows a flow that began under this or an earlier policy.
+ */
+bool filter_allows(const struct filter *filter, const struct filter_sandbox *sandbox,
+                   const struct flow *flow);
 
 /* Let a sandbox reach these addresses by name until expires_at_ms (wall clock). On return, the
  * kernel has the addresses. */

@@ -5,6 +5,7 @@
 
 #include "common/privileges.h"
 #include "config/program.h"
+#include "firewall/outlet.h"
 #include "firewall/routes.h"
 #include "firewall/service.h"
 #include "http/server.h"
@@ -19,6 +20,7 @@ static int run(const struct settings *settings, struct error **err)
 {
     struct filter *filter = NULL;
     struct service *service = NULL;
+    struct outlet *outlet = NULL;
     if (privileges_keep(CAP_NET_ADMIN, "CAP_NET_ADMIN", err) < 0 ||
         filter_open(settings, &filter, err) < 0)
         return -1;
@@ -28,7 +30,10 @@ static int run(const struct settings *settings, struct error **err)
     if (result == 0)
         result = service_start(filter, &service, err);
     if (result == 0)
+        result = outlet_start(filter, &outlet, err);
+    if (result == 0)
         result = http_server_run(&server, err);
+    outlet_stop(outlet);
     service_stop(service);
     filter_close(filter);
     return result;

@@ -249,9 +249,19 @@ static json_t *map_element(uint32_t address, const char *chain)
     return json_pack("[[o, o]]", json_address(address), json_jump("goto", chain));
 }
 
+/* Put an address into a set, or take it out. */
+static void set_member(struct rules *rules, const char *set, uint32_t address, bool is_in)
+{
+    json_t *elements = json_pack("[o]", json_address(address));
+    if (is_in)
+        command_elements(rules, "add", set, elements);
+    else
+        remove_elements(rules, set, elements);
+}
+
 void rules_sandbox_ended(struct rules *rules, uint32_t address)
 {
-    remove_elements(rules, "gone", json_pack("[o]", json_address(address)));
+    set_member(rules, "gone", address, false);
 }
 
 void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *policy)
@@ -268,10 +278,8 @@ void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *p
     command_elements(rules, "add", "links", link_element(address));
     rules_sandbox_ended(rules, address);
     policy_ranges_free(ranges, chain.count);
-    if (policy->egress)
-        command_elements(rules, "add", "proxied", json_pack("[o]", json_address(address)));
-    else
-        remove_elements(rules, "proxied", json_pack("[o]", json_address(address)));
+    set_member(rules, "proxied", address, policy->egress);
+    set_member(rules, "outlets", address, policy->proxy);
 }
 
 /* The two halves of a number are as good as the whole. */
@@ -284,11 +292,11 @@ static json_t *tenant_element(uint32_t address, uint64_t number)
 void rules_tenants(struct rules *rules, uint32_t address, const struct policy_wire *old,
                    const struct policy_wire *fresh)
 {
-    if (old->policy.egress) {
+    if (old->policy.egress || old->policy.proxy) {
         remove_elements(rules, "teams", tenant_element(address, old->tenant));
         remove_elements(rules, "users", tenant_element(address, old->user));
     }
-    if (fresh && fresh->policy.egress) {
+    if (fresh && (fresh->policy.egress || fresh->policy.proxy)) {
         command_elements(rules, "add", "teams", tenant_element(address, fresh->tenant));
         command_elements(rules, "add", "users", tenant_element(address, fresh->user));
     }
@@ -300,7 +308,8 @@ static const struct {
 
 void rules_close(struct rules *rules, uint32_t address)
 {
-    remove_elements(rules, "proxied", json_pack("[o]", json_address(address)));
+    set_member(rules, "proxied", address, false);
+    set_member(rules, "outlets", address, false);
     for (size_t i = 0; i < 2; i++) {
         char name[NAME_SIZE];
         chain_name(name, kinds[i].prefix, address);
@@ -310,9 +319,10 @@ void rules_close(struct rules *rules, uint32_t address)
 
 void rules_sandbox_remove(struct rules *rules, uint32_t address)
 {
-    remove_elements(rules, "proxied", json_pack("[o]", json_address(address)));
+    set_member(rules, "proxied", address, false);
+    set_member(rules, "outlets", address, false);
     remove_elements(rules, "links", link_element(address));
-    command_elements(rules, "add", "gone", json_pack("[o]", json_address(address)));
+    set_member(rules, "gone", address, true);
     for (size_t i = 0; i < 2; i++) {
         char name[NAME_SIZE];
         chain_name(name, kinds[i].prefix, address);
@@ -375,6 +385,7 @@ void rules_close_all(struct rules *rules)
     command_named(rules, "flush", "map", "egress");
     command_named(rules, "flush", "map", "egress_echo");
     command_named(rules, "flush", "set", "proxied");
+    command_named(rules, "flush", "set", "outlets");
     command_named(rules, "flush", "set", "links");
     command_named(rules, "flush", "map", "teams");
     command_named(rules, "flush", "map", "users");

@@ -23,6 +23,7 @@
 
 #define MARK_SANDBOX     0x00ffffffu /* the sandbox: the last bits of its address */
 #define MARK_NAMED       0x40000000u /* opened while a name allowed it */
+#define MARK_OUTLET      0x20000000u /* through an egress proxy; also of packets to one */
 #define MARK_CUT         0x80000000u
 
 /* An address of a name in the kernel's sets. */
@@ -49,8 +50,9 @@ static inline void rules_autodeinit_(struct rules *rules)
 /* Apply a policy to a source address (host byte order), in place of any previous one. */
 void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *policy);
 
-/* Count the proxy's connections from an address for the team and the user of a policy with egress
- * rules. old: the policy before, which may have no sandbox; fresh NULL: none follows. */
+/* Count the connections from an address to this host's proxies for the team and the user of a
+ * policy with egress rules or an egress proxy. old: the policy before, which may have no sandbox;
+ * fresh NULL: none follows. */
 void rules_tenants(struct rules *rules, uint32_t address, const struct policy_wire *old,
                    const struct policy_wire *fresh);
 

@@ -14,6 +14,7 @@
 #define SUFFIX       ".json"
 #define SUFFIX_ENDED ".ended"
 #define RULES_LOST   "The egress rules of this sandbox are being loaded; try again in a minute."
+#define PROXY_LOST   "The password of the egress proxy is being loaded."
 #define FILE_MAX     (POLICY_WIRE_MAX + NAMES_MAX * 512)
 
 static char *path_of(const char *directory, uint32_t address, const char *suffix)
@@ -43,6 +44,13 @@ static json_t *policy_json(const struct policy_wire *wire)
         json_object_set_new(policy, "revision", json_integer(0));
     }
     json_decref(lost);
+    if (wire->policy.proxy) {
+        json_t *proxy = json_copy(wire->policy.proxy);
+        json_object_del(proxy, "password");
+        json_object_set_new(proxy, "refused", json_string(PROXY_LOST));
+        json_object_set_new(policy, EGRESS_PROXY, proxy);
+        json_object_set_new(policy, "revision", json_integer(0));
+    }
     return policy;
 }
 

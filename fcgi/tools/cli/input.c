@@ -128,5 +128,7 @@ int input_network(const struct cli_call *call, json_t *body, struct error **err)
     input_texts(call, "allow", body, "allow_out");
     input_texts(call, "deny", body, "deny_out");
     input_texts(call, "profile", body, "egress_profiles");
-    return input_json(body, "rules", cli_value(call, "rules"), JSON_ARRAY, err);
+    return input_json(body, "egress_proxy", cli_value(call, "egress-proxy"), JSON_OBJECT, err) < 0
+               ? -1
+               : input_json(body, "rules", cli_value(call, "rules"), JSON_ARRAY, err);
 }

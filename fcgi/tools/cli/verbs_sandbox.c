@@ -65,6 +65,7 @@ const struct cli_option create_options[] = {
     {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
     {"rules", 0, "FILE", "egress rules, a JSON array"},
+    {"egress-proxy", 0, "FILE", "the proxy that it leaves through, a JSON object"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -138,6 +138,10 @@ def test_secrets_and_rules(cli, tmp_path):
     assert cli.json("network", "show", "ruled")["rules"] == rules
     (tmp_path / "rules.json").write_text("{}")
     assert b"no JSON array" in cli("network", "set", "ruled", "--rules", tmp_path / "rules.json").stderr
+    proxy = {"type": "http", "host": "api.example.com", "port": 3128, "username": "me", "password": "${secrets.llm}"}
+    (tmp_path / "proxy.json").write_text(json.dumps(proxy))
+    cli.say("network", "set", "ruled", "--internet", "--egress-proxy", tmp_path / "proxy.json")
+    assert cli.json("network", "show", "ruled")["egress_proxy"] == proxy
     cli.say("rm", "ruled")
     cli.say("secret", "rm", "llm")
     assert cli.json("secret", "list")["secrets"] == []

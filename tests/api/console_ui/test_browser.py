@@ -111,7 +111,8 @@ def test_webhooks_and_ssh_keys(stack, account, browse, tmp_path):
 
 def test_secrets_are_written_and_never_shown(stack, account, browse):
     person = Person(stack, account.user)
-    browse("secrets", USER_NAME=person.name, PASSWORD=person.password)
+    sandbox = Sandbox.create(account.api, timeout=600, allow_internet_access=False, rules=[{"host": "api.openai.com"}])
+    browse("secrets", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id)
 
 
 def test_search_over_everything(stack, account, browse):

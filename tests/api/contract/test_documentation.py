@@ -66,6 +66,12 @@ def test_volumes_and_network_policy(make_account, stack):
     assert_in_order(said, '"name":"README.md"', '"status":"applied"', '"verdict":"allow"', '"denials":[]')
 
 
+def test_egress_proxies(make_account, stack):
+    beginning = requests_of("README.md").split('curl $C -H "$TOKEN"')[0]
+    said = run(stack, make_account("pro"), "\n".join([beginning, commands("doc/howto/leave-through-a-proxy.md")]))
+    assert_in_order(said, '"name":"way"', '"password":"${secrets.way}"', '"status":"applied"', '"denials":[]')
+
+
 def test_services_and_hooks(make_account, stack):
     beginning = requests_of("README.md").split("BODY=")[0]
     said = run(stack, make_account("pro"), "\n".join([beginning, commands("doc/howto/services.md")]))

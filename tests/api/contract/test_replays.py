@@ -38,6 +38,7 @@ BODIES = {
     "moveVolumePath": {"from": "/a", "to": "/b"},
     "uploadTemplateFile": {"content_b64": "aGk="}, "updateTemplate": {"public": True}, "assignTemplateTag": {"version": 1},
     "updateTeam": {"plan": "pro"}, "createUser": {"name": "u" + secrets.token_hex(6)}, "updateHost": {"state": "active"}, "updatePlan": {},
+    "replaceTeamProxy": {"egress_proxy": {"type": "http", "host": "proxy.example", "port": 3128}},
     "putSecret": {"value": "replayed", "hosts": ["a.example"]},
     "createWebhook": {"url": "http://127.0.0.1:9/replayed"}, "updateWebhook": {"kinds": ["sandbox.died"]},
 }

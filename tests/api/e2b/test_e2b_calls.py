@@ -235,14 +235,35 @@ def test_secrets_and_rules(call, sandbox):
     assert call("PUT", path, {}).status == 204
 
 
+def test_an_egress_proxy_keeps_its_password_as_a_secret(call, account, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/network"
+    network = lambda: account.api.get(f"{sandbox.path}/network").json().get("egress_proxy")
+    secrets = lambda: [one for one in account.api.get("/v1/secrets").json()["secrets"] if one["name"].startswith("e2b-proxy-")]
+    proxy = {"address": "proxy.example:1080", "username": "me", "password": "first-password"}
+    ours = {"type": "socks5", "host": "proxy.example", "port": 1080}
+    assert call("PUT", path, {"egressProxy": proxy}).status == 204
+    (secret,) = secrets()
+    assert network() == {**ours, "username": "me", "password": "${secrets.%s}" % secret["name"]}
+    assert secret["hosts"] == ["proxy.example"] and secret["version"] == 1
+    answer = call("GET", f"/sandboxes/{name_of(sandbox)}")
+    assert "first-password" not in str(answer.json()) + str(account.api.get("/v1/audit?limit=200").json())
+    assert call("PUT", path, {"egressProxy": {**proxy, "password": "second"}}).status == 204
+    assert [one["version"] > 1 for one in secrets()] == [True], "another password of the same account"
+    assert call("PUT", path, {"egressProxy": {"address": "192.0.2.5:99"}}).status == 204
+    assert network() == {**ours, "host": "192.0.2.5", "port": 99}
+    account.api.request("PUT", "/v1/secrets/way", {"value": "v", "hosts": ["proxy.example"]})
+    assert call("PUT", path, {"egressProxy": {**proxy, "password": "${e2b.secrets.way}"}}).status == 204
+    assert network()["password"] == "${secrets.way}"
+    assert_refused(call("PUT", path, {"egressProxy": {"address": "192.0.2.5:99", "password": "x"}}), 400)
+    for address in ("proxy.example", "proxy.example:0", "Proxy.example:1", ":1"):
+        assert_refused(call("PUT", path, {"egressProxy": {"address": address}}), 400)
+    assert call("PUT", path, {}).status == 204 and network() is None
+
+
 def test_what_is_not_served_says_so(call, sandbox):
-    name = name_of(sandbox)
-    for body, said in (({"iam": {"tokens": {"a": {"audience": "b"}}}}, "iam"),
-                       ({"network": {"egressProxy": {"address": "a.example:1080"}}}, "egressProxy")):
-        for path in ("/sandboxes", "/v2/sandboxes"):
-            assert_refused(call("POST", path, {"templateID": "base", **body}), 501, said)
-        if "network" in body:
-            assert_refused(call("PUT", f"/sandboxes/{name}/network", body["network"]), 501, said)
+    for path in ("/sandboxes", "/v2/sandboxes"):
+        body = {"templateID": "base", "iam": {"tokens": {"a": {"audience": "b"}}}}
+        assert_refused(call("POST", path, body), 501, "iam")
     assert_refused(call("GET", "/sandboxes/nothing/at/all"), 404)
 
 

@@ -4,6 +4,7 @@ nginx of its host, and a TLS server outside."""
 
 import json
 import os
+import pathlib
 import secrets as random
 import shutil
 import signal
@@ -158,20 +159,83 @@ def test_uploads_streams_and_websockets_pass(plain, outside):
     assert plain.data.check(f"python3 /tmp/tls_socket.py {HOST}").strip() == "hello"
 
 
-def test_node_trusts_the_proxy_without_an_option(plain, outside, tmp_path):
-    """Node of this machine with its libraries: the template has none."""
-    node = shutil.which("node")
-    if not node:
-        pytest.skip("node is not installed here")
-    linked = subprocess.run(["ldd", node], check=True, capture_output=True, text=True).stdout
-    files = [node, *(word for word in linked.split() if word.startswith("/"))]
-    packed = tmp_path / "node.tar.gz"
-    subprocess.run(["tar", "-chzf", packed, "--transform", "s|.*/||", "-P", *files], check=True)
-    plain.data.upload("/tmp/node.tar.gz", packed.read_bytes())
-    body = plain.data.check(
-        "mkdir -p /tmp/node && tar -xzf /tmp/node.tar.gz -C /tmp/node && cd /tmp/node && ./ld-linux* --library-path . ./node -e "
-        f"'fetch(\"https://{HOST}/\").then(r => r.text()).then(t => console.log(t))'")
-    assert values(body, "authorization") == [f"Bearer {VALUE}"]
+LIBRARIES = pathlib.Path("/usr/lib/python3/dist-packages")
+PHP = f'$c = curl_init("https://{HOST}/php"); curl_setopt($c, CURLOPT_FAILONERROR, true); curl_exec($c);'
+PYTHON = "PYTHONPATH=/tmp/python python3"
+# Programs and libraries of this machine, which the template lacks; a command; and a part of the target.
+CLIENTS = {
+    "wget": (["wget"], f"wget -qO- https://{HOST}/wget", "/wget"),
+    "node": (["node"], f"node -e 'fetch(\"https://{HOST}/fetch\")'", "/fetch"),
+    "npm": (["node", "/usr/lib/node_modules/npm"],
+            f"node npm/bin/npm-cli.js view some-package --registry https://{HOST}/npm/ --fetch-retries 0", "/npm/some-package"),
+    "php": (["php", "curl.so"], f"php -n -d extension_dir=. -d extension=curl.so -r '{PHP}'", "/php"),
+    "git": (["/usr/lib/git-core/git-remote-https"],
+            f"printf 'list\\n\\n' | GIT_DIR=/tmp git-remote-https origin https://{HOST}/repository",
+            "/repository/info/refs?service=git-upload-pack"),
+    "requests": ([], f"{PYTHON} -c 'import requests; requests.get(\"https://{HOST}/requests\").raise_for_status()'", "/requests"),
+    "httpx": ([], f"{PYTHON} -c 'import httpx; httpx.get(\"https://{HOST}/httpx\").raise_for_status()'", "/httpx"),
+    "pip": ([], f"{PYTHON} -m pip download --no-deps --retries 0 -i https://{HOST}/simple some-package", "/simple/some-package/"),
+    "apt": ([], f"echo 'deb [trusted=yes] https://{HOST}/apt stable main' >/tmp/list; apt-get update "
+            "-o Dir::Etc::SourceList=/tmp/list -o Dir::Etc::SourceParts=- -o Acquire::Retries=0", "/apt/dists/stable/InRelease"),
+}
+
+
+def carry(sandbox, tmp_path, name, programs):
+    """Put programs into /tmp/NAME of the sandbox, with their libraries. Returns what to write before a program."""
+    found = [shutil.which(program) or program for program in programs]
+    if "curl.so" in found:
+        found[found.index("curl.so")] = next(map(str, pathlib.Path("/usr/lib/php").glob("*/curl.so")), "curl.so")
+    for path in found:
+        if not os.path.exists(path):
+            pytest.skip(f"{path} is not installed here")
+    files = [*found]
+    for path in found:
+        if os.path.isfile(path):
+            linked = subprocess.run(["ldd", path], check=True, capture_output=True, text=True).stdout
+            files += [word for word in linked.split() if word.startswith("/")]
+    packed = tmp_path / "programs.tar.gz"
+    folders = [path for path in files if os.path.isdir(path)]
+    subprocess.run(["tar", "-chzf", packed, "--transform", "s|.*/\\([^/]*\\)$|\\1|", "-P",
+                    *(path for path in files if path not in folders)], check=True)
+    sandbox.data.upload("/tmp/programs.tar.gz", packed.read_bytes())
+    sandbox.data.check(f"mkdir -p /tmp/{name} && tar -xzf /tmp/programs.tar.gz -C /tmp/{name}")
+    for folder in folders:
+        subprocess.run(["tar", "-czf", packed, "-C", os.path.dirname(folder), os.path.basename(folder)], check=True)
+        sandbox.data.upload("/tmp/programs.tar.gz", packed.read_bytes())
+        sandbox.data.check(f"tar -xzf /tmp/programs.tar.gz -C /tmp/{name}")
+    return "./ld-linux* --library-path . ./"
+
+
+@pytest.fixture(scope="module")
+def python_libraries(sandbox, tmp_path_factory):
+    """Debian's, for the Python of the template."""
+    names = [path.name for path in LIBRARIES.glob("*") if path.name.split("-")[0].split(".")[0] in (
+        "requests", "urllib3", "certifi", "idna", "chardet", "charset_normalizer", "httpx", "httpcore", "h11", "anyio",
+        "sniffio", "rfc3986", "six", "pip")]
+    if not {"requests", "httpx", "pip"} <= set(names):
+        pytest.skip("python3-requests, python3-httpx and python3-pip are not installed here")
+    packed = tmp_path_factory.mktemp("python") / "python.tar.gz"
+    subprocess.run(["tar", "-czf", packed, "-C", LIBRARIES, *names], check=True)
+    sandbox.data.upload("/tmp/python.tar.gz", packed.read_bytes())
+    sandbox.data.check("mkdir -p /tmp/python && tar -xzf /tmp/python.tar.gz -C /tmp/python")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_clients_trust_the_proxy_without_an_option(plain, outside, tmp_path, request, client):
+    """What a client makes of the server's answer is its own: the server got its request, with the secret."""
+    programs, command, target = CLIENTS[client]
+    if PYTHON in command:
+        request.getfixturevalue("python_libraries")
+    name = programs[0].rpartition("/")[2] if programs else ""
+    if programs:
+        command = f"cd /tmp/{client} && " + command.replace(f"{name} ", carry(plain, tmp_path, client, programs) + f"{name} ", 1)
+    before = len(outside.requests())
+    said = plain.data.check(f"({command}) 2>&1 || true", **({"user": "root"} if client == "apt" else {}))
+    # The server repeats the headers of a request, and these clients keep its answer.
+    plain.data.check("rm -rf /home/user/.npm /var/lib/apt/lists", user="root")
+    got = [one for one in outside.requests()[before:] if one["target"] == target]
+    assert got, said
+    assert [value for header, value in got[0]["headers"] if header.lower() == "authorization"] == [f"Bearer {VALUE}"]
 
 
 def test_a_host_with_the_longest_name(plain, outside, internet):

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions of sandboxes, answers of upstreams, and messages of the kernel's log: first byte 0, 1
- * or 2. What is taken can be written again, within its bounds. */
+/* Questions of sandboxes, answers of upstreams, messages of the kernel's log, and answers of
+ * proxies: first byte 0, 1, 2 or 3. What is taken can be written again, within its bounds. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dns/message.h"
 #include "firewall/netfilter.h"
+#include "firewall/proxy_hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,13 +58,30 @@ static void on_refused(void *context, const struct refused_packet *packet)
     (void)packet;
 }
 
+static void try_proxy(const uint8_t *data, size_t size)
+{
+    struct proxy_hello hello = {.is_http = data[0] & 1,
+                                .username = data[0] & 2 ? strdup("me") : NULL,
+                                .password = data[0] & 2 ? strdup("secret") : NULL};
+    buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
+    size_t used;
+    proxy_hello_begin(&hello, &out);
+    enum proxy_result result = proxy_hello_take(&hello, data + 1, size - 1, &used, &out);
+    if (used > size - 1 || (result == PROXY_MORE && used < size - 1) || buffer_overflowed(&out) ||
+        (result == PROXY_REFUSED) != !!hello.reason)
+        abort();
+    proxy_hello_deinit(&hello);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size || size > 4096)
         return 0;
-    if (data[0] % 3 == 0)
+    if (data[0] % 4 == 3 && size > 1)
+        try_proxy(data + 1, size - 1);
+    else if (data[0] % 4 == 0)
         try_question(data + 1, size - 1);
-    else if (data[0] % 3 == 1)
+    else if (data[0] % 4 == 1)
         try_answer(data + 1, size - 1);
     else
         netfilter_log_parse(data + 1, size - 1, on_refused, NULL);

@@ -67,10 +67,11 @@ static void names_are_looked_at_where_there_are_some(void **state)
     autofree char *text = text_of(&policy);
     assert_int_equal(count_of(text, "\"by_name\""), 1);
     assert_int_equal(count_of(text, "\"echo_by_name\""), 1);
-    /* Nothing is taken away but what closed the address to this host, and the way to the proxy. */
-    assert_int_equal(count_of(text, "{\"delete\""), 2);
+    /* Nothing is taken away but what closed the address to this host, and the ways to proxies. */
+    assert_int_equal(count_of(text, "{\"delete\""), 3);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"gone\""), 1);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 1);
+    assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"outlets\""), 1);
 }
 
 static void egress_rules_open_the_proxy(void **state)
@@ -79,6 +80,17 @@ static void egress_rules_open_the_proxy(void **state)
     autofree char *text = text_of(&policy);
     assert_int_equal(count_of(text, "{\"add\":{\"element\":{\"name\":\"proxied\""), 1);
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 0);
+}
+
+static void an_egress_proxy_takes_all(void **state)
+{
+    policy_auto policy = {.default_verdict = POLICY_ALLOW};
+    autofree char *without = text_of(&policy);
+    (void)state;
+    policy.proxy = json_object();
+    autofree char *with = text_of(&policy);
+    assert_int_equal(count_of(without, "\"outlets\""), 2); /* added, to be deleted */
+    assert_int_equal(count_of(with, "\"outlets\""), 1);
 }
 
 static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
@@ -170,6 +182,7 @@ int main(void)
         cmocka_unit_test(a_long_policy_becomes_one_set_without_overlaps),
         cmocka_unit_test(names_are_looked_at_where_there_are_some),
         cmocka_unit_test(egress_rules_open_the_proxy),
+        cmocka_unit_test(an_egress_proxy_takes_all),
         cmocka_unit_test(elements_are_taken_out_whether_they_are_there_or_not),
         cmocka_unit_test(only_chains_of_sandboxes_of_the_table_are_dropped),
         cmocka_unit_test(denials_are_counted_and_bounded),

@@ -34,7 +34,7 @@ int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, jso
                     struct error **err);
 
 /* Make the body of PUT /v1/sandboxes/:id/network; a new reference. Errors: as above. */
-int e2b_network_body(const json_t *body, json_t **out, struct error **err);
+int e2b_network_body(struct api *api, const json_t *body, json_t **out, struct error **err);
 
 /* --- names.c --- */
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
+#include "secret/secret.h"
+
+#define PROXY_ADDRESS_MAX 300
+#define PROXY_SECRET      "e2b-proxy-"
+#define PROXY_HASH_BYTES  crypto_generichash_BYTES_MIN
+#define PROXY_SECRET_SIZE (sizeof PROXY_SECRET + 2 * PROXY_HASH_BYTES)
 
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = 65536};
@@ -21,18 +29,32 @@ static const struct schema_member mount_members[] = {
     {.name = NULL}};
 static const struct schema_member mount_item = {.type = SCHEMA_OBJECT, .members = mount_members};
 
-#define POLICY_MEMBERS                                              \
-    {.name = "allowOut",                                            \
-     .type = SCHEMA_ARRAY,                                          \
-     .max = NETWORK_ENTRIES_MAX,                                    \
-     .item = &network_entry_item},                                  \
-        {.name = "denyOut",                                         \
-         .type = SCHEMA_ARRAY,                                      \
-         .max = NETWORK_ENTRIES_MAX,                                \
-         .item = &network_entry_item},                              \
-        {.name = "rules", .type = SCHEMA_MAP, .item = &any_item},   \
-    {                                                               \
-        .name = "egressProxy", .type = SCHEMA_ANY, .nullable = true \
+static const struct schema_member proxy_members[] = {
+    {.name = "address",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = PROXY_ADDRESS_MAX},
+    {.name = "username", .type = SCHEMA_STRING, .nullable = true, .max = EGRESS_PROXY_TEXT_MAX},
+    {.name = "password",
+     .type = SCHEMA_STRING,
+     .nullable = true,
+     .max = EGRESS_PROXY_TEXT_MAX,
+     .check = secret_check_value},
+    {.name = NULL}};
+
+#define POLICY_MEMBERS                                                                           \
+    {.name = "allowOut",                                                                         \
+     .type = SCHEMA_ARRAY,                                                                       \
+     .max = NETWORK_ENTRIES_MAX,                                                                 \
+     .item = &network_entry_item},                                                               \
+        {.name = "denyOut",                                                                      \
+         .type = SCHEMA_ARRAY,                                                                   \
+         .max = NETWORK_ENTRIES_MAX,                                                             \
+         .item = &network_entry_item},                                                           \
+        {.name = "rules", .type = SCHEMA_MAP, .item = &any_item},                                \
+    {                                                                                            \
+        .name = "egressProxy", .type = SCHEMA_OBJECT, .nullable = true, .members = proxy_members \
     }
 
 static const struct schema_member network_members[] = {
@@ -193,10 +215,83 @@ static int add_rules(const json_t *policy, json_t *out, struct error **err)
     return 0;
 }
 
-static int add_policy(const json_t *policy, json_t *out, struct error **err)
+/* Store a password as a secret of the team, for the proxy alone: policies are not sealed. Its name
+ * is that of the account at the proxy, so that another password replaces it. */
+static int store_password(struct api *api, const char *host, const char *account,
+                          const char *password, char name[PROXY_SECRET_SIZE], struct error **err)
 {
-    static const char *const missing[] = {"egressProxy", NULL};
-    if (refuse_given(policy, missing, err) < 0 || add_rules(policy, out, err) < 0)
+    unsigned char hash[PROXY_HASH_BYTES];
+    char hex[2 * PROXY_HASH_BYTES + 1];
+    struct team team = {0};
+    struct secret secret = {0};
+    bool created;
+    json_auto_t *hosts = json_array();
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)account, strlen(account), NULL, 0);
+    snprintf(name, PROXY_SECRET_SIZE, PROXY_SECRET "%s",
+             sodium_bin2hex(hex, sizeof hex, hash, sizeof hash));
+    json_array_append_new(hosts, json_string(egress_proxy_address(host) ? SECRET_ANY_HOST : host));
+    struct secret_change change = {.name = name, .value = password, .hosts = hosts};
+    snprintf(team.id, sizeof team.id, "%s",
+             api->access.team ? api->access.team->id : api->access.sandbox.team_id);
+    int result = secret_check_hosts(hosts, "/egressProxy/address", err);
+    if (result == 0)
+        result = secret_put(api->worker.db, api->worker.ring, &team, api->principal.user_id,
+                            &change, &secret, &created, err);
+    secret_deinit(&secret);
+    return result;
+}
+
+/* Translate the account at a proxy. */
+static int add_account(struct api *api, const json_t *theirs, json_t *ours, struct error **err)
+{
+    static const char mention[] = "${e2b.secrets.";
+    const char *host = json_string_value(json_object_get(ours, "host"));
+    const char *username = json_string_value(json_object_get(theirs, "username"));
+    const char *password = json_string_value(json_object_get(theirs, "password"));
+    char name[PROXY_SECRET_SIZE];
+    if (!username || !*username)
+        return password && *password
+                   ? error_set_field(err, ERR_INVALID_REQUEST, "/egressProxy/username",
+                                     "A password needs a username.")
+                   : 0;
+    json_object_set_new(ours, "username", json_string(username));
+    if (password && str_starts_with(password, mention)) {
+        json_object_set_new(ours, "password", header_value(password));
+    } else if (password && *password) {
+        autofree char *account =
+            xasprintf("%s\n%s", json_string_value(json_object_get(theirs, "address")), username);
+        if (store_password(api, host, account, password, name, err) < 0)
+            return -1;
+        autofree char *mentioned = xasprintf("${secrets.%s}", name);
+        json_object_set_new(ours, "password", json_string(mentioned));
+    }
+    return 0;
+}
+
+/* Translate the proxy, which speaks SOCKS5. */
+static int add_proxy(struct api *api, const json_t *policy, json_t *out, struct error **err)
+{
+    const json_t *theirs = json_object_get(policy, "egressProxy");
+    const char *address = json_string_value(json_object_get(theirs, "address"));
+    const char *colon = address ? strrchr(address, ':') : NULL;
+    uint64_t port;
+    if (!json_object_size(theirs))
+        return 0;
+    if (!colon || str_parse_u64(colon + 1, 1, UINT16_MAX, &port) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "/egressProxy/address",
+                               "The address of a proxy is a host, a colon and a port.");
+    autofree char *host = xstrndup(address, (size_t)(colon - address));
+    json_auto_t *ours =
+        json_pack("{s:s, s:s, s:I}", "type", "socks5", "host", host, "port", (json_int_t)port);
+    if (add_account(api, theirs, ours, err) < 0)
+        return -1;
+    json_object_set(out, EGRESS_PROXY, ours);
+    return 0;
+}
+
+static int add_policy(struct api *api, const json_t *policy, json_t *out, struct error **err)
+{
+    if (add_proxy(api, policy, out, err) < 0 || add_rules(policy, out, err) < 0)
         return -1;
     if (is_given(policy, "allowOut"))
         json_object_set_new(out, "allow_out", allowed(policy));
@@ -212,10 +307,10 @@ static void add_flag(const json_t *body, const char *name, json_t *out, const ch
         json_object_set(out, ours, value);
 }
 
-int e2b_network_body(const json_t *body, json_t **out, struct error **err)
+int e2b_network_body(struct api *api, const json_t *body, json_t **out, struct error **err)
 {
     json_auto_t *policy = json_object();
-    if (add_policy(body, policy, err) < 0)
+    if (add_policy(api, body, policy, err) < 0)
         return -1;
     add_flag(body, "allow_internet_access", policy, "allow_internet_access");
     *out = json_incref(policy);
@@ -291,7 +386,7 @@ int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, jso
     const json_t *timeout = json_object_get(body, "timeout");
     json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
     if (refuse_given(body, missing, err) < 0 || check_secure(body, network, err) < 0 ||
-        add_policy(network, made, err) < 0 || add_volumes(body, made, err) < 0 ||
+        add_policy(api, network, made, err) < 0 || add_volumes(body, made, err) < 0 ||
         add_lifecycle(body, made, err) < 0 ||
         add_template(api, json_string_value(json_object_get(body, "templateID")), made, err) < 0)
         return -1;

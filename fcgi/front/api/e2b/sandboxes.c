@@ -261,7 +261,7 @@ int e2b_sandboxes_network(void *context, struct http_request *request,
     json_auto_t *body = NULL;
     autofree char *network = NULL;
     sandbox_auto changed = {0};
-    if (e2b_network_body(request->json, &body, err) < 0 ||
+    if (e2b_network_body(api, request->json, &body, err) < 0 ||
         schema_validate(network_put_schema, body, err) < 0 ||
         network_input_read(api, body, &network, err) < 0)
         return -1;

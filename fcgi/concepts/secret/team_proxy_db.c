@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "network/egress_proxy.h"
+#include "secret/egress_secrets.h"
+#include "secret/team_proxy.h"
+
+DB_STATEMENT(get_statement) = {"team_proxy.get",
+                               "SELECT proxy FROM team_egress_proxies WHERE team_id = ?", true};
+DB_STATEMENT(put_statement) = {"team_proxy.put",
+                               "INSERT INTO team_egress_proxies (team_id, proxy) VALUES (?, ?)"
+                               " ON DUPLICATE KEY UPDATE proxy = VALUES(proxy)",
+                               false};
+DB_STATEMENT(delete_statement) = {"team_proxy.delete",
+                                  "DELETE FROM team_egress_proxies WHERE team_id = ?", false};
+
+int team_proxy_get(struct db *db, const char *team_id, json_t **proxy, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    *proxy = NULL;
+    if (db_query(db, &get_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    if (db_rows_next(rows))
+        *proxy = json_loads(db_get_text(rows, 0), 0, NULL);
+    return 0;
+}
+
+int team_proxy_put(struct db *db, const char *team_id, const json_t *proxy, struct error **err)
+{
+    json_auto_t *policy = json_pack("{s:O*}", EGRESS_PROXY, proxy);
+    if (egress_rules_admit(db, team_id, policy, err) < 0)
+        return -1;
+    if (!proxy)
+        return db_exec(db, &delete_statement, DB_ARGS(db_text(team_id)), NULL, err);
+    autofree char *text = json_dumps(proxy, JSON_COMPACT);
+    return db_exec(db, &put_statement, DB_ARGS(db_text(team_id), db_text(text)), NULL, err);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "firewall/outlet.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/str.h"
+#include "firewall/egress.h"
+#include "firewall/proxy_hello.h"
+
+#define ORIGINAL_DST \
+    80 /* SO_ORIGINAL_DST; <linux/netfilter_ipv4.h> and <netinet/in.h> exclude each other */
+#define BACKLOG      1024
+#define ACCEPTS      16 /* in one go */
+#define READS        4  /* in one go */
+#define CHECK_MS     1000
+#define LOG_EVERY_MS 60000
+#define KEEP_IDLE_S  60
+#define KEEP_EVERY_S 10
+#define KEEP_PROBES  6
+
+/* One of the two ends of a connection. */
+struct end {
+    struct loop_source source;
+    struct carried *carried;
+    struct buffer rest; /* for this end, which does not take it yet */
+    bool ended;         /* it sends no more */
+    bool closed;        /* it gets no more */
+};
+
+struct carried {
+    struct outlet *outlet;
+    struct end guest, proxy;
+    bool connected;
+    bool opened; /* the proxy has opened the connection: it carries bytes */
+    struct proxy_hello hello;
+    struct flow flow;
+    uint32_t sandbox;
+    uint64_t way; /* see filter_sandbox */
+    int64_t moved_at_ms;
+    struct loop_timer timer;
+    struct carried *next, **link;
+};
+
+struct outlet {
+    struct filter *filter;
+    struct loop loop;
+    struct loop_source listener;
+    struct loop_timer check;
+    struct carried *first;
+    size_t count;
+    uint8_t scratch[OUTLET_BUFFER_MAX];
+    pthread_t thread;
+    bool running;
+    atomic_bool stop;
+};
+
+static void on_end(struct loop_source *source, uint32_t events);
+
+/* --- the end of a connection --- */
+
+static void reset(int fd)
+{
+    const struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+static void carried_free(struct carried *carried)
+{
+    struct outlet *outlet = carried->outlet;
+    loop_timer_disarm(&outlet->loop, &carried->timer);
+    loop_close(&outlet->loop, &carried->guest.source);
+    loop_close(&outlet->loop, &carried->proxy.source);
+    buffer_wipe(&carried->guest.rest);
+    buffer_wipe(&carried->proxy.rest);
+    proxy_hello_deinit(&carried->hello);
+    *carried->link = carried->next;
+    if (carried->next)
+        carried->next->link = carried->link;
+    outlet->count--;
+    free(carried);
+}
+
+static void abandon(struct carried *carried)
+{
+    reset(carried->guest.source.fd);
+    if (carried->proxy.source.fd >= 0)
+        reset(carried->proxy.source.fd);
+    carried_free(carried);
+}
+
+/* Note that a proxy failed, for the owner and in the log. */
+static void note_failure(const struct outlet *outlet, uint32_t address, const struct flow *flow,
+                         const char *reason)
+{
+    char target[POLICY_ADDRESS_TEXT_MAX];
+    struct policy_address remote = policy_address_ipv4(flow->remote);
+    int64_t now_ms = clock_monotonic_ms();
+    filter_lock(outlet->filter);
+    struct filter_sandbox *sandbox = filter_find(outlet->filter, address);
+    if (sandbox) {
+        denials_add(&sandbox->denials, DENIAL_PROXY, policy_address_text(&remote, target),
+                    flow->remote_port, "tcp", clock_now_ms());
+        if (!sandbox->proxy_logged_at_ms || now_ms - sandbox->proxy_logged_at_ms > LOG_EVERY_MS) {
+            sandbox->proxy_logged_at_ms = now_ms;
+            log_info("the egress proxy of a sandbox opens no connection",
+                     LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_STR("reason", reason));
+        }
+    }
+    filter_unlock(outlet->filter);
+}
+
+static void fail(struct carried *carried, const char *reason)
+{
+    note_failure(carried->outlet, carried->sandbox, &carried->flow, reason);
+    abandon(carried);
+}
+
+/* --- bytes --- */
+
+static struct end *other(struct end *end)
+{
+    return end == &end->carried->guest ? &end->carried->proxy : &end->carried->guest;
+}
+
+static void watch(struct end *end)
+{
+    const struct carried *carried = end->carried;
+    bool is_guest = end == &carried->guest;
+    bool reads = !end->ended && !other(end)->rest.size &&
+                 (carried->opened || (!is_guest && carried->connected));
+    bool writes = end->rest.size || (!is_guest && !carried->connected);
+    loop_change(&carried->outlet->loop, &end->source,
+                (reads ? (uint32_t)EPOLLIN : 0) | (writes ? (uint32_t)EPOLLOUT : 0));
+}
+
+/* Tell an end that no more comes, as soon as it has everything. */
+static void close_if_over(struct end *end)
+{
+    if (!end->closed && other(end)->ended && !end->rest.size) {
+        shutdown(end->source.fd, SHUT_WR);
+        end->closed = true;
+    }
+}
+
+/* Send to an end, and keep what it does not take. Returns -1 when it is gone. */
+static int give(struct end *end, const uint8_t *data, size_t size)
+{
+    ssize_t sent = end->rest.size ? 0 : send(end->source.fd, data, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN)
+        return -1;
+    size_t taken = sent > 0 ? (size_t)sent : 0;
+    return buffer_append(&end->rest, data + taken, size - taken);
+}
+
+static int give_rest(struct end *end)
+{
+    ssize_t sent = send(end->source.fd, end->rest.data, end->rest.size, MSG_NOSIGNAL);
+    if (sent < 0)
+        return errno == EAGAIN ? 0 : -1;
+    buffer_consume(&end->rest, (size_t)sent);
+    if (!end->rest.size) /* an idle connection has no buffers */
+        buffer_wipe(&end->rest);
+    return 0;
+}
+
+/* Returns -1 when the connection has ended. */
+static int take_hello(struct carried *carried, const uint8_t *data, size_t size)
+{
+    size_t used;
+    switch (proxy_hello_take(&carried->hello, data, size, &used, &carried->proxy.rest)) {
+    case PROXY_REFUSED:
+        fail(carried, carried->hello.reason);
+        return -1;
+    case PROXY_MORE:
+        return 0;
+    case PROXY_OPEN:
+        break;
+    }
+    carried->opened = true;
+    proxy_hello_deinit(&carried->hello);
+    if (used == size || give(&carried->guest, data + used, size - used) == 0)
+        return 0;
+    abandon(carried);
+    return -1;
+}
+
+enum moved { MOVED, GONE };
+
+/* Read from an end for the other. GONE: the connection has ended. */
+static enum moved take(struct end *end)
+{
+    struct carried *carried = end->carried;
+    uint8_t *scratch = carried->outlet->scratch;
+    for (unsigned i = 0; i < READS && !other(end)->rest.size && !end->ended; i++) {
+        ssize_t got = recv(end->source.fd, scratch, OUTLET_BUFFER_MAX, 0);
+        if (got < 0 && errno == EAGAIN)
+            break;
+        if (!carried->opened && got <= 0) {
+            fail(carried, "it ended the connection");
+            return GONE;
+        }
+        if (!carried->opened) {
+            if (take_hello(carried, scratch, (size_t)got) < 0)
+                return GONE;
+            break;
+        }
+        if (got < 0 || (got > 0 && give(other(end), scratch, (size_t)got) < 0)) {
+            abandon(carried);
+            return GONE;
+        }
+        end->ended = got == 0;
+    }
+    return MOVED;
+}
+
+static enum moved connected(struct carried *carried)
+{
+    int status = 0;
+    socklen_t size = sizeof status;
+    if (getsockopt(carried->proxy.source.fd, SOL_SOCKET, SO_ERROR, &status, &size) < 0 || status) {
+        fail(carried, strerror(status));
+        return GONE;
+    }
+    carried->connected = true;
+    proxy_hello_begin(&carried->hello, &carried->proxy.rest);
+    return MOVED;
+}
+
+static void on_end(struct loop_source *source, uint32_t events)
+{
+    struct end *end = container_of(source, struct end, source);
+    struct carried *carried = end->carried;
+    bool is_proxy = end == &carried->proxy;
+    carried->moved_at_ms = clock_monotonic_ms();
+    if (is_proxy && !carried->connected && connected(carried) == GONE)
+        return;
+    if (end->rest.size && give_rest(end) < 0) {
+        abandon(carried);
+        return;
+    }
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && (carried->opened || is_proxy) &&
+        take(end) == GONE)
+        return;
+    close_if_over(&carried->guest);
+    close_if_over(&carried->proxy);
+    if (carried->guest.closed && carried->proxy.closed) {
+        carried_free(carried);
+        return;
+    }
+    watch(&carried->guest);
+    watch(&carried->proxy);
+}
+
+/* --- time --- */
+
+static void on_time(struct loop_timer *timer)
+{
+    struct carried *carried = container_of(timer, struct carried, timer);
+    int64_t now_ms = clock_monotonic_ms(), end_ms = carried->moved_at_ms + OUTLET_IDLE_MS;
+    if (!carried->opened)
+        fail(carried, "it does not answer in time");
+    else if (end_ms <= now_ms)
+        abandon(carried);
+    else
+        loop_timer_arm(&carried->outlet->loop, timer, end_ms, on_time);
+}
+
+static bool may_stay(const struct carried *carried)
+{
+    struct filter *filter = carried->outlet->filter;
+    const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
+    return sandbox && sandbox->way == carried->way && !sandbox->closed &&
+           filter_allows(filter, sandbox, &carried->flow);
+}
+
+/* End the connections that the policy no longer allows, or that have another way now. */
+static void on_check(struct loop_timer *timer)
+{
+    struct outlet *outlet = container_of(timer, struct outlet, check);
+    struct carried *next;
+    filter_lock(outlet->filter);
+    for (struct carried *carried = outlet->first; carried; carried = next) {
+        next = carried->next;
+        if (!may_stay(carried))
+            abandon(carried);
+    }
+    filter_unlock(outlet->filter);
+    loop_timer_arm(&outlet->loop, timer, clock_monotonic_ms() + CHECK_MS, on_check);
+}
+
+/* --- new connections --- */
+
+static int set(int fd, int level, int option, int value)
+{
+    return setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/* The mark lets the packet filter keep connections from this host and from protected networks. */
+static int connect_to(uint32_t address, uint16_t port)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
+    autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || set(fd, SOL_SOCKET, SO_MARK, (int)MARK_OUTLET) < 0 ||
+        set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) < 0 ||
+        set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S) < 0 ||
+        set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S) < 0 ||
+        set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_PROBES) < 0 ||
+        set(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0 ||
+        (connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS))
+        return -1;
+    return steal_fd(&fd);
+}
+
+/* Fill the way of a sandbox into a new connection. Returns the proxy's address, or 0 and *reason.
+ */
+static uint32_t find_way(struct carried *carried, uint16_t *port, const char **reason)
+{
+    struct filter *filter = carried->outlet->filter;
+    struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
+    const json_t *proxy = sandbox ? sandbox->wire.policy.proxy : NULL;
+    uint32_t address = 0;
+    *reason = "the policy has none any more";
+    if (!proxy || sandbox->closed)
+        return 0;
+    carried->way = sandbox->way;
+    carried->hello.is_http = str_equal(json_string_value(json_object_get(proxy, "type")), "http");
+    carried->hello.address = carried->flow.remote;
+    carried->hello.port = carried->flow.remote_port;
+    carried->hello.username =
+        xstrdup_or_null(json_string_value(json_object_get(proxy, "username")));
+    carried->hello.password =
+        xstrdup_or_null(json_string_value(json_object_get(proxy, "password")));
+    *port = (uint16_t)json_integer_value(json_object_get(proxy, "port"));
+    if (json_object_get(proxy, "secret"))
+        egress_note_secret(sandbox, json_string_value(json_object_get(proxy, "secret")));
+    if (json_object_get(proxy, "refused"))
+        *reason = "its password is not known";
+    else if (!(address =
+                   egress_address_of(filter, json_string_value(json_object_get(proxy, "host")))))
+        *reason = "its host has no address that a sandbox may reach";
+    return address;
+}
+
+static struct carried *carried_new(struct outlet *outlet, int guest)
+{
+    struct carried *carried = xcalloc(1, sizeof *carried);
+    carried->outlet = outlet;
+    carried->guest.carried = carried->proxy.carried = carried;
+    carried->guest.source.fd = guest;
+    carried->proxy.source.fd = -1;
+    buffer_init(&carried->guest.rest, OUTLET_BUFFER_MAX);
+    buffer_init(&carried->proxy.rest, OUTLET_BUFFER_MAX);
+    carried->moved_at_ms = clock_monotonic_ms();
+    carried->next = outlet->first;
+    carried->link = &outlet->first;
+    if (outlet->first)
+        outlet->first->link = &carried->next;
+    outlet->first = carried;
+    outlet->count++;
+    return carried;
+}
+
+/* Begin to carry a connection of a sandbox. */
+static void begin(struct carried *carried, int guest)
+{
+    struct outlet *outlet = carried->outlet;
+    const char *reason;
+    uint16_t port = 0;
+    filter_lock(outlet->filter);
+    uint32_t address = find_way(carried, &port, &reason);
+    filter_unlock(outlet->filter);
+    autoclose int fd = address ? connect_to(address, port) : -1;
+    if (address && fd < 0)
+        reason = strerror(errno);
+    if (fd < 0 || loop_add(&outlet->loop, &carried->proxy.source, fd, EPOLLOUT, on_end) < 0) {
+        fail(carried, reason);
+        return;
+    }
+    steal_fd(&fd);
+    loop_add(&outlet->loop, &carried->guest.source, guest, 0, on_end);
+    loop_timer_arm(&outlet->loop, &carried->timer, clock_monotonic_ms() + OUTLET_HELLO_MS, on_time);
+}
+
+/* Return whether the packet filter sent a connection here, and from where to where. */
+static bool read_flow(int fd, const struct sockaddr_in *from, struct flow *flow)
+{
+    struct sockaddr_in to;
+    socklen_t size = sizeof to;
+    if (getsockopt(fd, IPPROTO_IP, ORIGINAL_DST, &to, &size) < 0)
+        return false;
+    *flow = (struct flow){.remote = ntohl(to.sin_addr.s_addr),
+                          .remote_port = ntohs(to.sin_port),
+                          .local_port = ntohs(from->sin_port),
+                          .protocol = IPPROTO_TCP,
+                          .mark = MARK_NAMED | MARK_OUTLET};
+    return true;
+}
+
+static void on_connection(struct loop_source *source, uint32_t events)
+{
+    struct outlet *outlet = container_of(source, struct outlet, listener);
+    (void)events;
+    for (unsigned i = 0; i < ACCEPTS; i++) {
+        struct sockaddr_in from;
+        struct flow flow;
+        socklen_t size = sizeof from;
+        int fd = accept4(source->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        if (outlet->count == OUTLET_MAX || !read_flow(fd, &from, &flow)) {
+            reset(fd);
+            close(fd);
+            continue;
+        }
+        set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        struct carried *carried = carried_new(outlet, fd);
+        carried->flow = flow;
+        carried->sandbox = ntohl(from.sin_addr.s_addr);
+        begin(carried, fd);
+    }
+}
+
+/* --- the thread --- */
+
+static void *run(void *context)
+{
+    struct outlet *outlet = context;
+    while (!atomic_load(&outlet->stop))
+        if (loop_run_once(&outlet->loop, CHECK_MS) < 0)
+            panic("the event loop of the egress proxies cannot wait");
+    return NULL;
+}
+
+static int listen_on(uint16_t port)
+{
+    const struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(FILTER_RESOLVER)};
+    autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || set(fd, IPPROTO_IP, IP_FREEBIND, 1) < 0 ||
+        set(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
+        bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 || listen(fd, BACKLOG) < 0)
+        return -1;
+    return steal_fd(&fd);
+}
+
+/* Start the thread with all signals blocked: the FastCGI thread handles them. */
+static int start_thread(struct outlet *outlet, struct error **err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    outlet->running = pthread_create(&outlet->thread, NULL, run, outlet) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return outlet->running ? 0 : error_set(err, ERR_CONFIG, "cannot start a thread");
+}
+
+static int open_loop(struct outlet *outlet, struct error **err)
+{
+    uint16_t port = (uint16_t)outlet->filter->settings->firewall_outlet_port;
+    if (loop_init(&outlet->loop) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "epoll_create1()");
+    autoclose int fd = listen_on(port);
+    if (fd < 0 || loop_add(&outlet->loop, &outlet->listener, fd, EPOLLIN, on_connection) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "firewall_outlet_port: cannot listen on %u",
+                               port);
+    steal_fd(&fd);
+    loop_timer_arm(&outlet->loop, &outlet->check, clock_monotonic_ms() + CHECK_MS, on_check);
+    return 0;
+}
+
+int outlet_start(struct filter *filter, struct outlet **outlet, struct error **err)
+{
+    struct outlet *fresh = xcalloc(1, sizeof *fresh);
+    fresh->filter = filter;
+    fresh->loop.epoll_fd = fresh->listener.fd = -1;
+    if (open_loop(fresh, err) < 0 || start_thread(fresh, err) < 0) {
+        outlet_stop(fresh);
+        return -1;
+    }
+    *outlet = fresh;
+    return 0;
+}
+
+void outlet_stop(struct outlet *outlet)
+{
+    if (!outlet)
+        return;
+    atomic_store(&outlet->stop, true);
+    if (outlet->running)
+        pthread_join(outlet->thread, NULL);
+    while (outlet->first)
+        abandon(outlet->first);
+    if (outlet->loop.epoll_fd >= 0) {
+        loop_timer_disarm(&outlet->loop, &outlet->check);
+        loop_close(&outlet->loop, &outlet->listener);
+        loop_deinit(&outlet->loop);
+    }
+    free(outlet);
+}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Proxies in the fake internet, at an address of this stack alone, since the host itself connects to them."""
+
+import ipaddress
+import json
+import pathlib
+import subprocess
+import sys
+
+from fake_internet import run
+from stack import wait_until
+
+SERVE = pathlib.Path(__file__).parent / "outside" / "proxies.py"
+
+
+class ProxiesOutside:
+    def __init__(self, internet, directory):
+        self.internet = internet
+        self.directory = pathlib.Path(directory)
+        number = int(ipaddress.ip_network(internet.range).network_address) >> 16 & 255
+        self.address = f"192.0.2.{number}"
+        self.process = None
+
+    def route(self, verb, check=True):
+        self.internet.on_host("route", verb, f"{self.address}/32", "via", self.internet.far, "dev", self.internet.link,
+                              check=check)
+
+    def start(self):
+        namespace = self.internet.namespace
+        run("ip", "-n", namespace, "addr", "add", f"{self.address}/32", "dev", "lo")
+        self.route("add")
+        self.serve()
+
+    def serve(self):
+        ready = self.directory / "ready"
+        ready.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", self.internet.namespace, sys.executable, str(SERVE), str(self.directory), self.address])
+        wait_until(ready.exists, 15, "the proxies")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.end()
+        self.route("del", check=False)
+
+    def requests(self):
+        path = self.directory / "proxied"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
