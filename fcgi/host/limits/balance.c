@@ -16,8 +16,8 @@
 
 #define NOTED_MAX   16384
 #define NUMBER_SIZE 32
-/* An instance starts within this time after its team is noted. */
-#define START_MS 600000
+/* The control group of an instance appears within this time after its team is noted. */
+#define START_MS 120000
 /* What a run keeps of the average before it. Who is busy by turns is counted as always busy. */
 #define KEPT 0.75
 /* Below this use, nobody counts as busy. */
@@ -46,14 +46,15 @@ static char *path_of(const struct balance *balance, const char *instance)
     return xasprintf("%s/%s", balance->folder, instance);
 }
 
-static void set(struct balance *balance, const char *instance, uint64_t tenant)
+/* Returns false when too many are noted. */
+static bool set(struct balance *balance, const char *instance, uint64_t tenant)
 {
     struct noted *noted = balance->list, *end = noted + balance->count;
     while (noted < end && !str_equal(noted->instance, instance))
         noted++;
     if (noted == end) {
         if (balance->count == NOTED_MAX)
-            return;
+            return false;
         if (balance->count == balance->room) {
             balance->room = balance->room ? balance->room * 2 : 16;
             balance->list = xreallocarray(balance->list, balance->room, sizeof *balance->list);
@@ -64,6 +65,7 @@ static void set(struct balance *balance, const char *instance, uint64_t tenant)
     }
     noted->tenant = tenant;
     noted->seen_ms = clock_monotonic_ms();
+    return true;
 }
 
 static void read_note(struct balance *balance, const char *instance)
@@ -107,7 +109,8 @@ void balance_note(struct balance *balance, const char *instance, uint64_t tenant
 {
     autofree char *path = path_of(balance, instance);
     char text[NUMBER_SIZE];
-    set(balance, instance, tenant);
+    if (!set(balance, instance, tenant))
+        return;
     snprintf(text, sizeof text, "%llu", (unsigned long long)tenant);
     unlink(path);
     if (symlink(text, path) < 0)

@@ -14,10 +14,11 @@
 
 #include <stdint.h>
 
+#include "base/sizing.h"
 #include "limits/group.h"
 
 #define TEAM_NOTES  "/run/sandlot-teams"
-#define TEAM_WEIGHT 100
+#define TEAM_WEIGHT CPU_WEIGHT_PERCENT /* that of one vCPU without this program */
 
 struct balance;
 

@@ -227,7 +227,7 @@ static void make_unified(void)
     write_file("cpuset.cpus.effective", "0-3\n");
     assert_int_equal(mkdir(GROUP, 0755), 0);
     write_file(GROUP "/cpuset.cpus", "1\n");
-    write_file(GROUP "/cpu.weight", "25\n");
+    write_file(GROUP "/cpu.weight", "30\n");
     write_file(GROUP "/cpu.stat", "usage_usec 5000\nuser_usec 4000\n");
     write_file(GROUP "/memory.current", "4096\n");
     write_file(GROUP "/memory.max", "536870912\n");
@@ -322,7 +322,7 @@ static void more_memory_than_the_limit_is_left_alone(void **state)
     assert_int_equal(size("sandlot", &order, &err), -1);
     assert_int_equal(err->code, ERR_RUNTIME_REFUSED);
     assert_file(GROUP "/memory.max", "536870912\n");
-    assert_file(GROUP "/cpu.weight", "25\n");
+    assert_file(GROUP "/cpu.weight", "30\n");
 }
 
 static void another_projects_instance_is_none(void **state)
@@ -422,7 +422,7 @@ static void teams_are_noted_over_a_restart(void **state)
     make_unified();
     assert_int_equal(groups_open(&groups, folder, "sandlot", &err), 0);
     balance_run(balance, &groups);
-    assert_file(GROUP "/cpu.weight", "101");
+    assert_file(GROUP "/cpu.weight", "26");
     groups_close(&groups);
     balance_close(balance);
 }
