@@ -43,8 +43,8 @@ static inline uint64_t cpu_weight(unsigned cpu, bool unified)
     return percent < CPU_WEIGHT_MAX ? percent : CPU_WEIGHT_MAX;
 }
 
-/* Return how many vCPUs have a weight; 0: it is no weight of whole vCPUs. sandlot-limits writes such
- * weights when it shares the processors between teams. */
+/* Return how many vCPUs have a weight; 0: it is no weight of whole vCPUs. sandlot-limits writes
+ * such weights when it shares the processors between teams. */
 static inline unsigned cpu_of_weight(uint64_t weight, bool unified)
 {
     uint64_t one = cpu_weight(1, unified);

@@ -78,6 +78,15 @@ const char *str_nearest(const char *text, const char *const names[], size_t coun
     return nearest;
 }
 
+size_t str_cut(const char *text, size_t most)
+{
+    size_t size = strnlen(text, most + 1);
+    if (size > most)
+        for (size = most; size && ((unsigned char)text[size] & 0xc0) == 0x80; size--)
+            ;
+    return size;
+}
+
 /* Length of the well-formed sequence at text, or 0. Table 3-7 of the Unicode standard. */
 static size_t utf8_sequence(const unsigned char *text, size_t left)
 {

@@ -20,6 +20,10 @@ int str_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
  * near. */
 const char *str_nearest(const char *text, const char *const names[], size_t count);
 
+/* Return the size of the longest beginning of text that has at most so many bytes and no half of a
+ * character. */
+size_t str_cut(const char *text, size_t most);
+
 /* Whether text is well-formed UTF-8 (RFC 3629). */
 bool str_is_utf8(const char *text, size_t length);
 

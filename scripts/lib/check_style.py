@@ -49,10 +49,6 @@ HELPER_ARROWS = {"btrfs": {"guard"}, "launcher": {"confine"}}
 # sandboxes of the instances of Incus, and asks the agent in one, which wants a secret.
 DRIVER_ARROWS = {"config": {"db"}, "runtime": {"incus", "http", "crypto"}}
 
-# Between programs: an interface over another one's requests. The program's main() knows both.
-PROGRAM_ARROWS = {"e2b": {"api"}}
-INTERFACES = {"fcgi/front/api/main.c": {"e2b"}}
-
 # Where libcurl may be used: the clients of the runtime, of the archive's storage, of the agent, of the firewall and of the
 # keeper, what the last three have in common, and of the identity provider; what sends webhooks; and the
 # command line for users.

@@ -27,7 +27,6 @@
 
 static struct team teams[CLIENTS];
 static struct template_version version;
-static MYSQL *raw;
 
 static const struct db_statement sums_statement = {
     "bench.sums",
@@ -158,7 +157,6 @@ int main(int argc, char **argv)
     if (schema_setup(&state) < 0)
         return 1;
     log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
-    raw = server_raw(server);
     server_say(raw, "UPDATE plans SET sandboxes = 100000000, vcpus = 100000000,"
                     " memory_mb = 2000000000, stopped_sandboxes = 100000000");
     assert_ok(user_create(db, "alice", &user, &err));
@@ -180,6 +178,5 @@ int main(int argc, char **argv)
         printf("%8u %10.0f %11.0f%% %14.0f\n", hosts, counters, 100 * counters / one, sums);
         fflush(stdout);
     }
-    mysql_close(raw);
     return schema_teardown(&state);
 }

@@ -20,7 +20,6 @@ utils.HASH_PATH_PREFIX = b""
 from paste.deploy import loadapp
 from swift.account.server import AccountController
 from swift.common.ring.builder import RingBuilder
-from swift.common.swob import Request
 from swift.container.server import ContainerController
 from swift.obj.server import ObjectController
 

@@ -8,6 +8,23 @@
 
 static char folder[] = "/tmp/sandlot-unit-XXXXXX";
 
+static inline void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The beginning of a file, as a string that fits into size bytes. */
+static inline void read_file(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    out[fread(out, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
 static inline int make_folder(void **state)
 {
     (void)state;

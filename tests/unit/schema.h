@@ -9,7 +9,9 @@
 #include "db/migrate.h"
 #include "unit/db/own_server.h"
 
-/* Group fixture: start the server, bring its database to our schema, and open db. */
+static MYSQL *raw; /* beside db, for what the test itself asks */
+
+/* Group fixture: start the server, bring its database to our schema, and open db and raw. */
 static int schema_setup(void **state)
 {
     error_auto err = NULL;
@@ -22,11 +24,13 @@ static int schema_setup(void **state)
     int result = db_migrate(db, directory, NULL, &err);
     if (result < 0)
         print_error("%s: %s\n", directory, err->message);
+    raw = server_raw(server);
     return result;
 }
 
 static int schema_teardown(void **state)
 {
+    mysql_close(raw);
     db_close(db);
     return server_teardown(state);
 }

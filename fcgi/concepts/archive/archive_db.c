@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
-#include <string.h>
 
 #include "archive/archive_row.h"
 #include "base/clock.h"
@@ -299,20 +298,11 @@ int archive_row_whole(struct db *db, const struct archive *archive, const char *
 }
 
 /* Cut to the size of the column, never inside a UTF-8 sequence. */
-static struct db_value failure_value(const char *failure)
-{
-    size_t size = strlen(failure);
-    if (size > FAILURE_MAX)
-        for (size = FAILURE_MAX; size && ((unsigned char)failure[size] & 0xc0) == 0x80; size--)
-            ;
-    return (struct db_value){.type = DB_TEXT, .bytes = {failure, size}};
-}
-
 int archive_row_failed(struct db *db, const struct archive *archive, const char *owner,
                        uint64_t delay_ms, const char *failure, struct error **err)
 {
     return db_exec(db, &failed_statement,
-                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), failure_value(failure),
+                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text_cut(failure, FAILURE_MAX),
                            db_text(archive->id), db_text(owner)),
                    NULL, err);
 }

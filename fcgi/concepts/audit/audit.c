@@ -99,12 +99,7 @@ static int write_first(struct db *db, void *context, struct error **err)
 void audit_about(struct audit *audit, const char *resource)
 {
     char *out = audit->entry.resource;
-    size_t length = strlen(resource);
-    if (length >= AUDIT_RESOURCE_SIZE) {
-        length = AUDIT_RESOURCE_SIZE - 1;
-        while (length && ((unsigned char)resource[length] & 0xc0) == 0x80)
-            length--; /* no half of a character */
-    }
+    size_t length = str_cut(resource, AUDIT_RESOURCE_SIZE - 1);
     memmove(out, resource, length);
     out[length] = '\0';
 }

@@ -76,7 +76,7 @@ int moving_open_clear(struct moving *moving, struct runtime **runtime, bool *los
     return 0;
 }
 
-void moving_close(struct moving *moving)
+static void moving_close(struct moving *moving)
 {
     if (moving->from)
         moving->from->tick = NULL;

@@ -138,7 +138,6 @@ int moving_open_clear(struct moving *moving, struct runtime **runtime, bool *los
 
 /* Continue a move that was taken. */
 int moving_run(struct moving *moving, const struct mover *mover, struct error **err);
-void moving_close(struct moving *moving);
 
 /* --- starting --- */
 

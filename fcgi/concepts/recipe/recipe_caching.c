@@ -12,14 +12,19 @@
 /* A step is cached when it and the uncached ones before it took at least this long together. */
 #define CACHED_AFTER_MS 1000
 
+static int read_keys(const struct recipe_turn *turn, struct recipe_keys *keys, struct error **err)
+{
+    return recipe_keys_read(turn->worker->db, turn->row.team_id, turn->version.base_id,
+                            json_object_get(turn->whole, "recipe"), keys, err);
+}
+
 /* Read the keys of the steps, and find the key of the result. */
 static int find_keys(struct recipe_turn *turn, struct recipe_keys *keys, struct error **err)
 {
-    const json_t *recipe = json_object_get(turn->whole, "recipe");
-    if (recipe_keys_read(turn->worker->db, turn->row.team_id, turn->version.base_id, recipe, keys,
-                         err) < 0)
+    if (read_keys(turn, keys, err) < 0)
         return -1;
-    recipe_result_key(keys, recipe, &turn->version, turn->result_key);
+    recipe_result_key(keys, json_object_get(turn->whole, "recipe"), &turn->version,
+                      turn->result_key);
     return 0;
 }
 
@@ -188,7 +193,7 @@ int recipe_turn_cache(struct recipe_turn *turn, const struct recipe_place *place
     if (!recipe_turn_may_cache(turn) || !row->step || !is_work(place, row->step - 1) ||
         clock_now_ms() - row->cached_at_ms < CACHED_AFTER_MS)
         return 0;
-    if (find_keys(turn, keys, err) < 0)
+    if (read_keys(turn, keys, err) < 0)
         return -1;
     if (row->step > keys->known)
         return 0;

@@ -111,15 +111,6 @@ const char *operation_kind_name(enum operation_kind kind)
 }
 
 /* Cut the text to the size of the column, never inside a UTF-8 sequence. */
-static struct db_value failure_value(const char *failure)
-{
-    size_t size = strlen(failure);
-    if (size > FAILURE_MAX)
-        for (size = FAILURE_MAX; size && ((unsigned char)failure[size] & 0xc0) == 0x80; size--)
-            ;
-    return (struct db_value){.type = DB_TEXT, .bytes = {failure, size}};
-}
-
 int operation_begin(struct db *db, struct sandbox *sandbox, enum operation_kind kind,
                     const char *lease_owner, uint64_t lease_s, struct operation *operation,
                     struct error **err)
@@ -190,8 +181,8 @@ int operation_end(struct db *db, const struct operation *operation, const char *
 {
     return db_exec(db, &end_statement,
                    DB_ARGS(db_text(failure ? "failed" : "done"),
-                           failure_value(failure ? failure : note), db_i64(clock_now_ms()),
-                           db_text(operation->id)),
+                           db_text_cut(failure ? failure : note, FAILURE_MAX),
+                           db_i64(clock_now_ms()), db_text(operation->id)),
                    NULL, err);
 }
 
@@ -205,7 +196,7 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
                     const char *failure, struct error **err)
 {
     return db_exec(db, &defer_statement,
-                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), failure_value(failure),
+                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_text_cut(failure, FAILURE_MAX),
                            db_text(operation->id), db_text(operation->lease_owner)),
                    NULL, err);
 }

@@ -19,7 +19,8 @@ static int open_removal(struct worker *worker, struct work *work, bool *gone, st
     return 0;
 }
 
-int sandbox_remove_next(struct worker *worker, bool *worked, struct error **err)
+/* Remove the instance of one deleted sandbox, if a removal is due. *worked: a removal was due. */
+static int sandbox_remove_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker};
     bool gone;

@@ -19,6 +19,3 @@ int sandbox_room_is_coming(struct db *db, const char *team_id, const struct erro
 /* Remove the instance of one deleted sandbox; if no removal is due, wait SANDBOX_ROOM_POLL_MS for
  * the removals of others. The caller then tries again. */
 int sandbox_room_step(struct worker *worker, struct error **err);
-
-/* Remove the instance of one deleted sandbox, if a removal is due. *worked: a removal was due. */
-int sandbox_remove_next(struct worker *worker, bool *worked, struct error **err);

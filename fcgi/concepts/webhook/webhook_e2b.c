@@ -33,7 +33,8 @@ void webhook_e2b_kinds(const char *type, struct event_filter *filter)
             filter->kinds[kinds[i].kind] = true;
 }
 
-const char *webhook_e2b_type(enum event_kind kind)
+/* Return the E2B type of a kind, or NULL. */
+static const char *webhook_e2b_type(enum event_kind kind)
 {
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
         if (kinds[i].kind == kind)

@@ -15,8 +15,6 @@
 extern const char *const webhook_e2b_types[WEBHOOK_E2B_TYPES];
 /* Add to the filter the kinds of events that have this E2B type. */
 void webhook_e2b_kinds(const char *type, struct event_filter *filter);
-/* Return the E2B type of a kind, or NULL. */
-const char *webhook_e2b_type(enum event_kind kind);
 
 /* Return the event as a JSON object, a new reference. A sandbox whose row is gone is not an error.
  * Errors: those of the database. */

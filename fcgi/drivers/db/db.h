@@ -103,6 +103,8 @@ struct db_value db_bool(bool value);
 /* NULL: SQL NULL. Against an ascii column only ASCII may be asked for: MariaDB refuses to compare
  * anything else (ERR_INTERNAL), so a name from outside is checked for its form first. */
 struct db_value db_text(const char *text);
+/* The beginning of a text, of at most so many bytes. */
+struct db_value db_text_cut(const char *text, size_t most);
 struct db_value db_blob(const void *data, size_t size);
 
 /* DB_ARGS(db_text(id), db_u64(n)) fills the two parameters (args, count); DB_NO_ARGS for none. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/str.h"
 #include "db/connection.h"
 
 #define ARGUMENTS_MAX 64
@@ -40,6 +41,11 @@ struct db_value db_text(const char *text)
     if (!text)
         return db_null();
     return (struct db_value){.type = DB_TEXT, .bytes = {text, strlen(text)}};
+}
+
+struct db_value db_text_cut(const char *text, size_t most)
+{
+    return (struct db_value){.type = DB_TEXT, .bytes = {text, str_cut(text, most)}};
 }
 
 struct db_value db_blob(const void *data, size_t size)

@@ -20,7 +20,8 @@ const char *dns_address_text(const struct sockaddr_storage *address, char text[C
     return text;
 }
 
-socklen_t dns_address_size(const struct sockaddr_storage *address)
+/* The size of the address for bind() and sendto(). */
+static socklen_t dns_address_size(const struct sockaddr_storage *address)
 {
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                           : sizeof(struct sockaddr_in);

@@ -14,6 +14,3 @@ int dns_listen(int type, const struct sockaddr_storage *address, struct error **
 /* The address without its port. Returns text. */
 const char *dns_address_text(const struct sockaddr_storage *address,
                              char text[CLIENT_NETWORK_SIZE]);
-
-/* The size of the address for bind() and sendto(). */
-socklen_t dns_address_size(const struct sockaddr_storage *address);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,19 +61,12 @@ int init_begin(struct request *request, struct rpc_error *error)
                : 0;
 }
 
-static void free_wiped(void *memory)
-{
-    if (memory)
-        mem_wipe(memory, malloc_usable_size(memory));
-    free(memory);
-}
-
 /* The parser copies its input; while it handles secrets, all memory that it frees is
  * overwritten. */
 static json_t *parse(const struct buffer *body)
 {
     json_error_t where;
-    json_set_alloc_funcs(malloc, free_wiped);
+    json_set_alloc_funcs(malloc, mem_free_wiped);
     return json_loadb(buffer_string(body), body->size, 0, &where);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "agent/ports.h"
-
+/* Find the process that listens on a TCP port of the sandbox. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -19,6 +18,12 @@
 #include "base/str.h"
 
 #define ANSWER_TIMEOUT_S 2
+
+enum port_listener {
+    PORT_NONE,
+    PORT_LOOPBACK, /* reachable through the relay only */
+    PORT_ANY,      /* reachable at the sandbox's own address */
+};
 
 static int ask(int fd, int family)
 {
@@ -101,7 +106,8 @@ static int find_in_family(int fd, int family, uint16_t port, enum port_listener 
     }
 }
 
-int ports_listener(uint16_t port, enum port_listener *listener)
+/* Ask the kernel. Returns 0, or -1 with errno. */
+static int ports_listener(uint16_t port, enum port_listener *listener)
 {
     *listener = PORT_NONE;
     autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);

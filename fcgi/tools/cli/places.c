@@ -116,7 +116,8 @@ char *remote_file_url(const struct session *session, const char *path)
     return xasprintf("%s/files?path=%s", session->url, escaped);
 }
 
-char *remote_temporary(void)
+/* A name for a file of no length of life, in the sandbox's /tmp; the caller's. */
+static char *remote_temporary(void)
 {
     unsigned char random[12];
     char name[2 * sizeof random + 1];

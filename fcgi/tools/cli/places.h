@@ -36,9 +36,6 @@ int remote_processes(struct cli *cli, const struct session *session, json_t **an
 /* The address of a file of the data plane; the caller's. */
 char *remote_file_url(const struct session *session, const char *path);
 
-/* A name for a file of no length of life, in the sandbox's /tmp; the caller's. */
-char *remote_temporary(void);
-
 /* Start tar of this machine with a pipe from its standard output. */
 int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **err);
 int local_tar_end(pid_t pid, struct error **err);

@@ -31,7 +31,7 @@ void tree_deinit(struct tree *tree)
 
 /* --- the remote folder --- */
 
-bool tree_is_link(const json_t *entry)
+static bool tree_is_link(const json_t *entry)
 {
     const char *permissions = json_string_value(json_object_get(entry, "permissions"));
     return permissions && permissions[0] == 'L';
@@ -117,7 +117,8 @@ static bool entry_differs(const struct stat *here, const json_t *there)
            strtoll(size, NULL, 10) != here->st_size || !modified || !str_equal(modified, text);
 }
 
-bool tree_differs(const struct tree *tree, const char *path, const struct stat *here)
+/* Whether the path below both is another here than there, or is missing there (no entry). */
+static bool tree_differs(const struct tree *tree, const char *path, const struct stat *here)
 {
     const json_t *there = json_object_get(tree->entries, path);
     bool are_links = S_ISLNK(here->st_mode) && there && tree_is_link(there);

@@ -27,11 +27,6 @@ void tree_deinit(struct tree *tree);
 /* Fill entries and links. */
 int tree_list(struct tree *tree, struct error **err);
 
-bool tree_is_link(const json_t *entry);
-
-/* Whether the path below both is another here than there, or is missing there (no entry). */
-bool tree_differs(const struct tree *tree, const char *path, const struct stat *here);
-
 /* Call take() for each file, folder and link here, a folder before its contents. Equal entries are
  * removed from entries. */
 typedef int tree_take(void *context, const char *path, const struct stat *here, bool differs,

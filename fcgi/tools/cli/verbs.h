@@ -50,11 +50,6 @@ struct session;
 VERB(attach);
 extern const struct cli_option attach_options[];
 
-/* A row for each terminal: "pid", "command", "followed" (whether somebody has it), the newest last.
- */
-int terminals_list(struct cli *cli, const struct session *session, json_t **rows,
-                   struct error **err);
-
 /* List on standard error the terminals without a client. */
 void terminals_tell_left(struct cli *cli, const struct session *session);
 

@@ -33,8 +33,10 @@ static json_t *describe(const json_t *process)
                      "followed", json_object_get(process, "followed"));
 }
 
-int terminals_list(struct cli *cli, const struct session *session, json_t **rows,
-                   struct error **err)
+/* A row for each terminal: "pid", "command", "followed" (whether somebody has it), the newest last.
+ */
+static int terminals_list(struct cli *cli, const struct session *session, json_t **rows,
+                          struct error **err)
 {
     json_auto_t *answer = NULL;
     const json_t *process;

@@ -19,7 +19,7 @@ from cli import Cli
 from console import Person
 from leavings import delete_recipe_files
 from stack import wait_until
-from tenant import Account, Sandbox
+from tenant import Sandbox
 from terminal import Terminal
 
 pytestmark = pytest.mark.parallel

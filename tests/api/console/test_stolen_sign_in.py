@@ -8,8 +8,6 @@ from console import Browser, Person
 
 pytestmark = pytest.mark.parallel
 
-SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA"
-
 
 @pytest.fixture
 def person(stack, account):

@@ -354,8 +354,8 @@ def test_a_registry_that_drips_costs_bounded_time(registry, tmp_path):
     order = {"image": "slow", "registry": "127.0.0.1:5001", "repository": "drips/small", "reference": "latest",
              "plain_http": True, "bytes_max": 1 << 30, "files_max": 1000, "seconds": 4}
     (tmp_path / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
-    ended = subprocess.run(["ip", "netns", "exec", registry.namespace, sys.executable, "-B", str(FETCH),
-                            str(tmp_path / "order"), str(tmp_path / "tree")],
+    ended = subprocess.run(registry.in_namespace(sys.executable, "-B", str(FETCH), str(tmp_path / "order"),
+                                                 str(tmp_path / "tree")),
                            check=False, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1 and ended.stdout.splitlines()[-1].endswith("after 4 seconds"), ended
     assert not (tmp_path / "order").exists(), "the file with the password goes at once"

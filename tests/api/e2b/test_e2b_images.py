@@ -4,18 +4,11 @@
 import pytest
 
 from image_registry import SECOND, Image, ImageRegistry, entry, layer, shell
-from leavings import deleted_after
 from stack import wait_until
 from tenant import Sandbox
-from test_e2b_builds import call, requested, start, status  # noqa: F401 (a fixture)
+from test_e2b_builds import call, nothing_is_left, requested, start, status  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.parallel
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(stack):
-    with deleted_after(stack):
-        yield
 
 
 @pytest.fixture(scope="module")

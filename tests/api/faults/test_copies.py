@@ -6,7 +6,6 @@ import secrets
 
 import pytest
 
-from archive import Folder, archive_settings
 from client import assert_error
 from edge import process_settings
 from faults import InBackground, fault_points, wrong_counters  # noqa: F401
@@ -14,6 +13,7 @@ from killing import stopped
 from pools import shares
 from stack import wait_until
 from tenant import Sandbox, checkpoint_of
+from test_archive_hosts import archive  # noqa: F401 (a fixture)
 from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.hosts
@@ -117,14 +117,6 @@ def test_who_cannot_go_anywhere_is_told_at_once(hosts, api, stack):
 
 
 # --- from the archive ---
-
-
-@pytest.fixture
-def archive(stack):
-    folder = Folder(stack.root / "archive-of-a-test")
-    with archive_settings(stack, archive_after_s=1, **folder.settings):
-        yield folder
-    folder.close()
 
 
 def test_resumes_that_fetch_keep_no_call_of_the_team_waiting(hosts, archive, api, stack, fault_points):

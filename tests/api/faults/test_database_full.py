@@ -11,20 +11,13 @@ from callers import assert_each_once, made_since, start_callers
 from client import assert_error
 from database_pair import BINARY_LOG, SmallDatabase
 from doctor import assert_says, wrong
-from faults import settle
+from faults import quiet  # noqa: F401
 from stack import wait_until
 from tenant import Sandbox
 
 pytestmark = pytest.mark.faults
 
 CALLERS = 2
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    settle(stack)
-    yield
-    settle(stack)
 
 
 # A server with a binary log waits for room and looks each minute; without one it refuses at once.

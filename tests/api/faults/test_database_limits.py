@@ -11,18 +11,11 @@ import pytest
 
 from client import assert_error
 from doctor import assert_says, wrong
-from faults import InBackground, settle
+from faults import InBackground, quiet  # noqa: F401
 from pools import shares
 from stack import wait_until
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    settle(stack)
-    yield
-    settle(stack)
 
 
 @contextlib.contextmanager

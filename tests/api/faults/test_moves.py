@@ -11,7 +11,6 @@ import pytest
 from client import assert_error
 from faults import InBackground, fault_points, settled_row, wrong_counters  # noqa: F401
 from stack import Daemon, wait_until
-from tenant import Sandbox
 from two_hosts import TwoHosts
 
 pytestmark = pytest.mark.hosts

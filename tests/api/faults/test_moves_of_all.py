@@ -11,22 +11,13 @@ from client import assert_error
 from faults import InBackground, fault_points, settled_row, wrong_counters  # noqa: F401
 from stack import wait_until
 from tenant import Sandbox, checkpoint_instance, checkpoint_of
-from two_hosts import TwoHosts
+from test_moves import hosts  # noqa: F401 (a fixture)
 from volumes import Volume
 
 pytestmark = pytest.mark.hosts
 
 PROGRAM = "sandlot-dispatcher"
 STEPS = ["moving.begun", "moving.copied", "moving.arriving", "moving.arrived", "moving.cleared"]
-
-
-@pytest.fixture
-def hosts(stack):
-    both = TwoHosts(stack)
-    both.add_again("local")
-    both.take("local", "other")
-    yield both
-    both.take("other")
 
 
 def no_moves(stack):

@@ -81,7 +81,7 @@ def test_datagrams_without_end(stack, hostile, bystander):
 
 @contextlib.contextmanager
 def acceptor(internet):
-    command = ["ip", "netns", "exec", internet.namespace, sys.executable, str(GUEST / "accept.py"), str(PORT)]
+    command = internet.in_namespace(sys.executable, str(GUEST / "accept.py"), str(PORT))
     process = subprocess.Popen(command)
     try:
         wait_until(lambda: f":{PORT} " in internet.inside("ss", "-Hltn"), 15, "who takes the connections")

@@ -16,7 +16,7 @@ import pytest
 
 from client import Origin, assert_error
 from edge import RawConnection
-from false_agent import AGENT_PORT, replace_agent
+from false_agent import replace_agent
 from pools import shares
 from stack import wait_until
 from tenant import Sandbox

@@ -102,11 +102,6 @@ def test_creates_from_a_disk_with_a_pipe_for_a_mount_point(attacker, bystander, 
 # --- volumes ---
 
 
-def mounted_place(make):
-    """What a sandbox's disk has where a volume is to be mounted."""
-    return pytest.param(make, id=make.__name__)
-
-
 def pipe(path):
     os.mkfifo(path)
 

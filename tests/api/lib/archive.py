@@ -17,7 +17,6 @@ import urllib.request
 import pytest
 
 from edge import process_settings, replace
-from stack import wait_until
 
 SERVER = pathlib.Path(__file__).resolve().parents[2] / "s3" / "server.py"
 PACKAGES = (SERVER.parent / "packages.txt").read_text(encoding="utf-8").split()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The OpenAPI document of E2B's paths, and answers held against it."""
 
-import json
 import re
 import urllib.parse
 

@@ -3,13 +3,10 @@
 addresses (RFC 5737), its DNS, HTTP, TLS and echo servers.
 
 Only packets of the stack's sandboxes are routed there, by a rule on their source, so that stacks
-side by side do not share it. It is behind the host that has the sandboxes, in whose network the link
-and the rule are. Everything has names made of the stack's NIC prefix: what a killed run left is removed
-when the next one begins.
+side by side do not share it.
 """
 
 import contextlib
-import ipaddress
 import json
 import os
 import pathlib
@@ -18,6 +15,7 @@ import signal
 import subprocess
 import sys
 
+from outside_network import OutsideNetwork, number_of, run
 from stack import read_settings, wait_until
 
 SERVE = pathlib.Path(__file__).parent / "outside" / "serve.py"
@@ -25,50 +23,18 @@ NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 ADDRESSES = [f"{network[:-4]}{last}" for network in NETWORKS for last in (7, 8, 9, 10, 11)]
 
 
-def run(*command, check=True):
-    return subprocess.run(command, check=check, capture_output=True, text=True).stdout
-
-
-class FakeInternet:
+class FakeInternet(OutsideNetwork):
     def __init__(self, stack, directory):
-        self.stack = stack
+        number = number_of(stack)
+        super().__init__(stack, "out", f"100.127.{number}.0", f"100.127.{number}.1", 20000 + number)
         self.directory = pathlib.Path(directory)
-        prefix = stack.nic_prefix
-        self.range = stack.range
-        self.namespace = f"sandlot-out-{prefix}"
-        self.link = f"0out-{prefix}"
-        # One pair of addresses and one routing table for each range.
-        number = int(ipaddress.ip_network(self.range).network_address) >> 16 & 255
-        self.near, self.far = f"100.127.{number}.0", f"100.127.{number}.1"
-        self.table = str(20000 + number)
         self.process = None
         self.zone = {}
 
     # --- up and down ---
 
-    def on_host(self, *arguments, check=True):
-        """ip in the network of the host that has the sandboxes."""
-        netns = self.stack.other_netns
-        return run("ip", *(["-n", netns] if netns else []), *arguments, check=check)
-
     def start(self):
-        self.remove()
-        run("ip", "netns", "add", self.namespace)
-        self.on_host("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        self.on_host("addr", "add", f"{self.near}/31", "dev", self.link)
-        self.on_host("link", "set", self.link, "up")
-        for arguments in (
-            ("addr", "add", f"{self.far}/31", "dev", "eth0"),
-            ("link", "set", "eth0", "up"),
-            ("link", "set", "lo", "up"),
-            ("route", "add", "default", "via", self.near),
-            *(("addr", "add", f"{address}/32", "dev", "lo") for address in ADDRESSES),
-        ):
-            run("ip", "-n", self.namespace, *arguments)
-        for network in NETWORKS:
-            self.on_host("route", "add", network, "via", self.far, "dev", self.link, "table", self.table)
-        self.on_host("rule", "add", "from", self.range, "lookup", self.table, "priority", self.table)
-        run(*self.stack.on_host("sh", "-c", f"echo 2 >/proc/sys/net/ipv4/conf/{self.link}/rp_filter"))
+        self.begin(ADDRESSES, NETWORKS)
         self._serve()
 
     def _serve(self):
@@ -76,19 +42,8 @@ class FakeInternet:
             shutil.copy(self.stack.root / "tls" / name, self.directory)
         (self.directory / "addresses").write_text("\n".join([self.far, *ADDRESSES]))
         self.publish({})
-        self.process = subprocess.Popen(
-            ["ip", "netns", "exec", self.namespace, sys.executable, str(SERVE), str(self.directory)]
-        )
+        self.process = subprocess.Popen(self.in_namespace(sys.executable, str(SERVE), str(self.directory)))
         wait_until(self.seen, 15, "the servers of the fake internet")
-
-    def remove(self):
-        for pid in run("ip", "netns", "pids", self.namespace, check=False).split():
-            subprocess.run(["kill", "-KILL", pid], check=False)
-        while self.on_host("rule", "show", "priority", self.table, check=False).strip():
-            self.on_host("rule", "del", "priority", self.table)
-        self.on_host("route", "flush", "table", self.table, check=False)
-        self.on_host("link", "del", self.link, check=False)
-        run("ip", "netns", "del", self.namespace, check=False)
 
     def stop(self):
         if self.process:
@@ -110,7 +65,7 @@ class FakeInternet:
         self.publish({**self.zone, name: {**entry, **more}})
 
     def inside(self, *command):
-        return run("ip", "netns", "exec", self.namespace, *command)
+        return run(*self.in_namespace(*command))
 
     def _lines(self, name):
         path = self.directory / name

@@ -10,7 +10,6 @@ import dataclasses
 import gzip
 import hashlib
 import io
-import ipaddress
 import json
 import os
 import pathlib
@@ -19,7 +18,7 @@ import subprocess
 import sys
 import tarfile
 
-from fake_internet import run
+from outside_network import OutsideNetwork, number_of
 from stack import wait_until
 
 # The settings of scripts/test name these as registries that are asked by HTTP. Files of tests that run beside each
@@ -86,35 +85,17 @@ def digest(data):
 
 # --- the servers ---
 
-class ImageRegistry:
+class ImageRegistry(OutsideNetwork):
     def __init__(self, stack, directory, which=0):
-        self.stack = stack
+        number = number_of(stack)
+        super().__init__(stack, f"reg{which}", f"100.126.{number}.{2 * which}", f"100.126.{number}.{2 * which + 1}",
+                         10000 + 256 * which + number)
         self.directory = pathlib.Path(directory)
-        prefix = stack.nic_prefix
         self.address = ADDRESSES[which]
-        self.namespace, self.link = f"sandlot-reg{which}-{prefix}", f"0reg{which}-{prefix}"
-        number = int(ipaddress.ip_network(stack.range).network_address) >> 16 & 255
-        self.near, self.far = f"100.126.{number}.{2 * which}", f"100.126.{number}.{2 * which + 1}"
-        self.table = str(10000 + 256 * which + number)
         self.processes = []
 
-    def on_host(self, *arguments, check=True):
-        netns = self.stack.other_netns
-        return run("ip", *(["-n", netns] if netns else []), *arguments, check=check)
-
     def start(self):
-        self.remove()
-        run("ip", "netns", "add", self.namespace)
-        self.on_host("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        self.on_host("addr", "add", f"{self.near}/31", "dev", self.link)
-        self.on_host("link", "set", self.link, "up")
-        for arguments in (("addr", "add", f"{self.far}/31", "dev", "eth0"), ("link", "set", "eth0", "up"),
-                          ("link", "set", "lo", "up"), ("route", "add", "default", "via", self.near),
-                          ("addr", "add", f"{self.address}/32", "dev", "lo")):
-            run("ip", "-n", self.namespace, *arguments)
-        self.on_host("route", "add", f"{self.address}/32", "via", self.far, "dev", self.link, "table", self.table)
-        self.on_host("rule", "add", "from", self.stack.range, "to", self.address, "lookup", self.table, "priority", self.table)
-        run(*self.stack.on_host("sh", "-c", f"echo 2 >/proc/sys/net/ipv4/conf/{self.link}/rp_filter"))
+        self.begin([self.address], [f"{self.address}/32"], towards=("to", self.address))
         config = self.directory / "registry.yml"
         config.write_text(CONFIG % (self.directory / "images"))
         self._serve("docker-registry", "serve", str(config))
@@ -124,21 +105,11 @@ class ImageRegistry:
 
     def _serve(self, *command):
         with (self.directory / "log").open("ab") as log:
-            self.processes.append(subprocess.Popen(["ip", "netns", "exec", self.namespace, *command], stdout=log, stderr=log))
+            self.processes.append(subprocess.Popen(self.in_namespace(*command), stdout=log, stderr=log))
 
     def _answers(self):
         script = ("import socket\nfor port in (5000, 5001): socket.create_connection(('127.0.0.1', port), 2).close()")
-        return subprocess.run(["ip", "netns", "exec", self.namespace, sys.executable, "-c", script], check=False,
-                              capture_output=True).returncode == 0
-
-    def remove(self):
-        while self.on_host("rule", "show", "priority", self.table, check=False).strip():
-            self.on_host("rule", "del", "priority", self.table)
-        self.on_host("route", "flush", "table", self.table, check=False)
-        for pid in run("ip", "netns", "pids", self.namespace, check=False).split():
-            subprocess.run(["kill", "-KILL", pid], check=False)
-        self.on_host("link", "del", self.link, check=False)
-        run("ip", "netns", "del", self.namespace, check=False)
+        return subprocess.run(self.in_namespace(sys.executable, "-c", script), check=False, capture_output=True).returncode == 0
 
     def stop(self):
         for process in self.processes:
@@ -155,7 +126,7 @@ class ImageRegistry:
                   "request = urllib.request.Request(sys.argv[2], sys.stdin.buffer.read() or None, method=sys.argv[1],"
                   " headers={'Content-Type': sys.argv[3]})\n"
                   "print(urllib.request.urlopen(request).headers.get('Location', ''))")
-        return subprocess.run(["ip", "netns", "exec", self.namespace, sys.executable, "-c", script, method, url, kind],
+        return subprocess.run(self.in_namespace(sys.executable, "-c", script, method, url, kind),
                               input=data or b"", check=True, capture_output=True).stdout.decode().strip()
 
     def _push_blob(self, repository, data):

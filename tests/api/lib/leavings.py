@@ -3,6 +3,8 @@
 
 import contextlib
 
+import pytest
+
 from stack import wait_until
 from tenant import TEAMS
 
@@ -44,3 +46,12 @@ def deleted_after(stack):
     yield
     delete_versions(stack, versions)
     delete_checkpoints(stack, checkpoints)
+
+
+@pytest.fixture(autouse=True)
+def no_checkpoint_is_left(stack):
+    """For modules that import it."""
+    before = own(stack, CHECKPOINTS)
+    yield
+    delete_checkpoints(stack, before)
+    wait_until(lambda: own(stack, CHECKPOINTS) <= before, stack.lease_s + 20, "the end of the test's checkpoints", 0.1)

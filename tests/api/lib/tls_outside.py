@@ -3,13 +3,13 @@
 (RFC 5737) of this stack alone, since the host itself connects to it. The stack's nginx verifies it by the
 stack's authority (egress_authorities_file in scripts/test)."""
 
-import ipaddress
 import json
 import pathlib
 import secrets
 import subprocess
 import sys
 
+from outside_network import OutsideNetwork, number_of, run
 from stack import wait_until
 
 SERVE = pathlib.Path(__file__).parent / "outside" / "tls_echo.py"
@@ -18,18 +18,12 @@ ZONE = f"z{secrets.token_hex(3)}.test"
 HOST, OTHER_HOST = f"api.{ZONE}", f"other.{ZONE}"
 
 
-def run(*command, check=True):
-    return subprocess.run(command, check=check, capture_output=True, text=True).stdout
-
-
-class TlsOutside:
+class TlsOutside(OutsideNetwork):
     def __init__(self, stack, directory):
-        self.stack = stack
+        number = number_of(stack)
+        super().__init__(stack, "tls", f"100.125.{number}.0", f"100.125.{number}.1")
         self.directory = pathlib.Path(directory)
-        number = int(ipaddress.ip_network(stack.range).network_address) >> 16 & 255
         self.address = f"198.51.100.{number}"
-        self.near, self.far = f"100.125.{number}.0", f"100.125.{number}.1"
-        self.namespace, self.link = f"sandlot-tls-{stack.nic_prefix}", f"0tls-{stack.nic_prefix}"
         self.process = None
 
     # --- certificates ---
@@ -53,35 +47,15 @@ class TlsOutside:
 
     # --- up and down ---
 
-    def on_host(self, *arguments, check=True):
-        """ip in the network of the host that has the sandboxes, whose nginx comes here."""
-        netns = self.stack.other_netns
-        return run("ip", *(["-n", netns] if netns else []), *arguments, check=check)
-
     def start(self):
-        self.remove()
         self.certify("good", HOST, OTHER_HOST)
         self.certify("strange", "strange.test")
         self.certify("own", HOST, signed=False)
         self.show("good")
-        run("ip", "netns", "add", self.namespace)
-        self.on_host("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        self.on_host("addr", "add", f"{self.near}/31", "dev", self.link)
-        self.on_host("link", "set", self.link, "up")
-        for arguments in (("addr", "add", f"{self.far}/31", "dev", "eth0"), ("link", "set", "eth0", "up"),
-                          ("link", "set", "lo", "up"), ("route", "add", "default", "via", self.near),
-                          ("addr", "add", f"{self.address}/32", "dev", "lo")):
-            run("ip", "-n", self.namespace, *arguments)
-        self.on_host("route", "add", f"{self.address}/32", "via", self.far, "dev", self.link)
+        self.begin([self.address], [f"{self.address}/32"])
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", self.namespace, sys.executable, str(SERVE), str(self.directory), self.address])
-        wait_until(lambda: "LISTEN" in run("ip", "netns", "exec", self.namespace, "ss", "-tln"), 15, "the TLS server")
-
-    def remove(self):
-        for pid in run("ip", "netns", "pids", self.namespace, check=False).split():
-            subprocess.run(["kill", "-KILL", pid], check=False)
-        self.on_host("link", "del", self.link, check=False)
-        run("ip", "netns", "del", self.namespace, check=False)
+            self.in_namespace(sys.executable, str(SERVE), str(self.directory), self.address))
+        wait_until(lambda: "LISTEN" in run(*self.in_namespace("ss", "-tln")), 15, "the TLS server")
 
     def stop(self):
         self.remove()

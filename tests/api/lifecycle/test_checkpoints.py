@@ -12,7 +12,7 @@ from client import Api, assert_error
 from tenant import Sandbox
 from dataplane import DataPlane
 from faults import InBackground, fault_points, instances, quota_in_use, settle  # noqa: F401
-from leavings import CHECKPOINTS, delete_checkpoints, own
+from leavings import no_checkpoint_is_left  # noqa: F401
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -39,14 +39,6 @@ def copies(stack):
 
 def copy_of(document):
     return "ckp-" + document["id"].removeprefix("ckp_")
-
-
-@pytest.fixture(autouse=True)
-def no_checkpoint_is_left(stack):
-    before = own(stack, CHECKPOINTS)
-    yield
-    delete_checkpoints(stack, before)
-    wait_until(lambda: own(stack, CHECKPOINTS) <= before, stack.lease_s + 20, "the end of the test's checkpoints", 0.1)
 
 
 # --- making ---

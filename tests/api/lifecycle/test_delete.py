@@ -9,16 +9,9 @@ import pytest
 
 from client import assert_error
 from dataplane import StreamError
-from faults import InBackground, fault_points, quota_in_use, settle  # noqa: F401
+from faults import InBackground, fault_points, quiet, quota_in_use  # noqa: F401
 from stack import read_assignments, wait_until
 from tenant import Sandbox
-
-
-@pytest.fixture(autouse=True)
-def quiet(stack):
-    settle(stack)
-    yield
-    settle(stack)
 
 
 def room_taken(stack):

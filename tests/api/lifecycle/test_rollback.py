@@ -6,20 +6,12 @@ import concurrent.futures
 import pytest
 
 from client import assert_error
-from leavings import CHECKPOINTS, delete_checkpoints, own
+from leavings import no_checkpoint_is_left  # noqa: F401
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
 
 COUNTER = ("import time\nn = 0\nwhile True:\n    n += 1\n    open('/tmp/count', 'w').write(str(n))\n    time.sleep(0.05)\n")
-
-
-@pytest.fixture(autouse=True)
-def no_checkpoint_is_left(stack):
-    before = own(stack, CHECKPOINTS)
-    yield
-    delete_checkpoints(stack, before)
-    wait_until(lambda: own(stack, CHECKPOINTS) <= before, stack.lease_s + 20, "the end of the test's checkpoints", 0.1)
 
 
 def checkpoint(sandbox, name, memory):

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from entry_point import free_port
 from ssh import Ssh
 from stack import wait_until
 from tenant import Sandbox
@@ -293,12 +294,6 @@ def test_a_port_at_standard_streams(ssh, work, server):
     assert done.stdout == text[::-1], done.stderr
     closed = ssh("work", options=["-W", "localhost:7"])
     assert closed.returncode == 255 and closed.stdout == b"" and b"forwarding failed" in closed.stderr, closed
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def exchange(connection, text):

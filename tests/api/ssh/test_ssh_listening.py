@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Ports of a sandbox whose connections go to the client (-R), with OpenSSH's own."""
 
-import os
 import re
 import socket
 import threading

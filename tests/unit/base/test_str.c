@@ -113,6 +113,14 @@ static void knows_names(void **state)
     assert_false(str_is_name(NULL, 5));
 }
 
+static void cuts_between_characters(void **state)
+{
+    static const char text[] = "a\xc3\xa4\xe2\x82\xac";
+    static const size_t sizes[] = {0, 1, 1, 3, 3, 3, 6, 6};
+    for (size_t most = 0; most < ARRAY_SIZE(sizes); most++)
+        assert_int_equal(str_cut(text, most), sizes[most]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +130,7 @@ int main(void)
         cmocka_unit_test(finds_what_was_meant),
         cmocka_unit_test(knows_utf8),
         cmocka_unit_test(knows_names),
+        cmocka_unit_test(cuts_between_characters),
     };
     return run_tests(tests);
 }

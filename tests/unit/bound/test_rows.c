@@ -21,7 +21,6 @@
 #define MIB     (1024 * 1024)
 
 static struct keyring *ring;
-static MYSQL *raw;
 static struct user alice, bob;
 static struct team acme, other;
 
@@ -31,7 +30,6 @@ static int set_up(void **state)
     if (schema_setup(state) < 0)
         return -1;
     ring = unit_keyring(UNIT_KEY_1);
-    raw = server_raw(server);
     return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
            team_create(db, "other", "pro", "bob", &other, &err) < 0;
@@ -39,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    mysql_close(raw);
     keyring_free(ring);
     return schema_teardown(state);
 }

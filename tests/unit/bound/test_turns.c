@@ -22,7 +22,6 @@
 #define LEASE_S 60
 #define ME      "unit"
 
-static MYSQL *raw;
 static struct team many, one;
 
 /* Rows of a kind of work: of `many` with ids a0 to a499, of `one` with id b0. In the values "@" is
@@ -62,19 +61,12 @@ static int set_up(void **state)
         team_create(db, "many", "pro", "alice", &many, &err) < 0 ||
         team_create(db, "one", "pro", "alice", &one, &err) < 0)
         return -1;
-    raw = server_raw(server);
     /* Rows have what a take looks at, and nothing else. */
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
     put_both("sandboxes (id, team_id, route, instance_name, state, deadline_at_ms,"
              " network_due_at_ms, visible)",
              ID ", '$', " ID ", " ID ", 'ready', " LATER ", " LATER ", 1");
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    mysql_close(raw);
-    return schema_teardown(state);
 }
 
 typedef int take_one(struct db *db, void *context, char id[LEASE_KEY_SIZE], struct error **err);
@@ -324,5 +316,5 @@ int main(void)
         cmocka_unit_test(moves),
         cmocka_unit_test(volumes_and_checkpoints),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, schema_teardown);
 }

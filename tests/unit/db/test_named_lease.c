@@ -3,18 +3,9 @@
 
 #include "db/named_lease.h"
 
-static MYSQL *raw;
-
 static int begin(void **state)
 {
-    raw = server_raw(server);
     server_say(raw, "DELETE FROM leases");
-    return 0;
-}
-
-static int end(void **state)
-{
-    mysql_close(raw);
     return 0;
 }
 
@@ -77,7 +68,7 @@ static void only_its_holder_lets_go_of_it(void **state)
     assert_true(take("b"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
 {

@@ -15,20 +15,12 @@
 #include "helper/criu/mapped.h"
 #include "helper/criu/tar_pack.h"
 
-static void write_file(const char *path, const char *data, size_t size)
+static void write_bytes(const char *path, const char *data, size_t size)
 {
     FILE *file = fopen(path, "we");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
-}
-
-static void read_file(const char *path, char *out, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    out[fread(out, 1, size - 1, file)] = '\0';
-    fclose(file);
 }
 
 static size_t read_bytes(const char *path, char *out, size_t size)
@@ -153,7 +145,7 @@ static void the_folder_for_mounts_is_the_configurations(void **state)
                                  "lxc.mount.auto = shmounts:/run/incus/c:/dev/.incus-mounts\n";
     char criu[] = "criu", arguments[] = "restore";
     struct call call;
-    write_file("lxc.conf", config, sizeof config - 1);
+    write_bytes("lxc.conf", config, sizeof config - 1);
     read_call(&call, criu, arguments);
     call_map_folder(&call, "lxc.conf");
     autofree char *text = joined(&call);
@@ -167,18 +159,18 @@ static void an_image_that_was_changed_is_not_whole(void **state)
 {
     assert_int_equal(mkdir("one", 0700), 0);
     assert_int_equal(mkdir("one/state", 0700), 0);
-    write_file("one/state/pages-1.img", "pages", 5);
-    write_file("one/state/core-1.img", "core", 4);
+    write_bytes("one/state/pages-1.img", "pages", 5);
+    write_bytes("one/state/core-1.img", "core", 4);
     assert_true(image_is_whole("one/state"));
     image_seal("one/state");
     assert_true(image_is_whole("one/state"));
     /* What another order of names has made of it. */
-    write_file("one/state/sandlot-sizes", "5 pages-1.img\n4 core-1.img\n", 27);
+    write_bytes("one/state/sandlot-sizes", "5 pages-1.img\n4 core-1.img\n", 27);
     assert_true(image_is_whole("one/state"));
-    write_file("one/state/more.img", "", 0);
+    write_bytes("one/state/more.img", "", 0);
     assert_false(image_is_whole("one/state"));
     assert_int_equal(unlink("one/state/more.img"), 0);
-    write_file("one/state/pages-1.img", "page", 4);
+    write_bytes("one/state/pages-1.img", "page", 4);
     assert_false(image_is_whole("one/state"));
 }
 
@@ -202,7 +194,7 @@ static void an_image_of_a_frozen_container_says_that_it_runs(void **state)
                                  "FROZEN";
     char after[sizeof before];
     assert_int_equal(mkdir("four", 0700), 0);
-    write_file("four/cgroup.img", before, sizeof before - 1);
+    write_bytes("four/cgroup.img", before, sizeof before - 1);
     image_seal("four");
     read_file("four/cgroup.img", after, sizeof after);
     assert_string_equal(after, "x\x0a\x0d"
@@ -285,7 +277,7 @@ static void timers_of_an_image_fire_again(void **state)
     assert_memory_equal(after, wanted, size);
     /* What is cut off anywhere stays as it is, up to there. */
     for (size_t cut = 0; cut < size; cut++) {
-        write_file("five/files.img", wanted, cut);
+        write_bytes("five/files.img", wanted, cut);
         image_seal("five");
         assert_int_equal(read_bytes("five/files.img", before, sizeof before), cut);
         assert_memory_equal(before, wanted, cut);
@@ -336,7 +328,7 @@ static void the_clock_of_an_image_continues_with_the_hosts(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(images); i++) {
         const struct clock_case *c = &cases[i / ARRAY_SIZE(images)];
         const char *image = images[i % ARRAY_SIZE(images)];
-        write_file(image, c->before, c->size);
+        write_bytes(image, c->before, c->size);
         image_advance_clock("six", &c->now);
         assert_int_equal(read_bytes(image, found, sizeof found), c->size);
         assert_memory_equal(found, c->after ? c->after : c->before, c->size);
@@ -364,8 +356,8 @@ static void an_image_gets_the_user_ids_of_its_container(void **state)
         skip();
     assert_int_equal(mkdir("run", 0755), 0);
     assert_int_equal(mkdir("users", 0700), 0);
-    write_file("run/lxc.conf", config, sizeof config - 1);
-    write_file("users/userns-9.img", before, sizeof before - 1);
+    write_bytes("run/lxc.conf", config, sizeof config - 1);
+    write_bytes("users/userns-9.img", before, sizeof before - 1);
     assert_int_equal(mapped_prepare(&call, NULL), 0);
     assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof before - 1);
     /* Its files are the container's already. */
@@ -388,7 +380,7 @@ static void a_disk_and_an_image_are_seen_as_the_containers(void **state)
         skip();
     assert_int_equal(mkdir("disk", 0755), 0);
     assert_int_equal(mkdir("memory", 0700), 0);
-    write_file("disk/file", "", 0);
+    write_bytes("disk/file", "", 0);
     assert_int_equal(chown("disk/file", 1000, 1000), 0);
     if (mapped_prepare(&call, "run/lxc.conf") < 0)
         skip(); /* this file system maps no ids */
@@ -416,7 +408,7 @@ static void fill(const char *path)
     autofree char *link = xasprintf("%s/inner/link", path);
     assert_int_equal(mkdir(path, 0755), 0);
     assert_int_equal(mkdir(inner, 0700), 0);
-    write_file(file, "content\n", 8);
+    write_bytes(file, "content\n", 8);
     assert_int_equal(chmod(file, 04751), 0);
     assert_int_equal(symlink("/nowhere", link), 0);
     assert_int_equal(chmod(path, 01777), 0);
@@ -457,7 +449,7 @@ static void tar_reads_what_is_packed_and_is_read(void **state)
     size_t size = 0;
     fill("more");
     assert_int_equal(tar_pack("more", &archive, &size), 0);
-    write_file("ours.tar", archive, size);
+    write_bytes("ours.tar", archive, size);
     assert_int_equal(mkdir("theirs", 0700), 0);
     /* NOLINTNEXTLINE(cert-env33-c) */
     assert_int_equal(system("tar --extract --preserve-permissions --directory theirs <ours.tar"),
@@ -482,11 +474,11 @@ static void what_is_not_small_and_plain_is_left_to_tar(void **state)
     assert_int_equal(mkfifo("pipes/one", 0600), 0);
     assert_int_equal(tar_pack("pipes", &archive, &size), 1);
     assert_int_equal(mkdir("large", 0700), 0);
-    write_file("large/file", "", 0);
+    write_bytes("large/file", "", 0);
     assert_int_equal(truncate("large/file", 1 << 20), 0);
     assert_int_equal(tar_pack("large", &archive, &size), 1);
     assert_int_equal(mkdir("twice", 0700), 0);
-    write_file("twice/file", "", 0);
+    write_bytes("twice/file", "", 0);
     assert_int_equal(link("twice/file", "twice/again"), 0);
     assert_int_equal(tar_pack("twice", &archive, &size), 1);
     assert_null(archive);

@@ -27,14 +27,6 @@
 #include "helper/launcher/processors.h"
 #include "helper/launcher/reboots.h"
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* --- the configuration --- */
 
 static void a_configuration_is_read(void **state)
@@ -360,14 +352,6 @@ static void folders_of_deleted_instances_go(void **state)
 
 /* --- hooks --- */
 
-static void read_text(const char *path, char *out, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    out[fread(out, 1, size - 1, file)] = '\0';
-    fclose(file);
-}
-
 static void a_start_calls_the_launcher(void **state)
 {
     static const char known[] =
@@ -379,11 +363,11 @@ static void a_start_calls_the_launcher(void **state)
     write_file("hooks.conf", known);
     assert_int_equal(chmod("hooks.conf", 0640), 0);
     hook_take_over("hooks.conf", "/a b/launcher");
-    read_text("hooks.conf", text, sizeof text);
+    read_file("hooks.conf", text, sizeof text);
     assert_string_equal(text, known);
     hook_take_over("hooks.conf", "/x/launcher");
     hook_take_over("hooks.conf", "/x/launcher");
-    read_text("hooks.conf", text, sizeof text);
+    read_file("hooks.conf", text, sizeof text);
     assert_string_equal(text,
                         "lxc.hook.version = 1\n"
                         "lxc.hook.pre-start = /x/launcher callhook /run/incus \"p\" \"n\" start\n"
@@ -446,12 +430,12 @@ static void a_hook_is_told_to_incusd(void **state)
     error_auto none = NULL;
     char text[1024];
     assert_int_equal(call_answered(fine, "start", &err), 0);
-    read_text("asked", text, sizeof text);
+    read_file("asked", text, sizeof text);
     assert_string_equal(text, "GET /internal/containers/name-1/onstart?project=project HTTP/1.0");
     setenv("LXC_TARGET", "stop", 1);
     setenv("LXC_NET_NS", "/proc/17/fd/4", 1);
     assert_int_equal(call_answered(fine, "stopns", &err), 0);
-    read_text("asked", text, sizeof text);
+    read_file("asked", text, sizeof text);
     assert_string_equal(text, "GET /internal/containers/name-1/onstopns?project=project&target=stop"
                               "&netns=/proc/17/fd/4 HTTP/1.0");
     assert_int_equal(call_answered("HTTP/1.0 404 Not Found\r\n\r\n", "stop", &err), 1);
@@ -568,7 +552,7 @@ static unsigned count_after(const char *hook)
     char text[64];
     setenv("LXC_TARGET", "reboot", 1);
     reboots_limit(".", hook);
-    read_text("sandlot-reboots", text, sizeof text);
+    read_file("sandlot-reboots", text, sizeof text);
     return (unsigned)strtoul(text, NULL, 10);
 }
 

@@ -36,14 +36,6 @@ static void hooks_of_lxcfs_are_replaced(void **state)
         assert_line(same[i], same[i]);
 }
 
-static void put(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void assert_file(const char *path, const char *expected)
 {
     char text[256];
@@ -57,12 +49,12 @@ static void the_configuration_is_copied(void **state)
 {
     assert_int_equal(mkdir("from", 0755), 0);
     assert_int_equal(mkdir("from/common.conf.d", 0755), 0);
-    put("from/common.conf", "lxc.pty.max = 1024\n");
-    put("from/noname", "one\n");
-    put("from/.hidden.conf", "two\n");
-    put("from/common.conf.d/00-lxcfs.conf", "lxc.hook.mount = " LXC_CONFIG_MOUNT_HOOK "\n"
-                                            "lxc.hook.post-stop = /y/lxc.reboot.hook\n");
-    put("from/common.conf.d/README", "no configuration\n");
+    write_file("from/common.conf", "lxc.pty.max = 1024\n");
+    write_file("from/noname", "one\n");
+    write_file("from/.hidden.conf", "two\n");
+    write_file("from/common.conf.d/00-lxcfs.conf", "lxc.hook.mount = " LXC_CONFIG_MOUNT_HOOK "\n"
+                                                   "lxc.hook.post-stop = /y/lxc.reboot.hook\n");
+    write_file("from/common.conf.d/README", "no configuration\n");
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(lxc_config_copy("from", "made/to", OURS), 0);
         assert_file("made/to/common.conf", "lxc.pty.max = 1024\n");
@@ -71,7 +63,7 @@ static void the_configuration_is_copied(void **state)
         assert_int_equal(access("made/to/.hidden.conf", F_OK), -1);
         assert_int_equal(access("made/to/common.conf.d/README", F_OK), -1);
         assert_int_equal(access("made/to/common.conf.d/old.conf", F_OK), -1);
-        put("made/to/common.conf.d/old.conf", "of another liblxc\n");
+        write_file("made/to/common.conf.d/old.conf", "of another liblxc\n");
     }
 }
 

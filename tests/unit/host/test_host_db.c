@@ -15,7 +15,6 @@
 #define EACH_CPU 1
 #define EACH_MB  100
 
-static MYSQL *raw; /* beside it, for what the test itself asks */
 static struct team team;
 static struct template_version version;
 static const struct runtime_resources resources = {EACH_CPU, EACH_MB, 10};
@@ -40,18 +39,11 @@ static int set_up(void **state)
     struct user user;
     if (schema_setup(state) < 0)
         return -1;
-    raw = server_raw(server);
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
            template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
                                 &err) < 0 ||
            template_version_finish(db, version.id, true, false, "f00d", &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    mysql_close(raw);
-    return schema_teardown(state);
 }
 
 static long count(const char *sql)
@@ -610,5 +602,5 @@ int main(void)
         cmocka_unit_test(many_hosts_fill_evenly_and_wholly),
         cmocka_unit_test(workers_never_pass_the_capacity),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
 }

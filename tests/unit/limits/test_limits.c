@@ -22,14 +22,6 @@ static int in_empty_folder(void **state)
     return system("find . -mindepth 1 -delete") == 0 ? 0 : -1; /* NOLINT(cert-env33-c) */
 }
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void assert_file(const char *path, const char *text)
 {
     char found[256] = "";

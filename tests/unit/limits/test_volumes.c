@@ -31,14 +31,6 @@ static void make_folders(const char *const paths[], size_t count)
         assert_int_equal(mkdir(paths[i], 0755), 0);
 }
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void make_host(void)
 {
     static const char *const paths[] = {

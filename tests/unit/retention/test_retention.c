@@ -13,7 +13,6 @@
 #define DAY_MS  (24 * 60 * 60 * (int64_t)1000)
 #define KEPT_MS (90 * DAY_MS)
 
-static MYSQL *raw;
 static struct user user;
 static struct template_version version;
 static int64_t now_ms;
@@ -23,7 +22,6 @@ static int set_up(void **state)
     struct error *err = NULL;
     if (schema_setup(state) < 0)
         return -1;
-    raw = server_raw(server);
     now_ms = clock_now_ms();
     server_say(raw,
                "INSERT INTO hosts (id, name, state, url, project, pool, nic_prefix,"
@@ -32,12 +30,6 @@ static int set_up(void **state)
     return user_create(db, "alice", &user, &err) < 0 ||
            template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
                                 &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    mysql_close(raw);
-    return schema_teardown(state);
 }
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -299,5 +291,5 @@ int main(void)
         cmocka_unit_test(versions_go_that_no_row_names),
         cmocka_unit_test(what_a_template_was_used_for_outlives_the_rows),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, schema_teardown);
 }

@@ -10,7 +10,6 @@
 
 #define SIZE 1000
 
-static MYSQL *raw;
 static struct user alice, bob;
 static struct template_version version;
 
@@ -19,7 +18,6 @@ static int set_up(void **state)
     struct error *err = NULL;
     if (schema_setup(state) < 0)
         return -1;
-    raw = server_raw(server);
     server_say(raw,
                "INSERT INTO hosts (id, name, state, url, project, pool, nic_prefix,"
                " address_range, vcpus, memory_mb, created_at_ms)"
@@ -27,12 +25,6 @@ static int set_up(void **state)
     return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
            template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
                                 &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    mysql_close(raw);
-    return schema_teardown(state);
 }
 
 static struct sandbox put_sandbox(const char *team_id, const char *state)
@@ -131,5 +123,5 @@ int main(void)
         cmocka_unit_test(nothing_is_kept_beside_a_pause),
         cmocka_unit_test(the_oldest_of_a_team_make_room),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
 }

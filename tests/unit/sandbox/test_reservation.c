@@ -7,7 +7,6 @@
 #include "template/template.h"
 #include "unit/schema.h"
 
-static MYSQL *raw;
 static struct team team;
 static struct template_version version;
 static struct host host = {.name = "one",
@@ -27,19 +26,12 @@ static int set_up(void **state)
     struct user user;
     if (schema_setup(state) < 0)
         return -1;
-    raw = server_raw(server);
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
            template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
                                 &err) < 0 ||
            template_version_finish(db, version.id, true, false, "f00d", &err) < 0 ||
            host_put(db, &host, &err) < 0 || host_pool_put(db, host.id, 100000, 1000, &err) < 0;
-}
-
-static int tear_down(void **state)
-{
-    mysql_close(raw);
-    return schema_teardown(state);
 }
 
 /* Room that others have taken meanwhile is what there is of it here. */
@@ -119,5 +111,5 @@ int main(void)
         cmocka_unit_test(all_of_it_is_taken),
         cmocka_unit_test(what_one_refuses_none_gives),
     };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
+    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
 }

@@ -41,10 +41,6 @@ int e2b_network_body(struct api *api, const json_t *body, json_t **out, struct e
 /* Change capitals to small letters: names and tags have no capitals. */
 void e2b_lower(char *text);
 
-/* Return the reference of /v1 for an E2B template name; the caller frees it. A name without a tag
- * gets the tag `default`. */
-char *e2b_template_reference(const char *name);
-
 /* Find the reference of /v1 for a name, which the caller frees. `base` is the deployment's default
  * template unless the team has a ready template with that name. */
 int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err);

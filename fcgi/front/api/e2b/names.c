@@ -18,7 +18,7 @@ void e2b_lower(char *text)
 }
 
 /* Ids get no tag. */
-char *e2b_template_reference(const char *name)
+static char *e2b_template_reference(const char *name)
 {
     bool is_id =
         id_is_valid("tpl_", name) || id_is_valid("tpv_", name) || id_is_valid("ckp_", name);

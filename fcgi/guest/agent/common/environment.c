@@ -107,14 +107,6 @@ int environment_merge(struct environment *environment, const struct environment 
     return 0;
 }
 
-const char *environment_get(const struct environment *environment, const char *name)
-{
-    size_t length = strlen(name);
-    bool is_there;
-    size_t at = find(environment, name, length, &is_there);
-    return is_there ? environment->entries[at] + length + 1 : NULL;
-}
-
 void environment_wipe(struct environment *environment)
 {
     for (size_t i = 0; i < environment->count; i++)

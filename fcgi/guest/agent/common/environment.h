@@ -32,8 +32,6 @@ int environment_set_json(struct environment *environment, const json_t *object,
 int environment_merge(struct environment *environment, const struct environment *other,
                       struct rpc_error *error);
 
-const char *environment_get(const struct environment *environment, const char *name);
-
 /* Empty it, and overwrite its old contents. */
 void environment_wipe(struct environment *environment);
 

@@ -15,9 +15,11 @@
 #include "base/mem.h"
 
 /* As most file systems count an empty one. */
-#define DIRECTORY_SIZE 4096
+#define DIRECTORY_SIZE      4096
+#define FS_PERMISSIONS_SIZE 24
 
-const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE])
+/* "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx". Returns out. */
+static const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE])
 {
     static const struct {
         mode_t mask, value;

@@ -12,7 +12,3 @@ json_t *fs_entry(const char *path, const struct stat *status);
 
 /* As above, looking first. RPC_NOT_FOUND and others when there is nothing to see. */
 int fs_entry_at(const char *path, json_t **entry, struct rpc_error *error);
-
-#define FS_PERMISSIONS_SIZE 24
-/* "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx". Returns out. */
-const char *fs_permissions(mode_t mode, char out[FS_PERMISSIONS_SIZE]);

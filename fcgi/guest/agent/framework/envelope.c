@@ -47,7 +47,8 @@ int envelope_next(const char *data, size_t size, size_t max, struct envelope *en
     return size - ENVELOPE_HEAD >= envelope->size;
 }
 
-int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size)
+/* Append the head alone; the message of that size has to follow. */
+static int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size)
 {
     const unsigned char head[ENVELOPE_HEAD] = {
         (unsigned char)flags,       (unsigned char)(size >> 24), (unsigned char)(size >> 16),

@@ -38,6 +38,3 @@ int envelope_append(struct buffer *buffer, unsigned flags, const char *message, 
 
 /* Append the end of a response: with an error, or without (NULL). Returns as envelope_append(). */
 int envelope_append_end(struct buffer *buffer, const struct rpc_error *error);
-
-/* Append the head alone; the message of that size has to follow. */
-int envelope_append_head(struct buffer *buffer, unsigned flags, size_t size);
