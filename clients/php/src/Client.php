@@ -80,7 +80,8 @@ final class Client
         $url = getenv('SANDLOT_URL');
         $key = getenv('SANDLOT_KEY');
         if (!$url || !$key) {
-            throw new \LogicException('SANDLOT_URL and SANDLOT_KEY are not set.');
+            $missing = implode(' and ', array_keys(array_filter(['SANDLOT_URL' => !$url, 'SANDLOT_KEY' => !$key])));
+            throw new \LogicException("The environment lacks {$missing}.");
         }
         return new self($url, $key, new CurlClient(caFile: getenv('SANDLOT_CA') ?: null), logger: $logger);
     }
