@@ -34,7 +34,7 @@ SHARED = {"host": "common"}
 
 # Programs that stand alone: static ones, which know nothing but their HTTP server and the ground, and
 # the users' command line, which runs where nothing else of the service is.
-STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}, "cli": set()}
+STANDALONE = {"agent": {"httpd"}, "keeper": {"httpd"}, "boot": set(), "cli": set()}
 
 # The folders inside the agent and inside the helper, from the ground up. Each may include those before
 # it, and the program's own folder includes all; agent.h and helper.h name the others without knowing them.
