@@ -9,7 +9,7 @@ const box = page => page.getByRole('dialog').getByRole('combobox')
 const options = page => page.getByRole('dialog').getByRole('option')
 
 async function find(page, text, group) {
-  await page.getByRole('button', { name: 'Search' }).waitFor()
+  await page.getByRole('button', { name: 'Search Ctrl K' }).waitFor()
   await page.keyboard.press('Control+k')
   await box(page).fill(text)
   await page.getByRole('group', { name: group, exact: true }).getByRole('option').first().waitFor()
@@ -42,7 +42,7 @@ async function templates(page) {
 
 /** The second of two, by an arrow key. */
 async function commands(page) {
-  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('button', { name: 'Search Ctrl K' }).click()
   await box(page).fill('theme:')
   await page.waitForFunction(() => document.querySelectorAll('dialog [role=option]').length === 3)
   for (const key of ['ArrowDown', 'ArrowUp', 'ArrowUp', 'Enter']) await page.keyboard.press(key)

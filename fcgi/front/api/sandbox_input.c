@@ -40,6 +40,7 @@ static int check_timeout(const json_t *value, const char *pointer, struct error 
     {                                                                      \
         .name = "timeout", .type = SCHEMA_INTEGER, .check = check_timeout, \
     }
+#define PORTS_HINT "ports are exposed by \"exposed_ports\": [{\"port\": 3000}]"
 #define DISK_HINT                                                                             \
     "the size of the disk comes from the team's plan (disk_gb of GET /v1/sandbox_limits); a " \
     "request cannot choose it"
@@ -130,7 +131,8 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "memory_mb", .type = SCHEMA_INTEGER, .min = 1, .max = 16777216},
     {.name = "disk", .hint = DISK_HINT},
     {.name = "disk_gb", .hint = DISK_HINT},
-    {.name = "ports", .hint = "ports are exposed by \"exposed_ports\": [{\"port\": 3000}]"},
+    {.name = "port", .hint = PORTS_HINT},
+    {.name = "ports", .hint = PORTS_HINT},
     {.name = "volumes", .hint = "volumes are mounted by \"volume_mounts\": {\"/path\": \"name\"}"},
     {.name = "network",
      .hint = "the members of the policy stand beside the others: allow_internet_access, "

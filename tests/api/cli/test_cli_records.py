@@ -271,7 +271,7 @@ def words_of_a_verb(row):
 
 def test_every_verb_takes_a_name_for_a_sandbox(cli):
     page = (pathlib.Path(__file__).parents[3] / "doc" / "reference" / "cli.md").read_text(encoding="utf-8")
-    rows = [row for row in re.findall(r"^\| `([a-z-]+ .*?)` \|", page, re.MULTILINE)
+    rows = [row for row in re.findall(r"^\| `sandlot ([a-z-]+ .*?)` \|", page, re.MULTILINE)
             if re.search("SANDBOX|SOURCE|TARGET", row)]
     calls = [words_of_a_verb(row) for row in rows]
     calls += [["events", "--sandbox", "nobody"], ["checkpoint", "list", "--sandbox", "nobody"]]

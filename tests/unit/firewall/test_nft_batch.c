@@ -21,6 +21,7 @@ static const char *const table =
     " set gone { type ipv4_addr; }\n"
     " set links { type ipv4_addr . ether_addr; }\n"
     " set proxied { type ipv4_addr; }\n"
+    " set outlets { type ipv4_addr; }\n"
     " map teams { type ipv4_addr : mark; }\n"
     " map users { type ipv4_addr : mark; }\n"
     " set named { type ipv4_addr . ipv4_addr; flags timeout; }\n"

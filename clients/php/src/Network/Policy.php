@@ -11,6 +11,7 @@ use Sandlot\Model\AnswerApproval;
 use Sandlot\Model\AnsweredApproval;
 use Sandlot\Model\Approval;
 use Sandlot\Model\ApprovalAnswer;
+use Sandlot\Model\EgressProxy;
 use Sandlot\Model\EgressRule;
 use Sandlot\Model\CheckNetwork;
 use Sandlot\Model\Denial;
@@ -52,6 +53,7 @@ final class Policy
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
         ?array $rules = null,
+        ?EgressProxy $egressProxy = null,
         ?bool $ask = null,
     ): Network {
         $policy = new ReplaceNetwork(...get_defined_vars());
