@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Proxies in the fake internet, at an address of this stack alone, since the host itself connects to them."""
 
-import ipaddress
 import json
 import pathlib
 import subprocess
 import sys
 
-from fake_internet import run
+from outside_network import number_of, run
 from stack import wait_until
 
 SERVE = pathlib.Path(__file__).parent / "outside" / "proxies.py"
@@ -17,8 +16,7 @@ class ProxiesOutside:
     def __init__(self, internet, directory):
         self.internet = internet
         self.directory = pathlib.Path(directory)
-        number = int(ipaddress.ip_network(internet.range).network_address) >> 16 & 255
-        self.address = f"192.0.2.{number}"
+        self.address = f"192.0.2.{number_of(internet.stack)}"
         self.process = None
 
     def route(self, verb, check=True):
@@ -35,7 +33,7 @@ class ProxiesOutside:
         ready = self.directory / "ready"
         ready.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", self.internet.namespace, sys.executable, str(SERVE), str(self.directory), self.address])
+            self.internet.in_namespace(sys.executable, str(SERVE), str(self.directory), self.address))
         wait_until(ready.exists, 15, "the proxies")
 
     def end(self):
