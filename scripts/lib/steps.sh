@@ -130,8 +130,9 @@ step_watch()
     started=$SECONDS
     exec 38>&- 39>&-
     trap - ERR
+    set +e # it ends by step_watch_end, or with this program
     columns=$(stty size <&30 2>/dev/null | cut -d ' ' -f 2)
-    while sleep 1; do
+    while sleep 1 && kill -0 $$ 2>/dev/null; do
         ((SECONDS - started >= 3)) || continue
         shown=$(tail -n 1 "$STEP_LOG" 2>/dev/null | tr -d '[:cntrl:]')
         shown=$(printf '  %-30.30s %4d s  %s' "$STEP_TITLE" "$((SECONDS - started))" "$shown")

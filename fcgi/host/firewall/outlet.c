@@ -47,6 +47,7 @@ struct carried {
     struct proxy_hello hello;
     struct flow flow;
     uint32_t sandbox;
+    uint64_t tenant, user;
     uint64_t way; /* see filter_sandbox */
     int64_t moved_at_ms;
     struct loop_timer timer;
@@ -277,11 +278,21 @@ static void on_time(struct loop_timer *timer)
         loop_timer_arm(&carried->outlet->loop, timer, end_ms, on_time);
 }
 
+/* The loop does not watch an end that has nothing to read or write, and does not see its reset. */
+static bool has_vanished(const struct end *end)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    return getsockopt(end->source.fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_state == TCP_CLOSE;
+}
+
 static bool may_stay(const struct carried *carried)
 {
     struct filter *filter = carried->outlet->filter;
     const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
     return sandbox && sandbox->way == carried->way && !sandbox->closed &&
+           !has_vanished(&carried->guest) && !has_vanished(&carried->proxy) &&
            filter_allows(filter, sandbox, &carried->flow);
 }
 
@@ -307,21 +318,40 @@ static int set(int fd, int level, int option, int value)
     return setsockopt(fd, level, option, &value, sizeof value);
 }
 
+/* Notice when the machine at the other end is gone. */
+static bool keep_alive(int fd)
+{
+    return set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) == 0 &&
+           set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S) == 0 &&
+           set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S) == 0 &&
+           set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_PROBES) == 0 &&
+           set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == 0;
+}
+
 /* The mark lets the packet filter keep connections from this host and from protected networks. */
 static int connect_to(uint32_t address, uint16_t port)
 {
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
     autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || set(fd, SOL_SOCKET, SO_MARK, (int)MARK_OUTLET) < 0 ||
-        set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) < 0 ||
-        set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S) < 0 ||
-        set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S) < 0 ||
-        set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_PROBES) < 0 ||
-        set(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0 ||
+    if (fd < 0 || set(fd, SOL_SOCKET, SO_MARK, (int)MARK_OUTLET) < 0 || !keep_alive(fd) ||
         (connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS))
         return -1;
     return steal_fd(&fd);
+}
+
+/* Return whether the sandbox, its team and its user have room. The packet filter counts connections
+ * that it knows; an end that has vanished from there still has a place here. */
+static bool has_room(const struct carried *carried)
+{
+    unsigned of_sandbox = 0, of_team = 0, of_user = 0;
+    for (const struct carried *other = carried->outlet->first; other; other = other->next) {
+        of_sandbox += other->sandbox == carried->sandbox;
+        of_team += other->tenant == carried->tenant;
+        of_user += other->user == carried->user;
+    }
+    return of_sandbox <= OUTLET_SANDBOX_MAX && of_team <= OUTLET_TEAM_MAX &&
+           of_user <= OUTLET_TEAM_MAX;
 }
 
 /* Fill the way of a sandbox into a new connection. Returns the proxy's address, or 0 and *reason.
@@ -336,6 +366,11 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
     if (!proxy || sandbox->closed)
         return 0;
     carried->way = sandbox->way;
+    carried->tenant = sandbox->wire.tenant;
+    carried->user = sandbox->wire.user;
+    *reason = "the sandbox, its team or its user has too many connections";
+    if (!has_room(carried))
+        return 0;
     carried->hello.is_http = str_equal(json_string_value(json_object_get(proxy, "type")), "http");
     carried->hello.address = carried->flow.remote;
     carried->hello.port = carried->flow.remote_port;
@@ -344,13 +379,15 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
     carried->hello.password =
         xstrdup_or_null(json_string_value(json_object_get(proxy, "password")));
     *port = (uint16_t)json_integer_value(json_object_get(proxy, "port"));
-    if (json_object_get(proxy, "secret"))
-        egress_note_secret(sandbox, json_string_value(json_object_get(proxy, "secret")));
-    if (json_object_get(proxy, "refused"))
+    if (json_object_get(proxy, "refused")) {
         *reason = "its password is not known";
-    else if (!(address =
-                   egress_address_of(filter, json_string_value(json_object_get(proxy, "host")))))
-        *reason = "its host has no address that a sandbox may reach";
+        return 0;
+    }
+    address = egress_address_of(filter, json_string_value(json_object_get(proxy, "host")));
+    *reason = address ? "this host has no room for its connection"
+                      : "its host has no address that a sandbox may reach";
+    if (address && json_object_get(proxy, "secret"))
+        egress_note_secret(sandbox, json_string_value(json_object_get(proxy, "secret")));
     return address;
 }
 
@@ -420,12 +457,11 @@ static void on_connection(struct loop_source *source, uint32_t events)
         int fd = accept4(source->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
-        if (outlet->count == OUTLET_MAX || !read_flow(fd, &from, &flow)) {
+        if (outlet->count == OUTLET_MAX || !read_flow(fd, &from, &flow) || !keep_alive(fd)) {
             reset(fd);
             close(fd);
             continue;
         }
-        set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
         struct carried *carried = carried_new(outlet, fd);
         carried->flow = flow;
         carried->sandbox = ntohl(from.sin_addr.s_addr);

@@ -5,17 +5,18 @@
  * The packet filter decides about each packet by the policy, and then sends the connections here.
  * A thread of its own carries their bytes, so that names and policies do not wait for them. It
  * takes the filter's lock for each new connection, and once a second to end connections that the
- * policy no longer allows. A connection whose proxy fails is reset. The packet filter counts
- * connections by sandbox, team and user.
+ * policy no longer allows. A connection whose proxy fails is reset.
  */
 #pragma once
 
 #include "firewall/filter.h"
 
-#define OUTLET_MAX        2048    /* connections at the same time */
-#define OUTLET_HELLO_MS   10000   /* until the proxy has opened a connection */
-#define OUTLET_IDLE_MS    7440000 /* without a byte: as in the connection table */
-#define OUTLET_BUFFER_MAX 32768   /* bytes that one end has not taken yet, in each direction */
+#define OUTLET_MAX         2048 /* connections at the same time */
+#define OUTLET_TEAM_MAX    512  /* of them for one team, and for one user */
+#define OUTLET_SANDBOX_MAX 256
+#define OUTLET_HELLO_MS    10000   /* until the proxy has opened a connection */
+#define OUTLET_IDLE_MS     7440000 /* without a byte: as in the connection table */
+#define OUTLET_BUFFER_MAX  32768   /* bytes that one end has not taken yet, in each direction */
 
 struct outlet;
 

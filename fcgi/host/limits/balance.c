@@ -129,14 +129,17 @@ static void forget(struct balance *balance, struct noted *noted)
 
 static void read_use(struct noted *noted, const struct groups *groups, int64_t passed_ms)
 {
-    error_auto ignored = NULL;
+    error_auto failure = NULL;
     struct group_use now;
-    noted->runs = groups_use(groups, noted->instance, &now, &ignored) == 0;
-    if (!noted->runs) {
+    if (groups_use(groups, noted->instance, &now, &failure) < 0) {
+        if (failure->code != ERR_NOT_FOUND)
+            return; /* it may still run */
+        noted->runs = false;
         noted->used_us = 0;
         noted->use.busy = 0;
         return;
     }
+    noted->runs = true;
     double busy = 0;
     if (noted->used_us && now.used_us > noted->used_us && passed_ms > 0)
         busy = (double)(now.used_us - noted->used_us) / 1000 / (double)passed_ms;
@@ -180,7 +183,7 @@ static int by_tenant(const void *a, const void *b)
     return left->tenant < right->tenant ? -1 : left->tenant > right->tenant;
 }
 
-static void weigh_team(const struct noted *list, unsigned count, const struct groups *groups,
+static void weigh_team(const struct noted *list, unsigned count, struct groups *groups,
                        struct balance_use *uses)
 {
     for (unsigned i = 0; i < count; i++)
@@ -196,7 +199,7 @@ static void weigh_team(const struct noted *list, unsigned count, const struct gr
     }
 }
 
-void balance_run(struct balance *balance, const struct groups *groups)
+void balance_run(struct balance *balance, struct groups *groups)
 {
     read_all(balance, groups);
     if (!balance->count)

@@ -30,7 +30,7 @@ void balance_close(struct balance *balance);
 void balance_note(struct balance *balance, const char *instance, uint64_t tenant);
 
 /* Read the use of all noted instances, and set their weights. Call it every two seconds. */
-void balance_run(struct balance *balance, const struct groups *groups);
+void balance_run(struct balance *balance, struct groups *groups);
 /* Return the number of noted instances. */
 unsigned balance_count(const struct balance *balance);
 

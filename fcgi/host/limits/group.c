@@ -281,10 +281,13 @@ static int set_cpus(struct groups *groups, const struct instance_group *group, u
     unsigned count = cpus_count(&there);
     if (cpus_count(&own) == (cpu < count ? cpu : count))
         return 0;
+    struct cpus chosen = own;
+    cpus_choose(&chosen, &there, cpu, &groups->uses);
+    if (group_set_cpus(group, &chosen, err) < 0)
+        return -1;
     cpus_use(&own, &groups->uses, -1);
-    cpus_choose(&own, &there, cpu, &groups->uses);
-    cpus_use(&own, &groups->uses, 1);
-    return group_set_cpus(group, &own, err);
+    cpus_use(&chosen, &groups->uses, 1);
+    return 0;
 }
 
 static int read_used(const struct groups *groups, const char *instance, uint64_t *used_us,
@@ -319,18 +322,24 @@ int groups_use(const struct groups *groups, const char *instance, struct group_u
     return read_used(groups, instance, &use->used_us, err);
 }
 
-int groups_weigh(const struct groups *groups, const char *instance, double weight,
-                 struct error **err)
+int groups_weigh(struct groups *groups, const char *instance, double weight, struct error **err)
 {
     const char *file = groups_weight_file(groups);
     double least = groups->unified ? 1 : SHARES_MIN;
     double value = groups->unified ? weight : weight * CPU_SHARES_FULL / 100;
     uint64_t before, wanted = (uint64_t)((value > least ? value : least) + 0.5);
+    struct instance_group group;
     wanted += cpu_of_weight(wanted, groups->unified) != 0; /* a weight of whole vCPUs is a size */
-    autoclose int group = open_group(groups, groups->cpu, "payload", instance, err);
-    if (group < 0 || read_number(group, file, &before, err) < 0)
+    if (group_open(groups, instance, &group, err) < 0)
         return -1;
-    return before == wanted ? 0 : write_number(group, file, wanted, err);
+    int result = read_number(group.cpu, file, &before, err);
+    unsigned sized = result == 0 ? cpu_of_weight(before, groups->unified) : 0;
+    if (sized) /* Incus has set it; this is the last moment at which it can be seen */
+        result = set_cpus(groups, &group, sized, err);
+    if (result == 0 && before != wanted)
+        result = write_number(group.cpu, file, wanted, err);
+    group_close(&group);
+    return result;
 }
 
 int groups_check(const struct groups *groups, struct error **err)

@@ -46,9 +46,9 @@ int groups_use(const struct groups *groups, const char *instance, struct group_u
                struct error **err);
 
 /* Set the weight of an instance among all, as cpu.weight counts it. It differs from the weights of
- * whole vCPUs by 1. Errors as of groups_use(). */
-int groups_weigh(const struct groups *groups, const char *instance, double weight,
-                 struct error **err);
+ * whole vCPUs by 1. If the present weight is one of whole vCPUs, for example after a resize by
+ * Incus, the instance first gets as many processors. Errors as of groups_use(). */
+int groups_weigh(struct groups *groups, const char *instance, double weight, struct error **err);
 
 /* Set the processors, their weight and the memory of an instance. Errors: ERR_NOT_FOUND (no such
  * instance runs), ERR_RUNTIME_REFUSED (the instance uses more memory than the new limit, or the

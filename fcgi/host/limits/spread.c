@@ -30,9 +30,16 @@ struct member {
     struct cpus cpus;
 };
 
+/* Watches of weights. */
+struct watches {
+    int *list;
+    size_t count, room;
+};
+
 struct spread {
     int inotify;
-    int64_t due_ms; /* monotonic; INT64_MAX: not due */
+    int64_t due_ms;         /* monotonic; INT64_MAX: not due */
+    struct watches watches; /* of the last run */
 };
 
 /* --- watching --- */
@@ -56,8 +63,10 @@ int spread_open(struct spread **out, const struct groups *groups, struct error *
 
 void spread_close(struct spread *spread)
 {
-    if (spread)
-        cleanup_close_(&spread->inotify);
+    if (!spread)
+        return;
+    cleanup_close_(&spread->inotify);
+    free(spread->watches.list);
     free(spread);
 }
 
@@ -86,26 +95,64 @@ int spread_wait_ms(const struct spread *spread, int most_ms)
 
 /* --- spreading --- */
 
-/* Read an instance. Returns false when it has ended, or is just beginning or ending. */
+/* Watch the weight of an instance. If this fails, a change of its size is seen later. */
+static void watch_weight(const struct spread *spread, const struct groups *groups,
+                         const struct instance_group *group, struct watches *watches)
+{
+    int number = watch(spread, group->cpu, groups_weight_file(groups), IN_MODIFY);
+    if (number < 0) {
+        log_info("cannot watch the weight of an instance", LOG_INT("errno", errno));
+        return;
+    }
+    if (watches->count == watches->room) {
+        watches->room = watches->room ? 2 * watches->room : 64;
+        watches->list = xreallocarray(watches->list, watches->room, sizeof *watches->list);
+    }
+    watches->list[watches->count++] = number;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int left = *(const int *)a, right = *(const int *)b;
+    return (left > right) - (left < right);
+}
+
+/* Replace the watches of the last run. The kernel keeps those of ended groups until they are
+ * removed. */
+static void keep_watches(struct spread *spread, const struct watches *fresh)
+{
+    if (fresh->count)
+        qsort(fresh->list, fresh->count, sizeof *fresh->list, by_number);
+    for (size_t i = 0; i < spread->watches.count; i++) {
+        const int *old = &spread->watches.list[i];
+        if (!fresh->count || !bsearch(old, fresh->list, fresh->count, sizeof *old, by_number))
+            inotify_rm_watch(spread->inotify, *old);
+    }
+    free(spread->watches.list);
+    spread->watches = *fresh;
+}
+
+/* Read an instance. Returns false when it has ended, or is just beginning or ending: liblxc sets
+ * the weight before the processors. */
 static bool read_member(const struct spread *spread, const struct groups *groups,
-                        struct member *member)
+                        struct watches *watches, struct member *member)
 {
     struct instance_group group;
     error_auto ignored = NULL;
     if (group_open(groups, member->instance, &group, &ignored) < 0)
         return false;
-    bool known =
-        group_cpus(groups, &group, &member->cpus, &member->wanted, &ignored) == 0 && member->wanted;
-    if (watch(spread, group.cpu, groups_weight_file(groups), IN_MODIFY) < 0)
-        known = false;
+    watch_weight(spread, groups, &group, watches);
+    bool known = group_cpus(groups, &group, &member->cpus, &member->wanted, &ignored) == 0 &&
+                 cpus_count(&member->cpus);
     group_close(&group);
     return known;
 }
 
-static struct member *read_members(const struct spread *spread, const struct groups *groups,
+static struct member *read_members(struct spread *spread, const struct groups *groups,
                                    size_t *count)
 {
     struct member *members = NULL;
+    struct watches watches = {.list = NULL};
     size_t room = 0;
     autofree char *prefix = groups_prefix(groups);
     int fd = openat(groups->cpuset, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -120,33 +167,36 @@ static struct member *read_members(const struct spread *spread, const struct gro
             members = xreallocarray(members, room, sizeof *members);
         }
         snprintf(members[*count].instance, NAME_SIZE, "%s", instance);
-        *count += read_member(spread, groups, &members[*count]);
+        *count += read_member(spread, groups, &watches, &members[*count]);
     }
     if (all)
         closedir(all);
+    keep_watches(spread, &watches);
     return members;
 }
 
-static void give(const struct groups *groups, const struct member *member)
+/* Returns whether the instance has the processors; it keeps its own where the kernel refuses. */
+static bool give(const struct groups *groups, const struct member *member)
 {
     struct instance_group group;
     error_auto err = NULL;
     if (group_open(groups, member->instance, &group, &err) < 0)
-        return; /* it has ended */
-    if (group_set_cpus(&group, &member->cpus, &err) < 0)
+        return true; /* it has ended */
+    bool given = group_set_cpus(&group, &member->cpus, &err) == 0;
+    if (!given)
         log_info("an instance keeps its processors", LOG_STR("instance", member->instance),
                  LOG_ERROR(err));
     group_close(&group);
+    return given;
 }
 
 static void move(struct groups *groups, const struct cpus *there, struct member *member)
 {
     const struct cpus before = member->cpus;
-    cpus_use(&member->cpus, &groups->uses, -1);
+    cpus_use(&before, &groups->uses, -1);
     cpus_choose(&member->cpus, there, member->wanted, &groups->uses);
-    cpus_use(&member->cpus, &groups->uses, 1);
-    if (memcmp(&before, &member->cpus, sizeof before) != 0)
-        give(groups, member);
+    bool moves = memcmp(&before, &member->cpus, sizeof before) != 0;
+    cpus_use(!moves || give(groups, member) ? &member->cpus : &before, &groups->uses, 1);
 }
 
 void spread_run(struct spread *spread, struct groups *groups)

@@ -141,7 +141,7 @@ static int read_directory(struct log *log, const char *path, struct error **err)
 /* Start journalctl, and return the stream of its output. */
 static FILE *open_journal(pid_t *child, struct error **err)
 {
-    static const char *const arguments[] = {"journalctl",        "-q", "--no-pager", "-o",
+    static const char *const arguments[] = {"journalctl",        "-q", "--no-pager", "--utc", "-o",
                                             "short-iso-precise", "-u", "sandlot-*",  NULL};
     posix_spawn_file_actions_t actions;
     int ends[2];
@@ -180,18 +180,23 @@ static int read_journal(struct log *log, struct error **err)
     return result;
 }
 
-/* Read the logs that this machine's settings name. */
+/* Read the logs of a folder, if the machine has it. */
+static int read_there(struct log *log, const char *path, struct error **err)
+{
+    return access(path, F_OK) < 0 && errno == ENOENT ? 0 : read_directory(log, path, err);
+}
+
+/* Read the logs that this machine's settings name, and its journal. */
 static int read_usual(struct log *log, const struct settings *settings, struct error **err)
 {
     const char *slash = strrchr(settings->log_file, '/');
-    if (!slash)
-        return read_journal(log, err) < 0 ? -1 : read_directory(log, settings->nginx_log_dir, err);
-    autofree char *directory = xstrndup(settings->log_file, (size_t)(slash - settings->log_file));
-    if (read_directory(log, directory, err) < 0)
+    autofree char *directory =
+        xstrndup(settings->log_file, slash ? (size_t)(slash - settings->log_file) : 0);
+    if (read_journal(log, err) < 0 || read_there(log, settings->nginx_log_dir, err) < 0)
         return -1;
-    return str_equal(directory, settings->nginx_log_dir)
+    return !*directory || str_equal(directory, settings->nginx_log_dir)
                ? 0
-               : read_directory(log, settings->nginx_log_dir, err);
+               : read_there(log, directory, err);
 }
 
 static int read_logs(struct ctl *ctl, const struct ctl_arguments *arguments, struct log *log,

@@ -2,7 +2,10 @@
 """A team with many sandboxes that burn their processors, beside a team with one: what counts is the share of the processor
 time that each gets, not the time."""
 
+import os
 import time
+
+import pytest
 
 from tenant import Sandbox
 
@@ -30,14 +33,15 @@ def share_of(one, others):
     return (used([one]) - before[0]) / (used(others) - before[1])
 
 
+@pytest.mark.skipif(os.cpu_count() > 6, reason="there are processors enough for all")
 def test_many_busy_sandboxes_weigh_as_much_as_one(make_account, bystander):
     honest = bystander.sandbox
     many = burning(make_account("pro").api, MANY)
     honest.data.background(*BURN)
     time.sleep(SETTLE_S)
-    # On two processors, one of which is all the others': a half. By sandbox it was a thirteenth.
+    # It has one processor at most, and the others have all the rest. By sandbox it had a thirteenth.
     share = share_of(honest, many)
-    assert share > 0.2, share
+    assert share > min(0.2, 0.6 / max(1, os.cpu_count() - 1)), share
     bystander.goes_on(rounds=1, pause=False)
 
 

@@ -234,7 +234,7 @@ def own(stack):
     """A server on the host, at an address that no network protects."""
     number = int(ipaddress.ip_network(stack.range).network_address) >> 16 & 127
     address = f"198.51.100.{number + 128}"
-    subprocess.run(["ip", "addr", "add", f"{address}/32", "dev", "lo"], check=True)
+    subprocess.run(["ip", "addr", "replace", f"{address}/32", "dev", "lo"], check=True)
     try:
         with socket.create_server((address, 0)) as server:
             server.settimeout(2)

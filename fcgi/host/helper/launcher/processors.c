@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/sizing.h"
 #include "base/str.h"
 #include "common/cpus.h"
 
@@ -88,6 +89,13 @@ int processors_configure(const char *root, const char *config_path,
                                  config_path);
 }
 
+static void write_number(const char *path, uint64_t number)
+{
+    autofclose FILE *file = fopen(path, "we");
+    if (file)
+        fprintf(file, "%llu", (unsigned long long)number);
+}
+
 void processors_correct(const char *root, const char *name, const struct container_config *config)
 {
     struct cpus own, chosen;
@@ -96,8 +104,11 @@ void processors_correct(const char *root, const char *name, const struct contain
     autofree char *folder = folder_of(root, &unified);
     autofree char *group = xasprintf(GROUP "%s", name);
     autofree char *path = xasprintf("%s/%s/cpuset.cpus", folder, group);
+    autofree char *weight = xasprintf("%s/%s%s/%s", root, unified ? "" : "cpu/", group,
+                                      unified ? "cpu.weight" : "cpu.shares");
     if (!config->vcpus || !read_cpus(folder, group, "cpuset.cpus", &own))
         return;
+    write_number(weight, cpu_weight(config->vcpus, unified));
     chosen = own;
     if (!choose(folder, unified, group, config->vcpus, &chosen) ||
         cpus_count(&chosen) == cpus_count(&own))

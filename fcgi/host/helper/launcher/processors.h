@@ -20,6 +20,6 @@ void processors_uncover(void);
 int processors_configure(const char *root, const char *config_path,
                          const struct container_config *config, struct error **err);
 
-/* Restore: CRIU has set the processors of the image. Set others if the number is another one. A
- * failure is ignored: the container runs. */
+/* Restore: CRIU has set the processors of the image, and perhaps its weight. Set the weight, and
+ * other processors if the number is another one. A failure is ignored: the container runs. */
 void processors_correct(const char *root, const char *name, const struct container_config *config);

@@ -83,12 +83,12 @@ static void cover(const char *path)
     char place[] = "/run/sandlot-incusd-XXXXXX";
     int fd = mkostemp(place, O_CLOEXEC);
     FILE *from = fopen(path, "re"), *to = fd < 0 ? NULL : fdopen(fd, "w");
-    if (from && to) {
+    if (from && to)
         leave_out(from, to);
-        fflush(to);
-        if (mount(place, path, NULL, MS_BIND, NULL) < 0)
-            perror("sandlot-incusd.so: incusd will distribute processors");
-    }
+    /* A list that is cut short would take controllers from incusd that it needs. */
+    if (!from || !to || ferror(from) || fflush(to) != 0 || ferror(to) ||
+        mount(place, path, NULL, MS_BIND, NULL) < 0)
+        perror("sandlot-incusd.so: incusd will distribute processors");
     if (from)
         fclose(from);
     if (to)
