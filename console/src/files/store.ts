@@ -117,6 +117,12 @@ async function output(sandbox: string, cmd: string, args: string[], signal: Abor
 export function sandboxFiles(sandbox: string): FileStore {
   const call = <T>(method: string, message: object, signal?: AbortSignal): Promise<T> =>
     rpc<T>(sandbox, `filesystem.Filesystem/${method}`, message, signal)
+  /** Asks for a byte first: a refusal is said here, and the browser, following the link, would show it as a page. */
+  const hand = async (path: string, signal?: AbortSignal): Promise<void> => {
+    const request = { path: '/files', query: { path }, headers: { Range: 'bytes=0-0' }, ...(signal ? { signal } : {}) }
+    await (await dataFetch(sandbox, request)).body?.cancel()
+    follow(await signedLink(sandbox, path))
+  }
   return {
     id: sandbox,
     home: '/home/user',
@@ -127,12 +133,10 @@ export function sandboxFiles(sandbox: string): FileStore {
     async read(path, signal) {
       return (await dataFetch(sandbox, { path: '/files', query: { path }, signal })).blob()
     },
-    async download(entry) {
-      follow(await signedLink(sandbox, entry.path))
-    },
+    download: entry => hand(entry.path),
     async downloadDirectory(entry, signal) {
       const archive = await output(sandbox, '/bin/sh', ['-c', PACK, 'pack', parentOf(entry.path), entry.name], signal)
-      follow(await signedLink(sandbox, archive))
+      await hand(archive, signal)
     },
     async uploadTo(path) {
       const access = await accessTo(sandbox)
