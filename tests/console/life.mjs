@@ -140,6 +140,11 @@ async function files(page, context) {
   assert.equal(await fs.readFile(await download.path(), 'utf8'), '<h1>second</h1>\n')
   // The browser itself has followed a signed link, which the page holds nothing of.
   assert.match(download.url(), /[?&]signature=v1_/)
+  // The refusal of a download is said in the page.
+  await runInside(page, context, 'mv /home/user/site/index.html /home/user/kept')
+  await page.getByRole('button', { name: 'Download index.html' }).click()
+  await page.getByText("Cannot open '/home/user/site/index.html'").waitFor()
+  await runInside(page, context, 'mv /home/user/kept /home/user/site/index.html')
   await page.getByRole('button', { name: 'Up', exact: true }).click()
   const [packed] = await Promise.all([
     page.waitForEvent('download'),
@@ -176,7 +181,7 @@ async function preview(page, context) {
 /** In another page, beside the one of the network. */
 async function runInside(page, context, command) {
   const inside = await context.newPage()
-  await inside.goto(page.url().replace(/network$/, 'processes'))
+  await inside.goto(page.url().replace(/\w+$/, 'processes'))
   await inside.getByLabel('Command', { exact: true }).fill(command)
   await inside.getByRole('button', { name: 'Run', exact: true }).click()
   await inside.getByText('Ended with').waitFor()

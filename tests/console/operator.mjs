@@ -21,12 +21,19 @@ async function nobody(page) {
 }
 
 /** Teams come a hundred at a time. */
-async function findPlan(page) {
-  const plan = page.getByLabel(`Plan of ${env.TEAM}`)
+async function inTeams(page, wanted) {
   await page.getByRole('group', { name: 'Teams' }).waitFor()
-  while (!(await plan.count())) await page.getByRole('button', { name: 'Show more' }).click({ timeout: 3000 }).catch(() => {})
-  return plan
+  const more = page.getByRole('button', { name: 'Show more' })
+  const click = () =>
+    more.click({ timeout: 3000 }).catch(async error => {
+      if (await more.count()) throw error // It has not gone meanwhile.
+    })
+  while (!(await wanted.count()) && (await more.count())) await click()
+  await wanted.waitFor()
+  return wanted
 }
+
+const findPlan = page => inTeams(page, page.getByLabel(`Plan of ${env.TEAM}`))
 
 /** A refusal stands at its field and changes nothing; a change is there at once. */
 async function changePlan(page) {
@@ -78,9 +85,7 @@ async function people(page) {
   await dialog.getByLabel('Owner').fill(name)
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByText(`The team ${name}-team is created.`).waitFor()
-  await findPlan(page)
-  const curves = page.getByRole('button', { name: `Last day of ${env.TEAM}` })
-  while (!(await curves.count())) await page.getByRole('button', { name: 'Show more' }).click({ timeout: 3000 }).catch(() => {})
+  const curves = await inTeams(page, page.getByRole('button', { name: `Last day of ${env.TEAM}` }))
   await curves.click()
   await dialog.locator('.chart canvas').nth(1).waitFor()
   assert.deepEqual(await axe(page), [])

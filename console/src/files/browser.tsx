@@ -138,6 +138,7 @@ function EntryRow(props: {
   open: boolean
   mayWrite: boolean
   packs: boolean
+  packing: boolean
   onToggle: () => void
   onEnter: () => void
   onDownload: () => void
@@ -187,7 +188,12 @@ function EntryRow(props: {
           </Button>
         )}
         {(entry.type === 'file' || (directory && props.packs)) && !entry.raw && (
-          <Button small label={`Download ${entry.name}`} onClick={props.onDownload}>
+          <Button
+            small
+            label={`Download ${entry.name}`}
+            disabled={directory && props.packing}
+            onClick={props.onDownload}
+          >
             Download
           </Button>
         )}
@@ -213,6 +219,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const [over, setOver] = useState<string | null>(null)
   const [asked, setAsked] = useState<Asked | null>(null)
   const [packing, setPacking] = useState<{ name: string; abort: AbortController } | null>(null)
+  useEffect(() => () => packing?.abort.abort(), [packing, store])
   const tree = useTree(store, root)
   const uploads = useUploads(store, tree.reload)
   const picker = useRef<HTMLInputElement>(null)
@@ -244,7 +251,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       ?.catch((error: unknown) => {
         if (!isAbort(error)) say(messageOf(error), true)
       })
-      .finally(() => setPacking(null))
+      .finally(() => setPacking(now => (now?.abort === abort ? null : now)))
   }
   const remove = (entry: Entry): void =>
     ask(
@@ -273,6 +280,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
           open={open}
           mayWrite={mayWrite}
           packs={store.downloadDirectory !== undefined}
+          packing={packing !== null}
           onToggle={() => tree.toggle(entry.path)}
           onEnter={() => enter(entry.path)}
           onDownload={() => download(entry)}

@@ -75,11 +75,20 @@ function ofAgent(entry: AgentEntry): Entry {
   }
 }
 
-/** Packs the directory $2 of $1, writes the archive's path, and removes the archive after an hour. */
+/**
+ * Packs the directory $2 of $1, writes the archive's path, and removes the archive after an hour. With
+ * the status 1, GNU tar says that a file changed meanwhile, and others that they failed.
+ */
 const PACK = `
 folder=$(mktemp -d) || exit
+trap 'rm -r "$folder"; exit 143' TERM
 file=$folder/\${2#/}.tar.gz
-tar -C "$1" -czf "$file" -- "./$2" || { status=$?; rm -r "$folder"; exit $status; }
+tar -C "$1" -czf "$file" -- "./$2"
+status=$?
+case $status$(tar --version 2>&1) in
+0* | 1*GNU*) ;;
+*) rm -r "$folder"; exit $status ;;
+esac
 (sleep 3600; rm -r "$folder") >/dev/null 2>&1 &
 printf %s "$file"
 `
@@ -90,7 +99,7 @@ interface ProcessEvent {
   end?: { exitCode?: number; status?: string }
 }
 
-/** Runs a program to its end, and answers what it has written; with the signal it is killed. */
+/** Runs a program to its end, and answers what it has written; with the signal it is told to end. */
 async function output(sandbox: string, cmd: string, args: string[], signal: AbortSignal): Promise<string> {
   const written = { out: '', err: '' }
   const text = (bytes: string | undefined): string => new TextDecoder().decode(fromBase64(bytes ?? ''))
@@ -107,7 +116,7 @@ async function output(sandbox: string, cmd: string, args: string[], signal: Abor
     await rpcStream(sandbox, 'process.Process/Start', { process: { cmd, args } }, take, signal)
   } catch (error) {
     if (signal.aborted && pid !== undefined)
-      await rpc(sandbox, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })
+      await rpc(sandbox, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGTERM' }).catch(() => undefined)
     throw error
   }
   if (end?.exitCode) throw new Error(written.err.trim().slice(-300) || `The program ended with ${end.status ?? end.exitCode}`)
@@ -117,6 +126,12 @@ async function output(sandbox: string, cmd: string, args: string[], signal: Abor
 export function sandboxFiles(sandbox: string): FileStore {
   const call = <T>(method: string, message: object, signal?: AbortSignal): Promise<T> =>
     rpc<T>(sandbox, `filesystem.Filesystem/${method}`, message, signal)
+  /** Asks for a byte first: a refusal is said here, and the browser, following the link, would show it as a page. */
+  const hand = async (path: string, signal?: AbortSignal): Promise<void> => {
+    const request = { path: '/files', query: { path }, headers: { Range: 'bytes=0-0' }, ...(signal ? { signal } : {}) }
+    await (await dataFetch(sandbox, request)).body?.cancel()
+    follow(await signedLink(sandbox, path))
+  }
   return {
     id: sandbox,
     home: '/home/user',
@@ -127,12 +142,10 @@ export function sandboxFiles(sandbox: string): FileStore {
     async read(path, signal) {
       return (await dataFetch(sandbox, { path: '/files', query: { path }, signal })).blob()
     },
-    async download(entry) {
-      follow(await signedLink(sandbox, entry.path))
-    },
+    download: entry => hand(entry.path),
     async downloadDirectory(entry, signal) {
       const archive = await output(sandbox, '/bin/sh', ['-c', PACK, 'pack', parentOf(entry.path), entry.name], signal)
-      follow(await signedLink(sandbox, archive))
+      await hand(archive, signal)
     },
     async uploadTo(path) {
       const access = await accessTo(sandbox)

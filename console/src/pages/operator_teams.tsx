@@ -34,11 +34,13 @@ async function teamsOf(pages: number, signal: AbortSignal): Promise<{ items: Ope
 function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () => void }) {
   const [slug, setSlug] = useState('')
   const [owner, setOwner] = useState('')
-  const [plan, setPlan] = useState(props.plans[0] ?? '')
+  const [chosen, setPlan] = useState<string | null>(null)
+  const plan = chosen ?? props.plans[0] ?? '' // The plans may come after the dialog is open.
   return (
     <FormDialog
       title="New team"
       action="Create"
+      disabled={plan === ''}
       onClose={props.onClose}
       submit={async () => {
         await api.post('/v1/operator/teams', { body: { slug, owner, plan } })

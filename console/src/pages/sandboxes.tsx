@@ -209,7 +209,7 @@ function SandboxRow(props: {
 /** The last samples of the running sandboxes, by id, a hundred in a request. */
 function useLatest(team: string, sandboxes: Sandbox[]): ReadonlyMap<string, Latest> {
   const ids = sandboxes.filter(sandbox => sandbox.state === 'ready').map(sandbox => sandbox.id)
-  const { data } = usePoll(
+  const { data, refresh } = usePoll(
     async signal => {
       const all: Latest[] = []
       for (let at = 0; at < ids.length; at += PAGE) {
@@ -219,8 +219,9 @@ function useLatest(team: string, sandboxes: Sandbox[]): ReadonlyMap<string, Late
       return new Map(all.map(one => [one.sandbox, one]))
     },
     METRICS_MS,
-    [team, ids.length],
+    [team],
   )
+  useEffect(refresh, [ids.join()])
   return data ?? new Map<string, Latest>()
 }
 
@@ -346,7 +347,7 @@ export function SandboxList() {
           <SandboxRow
             key={sandbox.id}
             sandbox={sandbox}
-            used={used.get(sandbox.id)}
+            used={sandbox.state === 'ready' ? used.get(sandbox.id) : undefined}
             chosen={chosen.has(sandbox.id)}
             choose={mayWrite ? on => choose([sandbox.id], on) : null}
           />

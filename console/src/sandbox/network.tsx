@@ -239,7 +239,8 @@ export function Network(props: TabProps) {
   const { busy, error, run } = useAction()
   const stored = polled.data
   if (!stored) return polled.error ? <Problem error={polled.error} /> : <Loading />
-  const policy = edited ?? policyOf(stored)
+  const current = policyOf(stored)
+  const policy = edited ? { ...edited, kept: current.kept } : current
   const refused = error instanceof ApiError && error.field ? { field: fieldOf(error.field), text: messageOf(error) } : null
 
   const save = (wanted: Policy): Promise<void> =>
@@ -249,10 +250,8 @@ export function Network(props: TabProps) {
       setEdited(null)
       say(answer.status === 'applied' ? 'The policy is in force.' : 'The policy is kept and will be applied.')
     })
-  const allow = (entry: string): void => {
-    const now = policyOf(stored)
-    void save({ ...now, allow: [...entriesOf(now.allow), entry].join('\n') })
-  }
+  const allow = (entry: string): void =>
+    void save({ ...current, allow: [...entriesOf(current.allow), entry].join('\n') })
   return (
     <div class="columns">
       <form
@@ -282,7 +281,7 @@ export function Network(props: TabProps) {
         )}
       </form>
       <div>
-        <Verdict id={sandbox.id} revision={JSON.stringify(stored)} draft={edited} />
+        <Verdict id={sandbox.id} revision={JSON.stringify(stored)} draft={edited && policy} />
         {stored.ask && <Approvals id={sandbox.id} mayWrite={mayWrite} answered={polled.refresh} />}
         <Denials
           id={sandbox.id}

@@ -26,7 +26,7 @@ export function policyOf(network: Schemas['Network']): Policy {
     profiles: network.egress_profiles.join(' '),
     kept: {
       ...(network.rules ? { rules: network.rules } : {}),
-      ...(network.egress_proxy ? { egress_proxy: network.egress_proxy } : {}),
+      egress_proxy: network.egress_proxy ?? null, // Without it, the team's would be taken.
     },
   }
 }
