@@ -272,6 +272,16 @@ def test_an_egress_proxy_keeps_its_password_as_a_secret(call, account, sandbox):
     assert account.api.request("PUT", "/v1/egress_proxy", {"egress_proxy": None}).status == 200
 
 
+def test_a_password_needs_room_for_a_secret(call, account, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/network"
+    proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}
+    for n in range(100):
+        assert account.api.request("PUT", f"/v1/secrets/s{n}", {"value": "v", "hosts": ["a.example"]}).status == 201
+    assert_refused(call("PUT", path, {"egressProxy": proxy}), 400, "/egressProxy/password")
+    assert account.api.request("DELETE", "/v1/secrets/s1").status == 204
+    assert call("PUT", path, {"egressProxy": proxy}).status == 204
+
+
 def test_what_is_not_served_says_so(call, sandbox):
     for path in ("/sandboxes", "/v2/sandboxes"):
         body = {"templateID": "base", "iam": {"tokens": {"a": {"audience": "b"}}}}
