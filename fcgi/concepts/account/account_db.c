@@ -73,7 +73,7 @@ static int require_plan(struct db *db, const char *name, struct error **err)
     if ((*err)->code != ERR_NOT_FOUND)
         return -1;
     error_clear(err);
-    return error_set_field(err, ERR_INVALID_REQUEST, "plan", "There is no such plan.");
+    return error_set_field(err, ERR_INVALID_REQUEST, "/plan", "There is no such plan.");
 }
 
 static int insert_team(struct db *db, const struct team *team, struct error **err)
@@ -86,7 +86,7 @@ static int insert_team(struct db *db, const struct team *team, struct error **er
     if ((*err)->code != ERR_DB_DUPLICATE)
         return -1;
     error_clear(err);
-    return error_set_field(err, ERR_NAME_TAKEN, "slug", "The team %s exists already.", team->slug);
+    return error_set_field(err, ERR_NAME_TAKEN, "/slug", "The team %s exists already.", team->slug);
 }
 
 static int insert_owner(struct db *db, const char *user_id, const char *team_id, struct error **err)
@@ -117,7 +117,7 @@ int team_create(struct db *db, const char *slug, const char *plan, const char *o
 {
     struct new_team made = {0};
     if (!slug_is_valid(slug))
-        return error_set_field(err, ERR_INVALID_REQUEST, "slug",
+        return error_set_field(err, ERR_INVALID_REQUEST, "/slug",
                                "A team's slug is 1 to 63 lower-case letters, digits and hyphens, "
                                "with no hyphen at either end.");
     if (require_plan(db, plan, err) < 0 || user_get_by_name(db, owner_name, &made.owner, err) < 0)
@@ -204,7 +204,7 @@ int user_create(struct db *db, const char *name, struct user *user, struct error
 {
     struct new_user made = {.team.plan = "basic"};
     if (!slug_is_valid(name))
-        return error_set_field(err, ERR_INVALID_REQUEST, "name",
+        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "A user's name is 1 to 63 lower-case letters, digits and hyphens, "
                                "with no hyphen at either end.");
     id_new("usr_", made.user.id);
@@ -216,7 +216,7 @@ int user_create(struct db *db, const char *name, struct user *user, struct error
         if ((*err)->code != ERR_NAME_TAKEN && (*err)->code != ERR_DB_DUPLICATE)
             return -1;
         error_clear(err);
-        return error_set_field(err, ERR_NAME_TAKEN, "name",
+        return error_set_field(err, ERR_NAME_TAKEN, "/name",
                                "The name %s is taken by a user or a team.", name);
     }
     *user = made.user;

@@ -354,12 +354,15 @@ static int by_subject(const void *a, const void *b)
     return strcmp(((const struct share *)a)->subject, ((const struct share *)b)->subject);
 }
 
-/* The processor time of a sum is that of one second. */
-#define SUM_SPAN_MS 1000
+/* The processor time of a sum is that of so long a span: short ones cut small shares to nothing. */
+#define SUM_SPAN_MS 100000
 
 static void add_share(struct sample_row *sum, const struct sample_last *of)
 {
-    sum->cpu_ms += of->span_ms ? of->cpu_used_ms * SUM_SPAN_MS / of->span_ms : 0;
+    if (of->span_ms) {
+        sum->span_ms = SUM_SPAN_MS;
+        sum->cpu_ms += of->cpu_used_ms * SUM_SPAN_MS / of->span_ms;
+    }
     sum->memory_bytes += of->memory_bytes;
     sum->cache_bytes += of->cache_bytes;
     sum->disk_bytes += of->disk_bytes;
@@ -392,8 +395,8 @@ static int insert_sums(struct worker *worker, const struct sampler *round, struc
     qsort(shares, count, sizeof *shares, by_subject);
     for (size_t i = 0; i < count; i++) {
         if (!i || strcmp(shares[i - 1].subject, shares[i].subject) != 0)
-            rows[sums.count++] = (struct sample_row){
-                .sandbox_id = shares[i].subject, .at_ms = at_ms, .span_ms = SUM_SPAN_MS};
+            rows[sums.count++] =
+                (struct sample_row){.sandbox_id = shares[i].subject, .at_ms = at_ms};
         add_share(&rows[sums.count - 1], shares[i].of);
     }
     return db_transaction(worker->db, insert_sums_body, &sums, err);

@@ -37,10 +37,10 @@ DB_STATEMENT(read_statement) = {
     true};
 DB_STATEMENT(latest_statement) = {
     "sample.latest",
-    "SELECT s.at_ms, s.span_ms, s.cpu_ms, s.cpu_ms * 1000 DIV GREATEST(s.span_ms, 1),"
+    "SELECT DISTINCT s.at_ms, s.span_ms, s.cpu_ms, s.cpu_ms * 1000 DIV GREATEST(s.span_ms, 1),"
     " s.memory_bytes, s.memory_bytes, s.cache_bytes, s.disk_bytes, b.id"
     " FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(30) CHARACTER SET ascii PATH '$')) j"
-    " JOIN sandboxes b ON b.id = j.id AND b.team_id = ?"
+    " JOIN sandboxes b ON b.id = j.id AND b.team_id = ? AND b.visible = 1 AND b.state = 'ready'"
     " JOIN sandbox_samples s ON s.sandbox_id = b.id AND s.at_ms ="
     "  (SELECT MAX(l.at_ms) FROM sandbox_samples l WHERE l.sandbox_id = b.id)"
     " WHERE s.at_ms >= ? LIMIT 100",

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "network/egress_proxy.h"
 #include "network/policy_entry.h"
 
 int secret_check_value(const json_t *value, const char *pointer, struct error **err)
@@ -19,7 +20,11 @@ static bool is_host(const char *text)
 {
     struct policy_entry entry;
     error_auto problem = NULL;
-    if (!text || policy_entry_parse(text, &entry, &problem) < 0)
+    if (!text)
+        return false;
+    if (egress_proxy_address(text))
+        return true;
+    if (policy_entry_parse(text, &entry, &problem) < 0)
         return false;
     autofree char *canonical = policy_entry_text(&entry);
     bool is_name = entry.kind != POLICY_NETWORK && !entry.port && str_equal(canonical, text);
@@ -37,8 +42,8 @@ int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **
             continue;
         autofree char *at = xasprintf("%s/%zu", pointer, index);
         return error_set_field(err, ERR_INVALID_REQUEST, at,
-                               "A host of a secret is a name in lower case, or *. and a name, "
-                               "without a port; the star alone stands for any host.");
+                               "A host of a secret is a name in lower case, *. and a name, or an "
+                               "IPv4 address, without a port; the star alone stands for any host.");
     }
     return count && count <= SECRET_HOSTS_MAX
                ? 0

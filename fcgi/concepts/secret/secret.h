@@ -26,15 +26,16 @@ struct secret {
     char id[ID_SIZE];
     char name[SECRET_NAME_MAX + 1];
     char team_slug[SLUG_MAX + 1];
-    json_t *hosts;    /* array of names and wildcards, canonical; "*" is any host; owned */
+    json_t *hosts;    /* array of names, wildcards and addresses; "*" is any host; owned */
     json_t *metadata; /* texts of E2B's clients, an object; owned */
     uint64_t version;
     int64_t created_at_ms, updated_at_ms, used_at_ms; /* 0: never */
 };
 void secret_deinit(struct secret *secret);
 
-/* Checks of a schema: a value can be in a header, hosts is a list of names and wildcards, or the
- * star alone, and metadata fits its column. Errors: ERR_INVALID_REQUEST at pointer. */
+/* Checks of a schema: a value can be in a header, hosts is a list of names, wildcards and IPv4
+ * addresses, or the star alone, and metadata fits its column. Errors: ERR_INVALID_REQUEST at
+ * pointer. */
 int secret_check_value(const json_t *value, const char *pointer, struct error **err);
 int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err);
 int secret_check_metadata(const json_t *metadata, const char *pointer, struct error **err);

@@ -86,9 +86,12 @@ int operator_team_create(void *context, struct http_request *request,
     const char *slug = json_string_value(json_object_get(body, "slug"));
     const char *plan = json_string_value(json_object_get(body, "plan"));
     const char *owner = json_string_value(json_object_get(body, "owner"));
-    if (team_create(api->worker.db, slug, plan, owner, &team, err) < 0)
-        /* An unknown owner is a wrong value in the body; the path exists. */
-        return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_INVALID_REQUEST) : -1;
+    if (team_create(api->worker.db, slug, plan, owner, &team, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err); /* the path exists; a value in the body is wrong */
+        return error_set_field(err, ERR_INVALID_REQUEST, "/owner", "There is no such user.");
+    }
     return http_response_json(response, 201,
                               json_pack("{s:s, s:s}", "slug", team.slug, "plan", team.plan));
 }

@@ -96,17 +96,32 @@ static bool starts_sandbox(const struct http_request *request)
            str_equal(request->operation, "resumeSandbox");
 }
 
+static bool wakes_sandbox(const struct http_request *request)
+{
+    return str_equal(request->operation, "resumeSandbox") ||
+           str_equal(request->operation, "connectSandbox");
+}
+
+/* Return whether a text from a path can be the id or the route of a sandbox. */
+static bool may_name_sandbox(const char *text)
+{
+    return id_is_valid("sbx_", text) || route_token_is_valid(text);
+}
+
 /* Find whether a request may wait for a hook. */
 static int waits_for_hook(struct api *api, const struct http_request *request, bool *waits,
                           struct error **err)
 {
     static const char *const operations[] = {"pauseSandbox", "stopSandbox", "resumeSandbox",
                                              "connectSandbox", "rollbackSandbox"};
+    bool is_one = false;
     *waits = false;
     for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-        if (str_equal(request->operation, operations[i]))
-            return share_has_hooks(api->worker.db, request->captures[0], waits, err);
-    return 0;
+        is_one = is_one || str_equal(request->operation, operations[i]);
+    if (!is_one || !may_name_sandbox(request->captures[0]))
+        return 0;
+    return share_waits_for_hook(api->worker.db, request->captures[0], wakes_sandbox(request), waits,
+                                err);
 }
 
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,

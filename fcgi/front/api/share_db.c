@@ -12,8 +12,8 @@ DB_STATEMENT(checkpoint_statement) = {"share.checkpoint",
                                       "SELECT team_id FROM checkpoints WHERE id = ?", true};
 DB_STATEMENT(hooks_statement) = {
     "share.hooks",
-    "SELECT 1 FROM sandboxes WHERE id = ? AND hooks IS NOT NULL UNION ALL"
-    " SELECT 1 FROM sandboxes WHERE route = ? AND hooks IS NOT NULL",
+    "SELECT state = 'ready' FROM sandboxes WHERE id = ? AND hooks IS NOT NULL UNION ALL"
+    " SELECT state = 'ready' FROM sandboxes WHERE route = ? AND hooks IS NOT NULL",
     true};
 
 static const struct db_statement *statement_for(const char *id)
@@ -45,7 +45,11 @@ int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct erro
     return 0;
 }
 
-int share_has_hooks(struct db *db, const char *id, bool *has_hooks, struct error **err)
+int share_waits_for_hook(struct db *db, const char *id, bool wakes, bool *waits, struct error **err)
 {
-    return db_query_finds(db, &hooks_statement, DB_ARGS(db_text(id), db_text(id)), has_hooks, err);
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &hooks_statement, DB_ARGS(db_text(id), db_text(id)), &rows, err) < 0)
+        return -1;
+    *waits = db_rows_next(rows) && !(wakes && db_get_bool(rows, 0));
+    return 0;
 }

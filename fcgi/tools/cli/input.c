@@ -105,8 +105,9 @@ int input_json(json_t *body, const char *member, const char *path, json_type typ
         return 0;
     if (input_file(path, JSON_MAX, &text, err) < 0)
         return -1;
-    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
-    if (!value || json_typeof(value) != type) {
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    bool is_none = type == JSON_OBJECT && json_is_null(value);
+    if (!value || (json_typeof(value) != type && !is_none)) {
         json_decref(value);
         return error_set(err, ERR_INVALID_REQUEST, "%s is no JSON %s of %s", path,
                          type == JSON_ARRAY ? "array" : "object", member);

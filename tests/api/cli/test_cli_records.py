@@ -142,6 +142,9 @@ def test_secrets_and_rules(cli, tmp_path):
     (tmp_path / "proxy.json").write_text(json.dumps(proxy))
     cli.say("network", "set", "ruled", "--internet", "--egress-proxy", tmp_path / "proxy.json")
     assert cli.json("network", "show", "ruled")["egress_proxy"] == proxy
+    (tmp_path / "proxy.json").write_text("null")
+    cli.say("network", "set", "ruled", "--internet", "--egress-proxy", tmp_path / "proxy.json")
+    assert cli.json("network", "show", "ruled").get("egress_proxy") is None
     cli.say("rm", "ruled")
     cli.say("secret", "rm", "llm")
     assert cli.json("secret", "list")["secrets"] == []

@@ -109,14 +109,14 @@ def test_users_and_teams_are_created(stack, operator, account):
     assert accepted.status == 200, accepted
     (row,) = [one for one in whole_list(operator.api, "/v1/operator/users") if one["name"] == name]
     assert (row["password"], row["second_factor"], row["disabled_at"]) == (True, False, None)
-    assert_error(operator.api.post("/v1/operator/users", {"name": name}), 409, "name_taken")
-    assert_error(operator.api.post("/v1/operator/users", {"name": "No Name"}), 422, "invalid_request")
+    assert_error(operator.api.post("/v1/operator/users", {"name": name}), 409, "name_taken", "/name")
+    assert_error(operator.api.post("/v1/operator/users", {"name": "No Name"}), 422, "invalid_request", "/name")
 
     body = {"slug": slug, "plan": "pro", "owner": account.user}
-    assert_error(operator.api.post("/v1/operator/teams", {**body, "owner": "nobody-" + slug}), 422, "invalid_request")
-    assert_error(operator.api.post("/v1/operator/teams", {**body, "plan": "gold"}), 422, "invalid_request")
+    assert_error(operator.api.post("/v1/operator/teams", {**body, "owner": "nobody-" + slug}), 422, "invalid_request", "/owner")
+    assert_error(operator.api.post("/v1/operator/teams", {**body, "plan": "gold"}), 422, "invalid_request", "/plan")
     assert operator.api.post("/v1/operator/teams", body).json() == {"slug": slug, "plan": "pro"}
-    assert_error(operator.api.post("/v1/operator/teams", body), 409, "name_taken")
+    assert_error(operator.api.post("/v1/operator/teams", body), 409, "name_taken", "/slug")
     owned = {one["slug"]: one["role"] for one in account.api.get("/v1/teams").json()["teams"]}
     assert owned[slug] == "owner"
     acts = [(one["action"], one["resource"]) for one in operator.api.get("/v1/audit?team=deployment&limit=200").json()["items"]

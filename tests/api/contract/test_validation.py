@@ -376,6 +376,12 @@ def test_ids_that_are_none(api, sandbox_id):
     assert_error(response, response.status, response.json()["error"])
 
 
+@pytest.mark.parametrize("act", ["pause", "stop", "resume", "connect", "rollback"])
+def test_acts_on_ids_that_are_none(api, act):
+    body = {"checkpoint": "none"} if act == "rollback" else {}
+    assert_error(api.post(f"/v1/sandboxes/%C3%A9/{act}", body), 404, "not_found")
+
+
 def test_ports_that_are_none(api, shared_sandbox):
     for port in ("0", "65536", "x", "-1", "3000x", "99999999999999999999"):
         response = api.get(f"/v1/sandboxes/{shared_sandbox.id}/ports/{port}")

@@ -247,10 +247,17 @@ def test_an_egress_proxy_keeps_its_password_as_a_secret(call, account, sandbox):
     assert secret["hosts"] == ["proxy.example"] and secret["version"] == 1
     answer = call("GET", f"/sandboxes/{name_of(sandbox)}")
     assert "first-password" not in str(answer.json()) + str(account.api.get("/v1/audit?limit=200").json())
+    assert call("PUT", path, {"egressProxy": proxy}).status == 204
+    assert [one["version"] for one in secrets()] == [1], "the same password again"
     assert call("PUT", path, {"egressProxy": {**proxy, "password": "second"}}).status == 204
     assert [one["version"] > 1 for one in secrets()] == [True], "another password of the same account"
     assert call("PUT", path, {"egressProxy": {"address": "192.0.2.5:99"}}).status == 204
     assert network() == {**ours, "host": "192.0.2.5", "port": 99}
+    assert call("PUT", path, {"egressProxy": {**proxy, "address": "192.0.2.5:99"}}).status == 204
+    assert sorted(one["hosts"] for one in secrets()) == [["192.0.2.5"], ["proxy.example"]]
+    puts = [one["resource"] for one in account.api.get("/v1/audit?action=secret.put").json()["items"]]
+    assert [puts.count(one["name"]) for one in secrets() if one["name"] != secret["name"]] == [1]
+    assert puts.count(secret["name"]) == 2, "each password that was new, and nothing else"
     account.api.request("PUT", "/v1/secrets/way", {"value": "v", "hosts": ["proxy.example"]})
     assert call("PUT", path, {"egressProxy": {**proxy, "password": "${e2b.secrets.way}"}}).status == 204
     assert network()["password"] == "${secrets.way}"
@@ -258,6 +265,21 @@ def test_an_egress_proxy_keeps_its_password_as_a_secret(call, account, sandbox):
     for address in ("proxy.example", "proxy.example:0", "Proxy.example:1", ":1"):
         assert_refused(call("PUT", path, {"egressProxy": {"address": address}}), 400)
     assert call("PUT", path, {}).status == 204 and network() is None
+    team = account.api.request("PUT", "/v1/egress_proxy", {"egress_proxy": ours})
+    assert team.status == 200, team
+    assert call("PUT", path, {}).status == 204 and network() == ours
+    assert call("PUT", path, {"egressProxy": None}).status == 204 and network() is None
+    assert account.api.request("PUT", "/v1/egress_proxy", {"egress_proxy": None}).status == 200
+
+
+def test_a_password_needs_room_for_a_secret(call, account, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/network"
+    proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}
+    for n in range(100):
+        assert account.api.request("PUT", f"/v1/secrets/s{n}", {"value": "v", "hosts": ["a.example"]}).status == 201
+    assert_refused(call("PUT", path, {"egressProxy": proxy}), 400, "/egressProxy/password")
+    assert account.api.request("DELETE", "/v1/secrets/s1").status == 204
+    assert call("PUT", path, {"egressProxy": proxy}).status == 204
 
 
 def test_what_is_not_served_says_so(call, sandbox):

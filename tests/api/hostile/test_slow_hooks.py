@@ -40,8 +40,12 @@ def in_state(stack, state, accounts):
 
 
 def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
+    (running,) = made(two[:1], 1, **slow("before_pause"))
     waiting = asked(made(two, EACH, **slow("before_pause")), "pause")
     wait_until(lambda: in_state(stack, "stopping", two) >= 4, 30, "pauses that wait")
+    for act in ("connect", "resume"):
+        answer = running.api.post(f"{running.path}/{act}", {})
+        assert answer.status == 200, ("one that runs already waits for no hook", answer)
     bystander.goes_on(rounds=1)
     assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
     assert {one.result().status for one in waiting} <= {200, 429}

@@ -153,10 +153,14 @@ def test_the_last_samples_of_several_sandboxes(make_sandbox, stack, other_accoun
     stack.query("DELETE FROM sandbox_samples WHERE sandbox_id = %s", unsampled.id)
     add_samples(stack, unsampled.id, [now - 7200])
     api, path = one.api, "/v1/sandbox_metrics"
-    items = api.get(f"{path}?ids={','.join([one.id, other.id, unsampled.id, foreign])}").json()["items"]
+    items = api.get(f"{path}?ids={','.join([one.id, other.id, one.id, unsampled.id, foreign])}").json()["items"]
     found = {item["sandbox"]: item for item in items}
+    assert len(items) == len(found), "one that is named twice has one sample"
     assert foreign not in found and {one.id, other.id} <= found.keys()
     assert {found[sandbox.id]["vcpus_used"] for sandbox in (one, other)} == {0.25}
     assert {found[sandbox.id]["memory_used_bytes"] for sandbox in (one, other)} == {1000}
     for ids in ("", "sbx_nonesuch", ",".join([one.id] * 101)):
         assert_error(api.get(f"{path}?ids={ids}"), 422, "invalid_request", "ids")
+    one.pause()
+    items = api.get(f"{path}?ids={one.id},{other.id}").json()["items"]
+    assert [item["sandbox"] for item in items] == [other.id], "a paused one uses nothing"

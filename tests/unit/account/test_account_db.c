@@ -52,14 +52,14 @@ static void bad_requests_name_their_field(void **state)
     struct user user;
     struct team team;
     assert_fails(user_create(db, "Not A Name", &user, &err), ERR_INVALID_REQUEST);
-    assert_string_equal(err->field, "name");
+    assert_string_equal(err->field, "/name");
     error_clear(&err);
     assert_ok(user_create(db, "carol", &user, &err));
     assert_fails(team_create(db, "-", "pro", "carol", &team, &err), ERR_INVALID_REQUEST);
-    assert_string_equal(err->field, "slug");
+    assert_string_equal(err->field, "/slug");
     error_clear(&err);
     assert_fails(team_create(db, "crew", "gold", "carol", &team, &err), ERR_INVALID_REQUEST);
-    assert_string_equal(err->field, "plan");
+    assert_string_equal(err->field, "/plan");
     error_clear(&err);
     assert_fails_saying(team_create(db, "crew", "pro", "nobody", &team, &err), ERR_NOT_FOUND,
                         "user");

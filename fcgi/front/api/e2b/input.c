@@ -215,6 +215,53 @@ static int add_rules(const json_t *policy, json_t *out, struct error **err)
     return 0;
 }
 
+/* Find whether a secret has this value and these hosts already. */
+static int is_stored(struct api *api, const struct team *team, const struct secret_change *change,
+                     bool *found, struct error **err)
+{
+    struct secret secret = {0};
+    autowipe char *value = NULL;
+    error_auto problem = NULL;
+    *found = false;
+    if (secret_get(api->worker.db, team->id, change->name, &secret, &problem) < 0 ||
+        secret_reveal(api->worker.db, api->worker.ring, team->id, change->name, &value, &problem) <
+            0) {
+        secret_deinit(&secret);
+        return problem->code == ERR_NOT_FOUND ? 0 : error_move(err, &problem);
+    }
+    *found = json_equal(secret.hosts, change->hosts) && strlen(value) == strlen(change->value) &&
+             sodium_memcmp(value, change->value, strlen(value)) == 0;
+    secret_deinit(&secret);
+    return 0;
+}
+
+/* Store the secret of a proxy as an act of its own, beside that of the request. */
+static int put_secret(struct api *api, const struct team *team, const struct secret_change *change,
+                      struct error **err)
+{
+    struct db *db = api->worker.db;
+    struct audit audit = api->audit;
+    struct secret secret = {0};
+    error_auto lost = NULL;
+    bool created, is_accompanied = db_is_accompanied(db);
+    audit.action = &audit_SECRET_PUT;
+    memcpy(audit.entry.team_id, team->id, ID_SIZE);
+    audit_about(&audit, change->name);
+    if (audit_begin(&audit, db, api->worker.ring, err) < 0)
+        return -1;
+    int result = secret_put(db, api->worker.ring, team, api->principal.user_id, change, &secret,
+                            &created, err);
+    secret_deinit(&secret);
+    if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0 && result == 0)
+        result = error_move(err, &lost);
+    db_accompany(db, is_accompanied ? &api->audit.companion : NULL);
+    if (result < 0 && (*err)->field) {
+        free((*err)->field);
+        (*err)->field = xstrdup("/egressProxy/password");
+    }
+    return result;
+}
+
 /* Store a password as a secret of the team, for the proxy alone: policies are not sealed. Its name
  * is that of the account at the proxy, so that another password replaces it. */
 static int store_password(struct api *api, const char *host, const char *account,
@@ -223,22 +270,19 @@ static int store_password(struct api *api, const char *host, const char *account
     unsigned char hash[PROXY_HASH_BYTES];
     char hex[2 * PROXY_HASH_BYTES + 1];
     struct team team = {0};
-    struct secret secret = {0};
-    bool created;
+    bool is_there;
     json_auto_t *hosts = json_array();
     crypto_generichash(hash, sizeof hash, (const unsigned char *)account, strlen(account), NULL, 0);
     snprintf(name, PROXY_SECRET_SIZE, PROXY_SECRET "%s",
              sodium_bin2hex(hex, sizeof hex, hash, sizeof hash));
-    json_array_append_new(hosts, json_string(egress_proxy_address(host) ? SECRET_ANY_HOST : host));
+    json_array_append_new(hosts, json_string(host));
     struct secret_change change = {.name = name, .value = password, .hosts = hosts};
     snprintf(team.id, sizeof team.id, "%s",
              api->access.team ? api->access.team->id : api->access.sandbox.team_id);
-    int result = secret_check_hosts(hosts, "/egressProxy/address", err);
-    if (result == 0)
-        result = secret_put(api->worker.db, api->worker.ring, &team, api->principal.user_id,
-                            &change, &secret, &created, err);
-    secret_deinit(&secret);
-    return result;
+    if (secret_check_hosts(hosts, "/egressProxy/address", err) < 0 ||
+        is_stored(api, &team, &change, &is_there, err) < 0)
+        return -1;
+    return is_there ? 0 : put_secret(api, &team, &change, err);
 }
 
 /* Translate the account at a proxy. */
@@ -275,6 +319,8 @@ static int add_proxy(struct api *api, const json_t *policy, json_t *out, struct 
     const char *address = json_string_value(json_object_get(theirs, "address"));
     const char *colon = address ? strrchr(address, ':') : NULL;
     uint64_t port;
+    if (json_is_null(theirs)) /* not even that of the team */
+        json_object_set_new(out, EGRESS_PROXY, json_null());
     if (!json_object_size(theirs))
         return 0;
     if (!colon || str_parse_u64(colon + 1, 1, UINT16_MAX, &port) < 0)
