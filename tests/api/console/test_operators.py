@@ -134,6 +134,8 @@ def test_sums_of_a_host_and_a_team(stack, operator, account):
         return operator.api.get(f"/v1/operator/metrics?{query}").json()["points"]
 
     wait_until(lambda: points(f"team={account.team}"), 300, "the sum of the team", 1)
+    assert points(f"team={account.team}")[0]["vcpus_used"] is None, "no sandbox has a span of time yet"
+    wait_until(lambda: points(f"team={account.team}")[-1]["vcpus_used"] is not None, 300, "a sum with a span", 1)
     of_team, of_host = points(f"team={account.team}")[-1], points(f"host={host}")[-1]
     assert 0 < of_team["memory_used_bytes"] <= of_host["memory_used_bytes"]
     assert 0 <= of_team["vcpus_used"] < 4
