@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +20,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "base/ulid.h"
 
 #define ADDRESSES_MAX 1024  /* bytes of the addresses as text */
@@ -104,7 +104,6 @@ static void start(struct webhook_names *names, struct lookup *lookup)
 {
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t all, before;
     struct answer *answer = xcalloc(1, sizeof *answer);
     answer->wake_fd = fcntl(names->wake_fd, F_DUPFD_CLOEXEC, 0);
     answer->host = xstrdup(lookup->host);
@@ -115,14 +114,11 @@ static void start(struct webhook_names *names, struct lookup *lookup)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, &attributes, run, answer) != 0) {
+    if (thread_start(&thread, &attributes, run, answer) < 0) {
         answer->failure = EAI_AGAIN;
         atomic_store(&answer->ended, true);
         answer_leave(answer);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }
 

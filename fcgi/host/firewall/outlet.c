@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "firewall/egress.h"
 #include "firewall/proxy_hello.h"
 
@@ -492,14 +492,9 @@ static int listen_on(uint16_t port)
     return steal_fd(&fd);
 }
 
-/* Start the thread with all signals blocked: the FastCGI thread handles them. */
 static int start_thread(struct outlet *outlet, struct error **err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    outlet->running = pthread_create(&outlet->thread, NULL, run, outlet) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    outlet->running = thread_start(&outlet->thread, NULL, run, outlet) == 0;
     return outlet->running ? 0 : error_set(err, ERR_CONFIG, "cannot start a thread");
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/thread.h"
 #include "firewall/dns_server.h"
 #include "firewall/ended.h"
 #include "firewall/netfilter.h"
@@ -249,14 +249,9 @@ static int open_sources(struct service *service, struct error **err)
                : 0;
 }
 
-/* Start the thread with all signals blocked: the FastCGI thread handles them. */
 static int start_thread(struct service *service, struct error **err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    service->running = pthread_create(&service->thread, NULL, run, service) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    service->running = thread_start(&service->thread, NULL, run, service) == 0;
     return service->running ? 0 : error_set(err, ERR_CONFIG, "cannot start a thread");
 }
 
