@@ -99,7 +99,7 @@ interface ProcessEvent {
   end?: { exitCode?: number; status?: string }
 }
 
-/** Runs a program to its end, and answers what it has written; with the signal it is told to end. */
+/** Runs a program, and returns its output when it has ended. The signal ends the program. */
 async function output(sandbox: string, cmd: string, args: string[], signal: AbortSignal): Promise<string> {
   const written = { out: '', err: '' }
   const text = (bytes: string | undefined): string => new TextDecoder().decode(fromBase64(bytes ?? ''))

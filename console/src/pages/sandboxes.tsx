@@ -107,7 +107,7 @@ async function actOnEach(act: Act, sandboxes: Sandbox[]): Promise<void> {
   if (refused.length > 0) throw new Error(`${plural(refused.length, 'refusal')}. ${refused.slice(0, 3).join(' ')}`)
 }
 
-/** Buttons for the chosen sandboxes, one for each act that is possible for at least one of them. */
+/** Buttons for the chosen sandboxes: one for each action that at least one sandbox allows. */
 function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () => void }) {
   const { sandboxes } = props
   if (sandboxes.length === 0) return null
@@ -148,7 +148,7 @@ function Chosen(props: { sandboxes: Sandbox[]; clear: () => void; refresh: () =>
   )
 }
 
-/** What a running sandbox uses now, of what it may. */
+/** The processors and memory that a running sandbox uses, and its limits. */
 function Use(props: { of: string; used: number | null | undefined; most: number; unit?: string }) {
   const { used, most, unit = '' } = props
   if (used === null || used === undefined) return <>{most + unit}</>

@@ -139,7 +139,7 @@ const MEMORY: Line[] = [
 
 const formatCpu = (value: number): string => `${formatShort(value)} vCPU`
 
-/** Processors and memory; the scales reach at least up to what there is of them. */
+/** Curves of processors and memory. Each scale reaches at least to the limit. */
 export function Used(props: { points: Point[]; vcpus: number; bytes: number }) {
   const { points, vcpus, bytes } = props
   return (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The rows of something that is loaded: a table, and what stands in its place while there is none.
+// A table of loaded rows, or the text that the page shows instead while there are none.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Button, Loading, Problem, Table } from './basic'
@@ -35,7 +35,7 @@ function More(props: { loadMore: () => void }) {
 
 export function Rows(props: {
   of: Loaded
-  /** What stands here when there is no row. */
+  /** The text that the page shows if there are no rows. */
   none: ComponentChildren
   label: string
   head: ComponentChildren[]

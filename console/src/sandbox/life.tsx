@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What a sandbox does now: a line of its processors' use over the last quarter of an hour.
+// A curve of the processors that a sandbox used in the last quarter of an hour.
 import { api, type Schemas } from '../lib/client'
 import { formatBytes, formatShort } from '../lib/format'
 import { usePoll } from '../lib/poll'

@@ -22,7 +22,7 @@ const SHELLS = [
   { cmd: '/bin/sh', args: ['-i'] },
 ]
 const ENVIRONMENT = { TERM: 'xterm-256color', COLORTERM: 'truecolor', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' }
-/** What the keys of kept screens begin with, and how many lines above the screen are kept. */
+/** The prefix of the keys of stored screens, and the number of lines above the screen that are stored. */
 export const KEPT = 'terminal '
 const KEPT_LINES = 1000
 const RESIZE_MS = 100

@@ -12,7 +12,7 @@
 #include "firewall/filter.h"
 
 #define OUTLET_MAX         2048 /* connections at the same time */
-#define OUTLET_TEAM_MAX    512  /* of them for one team, and for one user */
+#define OUTLET_TEAM_MAX    512  /* connections of one team, and of one user */
 #define OUTLET_SANDBOX_MAX 256
 #define OUTLET_HELLO_MS    10000   /* until the proxy has opened a connection */
 #define OUTLET_IDLE_MS     7440000 /* without a byte: as in the connection table */

@@ -18,9 +18,10 @@
 #define NUMBER_SIZE 32
 /* The control group of an instance appears within this time after its team is noted. */
 #define START_MS 120000
-/* What a run keeps of the average before it. Who is busy by turns is counted as always busy. */
+/* The share of the former average in the new one. So an instance that is busy every few seconds
+ * counts as busy all the time. */
 #define KEPT 0.75
-/* Below this use, nobody counts as busy. */
+/* An instance that uses less than this part of a processor does not count as busy. */
 #define NOISE 0.05
 
 struct noted {

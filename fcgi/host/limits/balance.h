@@ -34,7 +34,7 @@ void balance_run(struct balance *balance, struct groups *groups);
 /* Return the number of noted instances. */
 unsigned balance_count(const struct balance *balance);
 
-/* What an instance used: its processors, and how many of them it was busy with on average. */
+/* The processors of an instance, and how many of them it used on average. */
 struct balance_use {
     unsigned cpus;
     double busy;

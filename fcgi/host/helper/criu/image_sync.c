@@ -2,6 +2,7 @@
 #include "helper/criu/image_sync.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,7 +46,10 @@ void image_sync(const char *folder)
     if (waiting < 0 || writing < 0 || flock(waiting, LOCK_EX | LOCK_NB) < 0)
         return;
     /* The locks belong to both processes until this one ends. */
-    if (fork() == 0) {
+    pid_t child = fork();
+    if (child < 0)
+        perror("sandlot-criu: cannot start the process that writes a memory image to the disk");
+    if (child == 0) {
         write_pool(waiting, writing);
         _exit(0);
     }

@@ -63,7 +63,8 @@ static bool is_shared(const char *folder)
     return shared;
 }
 
-/* Copy a list of controllers without one of them. Lines of /proc/PID/cgroup are "7:NAME:/PATH". */
+/* Copy a list of controllers, and leave CONTROLLER out. Lines of /proc/PID/cgroup are
+ * "7:NAME:/PATH". */
 static void leave_out(FILE *from, FILE *to)
 {
     char line[LINE_SIZE];
