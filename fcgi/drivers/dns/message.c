@@ -13,6 +13,7 @@
 #define OPTION_REASON     15
 #define REASON_HEAD       6
 #define REASON_PROHIBITED 18
+#define PART_OVERHEAD     72
 
 /* --- names --- */
 
@@ -284,6 +285,30 @@ size_t dns_result_addresses(const struct dns_result *result, uint32_t *addresses
     for (size_t i = 0; i < ldns_rr_list_rr_count(result->records) && count < max; i++)
         count += record_address(ldns_rr_list_rr(result->records, i), &addresses[count]);
     return count;
+}
+
+/* Return the memory of a part of a record: two blocks with the overhead of malloc(), and a pointer.
+ */
+static size_t part_memory(const ldns_rdf *part)
+{
+    return PART_OVERHEAD + ldns_rdf_size(part);
+}
+
+static size_t list_memory(const ldns_rr_list *records)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < ldns_rr_list_rr_count(records); i++) {
+        const ldns_rr *rr = ldns_rr_list_rr(records, i);
+        size += sizeof *rr + part_memory(ldns_rr_owner(rr));
+        for (size_t j = 0; j < ldns_rr_rd_count(rr); j++)
+            size += part_memory(ldns_rr_rdf(rr, j));
+    }
+    return size;
+}
+
+size_t dns_result_memory(const struct dns_result *result)
+{
+    return list_memory(result->records) + list_memory(result->authority);
 }
 
 bool dns_result_each_alias(const struct dns_result *result,

@@ -70,6 +70,10 @@ void dns_result_extend(struct dns_result *result, struct dns_result *rest);
 /* Write the addresses (host byte order) of the A records; at most max. */
 size_t dns_result_addresses(const struct dns_result *result, uint32_t *addresses, size_t max);
 
+/* Return about how many bytes of memory the records take: each string of a text has some of its
+ * own. */
+size_t dns_result_memory(const struct dns_result *result);
+
 /* Calls back with the target of each alias, in lower case. False when the callback said so. */
 bool dns_result_each_alias(const struct dns_result *result,
                            bool (*visit)(void *context, const char *name), void *context);

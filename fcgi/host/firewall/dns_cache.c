@@ -106,6 +106,8 @@ void dns_cache_put(struct dns_cache *cache, const char *name, uint16_t type,
     struct entry *entry = find(cache, name, type);
     if (entry)
         drop(cache, entry);
+    if (dns_result_memory(result) > DNS_CACHE_ANSWER_MAX)
+        return;
     if (cache->count == DNS_CACHE_MAX)
         drop(cache, cache->oldest);
     struct entry **bucket = bucket_of(cache, name, type);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who gets a lookup when all of them are taken, at an upstream that never answers. */
+/* Who gets a lookup when all of them are taken, at an upstream that never answers; what is kept of
+ * answers. */
 #include "unit/unit.h"
 
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "base/buffer.h"
+#include "base/clock.h"
 #include "base/loop.h"
+#include "firewall/dns_cache.h"
 #include "firewall/resolver.h"
 
 struct fixture {
@@ -108,6 +112,35 @@ static void denied_names_have_room_of_their_own(void **state)
     assert_int_equal(fixture->ended[1], 0);
 }
 
+/* A record with as many strings, each of one byte. */
+static struct dns_result texts(unsigned count)
+{
+    struct dns_result result = {.records = ldns_rr_list_new(), .complete = true, .ttl_s = 60};
+    buffer_auto text = BUFFER_INIT(1 << 20);
+    ldns_rr *rr = NULL;
+    buffer_append_string(&text, "text.test. 60 IN TXT");
+    while (count--)
+        buffer_append_string(&text, " \"x\"");
+    assert_int_equal(ldns_rr_new_frm_str(&rr, buffer_string(&text), 0, NULL, NULL), LDNS_STATUS_OK);
+    ldns_rr_list_push_rr(result.records, rr);
+    return result;
+}
+
+static void large_answers_are_not_kept(void **state)
+{
+    struct dns_cache *cache = dns_cache_new();
+    struct dns_result small = texts(64), large = texts(2000);
+    int64_t now_ms = clock_monotonic_ms(), left_ms;
+    (void)state;
+    dns_cache_put(cache, "small.test", LDNS_RR_TYPE_TXT, &small, now_ms, 60000);
+    dns_cache_put(cache, "large.test", LDNS_RR_TYPE_TXT, &large, now_ms, 60000);
+    assert_non_null(dns_cache_get(cache, "small.test", LDNS_RR_TYPE_TXT, now_ms, &left_ms));
+    assert_null(dns_cache_get(cache, "large.test", LDNS_RR_TYPE_TXT, now_ms, &left_ms));
+    assert_non_null(large.records);
+    dns_result_deinit(&large);
+    dns_cache_free(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +148,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(shares_are_equal, set_up, tear_down),
         cmocka_unit_test_setup_teardown(denied_names_have_room_of_their_own, set_up, tear_down),
+        cmocka_unit_test(large_answers_are_not_kept),
     };
     return run_tests(tests);
 }
