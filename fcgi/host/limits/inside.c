@@ -149,3 +149,9 @@ int inside_run(int init, unsigned most_ms, const char *(*work)(const void *conte
                ? error_set_errno(err, ERR_RUNTIME_REFUSED, report.number, "%s", report.failed)
                : 0;
 }
+
+void inside_wait(void)
+{
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+}

@@ -21,6 +21,10 @@ int inside_users(int init, struct error **err);
 int inside_run(int init, unsigned most_ms, const char *(*work)(const void *context),
                const void *context, struct error **err);
 
+/* Wait for the ends of all processes of inside_run(). A file system of the guest can hold a killed
+ * one for as long as the guest runs. */
+void inside_wait(void);
+
 /* Open a path below a folder with O_PATH. Links are not followed, and the path cannot leave the
  * folder. more: further RESOLVE_… flags. Returns -1 with errno. */
 int inside_open(int folder, const char *path, uint64_t flags, uint64_t more);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/sizing.h"
 #include "base/str.h"
+#include "limits/inside.h"
 #include "limits/shared_memory.h"
 
 #define CALLER_MS   200 /* to receive the line of a connected client */
@@ -98,8 +99,10 @@ static void finish_apart(struct limits *limits, int fd, const struct order *orde
              volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
         error_context(&err, "instance %s", order->instance);
     reply(fd, order, begun_us, err);
-    if (pid == 0)
+    if (pid == 0) {
+        inside_wait();
         _exit(0);
+    }
 }
 
 static void reap(struct limits *limits)

@@ -4,17 +4,22 @@
  */
 #include "unit/folder.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
 #include "common/mount_note.h"
+#include "limits/inside.h"
 #include "limits/shared_memory.h"
 #include "limits/volumes.h"
 
@@ -42,6 +47,7 @@ static void make_host(void)
         ROOTFS,
         ROOTFS "/tmp",
         ROOTFS "/outside",
+        ROOTFS "/stuck",
         ROOTFS "/dev",
         ROOTFS "/dev/shm",
         "groups",
@@ -53,10 +59,32 @@ static void make_host(void)
     assert_int_equal(symlink("outside", ROOTFS "/link"), 0);
     assert_int_equal(chown(ROOTFS, FIRST, FIRST), 0);
     assert_int_equal(chown("pool/custom/p_" VOLUME, 1000, 1000), 0);
+    assert_int_equal(mknod(ROOTFS "/fuse", S_IFCHR | 0600, makedev(10, 229)), 0);
+    assert_int_equal(chown(ROOTFS "/fuse", FIRST, FIRST), 0);
     write_file("pool/custom/p_" VOLUME "/x", "");
     write_file("groups/cgroup.controllers", "");
     snprintf(text, sizeof text, "%d\n", (int)getpid());
     write_file("groups/lxc.monitor.p_" NAME "/cgroup.procs", text);
+}
+
+/* Mount a file system of the guest, and answer nothing but its beginning. */
+static void serve_stuck(int fuse)
+{
+    static char request[FUSE_MIN_READ_BUFFER * 32];
+    struct {
+        struct fuse_out_header head;
+        struct fuse_init_out init;
+    } answer = {.head.len = sizeof answer,
+                .init = {.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION}};
+    const struct fuse_in_header *asked = (const void *)request;
+    autofree char *options = xasprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+    if (fuse < 0 || mount("stuck", "/stuck", "fuse", 0, options) < 0)
+        return;
+    while (read(fuse, request, sizeof request) > 0) {
+        answer.head.unique = asked->unique;
+        if (asked->opcode == FUSE_INIT && write(fuse, &answer, sizeof answer) < 0)
+            return;
+    }
 }
 
 /* What a guest is when its host looks: its disk is its root, with a mount of its own. */
@@ -69,8 +97,10 @@ static void be_instance(int wait, int ready)
         syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 &&
         mount("none", "/tmp", "tmpfs", 0, NULL) == 0 &&
         mount("none", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "size=256m,mode=1777") == 0 &&
-        write(ready, "", 1) == 1)
+        write(ready, "", 1) == 1) {
+        serve_stuck(open("/fuse", O_RDWR | O_CLOEXEC));
         pause();
+    }
     _exit(1);
 }
 
@@ -245,6 +275,47 @@ static void shared_memory_is_half_of_the_new_size(void **state)
     assert_int_equal(found.f_flag & (ST_NOSUID | ST_NODEV | ST_RDONLY), ST_NOSUID | ST_NODEV);
 }
 
+static const char *go_into_stuck(const void *context)
+{
+    (void)context;
+    return access("/stuck/a", F_OK) < 0 && errno != ENOENT ? "it is stuck" : NULL;
+}
+
+/* Whether a process has ended by then. */
+static bool ends(pid_t pid, unsigned within_ms)
+{
+    for (unsigned waited_ms = 0; waited_ms < within_ms; waited_ms += 10) {
+        if (waitpid(pid, NULL, WNOHANG) == pid)
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+/* The place of an order stays taken as long as a process of it is held. */
+static void a_process_that_a_guest_holds_is_waited_for(void **state)
+{
+    error_auto err = NULL;
+    if (!instance)
+        skip();
+    for (unsigned i = 0; i < 100 && !count_mounts("/stuck"); i++)
+        usleep(10000);
+    if (!count_mounts("/stuck"))
+        skip();
+    pid_t pid = fork();
+    if (pid == 0) {
+        int init = pidfd_open(instance, 0);
+        int result = inside_run(init, 100, go_into_stuck, NULL, &err);
+        inside_wait();
+        _exit(result < 0 ? 0 : 1);
+    }
+    assert_false(ends(pid, 1000));
+    assert_int_equal(kill(instance, SIGKILL), 0);
+    assert_int_equal(waitpid(instance, NULL, 0), instance);
+    instance = 0;
+    assert_true(ends(pid, 10000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +324,7 @@ int main(void)
         cmocka_unit_test(one_without_ids_of_instances_is_left_to_incusd),
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(shared_memory_is_half_of_the_new_size),
+        cmocka_unit_test(a_process_that_a_guest_holds_is_waited_for),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, start_instance, end_instance);
 }
