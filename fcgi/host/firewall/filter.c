@@ -442,7 +442,8 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
     release_lookups(filter, &sandbox->names);
     names_deinit(&sandbox->names);
     if (!same_sandbox(sandbox, wire->sandbox_id)) {
-        sandbox->denials.count = 0;
+        sandbox->denials = (struct denials){.count = 0};
+        sandbox->waiting = 0; /* on_result() counts down for the sandbox that has asked alone */
         asks_deinit(&sandbox->asks);
         json_decref(sandbox->secrets_used);
         sandbox->secrets_used = NULL;
