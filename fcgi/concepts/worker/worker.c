@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "worker/worker.h"
 
-#include <stdio.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include "base/counters.h"
 #include "base/fault_point.h"
 #include "base/log.h"
@@ -26,19 +22,6 @@ static void open_counters(const struct settings *settings)
                     LOG_ERROR(err));
 }
 
-/* Cloned machines have the same name; the boot id differs for each start of each machine. */
-static void name_owner(char owner[LEASE_OWNER_SIZE], const char *program)
-{
-    struct utsname host;
-    char boot[9] = "";
-    autofclose FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (in && !fgets(boot, sizeof boot, in))
-        boot[0] = '\0';
-    uname(&host);
-    snprintf(owner, LEASE_OWNER_SIZE, "%.20s/%.24s/%s/%d", program, host.nodename, boot,
-             (int)getpid());
-}
-
 int worker_open(const struct settings *settings, const char *program, struct worker *worker,
                 struct error **err)
 {
@@ -47,7 +30,7 @@ int worker_open(const struct settings *settings, const char *program, struct wor
     process_hide_memory();
     fault_point_open(settings->api_socket);
     event_notify_scope(settings->api_socket);
-    name_owner(worker->lease_owner, program);
+    lease_name_owner(worker->lease_owner, program);
     if (protected_open(&networks, settings->protected_networks_open, err) < 0)
         return -1;
     if (keyring_load(settings->key_file, &worker->ring, err) < 0 ||

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "db/lease.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "db/lease_board.h"
+
+/* Cloned machines have the same name, and their processes may have the same numbers. */
+void lease_name_owner(char owner[LEASE_OWNER_SIZE], const char *program)
+{
+    struct utsname host;
+    unsigned char random[4];
+    char digits[2 * sizeof random + 1];
+    uname(&host);
+    randombytes_buf(random, sizeof random);
+    snprintf(owner, LEASE_OWNER_SIZE, "%.20s/%.24s/%s/%d", program, host.nodename,
+             sodium_bin2hex(digits, sizeof digits, random, sizeof random), (int)getpid());
+}
 
 /* --- whose turn it is --- */
 

@@ -26,6 +26,10 @@
 #define LEASE_KEY_SIZE   64 /* of the longest key */
 #define LEASE_OWNER_SIZE 65
 
+/* Name an owner that no other process has, with its program, its machine and its number for
+ * operators. */
+void lease_name_owner(char owner[LEASE_OWNER_SIZE], const char *program);
+
 struct lease_table {
     struct db_statement due, take, renew;
     struct db_statement line; /* the first rows of each team; no text: teams take no turns */

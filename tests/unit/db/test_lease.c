@@ -39,6 +39,17 @@ static int close_all(void **state)
     return 0;
 }
 
+/* Of cloned machines, a process can have the name and the number of another. */
+static void no_two_owners_have_the_same_name(void **state)
+{
+    char one[LEASE_OWNER_SIZE], other[LEASE_OWNER_SIZE];
+    (void)state;
+    lease_name_owner(one, "sandlot-dispatcher");
+    lease_name_owner(other, "sandlot-dispatcher");
+    assert_string_not_equal(one, other);
+    assert_memory_equal(one, "sandlot-dispatcher/", 19);
+}
+
 struct taking {
     const struct lease_table *table;
     const char *owner;
@@ -197,6 +208,7 @@ static void a_team_has_its_share_of_the_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_owners_have_the_same_name),
         cmocka_unit_test_setup_teardown(rows_are_taken_once_longest_free_first, make_table,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_row_that_is_let_go_is_anybodys, make_table, close_all),
