@@ -155,6 +155,7 @@ static int read_request(const struct principal *principal, const json_t *body,
     json_t *scope;
     *wanted = (struct api_key_request){
         .user_id = principal->user_id,
+        .by_key_id = *principal->key_id ? principal->key_id : NULL,
         .name = json_string_value(json_object_get(body, "name")),
     };
     json_array_foreach (json_object_get(body, "scopes"), index, scope)
