@@ -121,8 +121,10 @@ struct api_key_request {
     bool can_write;
     const char *const *team_slugs; /* NULL or empty: every team of the user */
     unsigned team_count;
-    int64_t expires_at_ms;            /* 0: never */
-    const char *login_id;             /* the sign-in with which the key ends; NULL: none */
+    int64_t expires_at_ms; /* 0: never */
+    const char *login_id;  /* the sign-in with which the key ends; NULL: none */
+    const char *by_key_id; /* the key that asks, whose excluded teams a key for every team takes
+                            * over; NULL: none */
     const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 

@@ -62,6 +62,12 @@ DB_STATEMENT(trim_statement) = {
     false};
 DB_STATEMENT(insert_team_statement) = {
     "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
+/* The lock waits for an owner who excludes the key at this moment. */
+DB_STATEMENT(excluded_statement) = {
+    "api_key.excluded",
+    "SELECT t.id, t.slug, t.plan FROM api_keys k LEFT JOIN api_key_teams r ON r.api_key_id = k.id"
+    " LEFT JOIN teams t ON t.id = r.team_id WHERE k.id = ? ORDER BY t.slug FOR UPDATE",
+    false};
 
 #define LIST_COLUMNS                                                                    \
     "SELECT k.id, u.name, k.lookup, k.name, k.can_write, k.all_teams, k.created_at_ms," \
@@ -208,6 +214,13 @@ static bool names_team(const struct api_key *key, const char *slug)
     return false;
 }
 
+static int insert_last_team(struct db *db, const struct api_key *key, struct error **err)
+{
+    return db_exec(db, &insert_team_statement,
+                   DB_ARGS(db_text(key->id), db_text(key->teams[key->team_count - 1].id)), NULL,
+                   err);
+}
+
 static int insert_team(struct db *db, struct insert *insert, unsigned index, struct error **err)
 {
     const char *slug = insert->request->team_slugs[index];
@@ -225,9 +238,22 @@ static int insert_team(struct db *db, struct insert *insert, unsigned index, str
                                "The user of this key is not a member of such a team.");
     }
     append_team(rows, 0, &key->teams, &key->team_count);
-    return db_exec(db, &insert_team_statement,
-                   DB_ARGS(db_text(key->id), db_text(key->teams[key->team_count - 1].id)), NULL,
-                   err);
+    return insert_last_team(db, key, err);
+}
+
+/* Exclude the key from the teams whose owners excluded the key that asks. */
+static int insert_excluded(struct db *db, const char *by_key_id, struct api_key *key,
+                           struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &excluded_statement, DB_ARGS(db_text(by_key_id)), &rows, err) < 0)
+        return -1;
+    while (db_rows_next(rows)) {
+        append_team(rows, 0, &key->teams, &key->team_count);
+        if (key->team_count && insert_last_team(db, key, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int check_room(struct db *db, const char *user_id, struct error **err)
@@ -286,7 +312,9 @@ static int insert_body(struct db *db, void *context, struct error **err)
     for (unsigned i = 0; i < insert->request->team_count; i++)
         if (insert_team(db, insert, i, err) < 0)
             return -1;
-    return 0;
+    return key->all_teams && insert->request->by_key_id
+               ? insert_excluded(db, insert->request->by_key_id, key, err)
+               : 0;
 }
 
 int api_key_row_insert(struct db *db, const struct api_key_request *request, uint16_t hash_key_id,

@@ -81,6 +81,9 @@ int move_forget(struct db *db, const char *id, enum move_kind kind, struct error
 int move_note(struct db *db, const char *id, uint64_t generation, int64_t deadline_at_ms,
               struct error **err);
 
+/* Give a sandbox that was stopped only to move another deadline. It has no effect on others. */
+int move_extend(struct db *db, const char *sandbox_id, int64_t deadline_at_ms, struct error **err);
+
 /* Find a move that is not over. *found false: there is no such move. */
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err);
 

@@ -52,6 +52,10 @@ DB_STATEMENT(note_statement) = {
     "moving.note",
     "UPDATE moves SET generation = ?, deadline_at_ms = ? WHERE id = ? AND state = 'copying'",
     false};
+DB_STATEMENT(extend_statement) = {
+    "moving.extend",
+    "UPDATE moves SET deadline_at_ms = ? WHERE id = ? AND state <> 'failed' AND deadline_at_ms > 0",
+    false};
 DB_STATEMENT(counts_statement) = {
     "moving.counts",
     "SELECT kind, state, COUNT(*), COALESCE(MAX(last_error), '') FROM moves"
@@ -239,6 +243,12 @@ int move_note(struct db *db, const char *id, uint64_t generation, int64_t deadli
                 err) < 0)
         return -1;
     return matched ? 0 : error_set(err, ERR_LEASE_LOST, "the move of %s is given up", id);
+}
+
+int move_extend(struct db *db, const char *sandbox_id, int64_t deadline_at_ms, struct error **err)
+{
+    return db_exec(db, &extend_statement, DB_ARGS(db_i64(deadline_at_ms), db_text(sandbox_id)),
+                   NULL, err);
 }
 
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err)

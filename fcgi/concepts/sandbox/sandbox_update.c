@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "moving/moving.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
 #include "sandbox/sandbox_events.h"
@@ -51,6 +52,17 @@ static bool has_deadline(const struct sandbox *sandbox)
     return sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING;
 }
 
+/* The move of a sandbox that is stopped only to move has its deadline. */
+static int set_deadline(struct db *db, struct sandbox *sandbox, int64_t deadline_at_ms,
+                        struct error **err)
+{
+    fault_point(FAULT_DEADLINE_EXTENDING);
+    if (!has_deadline(sandbox))
+        return move_extend(db, sandbox->id, deadline_at_ms, err);
+    sandbox->deadline_at_ms = deadline_at_ms;
+    return 0;
+}
+
 /* Set the fields that a PATCH may have. */
 static void take_choices(const struct sandbox_update *wanted, struct sandbox *sandbox)
 {
@@ -86,10 +98,8 @@ static int update_body(struct db *db, void *context, struct error **err)
     if (lock(db, update->id, sandbox, err) < 0 ||
         sandbox_take_timeout(db, sandbox, wanted->timeout_s, err) < 0)
         return -1;
-    if (wanted->timeout_s)
-        fault_point(FAULT_DEADLINE_EXTENDING);
-    if (wanted->timeout_s && has_deadline(sandbox))
-        sandbox->deadline_at_ms = clock_in_s(wanted->timeout_s);
+    if (wanted->timeout_s && set_deadline(db, sandbox, clock_in_s(wanted->timeout_s), err) < 0)
+        return -1;
     if (wanted->metadata) {
         char *metadata = NULL;
         if (metadata_patch(sandbox->metadata, wanted->metadata, &metadata, err) < 0)

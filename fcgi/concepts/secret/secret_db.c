@@ -44,10 +44,11 @@ DB_STATEMENT(used_statement) = {"secret.used",
                                 "UPDATE secrets SET used_at_ms = ? WHERE team_id = ? AND name = ? "
                                 "AND COALESCE(used_at_ms, 0) < ?",
                                 false};
-/* A stopped sandbox gets its policy when it is resumed. */
+/* A stopped sandbox gets its policy when it is resumed. The order of the tables keeps the statement
+ * away from the sandboxes of other teams, whose secrets often have the same name. */
 DB_STATEMENT(touch_statement) = {
     "secret.touch",
-    "UPDATE sandboxes s JOIN sandbox_secrets f ON f.sandbox_id = s.id"
+    "UPDATE sandboxes s STRAIGHT_JOIN sandbox_secrets f ON f.sandbox_id = s.id"
     " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
     " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
     " WHERE f.name = ? AND s.team_id = ? AND s.visible = 1",

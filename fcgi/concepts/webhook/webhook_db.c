@@ -99,6 +99,9 @@ DB_STATEMENT(due_statement) = {
     "SELECT webhook_id, COUNT(*), MIN(next_at_ms) FROM webhook_messages WHERE state = 'waiting'"
     " GROUP BY webhook_id",
     true};
+DB_STATEMENT(waiting_statement) = {
+    "webhook.waiting",
+    "SELECT COUNT(*) FROM webhook_messages WHERE state = 'waiting' AND webhook_id = ?", true};
 DB_STATEMENT(advance_statement) = {
     "webhook.advance",
     "UPDATE webhooks SET cursor_id = GREATEST(cursor_id, ?),"
@@ -429,10 +432,25 @@ int webhook_message_resend(struct db *db, const char *webhook_id, const char *id
     return matched ? 0 : error_set(err, ERR_NOT_FOUND, "The webhook has no such dead letter.");
 }
 
+/* Requests at the same time may pass the limit by a few messages. */
+static int check_waiting(struct db *db, const char *webhook_id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &waiting_statement, DB_ARGS(db_text(webhook_id)), &rows, err) < 0)
+        return -1;
+    db_rows_next(rows);
+    if (db_get_u64(rows, 0) < WEBHOOK_WAITING_MAX)
+        return 0;
+    return error_set(err, ERR_RATE_LIMITED, "%d messages wait for the webhook already.",
+                     WEBHOOK_WAITING_MAX);
+}
+
 int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct error **err)
 {
     char at[CLOCK_ISO8601_SIZE];
     int64_t now_ms = clock_now_ms();
+    if (check_waiting(db, webhook_id, err) < 0)
+        return -1;
     id_new("whm_", id);
     autofree char *body = xasprintf("{\"type\":\"" WEBHOOK_TEST_KIND
                                     "\",\"timestamp\":\"%s\",\"data\":{\"webhook_id\":\"%s\"}}",

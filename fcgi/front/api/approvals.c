@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/ulid.h"
 #include "sandbox/sandbox_network.h"
 
 const struct schema_member approval_answer_schema[] = {
@@ -56,6 +57,8 @@ int approvals_answer(void *context, struct http_request *request, struct http_re
     struct api *api = context;
     sandbox_auto changed = {0};
     struct sandbox_approval answer = {.id = request->captures[1]};
+    if (!id_is_valid("apr_", answer.id))
+        return error_set(err, ERR_NOT_FOUND, "There is no such approval.");
     if (read_answer(request->json, &answer, err) < 0 ||
         sandbox_network_approve(&api->worker, api->access.sandbox.id, &answer, &changed, err) < 0)
         return -1;

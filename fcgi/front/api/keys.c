@@ -99,6 +99,8 @@ int key_read_expiry(const struct principal *principal, const json_t *body, int64
     if (clock_parse_iso8601(expires, expires_at_ms) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
                                "expires_at is a time like 2027-01-31T12:00:00Z.");
+    if (!*expires_at_ms) /* the beginning of 1970, and not "never" */
+        *expires_at_ms = 1;
     if (principal->expires_at_ms && *expires_at_ms > principal->expires_at_ms)
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
                                "The key that asks ends before that; a key that it makes cannot "
@@ -153,6 +155,7 @@ static int read_request(const struct principal *principal, const json_t *body,
     json_t *scope;
     *wanted = (struct api_key_request){
         .user_id = principal->user_id,
+        .by_key_id = *principal->key_id ? principal->key_id : NULL,
         .name = json_string_value(json_object_get(body, "name")),
     };
     json_array_foreach (json_object_get(body, "scopes"), index, scope)

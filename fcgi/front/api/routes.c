@@ -52,15 +52,9 @@ static const struct route_query oidc_callback_query[] = {
     {.name = NULL}};
 
 static const struct route_query audit_query[] = {
-    {.name = "team"},
-    {.name = "limit"},
-    {.name = "next_token"},
-    {.name = "action"},
-    {.name = "actor"},
-    {.name = "since"},
-    {.name = "resource", .bytes = true},
-    {.name = "until"},
-    {.name = NULL},
+    {.name = "team"},     {.name = "limit"}, {.name = "next_token"},
+    {.name = "action"},   {.name = "actor"}, {.name = "since"},
+    {.name = "resource"}, {.name = "until"}, {.name = NULL},
 };
 
 static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};

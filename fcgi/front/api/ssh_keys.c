@@ -49,6 +49,7 @@ static int add(struct api *api, struct http_request *request, const struct ssh_p
     autofree const char **slugs = NULL;
     struct api_key_request wanted = {
         .user_id = api->principal.user_id,
+        .by_key_id = *api->principal.key_id ? api->principal.key_id : NULL,
         .name = name ? name : public->comment,
         .can_write = true,
         .ssh = public,

@@ -120,6 +120,23 @@ def test_a_viewer_gets_no_token_by_the_calls_of_e2b(stack, owner, team, guest, g
     assert owner.browser.delete(f"/v1/sandboxes/{sandbox['id']}").status == 204
 
 
+def test_a_viewer_deletes_no_snapshot_by_the_calls_of_e2b(stack, owner, team, guest, guest_account):
+    """The key's own team, where its user is the owner, is another one than the snapshot's."""
+    sandbox = owner.browser.post("/v1/sandboxes", {"team": team}).json()
+    checkpoint = owner.browser.post(f"/v1/sandboxes/{sandbox['id']}/checkpoints", {"name": "kept"}).json()
+    path = f"/v1/checkpoints/{checkpoint['id']}"
+    add(stack, team, guest, "viewer")
+    assert guest_account.api.delete(f"/templates/{checkpoint['id']}").status == 403
+    assert owner.browser.get(path).status == 200
+    owner.browser.request("PATCH", members(team, guest.name), {"role": "member"})
+    assert guest_account.api.delete(f"/templates/{checkpoint['id']}").status == 204
+    assert_error(owner.browser.get(path), 404, "not_found")
+    # The log of the snapshot's team says who did it.
+    deleted, *_ = owner.browser.get(f"/v1/audit?team={team}&actor={guest.name}").json()["items"]
+    assert (deleted["resource"], deleted["result"]) == (checkpoint["id"], "done")
+    assert owner.browser.delete(f"/v1/sandboxes/{sandbox['id']}").status == 204
+
+
 def test_keys_follow_the_role(stack, owner, team, guest, guest_account):
     """A key is worth what its user is, at each request."""
     add(stack, team, guest, "member")

@@ -77,6 +77,17 @@ def test_excluded_from_this_team_and_from_no_other(stack, account, other_account
     assert (shown["teams"], shown["excluded_by"]) == (None, [team])
 
 
+def test_an_excluded_key_makes_none_that_reaches_the_team(stack, account, other_account, team):
+    whole = other_account.key_document("write")
+    use(stack, whole["key"], team)
+    assert account.api.delete(f"/v1/teams/{team}/keys/{whole['id']}").status == 204
+    made = Api(stack, whole["key"]).post("/v1/keys", {"scopes": ["write"]}).json()
+    assert (made["teams"], made["excluded_by"]) == (None, [team])
+    assert reached(Api(stack, made["key"])) == {other_account.team}
+    # The person is not excluded.
+    assert team in reached(Api(stack, other_account.key_document("write")["key"]))
+
+
 def test_only_owners_and_only_keys_of_the_team(account, other_account, stack, team):
     mine = account.key_document("write")
     for answer in (other_account.api.get(f"/v1/teams/{team}/keys"),

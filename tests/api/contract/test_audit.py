@@ -48,6 +48,12 @@ def test_an_act_has_a_beginning_and_an_end(account):
     assert len(entries(account.api, actor=account.user, since=begun["at"], resource=sandbox_id)) == 5
 
 
+def test_a_filter_that_is_no_text_is_refused(account):
+    """It is not left out: the answer would be the whole log."""
+    assert_error(account.api.get("/v1/audit?resource=%FF"), 422, "invalid_request")
+    assert entries(account.api, resource="\u00e9") == []
+
+
 def test_what_failed_without_a_change_has_no_entry(account):
     assert_error(account.api.post("/v1/sandboxes", {"template": "no"}), 422, "template_not_found")
     assert entries(account.api, action="sandbox.create") == []

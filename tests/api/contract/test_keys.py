@@ -84,12 +84,13 @@ def test_a_key_that_ends_makes_none_that_outlives_it(api, stack):
     assert make(ending)["expires_at"].startswith(end[:-1])
     assert make(ending, expires_at=earlier)["expires_at"].startswith(earlier[:-1])
     assert make(ending, expires_at=end)["expires_at"].startswith(end[:-1])
-    assert_error(
-        ending.post("/v1/keys", {"scopes": ["read"], "expires_at": later}),
-        422,
-        "invalid_request",
-        "/expires_at",
-    )
+    for other in (later, "1970-01-01T00:00:00Z"):
+        assert_error(
+            ending.post("/v1/keys", {"scopes": ["read"], "expires_at": other}),
+            422,
+            "invalid_request",
+            "/expires_at",
+        )
 
 
 def test_keys_of_others(make_account):
@@ -116,6 +117,7 @@ def test_a_key_with_an_end(api):
         ({"scopes": ["read"], "teams": []}, "/teams"),
         ({"scopes": ["read"], "expires_at": "tomorrow"}, "/expires_at"),
         ({"scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
+        ({"scopes": ["read"], "expires_at": "1970-01-01T00:00:00Z"}, "/expires_at"),
         ({"scopes": ["read"], "name": "x" * 65}, "/name"),
         ({"scopes": ["read"], "scope": "read"}, "/scope"),
     ],

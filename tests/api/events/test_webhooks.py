@@ -131,6 +131,20 @@ def test_the_test_button(api, receiver, make_webhook):
     assert only_message(api, webhook, "dead")["last_status"] == 500
 
 
+def test_a_webhook_has_so_many_waiting_messages(api, stack, receiver, make_webhook):
+    """A receiver that does not answer makes no list without end out of tests."""
+    webhook = make_webhook(receiver.url)
+    late = int(time.time() * 1000) + 3600000
+    stack.query("INSERT INTO webhook_messages (id, webhook_id, message_id, kind, body, state, created_at_ms, next_at_ms)"
+                " SELECT CONCAT('whm_', LPAD(seq, 6, '0'), RIGHT(%s, 20)), %s, seq, 'webhook.test', '{}', 'waiting',"
+                " %s, %s FROM seq_1_to_1000", webhook["id"], webhook["id"], late, late)
+    path = f"/v1/webhooks/{webhook['id']}/test"
+    assert_error(api.post(path), 429, "rate_limited")
+    stack.query("DELETE FROM webhook_messages WHERE webhook_id = %s LIMIT 1", webhook["id"])
+    assert api.post(path).status == 202
+    assert api.post(path).status in (202, 429)
+
+
 def test_redirects_are_not_followed(api, receiver, make_webhook):
     receiver.answer = 302
     webhook = make_webhook(receiver.url)

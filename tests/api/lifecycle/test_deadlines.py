@@ -62,6 +62,24 @@ def test_pause_within_one_second(make_sandbox, fields):
     assert sandbox.data.read("/home/user/kept") == b"kept"
 
 
+def test_a_timeout_set_during_a_move_counts_after_it(make_sandbox, stack):
+    """The move of a sandbox that is stopped only to move has the deadline that it gets at its next start."""
+    sandbox = make_sandbox(timeout=60)
+    sandbox.pause()
+    stack.query(
+        "INSERT INTO moves (id, kind, team_id, group_id, state, asked, from_host_id, to_host_id, generation,"
+        " deadline_at_ms, lease_owner, lease_until_ms, created_at_ms)"
+        " SELECT id, 'sandbox', team_id, id, 'copying', 0, host_id, host_id, 1, 1, 'test', %s, 1 FROM sandboxes"
+        " WHERE id = %s", int(time.time() * 1000) + 600000, sandbox.id)
+    try:
+        begun = time.time()
+        assert sandbox.api.request("PATCH", sandbox.path, {"timeout": 500}).status == 200
+        (move,) = stack.query("SELECT deadline_at_ms FROM moves WHERE id = %s", sandbox.id)
+        assert begun + 499 <= move["deadline_at_ms"] / 1000 <= time.time() + 501
+    finally:
+        stack.query("DELETE FROM moves WHERE id = %s", sandbox.id)
+
+
 def test_many_deadlines_at_once(api):
     """They fall together, and each is acted on in its second."""
     sandboxes = [Sandbox.create(api, timeout=12) for _ in range(6)]

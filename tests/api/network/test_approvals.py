@@ -141,7 +141,8 @@ def test_bad_answers_name_their_field(sandbox, other_account, internet):
     for body, field in (({}, "/answer"), ({"answer": "yes"}, "/answer"), ({"answer": "minutes"}, "/minutes"),
                         ({"answer": "once", "minutes": 3}, "/minutes"), ({"answer": "minutes", "minutes": 0}, "/minutes")):
         assert_error(sandbox.api.post(path, body), 422, "invalid_request", field)
-    assert_error(sandbox.api.post(f"{sandbox.path}/approvals/apr_none", {"answer": "once"}), 404, "not_found")
+    for none in ("apr_none", "%C3%A9"):
+        assert_error(sandbox.api.post(f"{sandbox.path}/approvals/{none}", {"answer": "once"}), 404, "not_found")
     assert_error(other_account.api.post(path, {"answer": "once"}), 404, "not_found")
     assert_error(other_account.api.get(f"{sandbox.path}/approvals"), 404, "not_found")
     assert listed(sandbox)["api.example.com"]["state"] == "pending"

@@ -9,6 +9,7 @@ import secrets as random
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -519,6 +520,30 @@ def test_a_new_value_and_the_end_of_a_secret_reach_running_sandboxes(api, outsid
         assert api.get(f"/v1/secrets/{name}").status == 404
     finally:
         api.delete(sandbox.path)
+
+
+def test_a_change_of_a_secret_does_not_wait_for_a_sandbox_of_another_team(api, other_account, stack):
+    """Secrets of many teams have the same name."""
+    name, value = "k" + random.token_hex(4), {"value": "first", "hosts": [HOST]}
+    fields = {"allow_internet_access": False, "rules": [{"host": HOST, "headers": {"X-Api-Key": "${secrets.%s}" % name}}]}
+    made = []
+    try:
+        for one in (api, other_account.api):
+            assert one.request("PUT", f"/v1/secrets/{name}", value).status == 201
+            made.append(Sandbox.create(one, timeout=600, **fields))
+        connection = stack.database()
+        try:
+            connection.begin()
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT id FROM sandboxes WHERE id = %s FOR UPDATE", made[1].id)
+                begun = time.monotonic()
+                assert api.request("PUT", f"/v1/secrets/{name}", {"value": "second"}).status == 200
+                assert time.monotonic() - begun < 1
+        finally:
+            connection.close()
+    finally:
+        for sandbox in made:
+            sandbox.api.delete(sandbox.path)
 
 
 def test_without_the_firewall_nothing_passes_and_after_its_restart_the_rules_come_back(plain, stack, outside):

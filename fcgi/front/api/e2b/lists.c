@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/ulid.h"
 
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
 {
@@ -79,6 +80,8 @@ static int add_sandbox(struct api *api, struct http_request *request, const char
 {
     char id[ID_SIZE];
     autofree char *token = xstrndup(route, strcspn(route, "-"));
+    if (!route_token_is_valid(token))
+        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     if (sandbox_id_of_route(api->worker.db, token, id, err) < 0)
         return -1;
     return e2b_add_parameter(request, xstrdup("sandbox_id"), xstrdup(id), err);

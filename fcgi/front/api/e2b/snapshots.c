@@ -169,6 +169,16 @@ static bool is_meant(const char *given, const struct checkpoint *checkpoint)
     return !colon || strcasecmp(colon + 1, tag_of(checkpoint)) == 0;
 }
 
+/* An id may name a checkpoint of another team than the one that the request is about. */
+static int delete_one(struct api *api, const struct checkpoint *checkpoint, struct error **err)
+{
+    if (!principal_writes(&api->principal, checkpoint->team_id))
+        return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                         "You are a viewer of the snapshot's team, and cannot delete it.");
+    memcpy(api->audit.entry.team_id, checkpoint->team_id, sizeof api->audit.entry.team_id);
+    return checkpoint_delete(&api->worker, checkpoint->id, err);
+}
+
 int e2b_snapshots_delete(struct api *api, const char *name, bool *found, struct error **err)
 {
     autofree struct checkpoint *list = NULL;
@@ -179,7 +189,7 @@ int e2b_snapshots_delete(struct api *api, const char *name, bool *found, struct 
     for (unsigned i = 0; i < count; i++) {
         if (!is_meant(name, &list[i]))
             continue;
-        if (checkpoint_delete(&api->worker, list[i].id, err) < 0)
+        if (delete_one(api, &list[i], err) < 0)
             return -1;
         *found = true;
     }
