@@ -93,6 +93,9 @@ def test_a_resume_keeps_it_all(module_account):
 
 
 NET_ADMIN = 12
+ROUTING = "ip rule; ip -6 rule; ip route; ip -6 route; ip -o address show dev lo"
+OWN_ROUTING = ("ip rule add from 10.9.8.0/24 lookup main priority 99 && ip route add 10.9.8.0/24 dev lo && "
+               "ip -6 address add fd00:9::1/64 dev lo && ip -6 route add fd00:8::/64 dev eth0")
 ROUTES = "ip addr add 198.51.100.7/32 dev lo && ip route add 203.0.113.0/24 via 169.254.0.1 && ip route del 203.0.113.0/24"
 
 
@@ -135,8 +138,13 @@ def test_interfaces_and_routes_by_template(module_account, routing_template, sta
     assert version_of(api, stack.template)["net_admin"] is False
     sandbox = Sandbox.create(api, template=routing_template)
     assert may_route(sandbox)
-    sandbox.pause()
-    assert sandbox.resume()["resumed_from"] == "memory"
+    for command in ("true", OWN_ROUTING):  # what a new network has, and its own
+        sandbox.data.check(command, user="root")
+        before = sandbox.data.check(ROUTING)
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert sandbox.data.check(ROUTING) == before
+    assert "fd00:8::/64" in before and "from 10.9.8.0/24" in before
     assert may_route(sandbox)
     copy = Sandbox.create(api, template=checkpoint(sandbox))
     assert may_route(copy)

@@ -191,6 +191,37 @@ def test_one_that_has_no_memory(sandbox):
     assert sandbox.show()["state"] == "stopped"
 
 
+def held_sum(sandbox, pid=None):
+    """The sum of the memory that sum_memory.py holds; with a pid, the program adds it up again."""
+    def read():
+        answer = sandbox.data.download("/tmp/held")
+        return answer.body.decode().split() if answer.status == 200 else None
+
+    before = read()
+    if pid:
+        sandbox.data.check(f"kill -USR1 {pid}")
+    wait_until(lambda: read() if pid is None else read() != before, 60, "the sum")
+    return read()[1]
+
+
+@pytest.mark.long
+def test_every_byte_of_memory_is_kept(make_account):
+    sandbox = Sandbox.create(make_account("pro").api, memory_mb=512)
+    pid = sandbox.data.background("python3", sandbox.put_guest("sum_memory.py"), "200", "/tmp/held")
+    held = held_sum(sandbox)
+    for _ in range(3):
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+        sandbox.pause()  # at once
+        assert sandbox.resume()["resumed_from"] == "memory"
+        assert held_sum(sandbox, pid) == held
+    sandbox.pause()
+    sandbox.resume()
+    (made,) = fork(sandbox)
+    assert held_sum(made, pid) == held
+    assert held_sum(sandbox, pid) == held
+
+
 def test_a_checkpoint_with_memory(make_account):
     sandbox = Sandbox.create(make_account("pro").api)
     start_counter(sandbox)

@@ -335,6 +335,57 @@ static void the_clock_of_an_image_continues_with_the_hosts(void **state)
     }
 }
 
+/* --- the network of an image --- */
+
+/* "ip rule save" and "ip -6 route save" in a new network; the sequence and process number is
+ * text. */
+#define RULE(size, table, priority)                                                        \
+    size "\0\0\0\x20\0\x02\0sequproc\x02\0\0\0" table "\0\0\x01\0\0\0\0\x08\0\x0f\0" table \
+         "\0\0\0\x08\0\x0e\0\xff\xff\xff\xff\x05\0\x15\0\x02\0\0\0" priority
+#define MAIN_RULE RULE("\x3c", "\xfe", "\x08\0\x06\0\xfe\x7f\0\0")
+#define NEW_RULES \
+    "magi" RULE("\x34", "\xff", "") MAIN_RULE RULE("\x3c", "\xfd", "\x08\0\x06\0\xff\x7f\0\0")
+#define ROUTE(protocol)                                                                            \
+    "\x24\0\0\0\x18\0\x22\0sequproc\x0a\x40\0\0\xfe" protocol "\0\x01\0\0\0\0\x08\0\x0f\0\xfe\0\0" \
+    "\0"
+
+static bool is_kept(const char *path, const char *data, size_t size)
+{
+    struct stat found;
+    write_bytes(path, data, size);
+    image_seal("seven");
+    return stat(path, &found) == 0;
+}
+
+static void what_a_new_network_has_is_left_out(void **state)
+{
+    static const char rules[] = NEW_RULES, more[] = NEW_RULES MAIN_RULE;
+    static const char routes[] = "magi" ROUTE("\x02") ROUTE("\x02");
+    static const char own[] = "magi" ROUTE("\x02") ROUTE("\x04");
+    const size_t head = 4 + 16; /* the magic, and the head of a message */
+    /* both networks, the kind of service, the action, the flags, and the values of attributes */
+    static const size_t places[] = {1, 2, 3, 7, 8, 16, 24, 32};
+    char changed[sizeof rules];
+    assert_int_equal(mkdir("seven", 0700), 0);
+    assert_false(is_kept("seven/rule-10.img", BYTES(rules)));
+    assert_true(is_kept("seven/rule-10.img", BYTES(more)));
+    assert_false(is_kept("seven/route6-10.img", BYTES(routes)));
+    assert_true(is_kept("seven/route6-10.img", BYTES(own)));
+    assert_true(is_kept("seven/route-10.img", BYTES(routes))); /* IPv4 */
+    for (size_t cut = 0; cut < sizeof rules - 1; cut++)
+        assert_true(is_kept("seven/rule-10.img", rules, cut));
+    /* the last message and its last attribute without their padding */
+    memcpy(changed, rules, sizeof rules);
+    changed[sizeof rules - 1 - 0x3c] = 0x3a;
+    changed[sizeof rules - 1 - 8] = 6;
+    assert_true(is_kept("seven/rule-10.img", changed, sizeof rules - 1 - 2));
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        memcpy(changed, rules, sizeof rules);
+        changed[head + places[i]] ^= 0x10;
+        assert_true(is_kept("seven/rule-10.img", BYTES(changed)));
+    }
+}
+
 /* --- user ids --- */
 
 #define ROOT 2000000 /* of the container, on the host */
@@ -512,6 +563,7 @@ int main(void)
         cmocka_unit_test(an_image_of_a_frozen_container_says_that_it_runs),
         cmocka_unit_test(timers_of_an_image_fire_again),
         cmocka_unit_test(the_clock_of_an_image_continues_with_the_hosts),
+        cmocka_unit_test(what_a_new_network_has_is_left_out),
         cmocka_unit_test(an_image_gets_the_user_ids_of_its_container),
         cmocka_unit_test(a_disk_and_an_image_are_seen_as_the_containers),
         cmocka_unit_test(what_is_packed_is_unpacked),

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "common/btrfs.h"
+#include "helper/criu/image_network.h"
 #include "helper/criu/image_timers.h"
 
 #define OWNER          "sandlot-owner"
@@ -241,6 +242,7 @@ void image_seal(const char *folder)
 {
     thaw_image(folder);
     forget_profiles(folder);
+    image_forget_network(folder);
     image_mend_timers(folder);
     write_owner(folder);
     write_sizes(folder);
