@@ -77,6 +77,7 @@ OPTIONS profile_set_options[] = {
     END};
 OPTIONS sandbox_list_options[] = {
     {"team", CTL_TEXT, false, "SLUG", 0, 0, "only those of this team"},
+    {"host", CTL_TEXT, false, "NAME", 0, 0, "only those on this host"},
     {"limit", CTL_NUMBER, false, "N", 1, 10000, "at most so many; default: 200"},
     END};
 OPTIONS ssh_key_add_options[] = {
@@ -148,6 +149,8 @@ OPTIONS host_drain_options[] = {
     END};
 OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0,
                                 "do it; without this option the command only prints the losses"},
+                               {"powered-off", CTL_FLAG, false, NULL, 0, 0,
+                                "the machine is off for certain: do not wait 15 minutes"},
                                END};
 OPTIONS host_token_options[] = {
     {"range", CTL_TEXT, true, "CIDR", 0, 0,
