@@ -142,6 +142,9 @@ OPTIONS nginx_config_options[] = {
     {"pid-file", CTL_TEXT, false, "FILE", 0, 0,
      "pid file of the nginx to reload; default: /run/nginx.pid"},
     END};
+OPTIONS nginx_options[] = {{"pid-file", CTL_TEXT, false, "FILE", 0, 0,
+                            "pid file of the nginx to reload; default: /run/nginx.pid"},
+                           END};
 OPTIONS host_drain_options[] = {
     {"stay", CTL_FLAG, false, NULL, 0, 0, "move no sandbox"},
     {"move-running", CTL_FLAG, false, NULL, 0, 0, "also move running sandboxes, with their memory"},
@@ -213,10 +216,14 @@ const struct ctl_command ctl_commands[] = {
      "make or renew certificate, key and nginx configuration for the relay of a host"},
     {"host drain", "NAME", host_drain_options, CTL_DATABASE, ctl_host_drain,
      "put nothing new on a host and move its sandboxes to others; --stay: move none"},
+    {"host install", "FILE", nginx_options, CTL_SETTINGS, ctl_host_install,
+     "replace the certificate of this host by one that the front sent; a unit runs this"},
     {"host list", "", NULL, CTL_DATABASE, ctl_host_list,
      "list hosts, whether they answer, and their reservations"},
     {"host lost", "NAME", host_lost_options, CTL_WORKER, ctl_host_lost,
      "give up a host that will not come back, with everything on it"},
+    {"host renew", "", nginx_options, CTL_RUNTIMES, ctl_host_renew,
+     "renew the certificates of this front and of all hosts that need it; a timer runs this"},
     {"host rm", "NAME", NULL, CTL_DATABASE, ctl_host_remove,
      "remove a host that is drained or lost and has nothing left"},
     {"host token", "NAME", host_token_options, CTL_KEYRING, ctl_host_token,

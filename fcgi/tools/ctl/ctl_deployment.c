@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts of an installation: schema, key file, settings, nginx. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,7 @@
 #include "db/migrate.h"
 #include "front/front.h"
 
-#define WATCH_MS       5000
-#define NGINX_PID_FILE "/run/nginx.pid"
+#define WATCH_MS 5000
 
 /* The tables on which the programs get fewer rights than on all others. */
 static const struct db_table_right kept_tables[] = {{"audit_log", "INSERT"},
@@ -160,22 +158,6 @@ static int put_hosts(struct ctl *ctl, const char *directory, bool *changed, stru
     return nginx_config_put_file(directory, NGINX_HOSTS_FILE, text, changed, err);
 }
 
-/* Let the nginx of that pid file read its configuration again. */
-static int reload_nginx(const char *pid_file, struct error **err)
-{
-    char text[32] = "";
-    uint64_t pid;
-    autofclose FILE *file = fopen(pid_file, "re");
-    if (!file || !fgets(text, sizeof text, file))
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", pid_file);
-    text[strcspn(text, "\n")] = '\0';
-    if (str_parse_u64(text, 2, INT32_MAX, &pid) < 0)
-        return error_set(err, ERR_CONFIG, "%s holds no process id", pid_file);
-    if (kill((pid_t)pid, SIGHUP) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot signal nginx, process %s", text);
-    return 0;
-}
-
 /* A temporary failure (the database is away) is logged and repeated: nginx keeps its present
  * configuration. */
 static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_file,
@@ -191,7 +173,7 @@ static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_f
             log_warning("cannot write the relays of the hosts for nginx", LOG_ERROR(failure));
         pending |= changed;
         error_clear(&failure);
-        if (pending && reload_nginx(pid_file, &failure) < 0)
+        if (pending && nginx_reload(pid_file, &failure) < 0)
             log_warning("cannot reload nginx after the relays of the hosts changed",
                         LOG_ERROR(failure));
         else
