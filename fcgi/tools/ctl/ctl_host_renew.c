@@ -21,7 +21,6 @@
 
 #define RENEW_MS    (RELAY_RENEW_DAYS * 24 * 60 * 60 * (int64_t)1000)
 #define ASK_MOST_MS 3000
-#define PAIR_MAX    65536
 
 struct renewal {
     struct ctl *ctl;
