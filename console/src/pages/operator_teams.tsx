@@ -13,23 +13,40 @@ import { usePlans } from './plans'
 
 type OperatedTeam = Schemas['OperatedTeam']
 
-const TEAMS_A_PAGE = 100
+const A_PAGE = 100
 const LOOK_MS = 15_000
 
-// --- teams ---
-
-async function teamsOf(pages: number, signal: AbortSignal): Promise<{ items: OperatedTeam[]; more: boolean }> {
-  const items: OperatedTeam[] = []
-  let token: string | undefined
-  for (let page = 0; page < pages; page++) {
-    const query = { limit: TEAMS_A_PAGE, ...(token ? { next_token: token } : {}) }
-    const answer = await api.get('/v1/operator/teams', { query, signal })
-    items.push(...answer.items)
-    token = answer.next_token
-    if (!token) break
-  }
-  return { items, more: token !== undefined }
+interface Named<T> {
+  items: T[]
+  next_token?: string
 }
+
+/** The first pages of a list by name; each look reads all of them again. */
+function useNamed<T>(read: (query: { limit: number; next_token?: string }, signal: AbortSignal) => Promise<Named<T>>) {
+  const [pages, setPages] = useState(1)
+  const polled = usePoll(
+    async signal => {
+      const items: T[] = []
+      let token: string | undefined
+      for (let page = 0; page < pages; page++) {
+        const answer = await read({ limit: A_PAGE, ...(token ? { next_token: token } : {}) }, signal)
+        items.push(...answer.items)
+        token = answer.next_token
+        if (!token) break
+      }
+      return { items, more: token !== undefined }
+    },
+    LOOK_MS,
+    [],
+  )
+  const loadMore = (): void => {
+    setPages(pages + 1)
+    polled.refresh()
+  }
+  return { ...polled, more: polled.data?.more ?? false, loadMore }
+}
+
+// --- teams ---
 
 function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () => void }) {
   const [slug, setSlug] = useState('')
@@ -57,18 +74,16 @@ function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () =>
 }
 
 export function Teams() {
-  const [pages, setPages] = useState(1)
   const { plans } = usePlans()
   const [making, setMaking] = useState(false)
-  const polled = usePoll(signal => teamsOf(pages, signal), LOOK_MS, [])
+  const list = useNamed((query, signal) => api.get('/v1/operator/teams', { query, signal }))
   const setPlan = (team: OperatedTeam, plan: string): void => {
     api
       .patch('/v1/operator/teams/{slug}', { path: { slug: team.slug }, body: { plan } })
       .then(() => say(`${team.slug} is on the plan ${plan}.`))
       .catch((error: unknown) => say(messageOf(error), true))
-      .finally(polled.refresh)
+      .finally(list.refresh)
   }
-  const { data } = polled
   return (
     <>
       <div class="actions before-table">
@@ -77,19 +92,12 @@ export function Teams() {
         </Button>
       </div>
       <Rows
-        of={{
-          ...polled,
-          more: data?.more ?? false,
-          loadMore: () => {
-            setPages(pages + 1)
-            polled.refresh()
-          },
-        }}
+        of={list}
         none="There is no team."
         label="Teams"
         head={['Team', 'Plan', 'Members', 'Running', 'Paused', 'Since', ACTIONS]}
       >
-        {(data?.items ?? []).map(team => (
+        {(list.data?.items ?? []).map(team => (
           <tr key={team.slug}>
             <th scope="row">
               <a href={`/operator/sandboxes?team=${team.slug}`}>{team.slug}</a>
@@ -119,7 +127,7 @@ export function Teams() {
           </tr>
         ))}
       </Rows>
-      {making && <TeamDialog plans={plans.map(plan => plan.name)} onClose={() => setMaking(false)} onDone={polled.refresh} />}
+      {making && <TeamDialog plans={plans.map(plan => plan.name)} onClose={() => setMaking(false)} onDone={list.refresh} />}
     </>
   )
 }
@@ -163,7 +171,7 @@ function LinkDialog(props: { user: Created; link: string; onClose: () => void })
 export function Users() {
   const [making, setMaking] = useState(false)
   const [made, setMade] = useState<Created | null>(null)
-  const polled = usePoll(async signal => (await api.get('/v1/operator/users', { signal })).items, LOOK_MS, [])
+  const list = useNamed((query, signal) => api.get('/v1/operator/users', { query, signal }))
   return (
     <>
       <div class="actions before-table">
@@ -171,8 +179,8 @@ export function Users() {
           New user
         </Button>
       </div>
-      <Rows of={polled} none="There is no user." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
-        {(polled.data ?? []).map(user => (
+      <Rows of={list} none="There is no user." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
+        {(list.data?.items ?? []).map(user => (
           <tr key={user.id}>
             <th scope="row">{user.name}</th>
             <td>
@@ -190,7 +198,7 @@ export function Users() {
             setMaking(false)
             if (user.link) setMade(user)
             else say(`The user ${user.name} is created.`)
-            polled.refresh()
+            list.refresh()
           }}
         />
       )}

@@ -96,8 +96,10 @@ struct user {
 int user_create(struct db *db, const char *name, struct user *user, struct error **err);
 /* Read a user. Errors: ERR_NOT_FOUND. */
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err);
-/* List all users by name; the caller frees the array. */
-int user_list(struct db *db, struct user **users, unsigned *count, struct error **err);
+/* List at most limit users by name, from the one after `after` ("": from the first). The caller
+ * frees the array. */
+int user_list(struct db *db, const char *after, unsigned limit, struct user **users,
+              unsigned *count, struct error **err);
 
 /* Create a team with an owner. Errors: ERR_NAME_TAKEN, ERR_INVALID_REQUEST (slug, plan),
  * ERR_NOT_FOUND (owner). */

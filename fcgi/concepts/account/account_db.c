@@ -28,8 +28,8 @@ DB_STATEMENT(insert_user_statement) = {
     "SELECT id, name, personal_team_id, disabled_at_ms, password_hash IS NOT NULL, totp_on FROM " \
     "users"
 DB_STATEMENT(get_user_statement) = {"user.get", USER_COLUMNS " WHERE name = ?", true};
-DB_STATEMENT(list_users_statement) = {"user.list", USER_COLUMNS " ORDER BY name LIMIT 100000",
-                                      true};
+DB_STATEMENT(list_users_statement) = {"user.list",
+                                      USER_COLUMNS " WHERE name > ? ORDER BY name LIMIT ?", true};
 
 /* --- teams --- */
 
@@ -176,9 +176,11 @@ int user_get_by_name(struct db *db, const char *name, struct user *user, struct 
     return 0;
 }
 
-int user_list(struct db *db, struct user **users, unsigned *count, struct error **err)
+int user_list(struct db *db, const char *after, unsigned limit, struct user **users,
+              unsigned *count, struct error **err)
 {
-    return DB_LIST(db, &list_users_statement, DB_NO_ARGS, read_user, users, count, err);
+    return DB_LIST(db, &list_users_statement, DB_ARGS(db_text(after), db_u64(limit)), read_user,
+                   users, count, err);
 }
 
 struct new_user {

@@ -23,6 +23,3 @@ int memory_image_take(struct db *db, const struct memory_image *image, struct er
 
 /* Delete the row of an image, if it exists. */
 int memory_image_drop(struct db *db, const char *id, struct error **err);
-
-/* Add up the images of a team, in MiB. */
-int memory_image_used(struct db *db, const char *team_id, uint64_t *used_mb, struct error **err);

@@ -20,10 +20,6 @@ DB_STATEMENT(used_statement) = {
     " (SELECT COALESCE(MAX(p.paused_memory_gb), 0) FROM memberships m"
     "   JOIN teams t ON t.id = m.team_id JOIN plans p ON p.name = t.plan WHERE m.user_id = ?)",
     true};
-DB_STATEMENT(team_statement) = {
-    "memory_image.team",
-    "SELECT CAST(COALESCE(SUM(size_mb), 0) AS UNSIGNED) FROM memory_images WHERE team_id = ?",
-    true};
 DB_STATEMENT(insert_statement) = {
     "memory_image.insert",
     "INSERT INTO memory_images (id, team_id, user_id, size_mb) VALUES (?, ?, ?, ?)", false};
@@ -87,13 +83,4 @@ int memory_image_take(struct db *db, const struct memory_image *image, struct er
 int memory_image_drop(struct db *db, const char *id, struct error **err)
 {
     return db_exec(db, &drop_statement, DB_ARGS(db_text(id)), NULL, err);
-}
-
-int memory_image_used(struct db *db, const char *team_id, uint64_t *used_mb, struct error **err)
-{
-    db_rows_auto *rows = NULL;
-    if (db_query(db, &team_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
-        return -1;
-    *used_mb = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
-    return 0;
 }

@@ -68,6 +68,9 @@ static int compare(struct db *db, const struct keyring *ring, bool remembers,
         const struct front_key *known = find(keys, count, own.id);
         if (fingerprint_of(ring, &own, &key, err) < 0)
             return -1;
+        if (known && own.id == keyring_newest(ring))
+            found->newest_at_ms = known->added_at_ms;
+        found->old += own.in_use && own.id != keyring_newest(ring);
         if (known && !mac_equal(known->fingerprint, key.fingerprint))
             found->other = own.id;
         else if (remembers && (!known || known->in_use < own.in_use) &&

@@ -14,9 +14,11 @@
 
 /* The differences between this key ring and the deployment's. */
 struct front_ring {
-    uint16_t other;  /* the id of a key that differs from the deployment's key with this id; 0:
-                      * none */
-    uint16_t lacks;  /* a key that the deployment uses and this ring lacks; 0: none */
+    uint16_t other;       /* the id of a key that differs from the deployment's key with this id; 0:
+                           * none */
+    uint16_t lacks;       /* a key that the deployment uses and this ring lacks; 0: none */
+    int64_t newest_at_ms; /* since when the deployment knows its newest key; 0: it has none */
+    unsigned old;         /* further keys in use of this ring */
     uint16_t to_add; /* a key that the deployment has, but does not use yet, and this ring lacks; 0:
                       * none */
 };

@@ -10,7 +10,8 @@
 #define KEPT_MS  (24 * 60 * 60 * (int64_t)1000)
 
 DB_STATEMENT(keys_statement) = {
-    "front.keys", "SELECT key_id, fingerprint, in_use FROM keyring_keys ORDER BY key_id", true};
+    "front.keys",
+    "SELECT key_id, fingerprint, in_use, added_at_ms FROM keyring_keys ORDER BY key_id", true};
 DB_STATEMENT(add_key_statement) = {
     "front.add_key",
     "INSERT INTO keyring_keys (key_id, fingerprint, in_use, added_at_ms) VALUES (?, ?, ?, ?)"
@@ -40,7 +41,9 @@ int front_row_keys(struct db *db, struct front_key **keys, unsigned *count, stru
         *keys = xreallocarray(*keys, *count + 1, sizeof **keys);
         struct front_key *key = &(*keys)[(*count)++];
         const void *fingerprint = db_get_blob(rows, 1, &size);
-        *key = (struct front_key){(uint16_t)db_get_u64(rows, 0), db_get_bool(rows, 2), {0}};
+        *key = (struct front_key){.id = (uint16_t)db_get_u64(rows, 0),
+                                  .in_use = db_get_bool(rows, 2),
+                                  .added_at_ms = db_get_i64(rows, 3)};
         memcpy(key->fingerprint, fingerprint, size < MAC_BYTES ? size : MAC_BYTES);
     }
     return 0;

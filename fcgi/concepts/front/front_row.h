@@ -8,6 +8,7 @@
 struct front_key {
     uint16_t id;
     bool in_use;
+    int64_t added_at_ms; /* only after front_row_keys() */
     unsigned char fingerprint[MAC_BYTES];
 };
 

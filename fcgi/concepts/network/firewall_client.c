@@ -338,6 +338,12 @@ void firewall_previews_end_begin(struct firewall *firewall, uint32_t address, ui
     begin(firewall, "DELETE", path, NULL);
 }
 
+void firewall_relay_begin(struct firewall *firewall, const char *certificate, const char *key)
+{
+    json_auto_t *json = json_pack("{s:s, s:s}", "certificate", certificate, "key", key);
+    begin(firewall, "PUT", FIREWALL_RELAY_PATH, json_dumps(json, JSON_COMPACT));
+}
+
 /* --- reading --- */
 
 static int get(struct firewall *firewall, const char *path, json_t **json, struct error **err)

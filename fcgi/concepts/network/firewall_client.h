@@ -65,6 +65,10 @@ void firewall_calls_end_begin(struct firewall *firewall, uint32_t address);
 /* End those to one port and to the agent's relay, or, with port 0, to all ports but the agent's. */
 void firewall_previews_end_begin(struct firewall *firewall, uint32_t address, uint16_t port);
 
+/* Send the relay of the host a new certificate with its key (PEM). */
+#define FIREWALL_RELAY_PATH "/v1/relay"
+void firewall_relay_begin(struct firewall *firewall, const char *certificate, const char *key);
+
 /* Check whether the running call has reached the firewall, which then completes it even if no
  * caller waits. */
 bool firewall_told(const struct firewall *firewall);

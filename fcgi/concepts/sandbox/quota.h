@@ -23,12 +23,17 @@ struct quota {
 int quota_read(struct db *db, const char *team_id, const struct plan *plan,
                const struct runtime_resources *resources, struct quota *quota, struct error **err);
 
-/* Read the present use of a team, the size of a template, and the access revision, all of the same
- * moment. The template is the one to which the slug leads for this team. Without a ready version,
- * resources stays unchanged. */
+/* The present use of a team, the size of a template, and the access revision, all of the same
+ * moment. */
+struct quota_seen {
+    struct quota_amount usage;
+    uint64_t paused_mb;      /* memory of paused sandboxes and checkpoints */
+    uint32_t cpu, memory_mb; /* of the template; 0: it has no ready version */
+    uint64_t revision;
+};
+/* Read them. The template is the one to which the slug leads for this team. */
 int quota_look(struct db *db, const char *team_id, const char *template_slug,
-               struct quota_amount *usage, struct runtime_resources *resources, uint64_t *revision,
-               struct error **err);
+               struct quota_seen *seen, struct error **err);
 
 /* Return the quota as the interface shows it; a new reference. */
 json_t *quota_to_json(const struct quota *quota);

@@ -12,7 +12,9 @@ DB_STATEMENT(usage_statement) = {
 DB_STATEMENT(look_statement) = {
     "quota.look",
     "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb,"
-    " (SELECT a.revision FROM access_revision a WHERE a.id = 1)"
+    " (SELECT a.revision FROM access_revision a WHERE a.id = 1),"
+    " (SELECT CAST(COALESCE(SUM(i.size_mb), 0) AS UNSIGNED) FROM memory_images i"
+    "   WHERE i.team_id = t.id)"
     " FROM teams t LEFT JOIN template_versions v ON v.id ="
     " (SELECT w.id FROM template_versions w WHERE w.template_id ="
     "   (SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID
@@ -61,19 +63,19 @@ static int read_usage(struct db *db, const char *team_id, const struct plan *pla
 }
 
 int quota_look(struct db *db, const char *team_id, const char *template_slug,
-               struct quota_amount *usage, struct runtime_resources *resources, uint64_t *revision,
-               struct error **err)
+               struct quota_seen *seen, struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query_row(db, &look_statement, DB_ARGS(db_text(template_slug), db_text(team_id)),
                      "There is no such team.", &rows, err) < 0)
         return -1;
-    *usage = (struct quota_amount){amount(rows, 0), amount(rows, 1), amount(rows, 2)};
-    *revision = db_get_u64(rows, 5);
-    if (!db_is_null(rows, 3)) {
-        resources->cpu = (uint32_t)db_get_u64(rows, 3);
-        resources->memory_mb = (uint32_t)db_get_u64(rows, 4);
-    }
+    *seen = (struct quota_seen){
+        .usage = {amount(rows, 0), amount(rows, 1), amount(rows, 2)},
+        .cpu = (uint32_t)db_get_u64(rows, 3),
+        .memory_mb = (uint32_t)db_get_u64(rows, 4),
+        .revision = db_get_u64(rows, 5),
+        .paused_mb = db_get_u64(rows, 6),
+    };
     return 0;
 }
 

@@ -189,3 +189,28 @@ bool authority_signed(const char *authority, const char *certificate, const char
            X509_check_host(signed_one, name, 0, 0, NULL) == 1 &&
            X509_cmp_time(X509_get0_notAfter(signed_one), &until) > 0;
 }
+
+/* The first DNS name of a certificate, which the caller frees; NULL: it has none. */
+static char *name_of(X509 *certificate)
+{
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    const GENERAL_NAME *first =
+        names && sk_GENERAL_NAME_num(names) > 0 ? sk_GENERAL_NAME_value(names, 0) : NULL;
+    char *name = NULL;
+    if (first && first->type == GEN_DNS)
+        name = xstrndup((const char *)ASN1_STRING_get0_data(first->d.dNSName),
+                        (size_t)ASN1_STRING_length(first->d.dNSName));
+    GENERAL_NAMES_free(names);
+    return name;
+}
+
+bool authority_renews(const char *authority, const char *before,
+                      const struct certificate_pair *pair)
+{
+    autocertificate *old = read_certificate(before), *fresh = read_certificate(pair->certificate);
+    autokey *key = read_key(pair->key);
+    autofree char *name = old ? name_of(old) : NULL;
+    return name && key && authority_signed(authority, pair->certificate, name, 0) &&
+           X509_check_private_key(fresh, key) == 1 &&
+           ASN1_TIME_compare(X509_get0_notAfter(fresh), X509_get0_notAfter(old)) > 0;
+}

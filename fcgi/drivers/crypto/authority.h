@@ -32,6 +32,11 @@ int authority_sign(const struct certificate_pair *authority, enum certificate_ro
                    const char *name, unsigned days, struct certificate_pair *pair,
                    struct error **err);
 
+/* Whether a pair is this authority's, has the name of a previous certificate (PEM), and is valid
+ * for longer than that. */
+bool authority_renews(const char *authority, const char *before,
+                      const struct certificate_pair *pair);
+
 /* Whether a certificate (PEM) is this authority's, of this name, and holds for that long yet. */
 bool authority_signed(const char *authority, const char *certificate, const char *name,
                       unsigned days);

@@ -371,6 +371,43 @@ static int use(const char *path, struct buffer *text, struct error **err)
     return result;
 }
 
+/* Each line but that of the key. */
+static void without_key(const struct buffer *text, uint16_t key_id, struct buffer *rest)
+{
+    const char *at = text->data, *end = at + text->size;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *line_end = newline ? newline + 1 : end, *number = skip_blanks(at, line_end);
+        if (parse_id(&number, line_end) != key_id)
+            buffer_append(rest, at, (size_t)(line_end - at));
+        at = line_end;
+    }
+}
+
+int keyring_drop(const char *path, uint16_t key_id, struct error **err)
+{
+    autofree char *file = realpath(path, NULL);
+    struct buffer text = BUFFER_INIT(FILE_MAX_BYTES), rest = BUFFER_INIT(FILE_MAX_BYTES);
+    struct keyring *ring = NULL;
+    if (!file)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open the key file %s", path);
+    int result = load(file, &text, &ring, err);
+    if (result == 0) {
+        const struct master *master = find(ring, key_id);
+        if (!master || master->is_next || master == newest(ring))
+            result =
+                error_set(err, ERR_CONFIG, "the key file %s has no older key %u", path, key_id);
+        keyring_free(ring);
+    }
+    if (result == 0) {
+        without_key(&text, key_id, &rest);
+        result = replace_file(file, &rest, err);
+    }
+    buffer_wipe(&text);
+    buffer_wipe(&rest);
+    return result;
+}
+
 static int change(const char *path,
                   int (*how)(const char *path, struct buffer *text, struct error **err),
                   struct error **err)

@@ -50,6 +50,10 @@ int keyring_rotate(const char *path, struct error **err);
 int keyring_add(const char *path, struct error **err);
 int keyring_use(const char *path, struct error **err);
 
+/* Remove a key that is neither the newest in use nor waits to be used. Errors: also when the file
+ * has no such key. */
+int keyring_drop(const char *path, uint16_t key_id, struct error **err);
+
 /* Read the text of the file, which must be a complete key ring, for a backup, into an empty buffer
  * that may hold 64 KiB or more; the caller wipes it. */
 int keyring_read_text(const char *path, struct buffer *text, struct error **err);

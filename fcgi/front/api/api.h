@@ -35,9 +35,8 @@ struct access {
 struct ahead {
     enum { AHEAD_NOTHING, AHEAD_KEY, AHEAD_QUOTA, AHEAD_LIST } what;
     char team_id[ID_SIZE];
-    int64_t last_used_at_ms; /* AHEAD_KEY */
-    struct quota_amount usage;
-    struct runtime_resources size;
+    int64_t last_used_at_ms;       /* AHEAD_KEY */
+    struct quota_seen quota;       /* AHEAD_QUOTA */
     struct sandbox_listed *listed; /* AHEAD_LIST: the newest rows, limit at most; owned */
     unsigned count, limit;
 };

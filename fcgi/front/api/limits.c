@@ -9,7 +9,6 @@
 #include "base/json_text.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "checkpoint/memory_image.h"
 #include "template/template.h"
 
 /* All plans as text. They are valid while the access revision (account/access_revision.h) and the
@@ -97,43 +96,42 @@ int limits_look(void *context, const struct http_request *request, uint64_t *rev
     if (!team || http_parameter(request, "QUERY_STRING"))
         return access_revision_get(api->worker.db, revision, err);
     error_auto failure = NULL;
-    if (quota_look(api->worker.db, team->id, api->settings->default_template, &ahead->usage,
-                   &ahead->size, revision, &failure) < 0)
+    if (quota_look(api->worker.db, team->id, api->settings->default_template, &ahead->quota,
+                   &failure) < 0)
         return failure->code == ERR_NOT_FOUND ? access_revision_get(api->worker.db, revision, err)
                                               : error_move(err, &failure);
+    *revision = ahead->quota.revision;
     memcpy(ahead->team_id, team->id, sizeof ahead->team_id);
     ahead->what = AHEAD_QUOTA;
     return 0;
 }
 
-/* Read the usage, and the default template's size. Without a template, size does not change. */
-static int look_at_quota(struct api *api, const char *team_id, struct quota_amount *usage,
-                         struct runtime_resources *size, struct error **err)
+static int look_at_quota(struct api *api, const char *team_id, struct quota_seen *seen,
+                         struct error **err)
 {
-    uint64_t revision;
     const struct ahead *ahead = &api->ahead;
     if (ahead->what != AHEAD_QUOTA || !str_equal(ahead->team_id, team_id))
-        return quota_look(api->worker.db, team_id, api->settings->default_template, usage, size,
-                          &revision, err);
-    *usage = ahead->usage;
-    if (ahead->size.cpu) {
-        size->cpu = ahead->size.cpu;
-        size->memory_mb = ahead->size.memory_mb;
-    }
+        return quota_look(api->worker.db, team_id, api->settings->default_template, seen, err);
+    *seen = ahead->quota;
     return 0;
 }
 
 /* Find the size of a create without template and size. This is the baseline of the deployment's
  * default template, or the plan's defaults if the template has no runnable version. */
 static int read_quota(struct api *api, const struct team *team, const struct plan *plan,
-                      struct quota *quota, struct error **err)
+                      struct quota *quota, uint64_t *paused_mb, struct error **err)
 {
+    struct quota_seen seen;
     struct template_version version;
     error_auto missing = NULL;
     const char *template = api->settings->default_template;
     struct runtime_resources size = {plan->cpu_default, plan->memory_mb_default, plan->disk_gb};
-    if (look_at_quota(api, team->id, &quota->usage, &size, err) < 0)
+    if (look_at_quota(api, team->id, &seen, err) < 0)
         return -1;
+    if (seen.cpu)
+        size = (struct runtime_resources){seen.cpu, seen.memory_mb, plan->disk_gb};
+    quota->usage = seen.usage;
+    *paused_mb = seen.paused_mb;
     if (!slug_is_valid(template)) {
         if (template_resolve(api->worker.db, team->id, template, "/template", &version, &missing) ==
             0)
@@ -220,8 +218,7 @@ int limits_show(void *context, struct http_request *request, struct http_respons
     uint64_t paused_mb;
     (void)request;
     if (find_plan(api->worker.db, &api->principal, team->plan, &place, err) < 0 ||
-        read_quota(api, team, &known.plans[place], &quota, err) < 0 ||
-        memory_image_used(api->worker.db, team->id, &paused_mb, err) < 0)
+        read_quota(api, team, &known.plans[place], &quota, &paused_mb, err) < 0)
         return -1;
     const struct plan *plan = &known.plans[place];
     buffer_append_char(out, '{');

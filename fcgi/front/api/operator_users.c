@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Users and teams of the deployment, which operators list and create. */
 #include "api/api.h"
+#include "api/page.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "login/invite.h"
@@ -30,13 +31,18 @@ int operator_users(void *context, struct http_request *request, struct http_resp
     struct api *api = context;
     autofree struct user *users = NULL;
     unsigned count;
-    (void)request;
-    if (user_list(api->worker.db, &users, &count, err) < 0)
+    uint64_t limit;
+    const char *after;
+    if (page_read_plain(request, slug_is_valid, &after, &limit, err) < 0 ||
+        user_list(api->worker.db, after ? after : "", (unsigned)limit + 1, &users, &count, err) < 0)
         return -1;
     json_t *items = json_array();
-    for (unsigned i = 0; i < count; i++)
+    bool more = count > limit;
+    for (unsigned i = 0; i < (more ? limit : count); i++)
         json_array_append_new(items, user_to_json(&users[i]));
-    return http_response_json(response, 200, json_pack("{s:o}", "items", items));
+    return http_response_json(response, 200,
+                              json_pack("{s:o, s:s*}", "items", items, "next_token",
+                                        more ? users[limit - 1].name : NULL));
 }
 
 /* Add the link with which the user sets the first password. The token stands after a '#', which

@@ -81,17 +81,6 @@ static int add_metadata(struct page *page, const struct http_parameter *paramete
     return 0;
 }
 
-/* Return a filter of names or ids. The database refuses to compare their columns, which are ASCII,
- * with other text; "?" is no part of a name or an id. */
-static const char *query_name(const struct http_request *request, const char *name)
-{
-    const char *text = http_query(request, name);
-    for (const char *at = text; at && *at; at++)
-        if (*at & 0x80)
-            return "?";
-    return text;
-}
-
 /* Read order, time and template. An unknown template is no error, because templates may be created
  * or deleted at any time. */
 static int read_picked(const struct http_request *request, struct sandbox_filter *filter,
@@ -245,4 +234,19 @@ int page_next(const struct page *page, const struct keyring *ring, const char *l
               char token[PAGE_TOKEN_SIZE], struct error **err)
 {
     return page_token_write(ring, last_id, ID_SIZE - 1, &page->filters, token, err);
+}
+
+int page_read_plain(const struct http_request *request, bool (*is_valid)(const char *),
+                    const char **after, uint64_t *limit, struct error **err)
+{
+    const char *text = http_query(request, "limit");
+    *after = http_query(request, "next_token");
+    *limit = PAGE_LIMIT_DEFAULT;
+    if (text && str_parse_u64(text, 1, PAGE_LIMIT_MAX, limit) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
+                               PAGE_LIMIT_MAX);
+    if (*after && !is_valid(*after))
+        return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
+                               "This next_token does not belong to this list.");
+    return 0;
 }

@@ -34,6 +34,11 @@ int page_read(const struct principal *principal, const struct team *team,
               const struct keyring *ring, const struct http_request *request, struct page *page,
               struct error **err);
 
+/* Read limit and next_token of a list for operators, who may see all of it: the token is the last
+ * name or id of the previous page, *after (NULL: first page). Errors: as above. */
+int page_read_plain(const struct http_request *request, bool (*is_valid)(const char *),
+                    const char **after, uint64_t *limit, struct error **err);
+
 /* Write the next_token for the page after the row with last_id. */
 int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
               char token[PAGE_TOKEN_SIZE], struct error **err);

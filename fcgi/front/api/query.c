@@ -25,3 +25,12 @@ int query_read_time(const struct http_request *request, const char *name, int64_
     return error_set_field(err, ERR_INVALID_REQUEST, name,
                            "%s is a time like 2027-01-31T12:00:00Z.", name);
 }
+
+const char *query_name(const struct http_request *request, const char *name)
+{
+    const char *text = http_query(request, name);
+    for (const char *at = text; at && *at; at++)
+        if (*at & 0x80)
+            return "?";
+    return text;
+}

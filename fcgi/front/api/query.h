@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Read numbers and times from the query. When the parameter is absent, the value does not change.
- * Errors: ERR_INVALID_REQUEST with the parameter. */
+/* Read names, numbers and times from the query. When the parameter is absent, the value does not
+ * change. Errors: ERR_INVALID_REQUEST with the parameter. */
 #pragma once
 
 #include <stdint.h>
@@ -11,3 +11,7 @@ int query_read_number(const struct http_request *request, const char *name, uint
                       uint64_t most, uint64_t *value, struct error **err);
 int query_read_time(const struct http_request *request, const char *name, int64_t *at_ms,
                     struct error **err);
+
+/* Return a filter of names or ids, NULL without one. The database refuses to compare their columns,
+ * which are ASCII, with other text: that becomes "?", which is no part of a name or an id. */
+const char *query_name(const struct http_request *request, const char *name);

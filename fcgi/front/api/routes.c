@@ -83,6 +83,9 @@ static const struct route_query slugs_query[] = {
 
 static const struct route_query span_query[] = {{.name = "from"}, {.name = "to"}, {.name = NULL}};
 
+static const struct route_query operated_query[] = {
+    {.name = "team"}, {.name = "host"}, {.name = "limit"}, {.name = "next_token"}, {.name = NULL}};
+
 static const struct route_query sums_query[] = {
     {.name = "host"}, {.name = "team"}, {.name = "from"}, {.name = "to"}, {.name = NULL}};
 

@@ -17,10 +17,13 @@
 #include "firewall/calls.h"
 #include "firewall/egress.h"
 #include "firewall/sizing.h"
+#include "firewall/state.h"
 #include "http/router.h"
+#include "network/firewall_client.h"
 
-#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define BOOT_ID_SIZE 37
+#define BOOT_ID_FILE  "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_SIZE  37
+#define RELAY_PEM_MAX 16384
 
 static int read_address(const struct http_request *request, uint32_t *address, struct error **err)
 {
@@ -293,6 +296,26 @@ static int get_sizing(void *context, struct http_request *request, struct http_r
     return pend_end(context, request, response, err);
 }
 
+/* Store the pair for sandlot-relay.path, whose service checks and installs it as root. */
+static int put_relay(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    const struct filter *filter = context;
+    if (state_put_relay(filter->settings->firewall_state_dir, request->json, err) < 0)
+        return -1;
+    return http_response_json(response, 200, json_object());
+}
+
+static const struct schema_member relay_members[] = {
+    {.name = "certificate",
+     .type = SCHEMA_STRING,
+     .required = true,
+     .min = 1,
+     .max = RELAY_PEM_MAX},
+    {.name = "key", .type = SCHEMA_STRING, .required = true, .min = 1, .max = RELAY_PEM_MAX},
+    {.name = NULL},
+};
+
 static int get_health(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -329,6 +352,12 @@ static const struct route routes[] = {
      .pattern = "/v1/policies",
      .operation = "listPolicies",
      .handler = list_policies},
+    {.method = "PUT",
+     .pattern = FIREWALL_RELAY_PATH,
+     .operation = "putRelay",
+     .handler = put_relay,
+     .body = relay_members,
+     .body_required = true},
     {.method = "PUT",
      .pattern = ADDRESS,
      .operation = "putPolicy",

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -96,6 +97,19 @@ int state_forget_ended(const char *directory, uint32_t address, struct error **e
     if (unlink(path) < 0 && errno != ENOENT)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot remove %s", path);
     return 0;
+}
+
+int state_put_relay(const char *directory, const json_t *pair, struct error **err)
+{
+    autofree char *path = xasprintf("%s/relay.new", directory);
+    autofree char *draft = xasprintf("%s/relay.draft", directory);
+    unlink(draft);
+    autoclose int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0 && json_dumpfd(pair, fd, JSON_COMPACT) == 0 && rename(draft, path) == 0)
+        return 0;
+    int errnum = errno;
+    unlink(draft);
+    return error_set_errno(err, ERR_INTERNAL, errnum, "cannot write %s", path);
 }
 
 static int load_file(const char *path, json_t **json, struct policy_wire *wire, struct error **err)

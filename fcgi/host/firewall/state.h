@@ -12,6 +12,9 @@ int state_save(const char *directory, const struct filter_sandbox *sandbox, stru
 int state_end(const char *directory, uint32_t address, struct error **err);
 int state_forget_ended(const char *directory, uint32_t address, struct error **err);
 
+/* Store a new certificate of the relay, with its key, in relay.new. Errors: ERR_INTERNAL. */
+int state_put_relay(const char *directory, const json_t *pair, struct error **err);
+
 /* Call found() for each file. It takes wire; answers is an array that it must not keep. A file that
  * cannot be read is logged and skipped: its sandbox stays closed until the control plane applies
  * its policy again. Errors: ERR_CONFIG: the directory cannot be read. */

@@ -77,6 +77,7 @@ OPTIONS profile_set_options[] = {
     END};
 OPTIONS sandbox_list_options[] = {
     {"team", CTL_TEXT, false, "SLUG", 0, 0, "only those of this team"},
+    {"host", CTL_TEXT, false, "NAME", 0, 0, "only those on this host"},
     {"limit", CTL_NUMBER, false, "N", 1, 10000, "at most so many; default: 200"},
     END};
 OPTIONS ssh_key_add_options[] = {
@@ -141,6 +142,9 @@ OPTIONS nginx_config_options[] = {
     {"pid-file", CTL_TEXT, false, "FILE", 0, 0,
      "pid file of the nginx to reload; default: /run/nginx.pid"},
     END};
+OPTIONS nginx_options[] = {{"pid-file", CTL_TEXT, false, "FILE", 0, 0,
+                            "pid file of the nginx to reload; default: /run/nginx.pid"},
+                           END};
 OPTIONS host_drain_options[] = {
     {"stay", CTL_FLAG, false, NULL, 0, 0, "move no sandbox"},
     {"move-running", CTL_FLAG, false, NULL, 0, 0, "also move running sandboxes, with their memory"},
@@ -148,6 +152,8 @@ OPTIONS host_drain_options[] = {
     END};
 OPTIONS host_lost_options[] = {{"yes", CTL_FLAG, false, NULL, 0, 0,
                                 "do it; without this option the command only prints the losses"},
+                               {"powered-off", CTL_FLAG, false, NULL, 0, 0,
+                                "the machine is off for certain: do not wait 15 minutes"},
                                END};
 OPTIONS host_token_options[] = {
     {"range", CTL_TEXT, true, "CIDR", 0, 0,
@@ -210,10 +216,14 @@ const struct ctl_command ctl_commands[] = {
      "make or renew certificate, key and nginx configuration for the relay of a host"},
     {"host drain", "NAME", host_drain_options, CTL_DATABASE, ctl_host_drain,
      "put nothing new on a host and move its sandboxes to others; --stay: move none"},
+    {"host install", "FILE", nginx_options, CTL_SETTINGS, ctl_host_install,
+     "replace the certificate of this host by one that the front sent; a unit runs this"},
     {"host list", "", NULL, CTL_DATABASE, ctl_host_list,
      "list hosts, whether they answer, and their reservations"},
     {"host lost", "NAME", host_lost_options, CTL_WORKER, ctl_host_lost,
      "give up a host that will not come back, with everything on it"},
+    {"host renew", "", nginx_options, CTL_RUNTIMES, ctl_host_renew,
+     "renew the certificates of this front and of all hosts that need it; a timer runs this"},
     {"host rm", "NAME", NULL, CTL_DATABASE, ctl_host_remove,
      "remove a host that is drained or lost and has nothing left"},
     {"host token", "NAME", host_token_options, CTL_KEYRING, ctl_host_token,
@@ -230,10 +240,14 @@ const struct ctl_command ctl_commands[] = {
     {"key revoke", "ID", NULL, CTL_DATABASE, ctl_key_revoke, "revoke an API key"},
     {"keyring add", "FILE", NULL, CTL_NOTHING, ctl_keyring_add,
      "append a fresh key that is known and not used yet, for several fronts"},
+    {"keyring drop", "FILE", NULL, CTL_KEYRING, ctl_keyring_drop,
+     "remove the old keys that nothing uses, after `keyring reseal`"},
     {"keyring forget", "ID", NULL, CTL_DATABASE, ctl_keyring_forget,
      "expect a key in no key ring any more, because it is lost or unused"},
     {"keyring new", "FILE", NULL, CTL_NOTHING, ctl_keyring_new,
      "make a key file with one fresh key"},
+    {"keyring reseal", "", NULL, CTL_KEYRING, ctl_keyring_reseal,
+     "seal all data again with the newest key, and say what still uses older keys"},
     {"keyring rotate", "FILE", NULL, CTL_NOTHING, ctl_keyring_rotate,
      "append a fresh key, which new data uses from then on"},
     {"keyring use", "FILE", NULL, CTL_NOTHING, ctl_keyring_use,

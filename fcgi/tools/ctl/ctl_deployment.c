@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts of an installation: schema, key file, settings, nginx. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,7 @@
 #include "db/migrate.h"
 #include "front/front.h"
 
-#define WATCH_MS       5000
-#define NGINX_PID_FILE "/run/nginx.pid"
+#define WATCH_MS 5000
 
 /* The tables on which the programs get fewer rights than on all others. */
 static const struct db_table_right kept_tables[] = {{"audit_log", "INSERT"},
@@ -50,71 +48,6 @@ int ctl_migrate(struct ctl *ctl, const struct ctl_arguments *arguments, struct e
               json_pack("{s:i, s:i}", "schema_version", DB_SCHEMA_VERSION, "applied", (int)applied),
               "The schema is at version %d (%u migration%s applied).", DB_SCHEMA_VERSION, applied,
               applied == 1 ? "" : "s");
-    return 0;
-}
-
-int ctl_keyring_new(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    const char *path = arguments->operands[0];
-    if (keyring_create(path, err) < 0)
-        return -1;
-    ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "%s holds one fresh key. Keep a copy away from the database: without it nothing that "
-              "was sealed can be read again.",
-              path);
-    return 0;
-}
-
-int ctl_keyring_rotate(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    const char *path = arguments->operands[0];
-    if (keyring_rotate(path, err) < 0)
-        return -1;
-    ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "%s has a new key behind the old ones. Restart all programs now: those that still "
-              "run with the old file do not know it.",
-              path);
-    return 0;
-}
-
-int ctl_keyring_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    const char *path = arguments->operands[0];
-    if (keyring_add(path, err) < 0)
-        return -1;
-    ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "%s has a new key that no program uses yet. Copy the file to all other fronts and "
-              "restart the programs of all fronts; then run `sandlotctl keyring use`.",
-              path);
-    return 0;
-}
-
-int ctl_keyring_use(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    const char *path = arguments->operands[0];
-    if (keyring_use(path, err) < 0)
-        return -1;
-    ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "New data uses the newest key of %s where this file is: copy it to all other fronts, "
-              "and restart the programs of all.",
-              path);
-    return 0;
-}
-
-int ctl_keyring_forget(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    uint64_t id;
-    bool forgotten;
-    if (str_parse_u64(arguments->operands[0], 1, UINT16_MAX, &id) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "ID", "A key's id is 1 to 65535.");
-    if (front_ring_forget(ctl->db, (uint16_t)id, &forgotten, err) < 0)
-        return -1;
-    if (!forgotten)
-        return error_set(err, ERR_NOT_FOUND, "The deployment knows no key %u.", (unsigned)id);
-    ctl_print(ctl, json_pack("{s:i, s:b}", "id", (int)id, "forgotten", 1),
-              "The deployment does not expect key %u in any key ring any more. Only a front that "
-              "still has the key can read the data that it sealed.",
-              (unsigned)id);
     return 0;
 }
 
@@ -160,22 +93,6 @@ static int put_hosts(struct ctl *ctl, const char *directory, bool *changed, stru
     return nginx_config_put_file(directory, NGINX_HOSTS_FILE, text, changed, err);
 }
 
-/* Let the nginx of that pid file read its configuration again. */
-static int reload_nginx(const char *pid_file, struct error **err)
-{
-    char text[32] = "";
-    uint64_t pid;
-    autofclose FILE *file = fopen(pid_file, "re");
-    if (!file || !fgets(text, sizeof text, file))
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", pid_file);
-    text[strcspn(text, "\n")] = '\0';
-    if (str_parse_u64(text, 2, INT32_MAX, &pid) < 0)
-        return error_set(err, ERR_CONFIG, "%s holds no process id", pid_file);
-    if (kill((pid_t)pid, SIGHUP) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot signal nginx, process %s", text);
-    return 0;
-}
-
 /* A temporary failure (the database is away) is logged and repeated: nginx keeps its present
  * configuration. */
 static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_file,
@@ -191,7 +108,7 @@ static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_f
             log_warning("cannot write the relays of the hosts for nginx", LOG_ERROR(failure));
         pending |= changed;
         error_clear(&failure);
-        if (pending && reload_nginx(pid_file, &failure) < 0)
+        if (pending && nginx_reload(pid_file, &failure) < 0)
             log_warning("cannot reload nginx after the relays of the hosts changed",
                         LOG_ERROR(failure));
         else

@@ -169,6 +169,11 @@ static void examine(struct doctor *doctor)
     log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
     if (!check_settings(doctor))
         return;
+    if (doctor_is_host_only(doctor)) {
+        doctor_check_machine(doctor);
+        doctor_check_holes(doctor);
+        return;
+    }
     check_key_file(doctor);
     bool has_database = check_database(doctor);
     if (has_database) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/output.h"
 #include "ctl/source_build.h"
@@ -14,6 +15,9 @@
  * was promised twice. */
 #define DISK_OVERCOMMIT   20
 #define MEMORY_OVERCOMMIT 100
+/* A restart of Incus, a reboot and most faults of a network take less. */
+#define LOST_AFTER_MIN 15
+#define MINUTE_MS      (60 * (int64_t)1000)
 
 static json_t *gb_of(uint64_t mb)
 {
@@ -194,20 +198,41 @@ int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, st
     return result;
 }
 
+/* Sandboxes run on a machine that nothing has switched off, and would run twice if the archive has
+ * them. Time says that it is off, unless its relay answers. */
+static int check_is_off(const struct host *host, struct error **err)
+{
+    const struct host_condition *condition = &host->condition;
+    int64_t since_ms = host->relay_url ? condition->down_since_ms : condition->silent_since_ms;
+    if (condition->lost_at_ms ||
+        (since_ms && clock_now_ms() - since_ms >= LOST_AFTER_MIN * MINUTE_MS))
+        return 0;
+    return error_set(err, ERR_INVALID_REQUEST,
+                     "Host %s is not lost yet: %s. Its sandboxes may still run, and those of the "
+                     "archive would then run twice. Wait, or switch the machine off and repeat the "
+                     "command with --powered-off.",
+                     host->name,
+                     since_ms ? "it has been silent for less than 15 minutes"
+                              : "its Incus is silent, but its relay answers");
+}
+
 /* The act cannot be undone, so the command accepts only a host that does not answer. */
-static int may_be_lost(const struct host *host, bool yes, struct error **err)
+static int may_be_lost(const struct host *host, const struct ctl_arguments *arguments,
+                       struct error **err)
 {
     if (!host->condition.silent_since_ms && !host->condition.lost_at_ms)
         return error_set(err, ERR_INVALID_REQUEST,
                          "Host %s answers; `sandlotctl host drain %s` is for one that does.",
                          host->name, host->name);
-    return yes ? 0
-               : error_set(err, ERR_INVALID_REQUEST,
-                           "This ends every sandbox that is on host %s for good (`sandlotctl host "
-                           "list` counts those that run), deletes the checkpoints and volumes that "
-                           "are on it, and cannot be undone; sandboxes and checkpoints that the "
-                           "archive has are kept. Say it again with --yes.",
-                           host->name);
+    if (!ctl_flag(arguments, "yes"))
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "This ends every sandbox that is on host %s for good (`sandlotctl sandbox "
+                         "list --host %s` lists them), deletes the checkpoints and volumes that "
+                         "are on it, and cannot be undone; sandboxes and checkpoints that the "
+                         "archive has are kept. The machine must be off, and never start again "
+                         "with its data. Say it again with --yes.",
+                         host->name, host->name);
+    return ctl_flag(arguments, "powered-off") ? 0 : check_is_off(host, err);
 }
 
 int ctl_host_lost(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -217,9 +242,8 @@ int ctl_host_lost(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     struct host_loss loss;
     if (host_get_by_name(ctl->db, arguments->operands[0], &host, err) < 0)
         return -1;
-    int result = may_be_lost(&host, ctl_flag(arguments, "yes"), err) < 0
-                     ? -1
-                     : sandbox_host_lost(&worker, &host, &loss, err);
+    int result =
+        may_be_lost(&host, arguments, err) < 0 ? -1 : sandbox_host_lost(&worker, &host, &loss, err);
     if (result == 0)
         ctl_print(ctl,
                   json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "name", host.name, "condition",

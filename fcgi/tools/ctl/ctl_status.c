@@ -4,12 +4,25 @@
 #include "base/state_words.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
+#include "host/host.h"
 #include "overview/overview.h"
 #include "overview/overview_db.h"
 
 #define SANDBOXES_DEFAULT 200
 
 /* --- sandbox list --- */
+
+/* An empty list for a name that is mistyped would say that nothing is there. */
+static int check_filter(struct ctl *ctl, const struct operated_filter *filter, struct error **err)
+{
+    struct team team;
+    struct host host = {0};
+    if (filter->team && team_get_by_slug(ctl->db, filter->team, &team, err) < 0)
+        return -1;
+    int result = filter->host ? host_get_by_name(ctl->db, filter->host, &host, err) : 0;
+    host_deinit(&host);
+    return result;
+}
 
 int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
@@ -22,11 +35,10 @@ int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, str
     };
     autofree struct operated_sandbox *list = NULL;
     unsigned count;
-    struct team team;
-    const char *slug = ctl_text(arguments, "team");
-    if (slug && team_get_by_slug(ctl->db, slug, &team, err) < 0)
-        return -1;
-    if (overview_sandboxes(ctl->db, slug, NULL, ctl_number(arguments, "limit", SANDBOXES_DEFAULT),
+    const struct operated_filter filter = {.team = ctl_text(arguments, "team"),
+                                           .host = ctl_text(arguments, "host")};
+    if (check_filter(ctl, &filter, err) < 0 ||
+        overview_sandboxes(ctl->db, &filter, ctl_number(arguments, "limit", SANDBOXES_DEFAULT),
                            &list, &count, err) < 0)
         return -1;
     json_t *rows = json_array();

@@ -50,6 +50,12 @@ void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, it
 void doctor_check_holes(struct doctor *doctor);      /* of this machine's packages and kernel */
 void doctor_check_certificate(struct doctor *doctor);
 void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */
+void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */
+int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err);
+
+/* A machine that is a host only: whether it is one, and the checks that need no database. */
+bool doctor_is_host_only(const struct doctor *doctor);
+void doctor_check_machine(struct doctor *doctor);
 
 /* Run a program (arguments[0] is its path), and put its output, cut to size - 1 bytes, into out.
  * Return its exit status, or -1 when it could not be run or a signal ended it. */

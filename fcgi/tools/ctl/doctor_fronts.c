@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Check that this front has the same keys and settings as the others. */
+#include "base/clock.h"
 #include "ctl/doctor.h"
 #include "front/front.h"
+
+#define DAY_MS (24 * 60 * 60 * (int64_t)1000)
+
+static void report_age(struct doctor *doctor, const char *path, const struct front_ring *found)
+{
+    long long days =
+        found->newest_at_ms ? (long long)(clock_now_ms() - found->newest_at_ms) / DAY_MS : 0;
+    doctor_ok(doctor, "key ring",
+              "%s has all keys of the deployment. The newest is %lld day%s old; %u older key%s "
+              "remain%s.",
+              path, days, days == 1 ? "" : "s", found->old, found->old == 1 ? "" : "s",
+              found->old == 1 ? "s" : "");
+}
 
 static void report_ring(struct doctor *doctor, const struct front_ring *found)
 {
@@ -27,7 +41,7 @@ static void report_ring(struct doctor *doctor, const struct front_ring *found)
             "restart the programs. Do this before you run `sandlotctl keyring use`.",
             "%s lacks key %u, which is to be used next.", path, found->to_add);
     else
-        doctor_ok(doctor, "key ring", "%s has all keys of the deployment.", path);
+        report_age(doctor, path, found);
 }
 
 static void check_ring(struct doctor *doctor)

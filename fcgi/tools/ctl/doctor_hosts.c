@@ -109,7 +109,7 @@ static int check_mounted(const struct host *host, const json_t *pool, struct err
                      host->pool, status, host->pool);
 }
 
-static int check_pool(struct doctor *doctor, const struct host *host, struct error **err)
+int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err)
 {
     struct incus *incus;
     json_auto_t *pool = NULL;
@@ -179,7 +179,7 @@ static int check_host(struct doctor *doctor, const struct host *host, size_t *in
 {
     struct runtime *runtime;
     struct runtime_listing *list = NULL;
-    if (check_pool(doctor, host, err) < 0 ||
+    if (doctor_check_pool(doctor, host, err) < 0 ||
         runtimes_get(doctor->ctl->runtimes, doctor->ctl->db, host->id, &runtime, err) < 0 ||
         runtime->ops->list(runtime, &list, instances, err) < 0)
         return -1;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -80,10 +81,30 @@ static void check_counts(struct doctor *doctor)
         doctor_ok(doctor, "kernel", "The kernel's limits for all sandboxes together are raised.");
 }
 
+/* Both only add to other walls: without them sandboxes still run. */
+static void check_confinement(struct doctor *doctor)
+{
+    char enabled = 'N';
+    autofclose FILE *file = fopen("/sys/module/apparmor/parameters/enabled", "re");
+    if (file && fread(&enabled, 1, 1, file) == 1 && enabled == 'Y')
+        doctor_ok(doctor, "apparmor", "The kernel has AppArmor switched on.");
+    else
+        doctor_note(doctor, "apparmor",
+                    "The kernel has AppArmor switched off or does not have it: no profile confines "
+                    "the sandboxes and the daemons.");
+    if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+        doctor_ok(doctor, "cgroups", "The machine has control groups v2.");
+    else
+        doctor_note(doctor, "cgroups",
+                    "The machine has control groups v1, with which sandlot was not tried on whole "
+                    "machines.");
+}
+
 void doctor_check_kernel(struct doctor *doctor, const char *host_url)
 {
     if (!str_starts_with(host_url, "unix://"))
         return;
     check_lxcfs(doctor);
     check_counts(doctor);
+    check_confinement(doctor);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Until when the certificates hold by which this front and the relays of hosts know each other. */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/certificate.h"
@@ -8,10 +10,13 @@
 #include "http/link.h"
 #include "http/link_ask.h"
 
-#define RENEWAL_MS \
-    (30 * 24 * 60 * 60 * (int64_t)1000) /* from then on both commands make new ones */
-#define ASK_MOST_MS  3000
-#define RENEW_FRONT  "Run `sandlotctl host authority`, then restart the workers and reload nginx."
+#define DAY_MS (24 * 60 * 60 * (int64_t)1000)
+/* sandlot-renew.timer had nine days for it by then. */
+#define LATE_DAYS   21
+#define ASK_MOST_MS 3000
+#define RENEW_FRONT                                                                                \
+    "Run `sandlotctl host renew` on the front node that has the authority; on other front nodes, " \
+    "copy the files (doc/howto/renew-host-certificates.md)."
 #define RENEW_OF_ALL "Renew all certificates before (doc/howto/renew-host-certificates.md)."
 
 static void report(struct doctor *doctor, const char *what, int64_t expires_at_ms,
@@ -20,12 +25,15 @@ static void report(struct doctor *doctor, const char *what, int64_t expires_at_m
     char at[CLOCK_ISO8601_SIZE];
     int64_t now_ms = clock_now_ms();
     clock_format_iso8601(expires_at_ms, at);
+    int64_t days = (expires_at_ms - now_ms) / DAY_MS;
     if (expires_at_ms <= now_ms)
         doctor_wrong(doctor, "relay", advice, "%s expired at %s.", what, at);
-    else if (expires_at_ms - now_ms < RENEWAL_MS)
-        doctor_wrong(doctor, "relay", advice, "%s expires soon, at %s.", what, at);
+    else if (days < LATE_DAYS)
+        doctor_wrong(doctor, "relay", advice,
+                     "%s has %lld days left, until %s, and did not renew itself.", what,
+                     (long long)days, at);
     else
-        doctor_ok(doctor, "relay", "%s is valid until %s.", what, at);
+        doctor_ok(doctor, "relay", "%s has %lld days left, until %s.", what, (long long)days, at);
 }
 
 static void check_file(struct doctor *doctor, const char *name, const char *advice)
@@ -47,6 +55,46 @@ void doctor_check_front(struct doctor *doctor)
     check_file(doctor, LINK_CALLER_FILE, RENEW_FRONT);
 }
 
+/* The port of the relay that sandlotctl has rendered; 0: it has not. */
+static unsigned relay_port(const struct doctor *doctor)
+{
+    autofree char *path = xasprintf("%s/sandlot-relay.conf", doctor->ctl->settings->relay_dir);
+    char line[256];
+    unsigned port = 0;
+    autofclose FILE *file = fopen(path, "re");
+    while (file && !port && fgets(line, sizeof line, file))
+        if (sscanf(line, " listen %u ssl", &port) != 1)
+            port = 0;
+    return port;
+}
+
+static void check_served(struct doctor *doctor, int64_t expires_at_ms)
+{
+    error_auto err = NULL;
+    int64_t served_ms;
+    unsigned port = relay_port(doctor);
+    if (!port)
+        return;
+    if (http_own_expiry("relay." LINK_DOMAIN, port, ASK_MOST_MS, &served_ms, &err) < 0)
+        doctor_wrong(doctor, "relay", "Start nginx; `nginx -t` checks its configuration.",
+                     "The relay of this machine does not answer on port %u: %s.", port,
+                     err->message);
+    else if (served_ms && served_ms / 1000 != expires_at_ms / 1000)
+        doctor_wrong(doctor, "relay", "Reload nginx: `systemctl reload nginx`.",
+                     "The relay of this machine still uses a previous certificate.");
+}
+
+void doctor_check_relay_files(struct doctor *doctor)
+{
+    autofree char *path = xasprintf("%s/" LINK_HOST_FILE, doctor->ctl->settings->relay_dir);
+    int64_t expires_at_ms;
+    error_auto err = NULL;
+    check_file(doctor, LINK_AUTHORITY_FILE, RENEW_OF_ALL);
+    check_file(doctor, LINK_HOST_FILE, RENEW_FRONT);
+    if (certificate_expiry(path, &expires_at_ms, &err) == 0)
+        check_served(doctor, expires_at_ms);
+}
+
 /* --- a host's --- */
 
 void doctor_check_relay(struct doctor *doctor, const struct host *host)
@@ -56,10 +104,10 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
     int64_t expires_at_ms;
     error_auto err = NULL;
     autofree char *what = xasprintf("The certificate of the relay of %s", host->name);
-    autofree char *advice = xasprintf("Run `sandlotctl host certificate %s` with the options of "
-                                      "doc/howto/renew-host-certificates.md, copy the files to "
-                                      "that machine, and reload nginx there.",
-                                      host->name);
+    static const char advice[] =
+        "Run `sandlotctl host renew` on the front node that has the authority. On that machine, "
+        "the "
+        "log of sandlot-relay.service says why it did not install a certificate.";
     if (!host->relay_url)
         return;
     if (runtimes_link(ctl->runtimes, ctl->db, host->id, &link, &err) < 0)

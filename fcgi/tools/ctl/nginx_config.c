@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -567,4 +568,19 @@ int nginx_config_print(const struct settings *settings, const char *template_dir
                        struct error **err)
 {
     return render(settings, template_dir, DEFAULT_DIR, out, err);
+}
+
+int nginx_reload(const char *pid_file, struct error **err)
+{
+    char text[32] = "";
+    uint64_t pid;
+    autofclose FILE *file = fopen(pid_file, "re");
+    if (!file || !fgets(text, sizeof text, file))
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", pid_file);
+    text[strcspn(text, "\n")] = '\0';
+    if (str_parse_u64(text, 2, INT32_MAX, &pid) < 0)
+        return error_set(err, ERR_CONFIG, "%s holds no process id", pid_file);
+    if (kill((pid_t)pid, SIGHUP) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot signal nginx, process %s", text);
+    return 0;
 }

@@ -34,3 +34,7 @@ int nginx_config_put_file(const char *directory, const char *name, const char *t
  * if they stood in /etc/sandlot/nginx. */
 int nginx_config_print(const struct settings *settings, const char *template_dir, FILE *out,
                        struct error **err);
+
+/* Let the nginx of a pid file read its configuration again. Open connections stay. */
+#define NGINX_PID_FILE "/run/nginx.pid"
+int nginx_reload(const char *pid_file, struct error **err);

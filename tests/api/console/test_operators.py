@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The deployment for its operators: owners of its own team, and nobody else."""
 
+import contextlib
 import secrets
 
 import pytest
@@ -15,15 +16,23 @@ ACTS = [("/v1/operator/teams/{team}", {"plan": "pro"}), ("/v1/operator/hosts/{ho
         ("/v1/operator/plans/basic", {"checkpoint_days": 1})]
 
 
-@pytest.fixture(scope="module")
-def host(stack):
-    """One beside the real ones, which nothing is put on."""
+@contextlib.contextmanager
+def away(stack):
+    """A host beside the real ones, which nothing is put on, and which does not answer."""
     name = "h" + secrets.token_hex(4)
     stack.query("INSERT INTO hosts (name, state, url, project, pool, nic_prefix, address_range, vcpus, memory_mb,"
                 " created_at_ms) VALUES (%s, 'draining', 'unix:///nonexistent/socket', 'p', 'p', 'zy',"
                 " '10.254.253.0/24', 1, 64, 0)", name)
-    yield name
-    stack.query("DELETE FROM hosts WHERE name = %s", name)
+    try:
+        yield name
+    finally:
+        stack.query("DELETE FROM hosts WHERE name = %s", name)
+
+
+@pytest.fixture(scope="module")
+def host(stack):
+    with away(stack) as name:
+        yield name
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +88,40 @@ def test_how_the_deployment_stands(stack, operator):
     assert shown.keys() - {"pools"} == stack.ctl("status").keys()
 
 
+def test_sandboxes_of_a_host(stack, operator, host):
+    sandbox = operator.api.create(timeout=600)
+    (home,) = stack.query("SELECT h.name FROM hosts h JOIN sandboxes s ON s.host_id = h.id WHERE s.id = %s", sandbox["id"])
+
+    def listed(*words):
+        return [one["id"] for one in stack.ctl("sandbox", "list", "--limit", "10000", *words)["sandboxes"]]
+    for words in (("--host", home["name"]), ("--host", home["name"], "--team", sandbox["team"])):
+        assert sandbox["id"] in listed(*words)
+    assert listed("--host", host) == listed("--host", home["name"], "--team", "deployment") == []
+    assert "no such host" in stack.ctl("sandbox", "list", "--host", "no-such", check=False).stderr.lower()
+    shown = operator.api.get(f"/v1/operator/sandboxes?host={home['name']}").json()["items"]
+    assert sandbox["id"] in {one["id"] for one in shown} and {one["host"] for one in shown} == {home["name"]}
+    for nothing in (host, "no-such", "%C3%A4"):
+        assert operator.api.get(f"/v1/operator/sandboxes?host={nothing}").json()["items"] == []
+        assert operator.api.get(f"/v1/operator/sandboxes?team={nothing}").json()["items"] == []
+
+
+def test_a_host_is_lost_when_its_machine_is_off(stack):
+    with away(stack) as name, away(stack) as sure:
+        def condition(name):
+            return next(one["condition"] for one in stack.ctl("host", "list")["hosts"] if one["name"] == name)
+        for one in (name, sure):
+            wait_until(lambda: condition(one) == "silent", 60, "the host being silent")  # noqa: B023
+        refused = stack.ctl("host", "lost", name, check=False)
+        assert refused.returncode == 1 and "--yes" in refused.stderr and f"sandbox list --host {name}" in refused.stderr
+        refused = stack.ctl("host", "lost", name, "--yes", check=False)
+        assert refused.returncode == 1 and "15 minutes" in refused.stderr and "--powered-off" in refused.stderr
+        assert condition(name) == "silent"
+        stack.ctl("host", "lost", sure, "--yes", "--powered-off")
+        stack.query("UPDATE hosts SET silent_since_ms = silent_since_ms - 900000 WHERE name = %s", name)
+        stack.ctl("host", "lost", name, "--yes")
+        assert {condition(one) for one in (name, sure)} == {"lost"}
+
+
 def test_teams_page_by_page_and_their_plans(stack, operator, account):
     rows = whole_list(operator.api, "/v1/operator/teams")
     slugs = [one["slug"] for one in rows]
@@ -107,7 +150,12 @@ def test_users_and_teams_are_created(stack, operator, account):
     assert link.startswith(stack.console_url + "/invite#inv_")
     accepted = Browser(stack).post("/v1/invites/accept", {"token": link.partition("#")[2], "password": "correct horse battery"})
     assert accepted.status == 200, accepted
-    (row,) = [one for one in whole_list(operator.api, "/v1/operator/users") if one["name"] == name]
+    users = whole_list(operator.api, "/v1/operator/users", 3)
+    assert [one["name"] for one in users] == sorted({one["name"] for one in users})
+    first = operator.api.get("/v1/operator/users?limit=1").json()
+    assert [one["name"] for one in first["items"]] == [first["next_token"]] == [users[0]["name"]]
+    assert_error(operator.api.get("/v1/operator/users?next_token=No!"), 422, "invalid_next_token", "next_token")
+    (row,) = [one for one in users if one["name"] == name]
     assert (row["password"], row["second_factor"], row["disabled_at"]) == (True, False, None)
     assert_error(operator.api.post("/v1/operator/users", {"name": name}), 409, "name_taken", "/name")
     assert_error(operator.api.post("/v1/operator/users", {"name": "No Name"}), 422, "invalid_request", "/name")

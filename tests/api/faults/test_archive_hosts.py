@@ -58,9 +58,9 @@ def test_what_is_archived_outlives_its_host(hosts, archive, api, stack, request,
     fail_at = request.getfixturevalue("fault_points") if point else None
     with hosts.cut():
         hosts.becomes("down")
-        loss = stack.ctl("host", "lost", "other", "--yes")
+        loss = stack.ctl("host", "lost", "other", "--yes", "--powered-off")
         assert loss["archived"] >= 2 and loss["sandboxes"] >= 1
-        again = stack.ctl("host", "lost", "other", "--yes")
+        again = stack.ctl("host", "lost", "other", "--yes", "--powered-off")
         assert (again["sandboxes"], again["checkpoints"]) == (0, 0), "said again, nothing changes"
         assert_error(api.post(f"{runs.path}/resume", {}), 409, "sandbox_not_startable")
         assert asked.show()["state"] == "stopped" and "cleanup_at" not in asked.show()
@@ -88,7 +88,7 @@ def test_no_host_has_room(hosts, archive, api, stack):
     with hosts.cut():
         hosts.becomes("down")
         stack.ctl("host", "drain", "local", "--stay")
-        stack.ctl("host", "lost", "other", "--yes")
+        stack.ctl("host", "lost", "other", "--yes", "--powered-off")
         assert_error(api.post(f"{sandbox.path}/resume", {}), 503, "no_capacity")
         stack.ctl("host", "activate", "local")
         assert sandbox.resume()["resumed_from"] == "memory"
@@ -166,7 +166,7 @@ def losing(hosts, stack):
     def lost():
         with hosts.cut():
             hosts.becomes("down")
-            yield stack.ctl("host", "lost", "other", "--yes")
+            yield stack.ctl("host", "lost", "other", "--yes", "--powered-off")
             stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
     return lost
 
@@ -183,7 +183,7 @@ def test_checkpoints_outlive_their_host_which_can_be_removed(hosts, kept, archiv
     unlucky = checkpoint_of(fresh)
     with hosts.cut():
         hosts.becomes("down")
-        loss = stack.ctl("host", "lost", "other", "--yes")
+        loss = stack.ctl("host", "lost", "other", "--yes", "--powered-off")
         assert loss["archived_checkpoints"] >= 2 and loss["checkpoints"] >= 1
         assert_error(api.get(f"/v1/checkpoints/{unlucky['id']}"), 404, "not_found")
         from_disk, from_memory = restored(api, disk), restored(api, memory)

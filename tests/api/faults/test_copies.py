@@ -127,7 +127,7 @@ def test_resumes_that_fetch_keep_no_call_of_the_team_waiting(hosts, archive, api
                    120, "the sandbox being in the archive")
     with hosts.cut():
         hosts.becomes("down")
-        stack.ctl("host", "lost", "other", "--yes")
+        stack.ctl("host", "lost", "other", "--yes", "--powered-off")
         waiting = []
         for one in many[:MANY - 2]:
             fault_points.arm("archive.fetching", "wait", "sandlot-api")

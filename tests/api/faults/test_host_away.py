@@ -83,7 +83,7 @@ def test_the_cable_of_a_host_is_cut(hosts, api, stack):
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
 
 
-def test_incus_of_a_host_is_frozen(hosts, api):
+def test_incus_of_a_host_is_frozen(hosts, api, stack):
     """What runs there is reached all the while."""
     away = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
     elsewhere = hosts.make(api, "local")
@@ -91,6 +91,7 @@ def test_incus_of_a_host_is_frozen(hosts, api):
     with hosts.frozen("incusd"):
         made = Sandbox(api, api.create())
         hosts.becomes("silent")
+        assert "relay answers" in stack.ctl("host", "lost", "other", "--yes", check=False).stderr
         assert preview.request("GET", "/").status == 200
         assert away.data.check("echo reached") == "reached\n"
         refused(api.post(f"{away.path}/pause", {}))
@@ -118,12 +119,12 @@ def test_a_host_is_lost(hosts, account, api, stack):
     paused.pause()
     checkpoint = api.post(f"{runs.path}/checkpoints", {"name": "kept"}).json()
     elsewhere = hosts.make(api, "local")
-    assert "answers" in stack.ctl("host", "lost", "other", "--yes", check=False).stderr
+    assert "answers" in stack.ctl("host", "lost", "other", "--yes", "--powered-off", check=False).stderr
     try:
         with hosts.cut():
             hosts.becomes("down")
             assert "--yes" in stack.ctl("host", "lost", "other", check=False).stderr
-            loss = stack.ctl("host", "lost", "other", "--yes")
+            loss = stack.ctl("host", "lost", "other", "--yes", "--powered-off")
             assert loss["sandboxes"] >= 2 and loss["checkpoints"] >= 1
             for one in (runs, paused):
                 assert (one.show()["state"], one.show()["reason"]) == ("stopped", "host_lost")

@@ -5,7 +5,7 @@
 
 wait_until 300 condition_is down
 ! sandlotctl host lost h7 || fail "it needs no --yes"
-sandlotctl host lost h7 --yes
+sandlotctl host lost h7 --yes --powered-off
 [[ $(sandlot show --json away | jq -er '.state + " " + .reason') == "stopped host_lost" ]]
 for id in $(sandlotctl --json sandbox list | jq -er '.sandboxes[].id'); do
     sandlot rm "$id"

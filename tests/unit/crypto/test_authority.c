@@ -90,6 +90,29 @@ static void renewal(void **state)
     assert_false(authority_signed(ours, "", "h1.host.sandlot", 4));
 }
 
+static void pairs_that_renew(void **state)
+{
+    struct error *err = NULL;
+    certificate_pair_auto before = {0}, after = {0}, elsewhere = {0}, foreign = {0};
+    (void)state;
+    assert_ok(
+        authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &before, &err));
+    assert_ok(
+        authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 9, &after, &err));
+    assert_ok(
+        authority_sign(&authority, CERTIFICATE_OF_CALLED, "h2.host.sandlot", 9, &elsewhere, &err));
+    assert_ok(authority_sign(&other, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 9, &foreign, &err));
+    const struct certificate_pair mixed = {after.certificate, before.key};
+    const char *ours = authority.certificate;
+    assert_true(authority_renews(ours, before.certificate, &after));
+    assert_false(authority_renews(ours, after.certificate, &before));
+    assert_false(authority_renews(ours, before.certificate, &before));
+    assert_false(authority_renews(ours, before.certificate, &elsewhere));
+    assert_false(authority_renews(ours, before.certificate, &foreign));
+    assert_false(authority_renews(ours, before.certificate, &mixed));
+    assert_false(authority_renews(ours, "", &after));
+}
+
 static void wrong_pairs(void **state)
 {
     struct error *err = NULL;
@@ -105,9 +128,8 @@ static void wrong_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles),
-        cmocka_unit_test(leaves_sign_nothing),
-        cmocka_unit_test(renewal),
+        cmocka_unit_test(roles),       cmocka_unit_test(leaves_sign_nothing),
+        cmocka_unit_test(renewal),     cmocka_unit_test(pairs_that_renew),
         cmocka_unit_test(wrong_pairs),
     };
     return cmocka_run_group_tests(tests, make_authorities, drop_authorities);

@@ -53,12 +53,10 @@ static json_t *row_to_json(const struct api *api, const void *row)
 
 static int add_running(struct api *api, struct http_response *response, struct error **err)
 {
-    struct quota_amount usage;
-    struct runtime_resources unused = {0};
-    uint64_t revision;
-    if (quota_look(api->worker.db, api->access.team->id, "", &usage, &unused, &revision, err) < 0)
+    struct quota_seen seen;
+    if (quota_look(api->worker.db, api->access.team->id, "", &seen, err) < 0)
         return -1;
-    http_response_header(response, "X-Total-Running", "%u", usage.sandboxes);
+    http_response_header(response, "X-Total-Running", "%u", seen.usage.sandboxes);
     return 0;
 }
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files by which fronts and relays know each other: the authority, and pairs of a certificate
+ * and its key. Errors: ERR_CONFIG. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "crypto/authority.h"
+
+#define RELAY_AUTHORITY_KEY "ca.key"
+/* A certificate is renewed when it is valid for fewer days. */
+#define RELAY_RENEW_DAYS 30
+#define RELAY_LEAF_DAYS  90
+
+/* Read a text; the caller wipes and frees it. */
+int relay_read_path(const char *path, char **text, struct error **err);
+int relay_read(const char *dir, const char *name, char **text, struct error **err);
+/* Read the authority with its key. */
+int relay_read_authority(const char *dir, struct certificate_pair *authority, struct error **err);
+
+/* Replace a file. group -1: that of the process. */
+int relay_write(const char *dir, const char *name, const char *text, mode_t mode, gid_t group,
+                struct error **err);
+
+/* The names of a certificate and its key, and who reads the key. */
+struct relay_pair_files {
+    const char *dir, *certificate, *key;
+    mode_t key_mode;
+    gid_t key_group;
+};
+/* Replace both files at the same moment, for programs that read them at any time. */
+int relay_write_pair(const struct relay_pair_files *files, const struct certificate_pair *pair,
+                     struct error **err);
+
+#define RELAY_HOST_FILES(folder)                                                                \
+    {                                                                                           \
+        .dir = (folder), .certificate = LINK_HOST_FILE, .key = LINK_HOST_KEY, .key_mode = 0600, \
+        .key_group = (gid_t)-1                                                                  \
+    }
+
+/* Sign a new pair for the relay of a host. */
+int relay_sign_host(const char *dir, const char *host_name, struct certificate_pair *authority,
+                    struct certificate_pair *pair, struct error **err);
+/* Renew the pair of this front if it needs that. */
+struct settings;
+int relay_renew_front(const struct settings *settings, bool *renewed, struct error **err);
+
+int relay_make_dir(const char *dir, struct error **err);
+bool relay_has(const char *dir, const char *name);
+/* Whether dir has a certificate of the authority for this name that needs no renewal yet. */
+bool relay_is_fresh(const char *authority_dir, const char *dir, const char *file, const char *name);
