@@ -194,10 +194,17 @@ int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, st
     return result;
 }
 
-/* The act cannot be undone, so the command accepts only a host that does not answer. */
+/* The act cannot be undone, and the sandboxes of a machine that runs would run on, so the command
+ * accepts only a host of which nothing answers. */
 static int may_be_lost(const struct host *host, bool yes, struct error **err)
 {
-    if (!host->condition.silent_since_ms && !host->condition.lost_at_ms)
+    const struct host_condition *now = &host->condition;
+    if (host->relay_url && now->silent_since_ms && !now->down_since_ms && !now->lost_at_ms)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "Host %s is silent, but its relay answers, so its sandboxes may run. "
+                         "Switch the machine off first.",
+                         host->name);
+    if (!now->silent_since_ms && !now->lost_at_ms)
         return error_set(err, ERR_INVALID_REQUEST,
                          "Host %s answers; `sandlotctl host drain %s` is for one that does.",
                          host->name, host->name);

@@ -83,7 +83,7 @@ def test_the_cable_of_a_host_is_cut(hosts, api, stack):
     wait_until(lambda: not wrong_counters(stack.query), 10, "counters that are right")
 
 
-def test_incus_of_a_host_is_frozen(hosts, api):
+def test_incus_of_a_host_is_frozen(hosts, api, stack):
     """What runs there is reached all the while."""
     away = hosts.make(api, "other", exposed_ports=[{"port": 3000}])
     elsewhere = hosts.make(api, "local")
@@ -91,6 +91,7 @@ def test_incus_of_a_host_is_frozen(hosts, api):
     with hosts.frozen("incusd"):
         made = Sandbox(api, api.create())
         hosts.becomes("silent")
+        assert "relay answers" in stack.ctl("host", "lost", "other", "--yes", check=False).stderr
         assert preview.request("GET", "/").status == 200
         assert away.data.check("echo reached") == "reached\n"
         refused(api.post(f"{away.path}/pause", {}))
