@@ -99,21 +99,31 @@ interface ProcessEvent {
   end?: { exitCode?: number; status?: string }
 }
 
+/** A program that is stopped before its start is known has this time to start. */
+const START_MS = 5000
+
 /** Runs a program, and returns its output when it has ended. The signal ends the program. */
 async function output(sandbox: string, cmd: string, args: string[], signal: AbortSignal): Promise<string> {
   const written = { out: '', err: '' }
   const text = (bytes: string | undefined): string => new TextDecoder().decode(fromBase64(bytes ?? ''))
   let pid: number | undefined
   let end: ProcessEvent['end']
+  const stream = new AbortController()
+  const stop = (): void => {
+    if (!signal.aborted) return
+    if (pid !== undefined) stream.abort()
+    else setTimeout(() => stream.abort(), START_MS)
+  }
   const take = (message: Record<string, unknown>): void => {
     const event = (message['event'] ?? {}) as ProcessEvent
-    pid ??= event.start?.pid
+    if (pid === undefined && (pid = event.start?.pid) !== undefined) stop()
     written.out += text(event.data?.stdout)
     written.err += text(event.data?.stderr)
     end ??= event.end
   }
+  signal.addEventListener('abort', stop)
   try {
-    await rpcStream(sandbox, 'process.Process/Start', { process: { cmd, args } }, take, signal)
+    await rpcStream(sandbox, 'process.Process/Start', { process: { cmd, args } }, take, stream.signal)
   } catch (error) {
     if (signal.aborted && pid !== undefined)
       await rpc(sandbox, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGTERM' }).catch(() => undefined)

@@ -29,11 +29,12 @@ DB_STATEMENT(turn_statement) = {
     false};
 static const struct lease_table held_operations = LEASE_TABLE_OWNED_AS(
     "operations.held", "operations", "id", "lease_until_ms", "state = 'running'");
-#define DUE(name, kinds)                                          \
-    LEASE_TEAMS_OWNED(name, "operations", "id", "lease_until_ms", \
-                      "state = 'running' AND kind " kinds,        \
-                      "(SELECT s.team_id FROM sandboxes s"        \
-                      " WHERE s.id = operations.sandbox_id)")
+#define OF_SANDBOX(column) \
+    "(SELECT s." column " FROM sandboxes s WHERE s.id = operations.sandbox_id)"
+#define DUE(name, kinds)                                                            \
+    LEASE_TENANTS_OWNED(name, "operations", "id", "lease_until_ms",                 \
+                        "state = 'running' AND kind " kinds, OF_SANDBOX("team_id"), \
+                        OF_SANDBOX("created_by"))
 #define HAS_HOOKS                                                          \
     "EXISTS (SELECT 1 FROM sandboxes h WHERE h.id = operations.sandbox_id" \
     " AND h.hooks IS NOT NULL)"

@@ -44,7 +44,7 @@ static uint64_t turns_given;
 
 struct candidate {
     char key[LEASE_KEY_SIZE];
-    uint64_t team;
+    uint64_t team, user;    /* user 0: none */
     uint64_t of, last_turn; /* 0: none that is known */
     size_t place;           /* in the line */
     uint64_t of_team;       /* which one of its team's rows it is; 1: the first */
@@ -108,6 +108,8 @@ static int read_line(struct db *db, const struct lease_table *table, struct cand
         one->of = hash_text(work, db_get_text(rows, 1));
         one->last_turn = last_turn(one->of);
         one->of_team = db_get_u64(rows, 2);
+        const char *user = db_get_text(rows, 3);
+        one->user = *user ? hash_text(HASH_START, user) : 0;
         one->place = (*count)++;
     }
     if (*count)
@@ -133,8 +135,8 @@ static int lock_next(struct db *db, const struct lease_table *table, char key[LE
     if (read_line(db, table, &line, &count, err) < 0)
         return -1;
     for (size_t i = 0, tries = 0; i < count && tries < TRIES_MOST; i++) {
-        if (!lease_board_enter(line[i].team))
-            continue; /* the team has its share of the processes */
+        if (!lease_board_enter(line[i].team, line[i].user))
+            continue; /* the team or user has its share of the processes */
         tries++;
         db_rows_free(*rows);
         *rows = NULL;

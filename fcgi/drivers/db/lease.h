@@ -79,26 +79,30 @@ struct lease_table {
 #define LEASE_LINE_MAX  1000
 #define LEASE_TEXT_(x)  #x
 #define LEASE_TEXT(x)   LEASE_TEXT_(x)
-#define LEASE_LINE_(table, key, until, rows, team)                                                \
-    "SELECT l.due_key, l.team, l.place FROM (SELECT CONCAT(" key ", '') AS due_key,"              \
-    " COALESCE(" team ", '') AS team, " until " AS due_ms, ROW_NUMBER() OVER (PARTITION BY " team \
-    " ORDER BY " until ") AS place"                                                               \
-    " FROM " table " WHERE " rows " AND " until " <= ?) l WHERE l.place <= " LEASE_TEXT(          \
+#define LEASE_LINE_(table, key, until, rows, team, user)                                     \
+    "SELECT l.due_key, l.team, l.place, l.user FROM (SELECT CONCAT(" key ", '') AS due_key," \
+    " COALESCE(" team ", '') AS team, COALESCE(" user ", '') AS user, " until                \
+    " AS due_ms, ROW_NUMBER() OVER (PARTITION BY " team " ORDER BY " until ") AS place"      \
+    " FROM " table " WHERE " rows " AND " until " <= ?) l WHERE l.place <= " LEASE_TEXT(     \
         LEASE_TEAM_ROWS) " ORDER BY l.place, l.due_ms LIMIT " LEASE_TEXT(LEASE_LINE_MAX)
 #define LEASE_ONE_(columns, table, key, until, rows)                              \
     "SELECT " columns " FROM " table " WHERE " key " = ? AND " rows " AND " until \
     " <= ? FOR UPDATE SKIP LOCKED"
 
-#define LEASE_TEAMS(name, table, key, until, rows, team)                           \
-    {                                                                              \
-        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team), false}, \
-        .due = {name ".due", LEASE_ONE_(key, table, key, until, rows), false},     \
-        LEASE_CHANGES_(name, table, key, until, rows),                             \
+#define LEASE_TEAMS(name, table, key, until, rows, team)                                 \
+    {                                                                                    \
+        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, "''"), false}, \
+        .due = {name ".due", LEASE_ONE_(key, table, key, until, rows), false},           \
+        LEASE_CHANGES_(name, table, key, until, rows),                                   \
     }
 
-#define LEASE_TEAMS_OWNED(name, table, key, until, rows, team)                              \
+#define LEASE_TEAMS_OWNED(name, table, key, until, rows, team) \
+    LEASE_TENANTS_OWNED(name, table, key, until, rows, team, "''")
+
+/* The same, with the user of a row, whom a board counts (db/lease_board.h). */
+#define LEASE_TENANTS_OWNED(name, table, key, until, rows, team, user)                      \
     {                                                                                       \
-        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team), false},          \
+        .line = {name ".line", LEASE_LINE_(table, key, until, rows, team, user), false},    \
         .due = {name ".due", LEASE_ONE_(key ", attempts", table, key, until, rows), false}, \
         LEASE_CHANGES_OWNED_(name, table, key, until, rows),                                \
     }

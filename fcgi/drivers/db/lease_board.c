@@ -10,6 +10,7 @@
 struct slot {
     _Atomic uint32_t group;
     _Atomic uint64_t team; /* 0: no row in hand */
+    _Atomic uint64_t user; /* 0: none */
 };
 
 static struct board {
@@ -18,7 +19,7 @@ static struct board {
 } * board;
 
 static struct slot *own; /* NULL: this process has no bound */
-static unsigned own_most;
+static unsigned own_processes, own_most;
 
 int lease_board_open(void)
 {
@@ -30,27 +31,33 @@ int lease_board_open(void)
     return 0;
 }
 
-void lease_board_join(unsigned group, unsigned most)
+void lease_board_join(unsigned group, unsigned processes, unsigned most)
 {
     uint32_t place = board ? atomic_fetch_add(&board->joined, 1) : SLOTS_MAX;
     if (place >= SLOTS_MAX)
         return;
     own = &board->slots[place];
+    own_processes = processes;
     own_most = most;
     atomic_store(&own->group, group + 1); /* 0 is a free slot */
 }
 
-bool lease_board_enter(uint64_t team)
+bool lease_board_enter(uint64_t team, uint64_t user)
 {
-    unsigned others = 0;
+    unsigned busy = 0, same = 0;
     if (!own)
         return true;
     /* Writing before counting: of two processes that enter at once at least one sees the other. */
+    atomic_store(&own->user, user);
     atomic_store(&own->team, team);
-    for (struct slot *slot = board->slots; slot < board->slots + SLOTS_MAX; slot++)
-        others += slot != own && atomic_load(&slot->group) == atomic_load(&own->group) &&
-                  atomic_load(&slot->team) == team;
-    if (others < own_most)
+    for (struct slot *slot = board->slots; slot < board->slots + SLOTS_MAX; slot++) {
+        uint64_t other = atomic_load(&slot->team);
+        if (slot == own || !other || atomic_load(&slot->group) != atomic_load(&own->group))
+            continue;
+        busy++;
+        same += other == team || (user && atomic_load(&slot->user) == user);
+    }
+    if (!same || (same < own_most && busy + 1 < own_processes))
         return true;
     atomic_store(&own->team, 0);
     return false;

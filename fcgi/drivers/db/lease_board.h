@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shares of teams in the processes that do one kind of work. Each process writes the team of its
- * row into a slot of shared memory, and lease_take() passes over rows of a team that has its share
- * of the processes. A slot ends with lease_board_leave(); the processes of a board end together.
+ * Shares of teams and users in the processes that do one kind of work. Each process writes the team
+ * and the user of its row into a slot of shared memory, and lease_take() passes over rows whose
+ * team or user has its share of the processes. The last free process is for a team and user without
+ * one. A slot ends with lease_board_leave(); the processes of a board end together.
  */
 #pragma once
 
@@ -12,12 +13,12 @@
 /* Make the board. Processes that fork from this one afterwards share it. Returns -1 with errno. */
 int lease_board_open(void);
 
-/* Take a slot for this process: its rows are of teams that have at most so many processes of the
- * group at once. Without this call no team is bounded in this process. */
-void lease_board_join(unsigned group, unsigned most);
+/* Take a slot for this process, one of so many in its group: a team or user has at most `most` of
+ * them at once. Without this call no team is bounded in this process. */
+void lease_board_join(unsigned group, unsigned processes, unsigned most);
 
-/* Whether this process may work for the team; then its slot says so. */
-bool lease_board_enter(uint64_t team);
+/* Whether this process may work for the team and user (0: none); then its slot says so. */
+bool lease_board_enter(uint64_t team, uint64_t user);
 
 /* The work on the row has ended. */
 void lease_board_leave(void);

@@ -89,6 +89,10 @@ void api_serve(void *context, struct http_request *request, struct http_response
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err);
 
+/* Enter the pool again when the body shows that the request waits for a hook. Call it before
+ * anything is changed. Errors: ERR_SHARE_USED_UP. */
+int api_take_hook_share(struct api *api, struct http_request *request, struct error **err);
+
 /* Enter the pool before a password is hashed, because this takes memory and time. All clients
  * together may use half of the pool's workers; other requests wait without a worker. Call it before
  * anything is changed. Errors: ERR_SHARE_USED_UP. */

@@ -11,6 +11,10 @@
 #define COPIES_POOL  "copies"  /* its requests take long, so others wait long too */
 #define RECORDS_POOL "records" /* its reads take a few milliseconds of the database */
 
+static const char share_is_used[] =
+    "The team, or its user in several teams, has its share of the service's workers for such calls "
+    "busy already; try again when some of these calls are done.";
+
 /* Find the team of the object in the path. A missing object counts for the personal team. */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],
                         struct error **err)
@@ -90,6 +94,16 @@ int api_take_oidc_share(struct api *api, struct http_request *request, struct er
     return take_common_share(api, request, "identity provider", err);
 }
 
+int api_take_hook_share(struct api *api, struct http_request *request, struct error **err)
+{
+    if (request->claim.waits)
+        return 0;
+    pool_leave(api->pool);
+    request->claim.waits = true;
+    api->has_share = pool_enter(api->pool, &request->claim);
+    return api->has_share ? 0 : must_wait(api, request, share_is_used, err);
+}
+
 static bool starts_sandbox(const struct http_request *request)
 {
     return str_equal(request->operation, "createSandbox") ||
@@ -147,9 +161,5 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         api->has_share = team[0];
         return 0;
     }
-    return must_wait(
-        api, request,
-        "The team, or its user in several teams, has its share of the service's workers "
-        "for such calls busy already; try again when some of these calls are done.",
-        err);
+    return must_wait(api, request, share_is_used, err);
 }

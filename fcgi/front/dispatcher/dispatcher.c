@@ -181,7 +181,8 @@ void dispatcher_serve(struct worker *worker, enum dispatcher_process process,
     }
     begin(worker);
     if (dispatcher_processes[process].team_most)
-        lease_board_join(process, dispatcher_processes[process].team_most);
+        lease_board_join(process, dispatcher_processes[process].count,
+                         dispatcher_processes[process].team_most);
     int notices = notify_open(worker->settings->api_socket, dispatcher_processes[process].notices);
     bool looks = has_due_jobs(process);
     bool looks_always = process == PROCESS_DEADLINES || notices < 0, told = true;

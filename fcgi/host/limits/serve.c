@@ -166,7 +166,9 @@ int limits_serve(struct limits *limits, struct error **err)
         int ready = poll(wait, ARRAY_SIZE(wait), spread_wait_ms(spread, most_ms));
         reap(limits);
         if (clock_monotonic_ms() >= sweep_at_ms) {
+            spread_look(spread);
             balance_run(limits->balance, &limits->groups);
+            spread_pass_over_weights(spread);
             sweep_at_ms = clock_monotonic_ms() + SWEEP_MS;
         }
         if (ready > 0 && wait[1].revents)

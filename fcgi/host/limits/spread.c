@@ -23,6 +23,8 @@
 #define SPREAD_MAX  4096
 #define NAME_SIZE   64
 #define EVENTS_SIZE 4096
+/* A group begins or ends, or an event was lost. */
+#define GROUP_EVENTS (IN_CREATE | IN_DELETE | IN_Q_OVERFLOW)
 
 struct member {
     char instance[NAME_SIZE];
@@ -75,13 +77,35 @@ int spread_fd(const struct spread *spread)
     return spread->inotify;
 }
 
+/* Read the events, and return whether one of them is of these kinds. */
+static bool has_event(const struct spread *spread, uint32_t kinds)
+{
+    _Alignas(struct inotify_event) char events[EVENTS_SIZE];
+    ssize_t size;
+    bool found = false;
+    while ((size = read(spread->inotify, events, sizeof events)) > 0)
+        for (const char *at = events; at < events + size;) {
+            const struct inotify_event *event = (const void *)at;
+            found = found || event->mask & kinds;
+            at += sizeof *event + event->len;
+        }
+    return found;
+}
+
+static void look(struct spread *spread, uint32_t kinds)
+{
+    if (has_event(spread, kinds) && spread->due_ms == INT64_MAX)
+        spread->due_ms = clock_monotonic_ms() + SETTLE_MS;
+}
+
 void spread_look(struct spread *spread)
 {
-    char events[EVENTS_SIZE];
-    while (read(spread->inotify, events, sizeof events) > 0)
-        ;
-    if (spread->due_ms == INT64_MAX)
-        spread->due_ms = clock_monotonic_ms() + SETTLE_MS;
+    look(spread, GROUP_EVENTS | IN_MODIFY);
+}
+
+void spread_pass_over_weights(struct spread *spread)
+{
+    look(spread, GROUP_EVENTS);
 }
 
 int spread_wait_ms(const struct spread *spread, int most_ms)

@@ -166,6 +166,18 @@ def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     assert sandbox.preview(PORT).request("GET", "/").status == 503
 
 
+@pytest.mark.parametrize("answer", ["drip", "headers", "chunks", "sizes"])
+def test_an_answer_without_an_end_costs_as_much_as_none(hostile, answer):
+    """A byte at a time, lines of a header, chunks, and sizes of chunks that are none."""
+    sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
+    replace_agent(sandbox, answer)
+    for path in ("ports", "logs", "services"):
+        refused = hostile.api.request("GET", f"{sandbox.path}/{path}", timeout_s=20)
+        assert_error(refused, 503, "runtime_unavailable")
+    assert sandbox.preview(PORT).request("GET", "/", timeout_s=20).status in (502, 503)
+    assert hostile.api.request("POST", f"{sandbox.path}/pause", {}, timeout_s=20).status == 200
+
+
 # --- files ---
 
 class Trickle:

@@ -12,8 +12,8 @@ from tenant import Sandbox
 EACH = 4  # the half of the smallest pool, which a team may have
 
 
-def slow(kind, **fields):
-    return {"hooks": {kind: {"command": "sleep 60", "timeout": 20}}, **fields}
+def slow(kind, timeout=20, **fields):
+    return {"hooks": {kind: {"command": "sleep 60", "timeout": timeout}}, **fields}
 
 
 @pytest.fixture
@@ -27,15 +27,16 @@ def made(accounts, count, **fields):
 
 @pytest.fixture
 def asked():
-    """Asks in the background: a function of a sandbox and an act."""
+    """Asks in the background: a function of sandboxes and an act."""
     with concurrent.futures.ThreadPoolExecutor(64) as pool:
         yield lambda sandboxes, act: [
             pool.submit(one.api.request, "POST", f"{one.path}/{act}", {}, timeout_s=300) for one in sandboxes]
 
 
 def in_state(stack, state, accounts):
+    teams = [one.team for one in accounts]
     rows = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = %s AND team_id IN"
-                       " (SELECT id FROM teams WHERE slug IN (%s, %s))", state, *(one.team for one in accounts))
+                       f" (SELECT id FROM teams WHERE slug IN ({', '.join(['%s'] * len(teams))}))", state, *teams)
     return rows[0]["n"]
 
 
@@ -51,6 +52,18 @@ def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
     assert {one.result().status for one in waiting} <= {200, 429}
 
 
+def test_ends_of_clients_of_e2b_wait_in_the_same_share(stack, two, bystander):
+    """A time-out of 0 is a pause, with its hook, in the pool of the creates."""
+    sandboxes = made(two[:1], EACH + 2, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
+    with concurrent.futures.ThreadPoolExecutor(len(sandboxes)) as pool:
+        for one in sandboxes:
+            path = f"/sandboxes/{one.document['data_plane_url'].removeprefix('https://').split('.')[0]}/timeout"
+            pool.submit(one.api.request, "POST", path, {"timeout": 0}, {"X-API-Key": one.api.key}, timeout_s=300)
+        wait_until(lambda: in_state(stack, "stopping", two) >= EACH, 30, "pauses that wait")
+        bystander.goes_on(rounds=1, pause=False)
+        assert in_state(stack, "stopping", two) == EACH, "a quarter of sixteen workers"
+
+
 @pytest.mark.long
 def test_resumes_that_wait_for_hooks(stack, two, asked, bystander):
     sandboxes = made(two, EACH, **slow("after_resume"))
@@ -63,14 +76,14 @@ def test_resumes_that_wait_for_hooks(stack, two, asked, bystander):
     assert {one.result().status for one in waiting} <= {200, 202, 429, 503}
 
 
-def test_deadlines_with_hooks(stack, two, bystander):
-    """The dispatcher pauses them: a sandbox of another team is paused at its deadline meanwhile."""
-    own = Sandbox.create(bystander.api, timeout=1800)
-    hostile = made(two, EACH, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
+def test_deadlines_with_hooks(stack, two, make_account, bystander):
+    """The dispatcher pauses them: a sandbox of another team, with a hook too, is paused at its deadline meanwhile."""
+    three = [*two, make_account("pro")]
+    own = Sandbox.create(bystander.api, timeout=1800, hooks={"before_pause": {"command": "true"}})
+    hostile = made(three, EACH, **slow("before_pause", timeout=30, lifecycle={"on_timeout": "pause"}))
     for one in hostile:
         one.api.request("PATCH", one.path, {"timeout": 1})
-    wait_until(lambda: in_state(stack, "stopping", two) == 2 * EACH, 30, "all deadlines")
+    wait_until(lambda: in_state(stack, "stopping", three) == len(hostile), 30, "all deadlines")
     own.api.request("PATCH", own.path, {"timeout": 1, "lifecycle": {"on_timeout": "pause"}})
     wait_until(lambda: own.show()["state"] == "stopped", 60, "the pause of another team")
-    # Beside eight hooks of ten seconds each.
-    assert in_state(stack, "stopping", two) >= 2 * EACH - 4
+    assert in_state(stack, "stopping", three) == len(hostile), "no hook has ended meanwhile"

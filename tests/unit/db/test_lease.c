@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "db/lease.h"
 #include "db/lease_board.h"
 #include "unit/db/own_server.h"
@@ -141,7 +142,8 @@ static void with_the_database_away_it_counts_until_its_time_is_over(void **state
 }
 
 static const struct lease_table of_teams =
-    LEASE_TEAMS("teams", "builds", "id", "lease_until_ms", "state = 'open'", "SUBSTR(id, 1, 1)");
+    LEASE_TENANTS_OWNED("teams", "builds", "id", "lease_until_ms", "state = 'open'",
+                        "SUBSTR(id, 1, 1)", "SUBSTR(id, 3)");
 
 struct process {
     pid_t pid;
@@ -160,10 +162,10 @@ static struct process start_process(int go[2])
         return (struct process){pid, keys[0]};
     }
     struct error *err = NULL;
-    struct taking taking = {.table = &of_teams};
+    struct taking taking = {.table = &of_teams, .owner = "o"};
     char wait;
     db = server_open(server); /* the other connection is the parent's */
-    lease_board_join(1, 2);
+    lease_board_join(1, 6, 2);
     if (db_transaction(db, take_body, &taking, &err) < 0)
         _exit(1);
     close(go[1]);
@@ -178,28 +180,39 @@ static char taken_by(const struct process *process)
     return letter;
 }
 
+/* A key is a team, a number and a user. */
+static void add_row(const char *key)
+{
+    char sql[96];
+    snprintf(sql, sizeof sql, "INSERT INTO builds VALUES ('%s', 'open', NULL, 0, 1)", key);
+    server_say(raw, sql);
+}
+
 static void a_team_has_its_share_of_the_processes(void **state)
 {
+    static const struct {
+        const char *adds;
+        char takes;
+    } steps[] = {
+        {"a1", 'a'},  {"a2", 'a'},  {"a3", '-'},  /* two processes are a team's share */
+        {"b1x", 'b'}, {"c1x", 'c'}, {"d1x", '-'}, /* and a user's in all teams */
+        {"e1", 'e'},  {"e2", '-'},  {"f1", 'f'},  /* the last one is for a team without any */
+    };
     struct error *err = NULL;
-    struct taking taking = {.table = &of_teams};
+    struct taking taking = {.table = &of_teams, .owner = "o"};
     int go[2];
     server_say(raw, "DELETE FROM builds");
-    server_say(raw, "INSERT INTO builds VALUES ('a1', 'open', NULL, 0, 1), ('a2', 'open', NULL, 0,"
-                    " 1), ('a3', 'open', NULL, 0, 1), ('a4', 'open', NULL, 0, 1)");
     assert_int_equal(pipe(go), 0);
     assert_int_equal(lease_board_open(), 0);
-    /* With two processes the team has its share, and rows are left. */
-    static const char expected[] = "aa-b";
-    struct process processes[4];
-    for (unsigned i = 0; i < 4; i++) {
-        if (expected[i] == 'b')
-            server_say(raw, "INSERT INTO builds VALUES ('b1', 'open', NULL, 0, 2)");
+    struct process processes[ARRAY_SIZE(steps)];
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        add_row(steps[i].adds);
         processes[i] = start_process(go);
-        assert_int_equal(taken_by(&processes[i]), expected[i]);
+        assert_int_equal(taken_by(&processes[i]), steps[i].takes);
     }
     close(go[1]);
     close(go[0]);
-    for (unsigned i = 0; i < 4; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
         waitpid(processes[i].pid, NULL, 0);
     assert_ok(db_transaction(db, take_body, &taking, &err)); /* outside: no bound */
     assert_int_equal(taking.key[0], 'a');

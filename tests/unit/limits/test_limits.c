@@ -469,6 +469,9 @@ static void another_weight_is_seen(void **state)
     assert_int_equal(spread_open(&spread, &groups, &err), 0);
     spread_run(spread, &groups);
     assert_int_equal(__builtin_popcount(processors_of(NAME)), 1);
+    write_file(GROUP "/cpu.weight", "8\n");
+    spread_pass_over_weights(spread);
+    assert_int_equal(spread_wait_ms(spread, -1), -1);
     write_file(GROUP "/cpu.weight", "75\n"); /* as incusd does for a change of the size */
     spread_look(spread);
     assert_in_range(spread_wait_ms(spread, 2000), 1, 1000);

@@ -209,12 +209,15 @@ static int require_running(const struct sandbox *sandbox, struct error **err)
 }
 
 /* End the sandbox as its deadline would: a time-out of 0. */
-static int end_now(struct api *api, const struct sandbox *sandbox, struct error **err)
+static int end_now(struct api *api, struct http_request *request, struct error **err)
 {
+    const struct sandbox *sandbox = &api->access.sandbox;
     sandbox_auto paused = {0};
-    return sandbox->on_timeout == ON_TIMEOUT_PAUSE
-               ? sandbox_pause(&api->worker, sandbox->id, sandbox->pause_memory, &paused, err)
-               : sandbox_destroy(&api->worker, sandbox->id, err);
+    if (sandbox->on_timeout != ON_TIMEOUT_PAUSE)
+        return sandbox_destroy(&api->worker, sandbox->id, err);
+    if (sandbox->hooks && api_take_hook_share(api, request, err) < 0)
+        return -1;
+    return sandbox_pause(&api->worker, sandbox->id, sandbox->pause_memory, &paused, err);
 }
 
 int e2b_sandboxes_timeout(void *context, struct http_request *request,
@@ -230,7 +233,7 @@ int e2b_sandboxes_timeout(void *context, struct http_request *request,
         return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is being paused.");
     if (require_running(sandbox, err) < 0 ||
         (update.timeout_s ? sandbox_update(&api->worker, sandbox->id, &update, &updated, err)
-                          : end_now(api, sandbox, err)) < 0)
+                          : end_now(api, request, err)) < 0)
         return -1;
     return done(response);
 }

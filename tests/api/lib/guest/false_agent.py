@@ -3,11 +3,13 @@
 
 false_agent.py install ANSWER; ANSWER: mute, or what to answer each request with."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import socket
 import sys
+import threading
 import time
 
 START = pathlib.Path("/usr/lib/sandlot/start-agent")
@@ -28,6 +30,15 @@ ANSWERS = {
                        b' "user": null, "cwd": null, "pid": [], "health": null, "exit_code": null, "reason": null}]}'),
     "garbage": b"\x00\xff False\r\n\r\n",
 }
+# How an answer begins, what follows without an end, and the seconds in between.
+BEGUN = b"HTTP/1.1 200 False\r\n"
+CHUNKED = BEGUN + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "drip": (BEGUN, b"x", 0.2),
+    "headers": (BEGUN, b"x: " + b"x" * 999 + b"\r\n", 0),
+    "chunks": (CHUNKED, b"1\r\n[\r\n", 0),
+    "sizes": (CHUNKED, b"fffffffffffffffffffff\r\n", 0),
+}
 
 
 def install(answer):
@@ -45,12 +56,22 @@ def install(answer):
             os.kill(int(entry.name), signal.SIGKILL)
 
 
+def talk(connection, begun, piece, pause_s):
+    with contextlib.suppress(OSError):
+        connection.sendall(begun)
+        while True:
+            connection.sendall(piece)
+            time.sleep(pause_s)
+
+
 def serve(answer):
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("0.0.0.0", 49983))
     listener.listen(512)
     held = []
+    while answer in ENDLESS:
+        threading.Thread(target=talk, args=(listener.accept()[0], *ENDLESS[answer])).start()
     while True:
         held.append(listener.accept()[0])
         if answer != "mute":
