@@ -253,7 +253,7 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
         return -1;
     json_t *problems = json_array();
     if (!alive)
-        problem(problems, "No dispatcher is alive: start sandlot-dispatcher.");
+        problem(problems, "No dispatcher runs: start sandlot-dispatcher.");
     if (due)
         problem(problems,
                 "%llu sandboxes are past their deadline for more than %d s: read the log of "
