@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sandbox/sandbox_events.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -8,6 +10,7 @@
 
 #define REFUSED_EVERY_MS       60000
 #define OUT_OF_MEMORY_EVERY_MS 60000
+#define FAILURE_MAX            500 /* bytes; some messages have words of the sandbox's agent */
 
 static json_t *time_json(int64_t at_ms)
 {
@@ -61,7 +64,11 @@ int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
 int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char *operation,
                         const struct error *failure, struct error **err)
 {
-    json_auto_t *answer = http_error_to_json(failure);
+    char message[FAILURE_MAX + 1];
+    struct error cut = *failure;
+    snprintf(message, sizeof message, "%s", failure->message);
+    cut.message = message;
+    json_auto_t *answer = http_error_to_json(&cut);
     json_t *data =
         json_pack("{s:s, s:O, s:O}", "operation", operation, "error",
                   json_object_get(answer, "error"), "message", json_object_get(answer, "message"));

@@ -31,8 +31,9 @@ def forked(sandbox):
 
 
 def told(sandbox):
-    """The failures of its operations, from its events."""
-    events = sandbox.api.get(f"/v1/events?kind=sandbox.failed&sandbox_id={sandbox.id}").json()["events"]
+    """The failures of its operations, from its events, which come a moment later."""
+    path = f"/v1/events?kind=sandbox.failed&sandbox_id={sandbox.id}"
+    events = wait_until(lambda: sandbox.api.get(path).json()["events"], 30, "the event")
     return [tuple(event["data"][name] for name in ("operation", "error", "message")) for event in events]
 
 
