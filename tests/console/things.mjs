@@ -166,6 +166,10 @@ async function template(page) {
   await page.goto(url('/templates'))
   await page.getByRole('button', { name: 'New template' }).click()
   await dialogOf(page).getByLabel('Name').fill('mine')
+  await dialogOf(page).getByLabel('Dockerfile').fill('FORM nothing')
+  await page.getByRole('button', { name: 'Build the template' }).click()
+  await dialogOf(page).getByText('did you mean FROM').waitFor()
+  await dialogOf(page).getByLabel('Made from').selectOption('checkpoint_id')
   const checkpoint = await dialogOf(page).locator('option', { hasText: /^before/ }).getAttribute('value')
   await dialogOf(page).getByLabel('Checkpoint', { exact: true }).selectOption(checkpoint)
   await page.getByRole('button', { name: 'Build the template' }).click()
@@ -174,6 +178,12 @@ async function template(page) {
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await dialogOf(page).getByRole('button', { name: 'Delete' }).click()
   await page.getByText('The template mine is deleted.').waitFor()
+  await page.getByRole('button', { name: 'New template' }).click()
+  await dialogOf(page).getByLabel('Name').fill('written')
+  await dialogOf(page).getByLabel('Dockerfile').fill(`FROM ${env.TEMPLATE}\nRUN echo here >/said`)
+  await page.getByRole('button', { name: 'Build the template' }).click()
+  await page.getByRole('row', { name: /^1 ready/ }).waitFor({ timeout: 120_000 })
+  await page.getByRole('row', { name: /run echo here/ }).waitFor()
 }
 
 async function device(page) {

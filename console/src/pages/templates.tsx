@@ -5,21 +5,28 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, Time, type Choice } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, Time, type Choice } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
 type Version = Schemas['TemplateVersion']
 
+/** What a version is made from, by the names of the API. */
+const KINDS = {
+  dockerfile: 'A Dockerfile',
+  from_image: 'An OCI image of a registry',
+  checkpoint_id: 'A checkpoint of the team',
+  image: 'An image that the operator has opened',
+}
+
 interface Source {
-  kind: 'checkpoint' | 'image'
-  checkpoint: string
-  image: string
+  kind: keyof typeof KINDS
+  value: string
   cpu: string
   memory: string
 }
 
-const FIRST: Source = { kind: 'checkpoint', checkpoint: '', image: '', cpu: '', memory: '' }
+const FIRST: Source = { kind: 'dockerfile', value: '', cpu: '', memory: '' }
 
 function bodyOf(source: Source): Schemas['CreateTemplateVersion'] {
   const baseline = {
@@ -27,7 +34,7 @@ function bodyOf(source: Source): Schemas['CreateTemplateVersion'] {
     ...(source.memory ? { memory_mb: Number(source.memory) } : {}),
   }
   return {
-    ...(source.kind === 'checkpoint' ? { checkpoint_id: source.checkpoint } : { image: source.image }),
+    [source.kind]: source.value,
     ...(Object.keys(baseline).length > 0 ? { runtime_baseline: baseline } : {}),
   }
 }
@@ -50,16 +57,27 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
       <SelectField
         label="Made from"
         value={source.kind}
-        choices={[
-          { value: 'checkpoint', text: 'A checkpoint of the team' },
-          { value: 'image', text: 'An image that the operator has opened' },
-        ]}
-        onChange={kind => set({ kind: kind as Source['kind'] })}
+        choices={Object.entries(KINDS).map(([value, text]) => ({ value, text }))}
+        onChange={kind => set({ kind: kind as Source['kind'], value: '' })}
       />
-      {source.kind === 'checkpoint' ? (
-        <SelectField label="Checkpoint" value={source.checkpoint} choices={choices} onChange={checkpoint => set({ checkpoint })} />
-      ) : (
-        <TextField label="Image" mono required value={source.image} onInput={image => set({ image })} />
+      {source.kind === 'checkpoint_id' && (
+        <SelectField label="Checkpoint" value={source.value} choices={choices} onChange={value => set({ value })} />
+      )}
+      {source.kind === 'dockerfile' && (
+        <AreaField
+          label="Dockerfile"
+          rows={10}
+          value={source.value}
+          onInput={value => set({ value })}
+          hint={
+            <>
+              To copy files into it, run <code>sandlot template build</code> in their folder.
+            </>
+          }
+        />
+      )}
+      {(source.kind === 'image' || source.kind === 'from_image') && (
+        <TextField label="Image" mono required value={source.value} onInput={value => set({ value })} />
       )}
       <div class="two">
         <TextField label="Processors" type="number" min={1} value={source.cpu} placeholder="As before" onInput={cpu => set({ cpu })} />
@@ -107,7 +125,7 @@ export function Templates() {
         of={polled}
         none={
           <Empty title="No templates yet">
-            <p>Sandboxes start from a template. Set up a sandbox, make a checkpoint, and build a template from the checkpoint.</p>
+            <p>Sandboxes start from a template. Build one from a Dockerfile, an image, or a checkpoint of a sandbox.</p>
           </Empty>
         }
         label="Templates"

@@ -201,3 +201,24 @@ int image_reference_place(const struct settings *settings, struct image_referenc
     *plain_http = is_listed(settings->image_registries_http, reference->registry);
     return 0;
 }
+
+/* --- templates --- */
+
+int image_reference_template(const struct settings *settings, const char *name, char **template,
+                             struct error **err)
+{
+    autofree char *entries = xstrdup(settings->image_templates);
+    char *next = NULL;
+    *template = NULL;
+    for (char *one = strtok_r(entries, SEPARATOR, &next); one && !*template;
+         one = strtok_r(NULL, SEPARATOR, &next)) {
+        char *slug = strchr(one, '=');
+        if (!slug || slug == one || !slug[1])
+            return error_set(err, ERR_CONFIG, "image_templates: \"%.200s\" is not IMAGE=TEMPLATE",
+                             one);
+        *slug++ = '\0';
+        if (str_equal(one, name))
+            *template = xasprintf("deployment/%s", slug);
+    }
+    return 0;
+}

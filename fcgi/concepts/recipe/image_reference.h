@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of OCI images, [REGISTRY/]REPOSITORY[:TAG][@DIGEST], and the operator's mirrors. */
+/* Names of OCI images, [REGISTRY/]REPOSITORY[:TAG][@DIGEST], and the operator's mirrors and
+ * templates for them. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,3 +30,9 @@ bool image_reference_has_registry(const char *name);
  * this registry. Errors: ERR_CONFIG (an entry of the setting has the wrong form). */
 int image_reference_place(const struct settings *settings, struct image_reference *reference,
                           bool *plain_http, struct error **err);
+
+/* Set *template to the name of the deployment's template that the operator gives for an image
+ * (setting image_templates), or to NULL. The caller frees it. Errors: ERR_CONFIG (an entry of the
+ * setting has the wrong form). */
+int image_reference_template(const struct settings *settings, const char *name, char **template,
+                             struct error **err);

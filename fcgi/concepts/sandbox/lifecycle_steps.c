@@ -409,8 +409,8 @@ int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, s
 struct finish {
     struct work *work;
     enum sandbox_event event;
-    const char *failure;
-    struct sandbox row; /* as written */
+    const struct error *failure; /* NULL: none */
+    struct sandbox row;          /* as written */
 };
 
 /* Set a passed deadline a while into the future, longer each time, so that it is acted on again. */
@@ -464,6 +464,8 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         postpone(sandbox, now_ms);
         break;
     case SANDBOX_EVENT_RESUME_FAILED:
+        sandbox->resumed_from[0] = '\0';
+        /* fall through */
     case SANDBOX_EVENT_DESTROYED:
         sandbox->reserved = RESERVES_NOTHING;
         break;
@@ -532,6 +534,18 @@ static bool outdates_archive(enum sandbox_event event)
     return event == SANDBOX_EVENT_RESUMED || event == SANDBOX_EVENT_DESTROYED;
 }
 
+static int tell_finish(struct db *db, const struct finish *finish, struct error **err)
+{
+    switch (finish->event) {
+    case SANDBOX_EVENT_PAUSE_FAILED:
+        return work_tell_failed(finish->work, db, "pause", finish->failure, err);
+    case SANDBOX_EVENT_RESUME_FAILED:
+        return work_tell_failed(finish->work, db, "resume", finish->failure, err);
+    default:
+        return sandbox_tell_move(db, &finish->row, finish->event, memory_is_kept(finish), err);
+    }
+}
+
 static int finish_body(struct db *db, void *context, struct error **err)
 {
     struct finish *finish = context;
@@ -562,8 +576,9 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;
     if (sandbox_row_update(db, row, err) < 0 || follow_usage(db, row, finish->event, err) < 0 ||
-        operation_end(db, operation, finish->failure, finish->work->memory_lost, err) < 0 ||
-        sandbox_tell_move(db, row, finish->event, memory_is_kept(finish), err) < 0)
+        operation_end(db, operation, finish->failure ? finish->failure->message : NULL,
+                      finish->work->memory_lost, err) < 0 ||
+        tell_finish(db, finish, err) < 0)
         return -1;
     if (finish->work->settle && finish->work->settle(db, finish->work->settle_context, err) < 0)
         return -1;
@@ -581,7 +596,7 @@ static int finish_body(struct db *db, void *context, struct error **err)
     return 0;
 }
 
-static void log_outcome(struct work *work, const char *outcome, const char *failure)
+static void log_outcome(struct work *work, const char *outcome, const struct error *failure)
 {
     const char *kind = operation_kind_name(work->operation.kind);
     int64_t duration_ms = clock_monotonic_ms() - work->started_ms;
@@ -591,11 +606,11 @@ static void log_outcome(struct work *work, const char *outcome, const char *fail
     log_info("sandbox operation", LOG_STR("kind", kind), LOG_STR("sandbox", work->sandbox.id),
              LOG_STR("state", sandbox_state_name(work->sandbox.state)),
              LOG_INT("attempt", work->operation.attempts), LOG_INT("duration_ms", duration_ms),
-             LOG_STR("failure", failure));
+             LOG_STR("failure", failure ? failure->message : NULL));
     log_context_set("operation", NULL);
 }
 
-int work_finish(struct work *work, enum sandbox_event event, const char *failure,
+int work_finish(struct work *work, enum sandbox_event event, const struct error *failure,
                 struct error **err)
 {
     struct finish finish = {.work = work, .event = event, .failure = failure};
@@ -618,32 +633,71 @@ void work_defer(struct work *work, const struct error *failure)
 {
     uint64_t delay_ms = 500u << (work->operation.attempts < 6 ? work->operation.attempts : 6);
     error_auto ignored = NULL;
-    log_outcome(work, "deferred", failure->message);
+    log_outcome(work, "deferred", failure);
     /* If this fails too, the lease runs out. */
     operation_defer(work->worker->db, &work->operation, delay_ms, failure->message, &ignored);
 }
 
-/* Replace the runtime's message, which is for the log, by a sentence for the client. */
-static int say(struct error **err, enum error_code code, const char *sentence)
+/* Set *shown to what a client may read of a failure whose own message is for the log, and return
+ * -1. Return 0 for a failure whose message is for the client. */
+static int reword(const struct work *work, const struct error *failure, struct error **shown)
 {
-    log_warning("cannot reach the runtime", LOG_ERROR(*err));
-    error_clear(err);
-    return error_set(err, code, "%s", sentence);
+    switch (failure->code) {
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_DB_UNAVAILABLE:
+    case ERR_DB_FULL:
+    case ERR_RUNTIME_UNAVAILABLE:
+    case ERR_RUNTIME_FAILED:
+        return error_set(shown, ERR_RUNTIME_UNAVAILABLE,
+                         "The runtime is not available at the moment; try again in a few seconds.");
+    case ERR_INSUFFICIENT_STORAGE:
+        if (!work->runtime) /* refused before the operation began, with its own message */
+            return 0;
+        return error_set(
+            shown, ERR_INSUFFICIENT_STORAGE,
+            "The storage of the sandbox's host is full; delete unused files, or try again later.");
+    case ERR_RUNTIME_STUCK:
+        return error_set(
+            shown, ERR_RUNTIME_UNAVAILABLE,
+            "The sandbox did not start within the time for it, and the start was ended.");
+    case ERR_MOUNT_POINT: /* the disk of an existing sandbox; its own root has changed it */
+        return error_set(shown, ERR_SANDBOX_NOT_STARTABLE,
+                         "The sandbox cannot start from its disk: %s.", failure->message);
+    case ERR_RUNTIME_SHORT:
+        return error_set(
+            shown, ERR_RUNTIME_UNAVAILABLE,
+            "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
+            "again in a few seconds.");
+    case ERR_HOST_KEEPS_NO_MEMORY:
+        return error_set(
+            shown, ERR_RUNTIME_UNAVAILABLE,
+            "The host failed to save the sandbox's memory, and no process of the sandbox is "
+            "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
+            "show the operator why.");
+    case ERR_MEMORY_NOT_KEPT:
+        if (!work->runtime) /* likewise */
+            return 0;
+        return error_set(
+            shown, ERR_MEMORY_NOT_KEPT,
+            "The memory of the sandbox cannot be kept because a process uses a debugger, "
+            "io_uring or a namespace of its own; the sandbox keeps running.");
+    default:
+        return 0;
+    }
 }
 
-/* The cause is in the disk of an existing sandbox: its own root has changed it. */
-static int not_startable(struct error **err)
+int work_tell_failed(const struct work *work, struct db *db, const char *operation,
+                     const struct error *failure, struct error **err)
 {
-    autofree char *reason = xstrdup((*err)->message);
-    error_clear(err);
-    return error_set(err, ERR_SANDBOX_NOT_STARTABLE, "The sandbox cannot start from its disk: %s.",
-                     reason);
+    error_auto shown = NULL;
+    bool is_reworded = reword(work, failure, &shown) < 0;
+    return sandbox_tell_failed(db, &work->sandbox, operation, is_reworded ? shown : failure, err);
 }
 
 int work_public_error(struct work *work, struct error **err)
 {
-    switch ((*err)->code) {
-    case ERR_LEASE_LOST: {
+    error_auto shown = NULL;
+    if ((*err)->code == ERR_LEASE_LOST) {
         error_clear(err);
         sandbox_auto row = {0};
         if (sandbox_get(work->worker->db, work->sandbox.id, &row, err) < 0)
@@ -651,43 +705,12 @@ int work_public_error(struct work *work, struct error **err)
         return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is %s.",
                          sandbox_state_word(row.state));
     }
-    case ERR_OUTCOME_UNKNOWN:
-    case ERR_DB_UNAVAILABLE:
-    case ERR_DB_FULL:
-    case ERR_RUNTIME_UNAVAILABLE:
-    case ERR_RUNTIME_FAILED:
-        return say(err, ERR_RUNTIME_UNAVAILABLE,
-                   "The runtime is not available at the moment; try again in a few seconds.");
-    case ERR_INSUFFICIENT_STORAGE:
-        if (!work->runtime) /* refused before the operation began, with its own message */
-            return -1;
-        return say(
-            err, ERR_INSUFFICIENT_STORAGE,
-            "The storage of the sandbox's host is full; delete unused files, or try again later.");
-    case ERR_RUNTIME_STUCK:
-        return say(err, ERR_RUNTIME_UNAVAILABLE,
-                   "The sandbox did not start within the time for it, and the start was ended.");
-    case ERR_MOUNT_POINT:
-        return not_startable(err);
-    case ERR_RUNTIME_SHORT:
-        return say(
-            err, ERR_RUNTIME_UNAVAILABLE,
-            "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
-            "again in a few seconds.");
-    case ERR_HOST_KEEPS_NO_MEMORY:
-        return say(err, ERR_RUNTIME_UNAVAILABLE,
-                   "The host failed to save the sandbox's memory, and no process of the sandbox is "
-                   "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
-                   "show the operator why.");
-    case ERR_MEMORY_NOT_KEPT:
-        if (!work->runtime) /* likewise */
-            return -1;
-        return say(err, ERR_MEMORY_NOT_KEPT,
-                   "The memory of the sandbox cannot be kept because a process uses a debugger, "
-                   "io_uring or a namespace of its own; the sandbox keeps running.");
-    default:
+    if (reword(work, *err, &shown) == 0)
         return -1;
-    }
+    log_warning("an operation on a sandbox failed", LOG_STR("sandbox", work->sandbox.id),
+                LOG_ERROR(*err));
+    error_clear(err);
+    return error_move(err, &shown);
 }
 
 int wait_while_busy(int64_t give_up_ms, struct error **err)

@@ -166,8 +166,13 @@ int work_network_settle(const struct work *work, struct db *db, struct sandbox *
 /* Write the result: lock the row, check that the operation is still the sandbox's, write the new
  * state. failure NULL: done. Afterwards work->sandbox is the row as written. Errors:
  * ERR_LEASE_LOST. */
-int work_finish(struct work *work, enum sandbox_event event, const char *failure,
+int work_finish(struct work *work, enum sandbox_event event, const struct error *failure,
                 struct error **err);
+
+/* Write the event that an operation ("create", "pause", "resume") failed, with the error that a
+ * client of the call gets. */
+int work_tell_failed(const struct work *work, struct db *db, const char *operation,
+                     const struct error *failure, struct error **err);
 
 /* Inside the transaction that has written the sandbox's new state: end its open usage interval and
  * begin the next one, as the state requires. */

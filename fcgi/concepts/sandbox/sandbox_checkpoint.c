@@ -170,7 +170,7 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
         error_set(failure, ERR_SANDBOX_NOT_RUNNING, STOPPED_WITHOUT);
     }
     if ((*failure)->code != ERR_LEASE_LOST &&
-        work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, (*failure)->message, &second) < 0 &&
+        work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, *failure, &second) < 0 &&
         second->code == ERR_LEASE_LOST) /* this explains the failure */
         error_recode(failure, ERR_LEASE_LOST);
     if ((*failure)->code == ERR_LEASE_LOST) {
@@ -244,8 +244,9 @@ int work_undo_checkpoint(struct work *work, struct error **err)
     }
     work->settle = give_up;
     work->settle_context = &checkpoint;
-    return work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED,
-                       "the worker that made the checkpoint is gone", err);
+    error_auto gone = NULL;
+    error_set(&gone, ERR_INTERNAL, "the worker that made the checkpoint is gone");
+    return work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, gone, err);
 }
 
 int sandbox_checkpoint(struct worker *worker, const char *id,

@@ -133,10 +133,16 @@ static void remove_orphan(struct work *work)
                     LOG_STR("instance", work->sandbox.instance_name), LOG_ERROR(failure));
 }
 
+struct undone {
+    const struct work *work;
+    const struct error *failure;
+};
+
 static int tell_failed(struct db *db, struct sandbox *sandbox, void *context, struct error **err)
 {
-    (void)context;
-    return sandbox_tell_failed(db, sandbox, "create", err);
+    (void)sandbox;
+    const struct undone *undone = context;
+    return work_tell_failed(undone->work, db, "create", undone->failure, err);
 }
 
 int work_undo_create(struct work *work, struct error **err)
@@ -151,10 +157,11 @@ int work_undo_create(struct work *work, struct error **err)
                 LOG_ERROR(*err));
     work_auto undo = {.worker = work->worker, .queued = !waits};
     error_auto failure = NULL;
+    struct undone undone = {work, *err};
     /* If the database cannot be reached, the create's own lease runs out and the dispatcher does
      * this. */
     if (work_begin(&undo, work->worker, work->sandbox.id, SANDBOX_EVENT_DELETE, OPERATION_DESTROY,
-                   tell_failed, NULL, &failure) == 0) {
+                   tell_failed, &undone, &failure) == 0) {
         if (waits)
             work_run_destroy(&undo, &failure);
     } else if (failure->code == ERR_NOT_FOUND) { /* deleted meanwhile, which explains the failure */

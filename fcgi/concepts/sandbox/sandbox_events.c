@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sandbox/sandbox_events.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/http.h"
 
 #define REFUSED_EVERY_MS       60000
 #define OUT_OF_MEMORY_EVERY_MS 60000
+#define FAILURE_MAX            500 /* bytes; some messages have words of the sandbox's agent */
 
 static json_t *time_json(int64_t at_ms)
 {
@@ -58,9 +62,17 @@ int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
 }
 
 int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char *operation,
-                        struct error **err)
+                        const struct error *failure, struct error **err)
 {
-    return tell(db, sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:s}", "operation", operation), err);
+    char message[FAILURE_MAX + 1];
+    struct error cut = *failure;
+    snprintf(message, sizeof message, "%s", failure->message);
+    cut.message = message;
+    json_auto_t *answer = http_error_to_json(&cut);
+    json_t *data =
+        json_pack("{s:s, s:O, s:O}", "operation", operation, "error",
+                  json_object_get(answer, "error"), "message", json_object_get(answer, "message"));
+    return tell(db, sandbox, EVENT_SANDBOX_FAILED, data, err);
 }
 
 static json_t *moved_by(const struct sandbox *sandbox)
@@ -83,16 +95,14 @@ int sandbox_tell_move(struct db *db, const struct sandbox *sandbox, enum sandbox
         json_object_set_new(data, "by", json_string(sandbox->moved_by));
         return tell(db, sandbox, EVENT_SANDBOX_RESUMED, data, err);
     }
-    case SANDBOX_EVENT_PAUSE_FAILED:
-        return sandbox_tell_failed(db, sandbox, "pause", err);
-    case SANDBOX_EVENT_RESUME_FAILED:
-        return sandbox_tell_failed(db, sandbox, "resume", err);
     case SANDBOX_EVENT_DIED:
     case SANDBOX_EVENT_LOST:
         return tell(db, sandbox, EVENT_SANDBOX_DIED,
                     json_pack("{s:s}", "reason", sandbox->stop_reason), err);
     case SANDBOX_EVENT_DELETE:
         return tell(db, sandbox, EVENT_SANDBOX_DELETED, NULL, err);
+    case SANDBOX_EVENT_PAUSE_FAILED: /* sandbox_tell_failed() */
+    case SANDBOX_EVENT_RESUME_FAILED:
     case SANDBOX_EVENT_PAUSE: /* these have an event at their end */
     case SANDBOX_EVENT_RESUME:
     case SANDBOX_EVENT_ROLLBACK:

@@ -21,9 +21,10 @@ struct sandbox_changed {
 int sandbox_tell_updated(struct db *db, const struct sandbox *sandbox,
                          const struct sandbox_changed *changed, struct error **err);
 
-/* Write the event of a failed operation: "create", "pause" or "resume". */
+/* Write the event of a failed operation: "create", "pause" or "resume". failure: as a client of the
+ * call reads it. */
 int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char *operation,
-                        struct error **err);
+                        const struct error *failure, struct error **err);
 
 /* Write an event when failure says that the team's quota refused the request, at most once a
  * minute. The call never fails: an error goes to the log. */

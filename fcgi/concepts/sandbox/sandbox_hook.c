@@ -29,7 +29,8 @@ static int renew(void *context, struct error **err)
     return lease_tick(&work->lease, err);
 }
 
-static int ask(struct work *work, const struct hook *hook, json_t **answer, struct error **err)
+static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, json_t **answer,
+               struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
@@ -38,6 +39,9 @@ static int ask(struct work *work, const struct hook *hook, json_t **answer, stru
                                   (int)hook->timeout_s);
     if (hook->user)
         json_object_set_new(call, "user", json_string(hook->user));
+    if (kind == HOOK_AFTER_RESUME)
+        json_object_set_new(call, "envs",
+                            json_pack("{s:s}", "SANDLOT_RESUMED_FROM", sandbox->resumed_from));
     if (work_find_agent(work, &at, err) < 0 ||
         agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
                      err) < 0)
@@ -55,7 +59,7 @@ static int run(struct work *work, enum hook_kind kind, const struct hook *hook, 
 {
     error_auto failure = NULL;
     json_auto_t *answer = NULL;
-    if (ask(work, hook, &answer, &failure) < 0)
+    if (ask(work, kind, hook, &answer, &failure) < 0)
         return error_set(err, ERR_HOOK_FAILED, "The hook %s failed: %s", hook_name(kind),
                          failure->message);
     const json_t *code = json_object_get(answer, "exit_code");

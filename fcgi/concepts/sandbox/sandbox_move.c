@@ -155,7 +155,7 @@ static int rehost(struct db *db, void *context, struct error **err)
 static int stays(struct work *work, struct error **failure, struct error **err)
 {
     if ((*failure)->code != ERR_LEASE_LOST &&
-        work_finish(work, SANDBOX_EVENT_MOVE_FAILED, (*failure)->message, err) < 0)
+        work_finish(work, SANDBOX_EVENT_MOVE_FAILED, *failure, err) < 0)
         return -1;
     clear_away(work, work->operation.host_id);
     return error_move(err, failure);

@@ -27,7 +27,7 @@ static int settle_refused_pause(struct work *work, struct error **failure, struc
     bool runs = status == RUNTIME_RUNNING || status == RUNTIME_FROZEN || status == RUNTIME_OTHER;
     if (!runs)
         return work_finish(work, SANDBOX_EVENT_PAUSED, NULL, err);
-    if (work_finish(work, SANDBOX_EVENT_PAUSE_FAILED, (*failure)->message, err) < 0)
+    if (work_finish(work, SANDBOX_EVENT_PAUSE_FAILED, *failure, err) < 0)
         return -1;
     work_greet_agent(work);
     return error_move(err, failure);
@@ -137,7 +137,7 @@ int work_run_pause(struct work *work, struct error **err)
     if (failure->code == ERR_LEASE_LOST || !work->runtime)
         return error_move(err, &failure);
     if (failure->code == ERR_NOT_FOUND)
-        return work_finish(work, SANDBOX_EVENT_PAUSED, failure->message, err);
+        return work_finish(work, SANDBOX_EVENT_PAUSED, failure, err);
     return settle_refused_pause(work, &failure, err);
 }
 

@@ -90,6 +90,14 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
     return init_started(work, err);
 }
 
+/* Run the hook, which reads in its environment where the sandbox comes from. */
+static int run_hook(struct work *work, enum runtime_origin origin, struct error **err)
+{
+    snprintf(work->sandbox.resumed_from, sizeof work->sandbox.resumed_from, "%s",
+             origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
+    return work_run_hook(work, HOOK_AFTER_RESUME, err);
+}
+
 int work_run_resume(struct work *work, struct error **err)
 {
     struct sandbox *sandbox = &work->sandbox;
@@ -100,10 +108,7 @@ int work_run_resume(struct work *work, struct error **err)
     if (work_open_runtime(work, &failure) == 0 && work_fetch_archived(work, &failure) == 0 &&
         work_tell_size(work, &failure) == 0 && work_tell_volumes(work, &failure) == 0 &&
         work_network_resume(work, &failure) == 0 && work_fence_volumes(work, &failure) == 0 &&
-        start_instance(work, &origin, &failure) == 0 &&
-        work_run_hook(work, HOOK_AFTER_RESUME, &failure) == 0) {
-        snprintf(sandbox->resumed_from, sizeof sandbox->resumed_from, "%s",
-                 origin == RUNTIME_FROM_MEMORY ? "memory" : "disk");
+        start_instance(work, &origin, &failure) == 0 && run_hook(work, origin, &failure) == 0) {
         fault_point(FAULT_RESUME_AGENT);
         if (work_finish(work, SANDBOX_EVENT_RESUMED, NULL, err) < 0)
             return -1;
@@ -126,7 +131,7 @@ int work_run_resume(struct work *work, struct error **err)
     if (work->runtime)
         work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->resources,
                                   RUNTIME_PAUSE_DISK, &kept, &ignored);
-    if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure->message, err) < 0)
+    if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure, err) < 0)
         return -1;
     if (failure->code == ERR_NOT_FOUND) /* the instance, not the sandbox */
         error_recode(&failure, ERR_RUNTIME_REFUSED);

@@ -253,13 +253,29 @@ static int order_template(struct api *api, const struct template_origin *origin,
                             &order->base, err);
 }
 
+/* A login is for a registry, and stages copy from images. */
+static int find_image_template(const struct api *api, const struct template_origin *origin,
+                               char **template, struct error **err)
+{
+    *template = NULL;
+    return origin->template || origin->stages || origin->image.user
+               ? 0
+               : image_reference_template(api->settings, origin->image.name, template, err);
+}
+
 int template_builds_order(struct api *api, const struct template_origin *origin,
                           const json_t *recipe, struct template_order *order, struct error **err)
 {
+    struct template_origin found = *origin;
+    autofree char *template = NULL;
     *order = (struct template_order){.api = api};
+    if (find_image_template(api, origin, &template, err) < 0)
+        return -1;
+    if (template)
+        found.template = template;
     if (recipe_check(api->worker.db, api->access.team->id, recipe, err) < 0 ||
-        (origin->template ? order_template(api, origin, recipe, order, err)
-                          : order_image(api, origin, recipe, order, err)) < 0)
+        (found.template ? order_template(api, &found, recipe, order, err)
+                        : order_image(api, origin, recipe, order, err)) < 0)
         return -1;
     return network_input_read(api, NULL, &order->network, err);
 }

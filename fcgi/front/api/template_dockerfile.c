@@ -72,7 +72,11 @@ static int check_image_name(const struct api *api, const char *name, const json_
                             struct error **err)
 {
     struct image_reference reference;
-    if (image_reference_parse(name, api->settings->image_registry_default, &reference, err) == 0)
+    autofree char *template = NULL;
+    if (image_reference_template(api->settings, name, &template, err) < 0)
+        return -1;
+    if (template ||
+        image_reference_parse(name, api->settings->image_registry_default, &reference, err) == 0)
         return 0;
     put_line(*err, line);
     return -1;

@@ -416,8 +416,8 @@ static int route_data_plane(struct gate *gate, const struct gate_request *reques
     return 0;
 }
 
-/* A server that listens only on the loopback interface is reached through the agent's relay. The
- * relay checks the secret and removes it, so the server never gets it. */
+/* Servers without TLS are reached through the agent's relay (guest/agent/relay.h). The relay checks
+ * the secret and removes it, so the server never gets it. */
 static int route_preview(struct gate *gate, const struct gate_request *request,
                          const struct gate_sandbox *found, struct gate_decision *decision)
 {
@@ -429,7 +429,7 @@ static int route_preview(struct gate *gate, const struct gate_request *request,
                      decision->secret, &err) < 0)
         return refuse_error(decision, err);
     int result = find_listener(gate, request, found, &listener, decision);
-    bool is_relayed = result == 0 && listener == AGENT_LISTENER_LOOPBACK;
+    bool is_relayed = result == 0 && !found->is_https;
     if (!is_relayed)
         mem_wipe(decision->secret, sizeof decision->secret);
     if (result < 0 || route_to_host(&gate->worker, &found->sandbox, decision) < 0)
@@ -489,5 +489,8 @@ enum refusal_reason gate_explain_failure(struct gate *gate, const struct gate_re
     mem_wipe(decision.secret, sizeof decision.secret);
     /* Only a refusal has a reason of its own. Otherwise the state explains nothing, or the agent
      * cannot be asked now. */
-    return decision.outcome == GATE_REFUSE ? decision.reason : reason;
+    if (decision.outcome == GATE_REFUSE)
+        return decision.reason;
+    bool has_server = decision.outcome == GATE_PASS && question.preview_port && !decision.is_https;
+    return has_server && reason == REFUSAL_UPSTREAM_FAILED ? REFUSAL_NO_ANSWER : reason;
 }

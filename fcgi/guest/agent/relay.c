@@ -46,9 +46,10 @@ struct link {
     struct relay *relay;
     enum { LINK_HEAD, LINK_CONNECTING, LINK_OPEN } state;
     struct side client, server;
-    struct buffer head;
+    struct buffer head; /* of the request, later of the answer */
+    bool answers;       /* the answer has begun */
     uint16_t port;
-    bool tried_v6;
+    enum { TRY_OWN, TRY_V4, TRY_V6, TRY_END } address;
     int64_t active_at_ms;
     struct loop_timer timer;
 };
@@ -146,6 +147,28 @@ static int give(struct side *side, const char *data, size_t size)
     return flush(side);
 }
 
+/* Hold the server's bytes back until its answer begins. Returns -1 when there will be none: without
+ * one the edge says why. */
+static int begin_answer(struct link *link)
+{
+    size_t interim;
+    char *room = buffer_reserve(&link->head, 8192);
+    if (!room)
+        return -1;
+    ssize_t size = recv(link->server.source.fd, room, 8192, 0);
+    if (size <= 0)
+        return size < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+    buffer_commit(&link->head, (size_t)size);
+    int begins = relay_answer_begins(link->head.data, link->head.size, &interim);
+    buffer_consume(&link->head, interim);
+    if (begins <= 0)
+        return begins;
+    link->answers = true;
+    int rc = give(&link->client, link->head.data, link->head.size);
+    buffer_deinit(&link->head);
+    return rc;
+}
+
 /* Pass on the bytes from one side. Returns -1 when either connection is broken. */
 static int pass(struct side *from)
 {
@@ -177,7 +200,8 @@ static void carry_on(struct link *link)
 {
     link->active_at_ms = clock_monotonic_ms();
     if (flush(&link->client) < 0 || flush(&link->server) < 0 || pass(&link->client) < 0 ||
-        pass(&link->server) < 0 || (link->client.shut && link->server.shut)) {
+        (link->answers ? pass(&link->server) : begin_answer(link)) < 0 ||
+        (link->client.shut && link->server.shut)) {
         link_free(link);
         return;
     }
@@ -201,31 +225,43 @@ static void server_is_there(struct link *link)
 static void server_is_not_there(struct link *link)
 {
     close_side(&link->server);
-    if (link->tried_v6) {
+    if (++link->address == TRY_END) {
         /* An answer would pass for the server's own. Without one the edge asks who listens, and
          * says so. */
         link_free(link);
         return;
     }
-    link->tried_v6 = true;
     connect_to_server(link);
+}
+
+/* The sandbox's own address comes first: a server on all addresses takes what comes from 127.0.0.1
+ * for local. */
+static socklen_t find_address(const struct link *link, struct sockaddr_storage *address)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+    socklen_t size = sizeof *address;
+    if (link->address == TRY_V6) {
+        *(struct sockaddr_in6 *)address = (struct sockaddr_in6){.sin6_family = AF_INET6,
+                                                                .sin6_port = htons(link->port),
+                                                                .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+        return sizeof(struct sockaddr_in6);
+    }
+    if (link->address == TRY_V4 ||
+        getsockname(link->client.source.fd, (struct sockaddr *)address, &size) < 0)
+        *v4 =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    v4->sin_port = htons(link->port);
+    return sizeof *v4;
 }
 
 static void connect_to_server(struct link *link)
 {
-    const struct sockaddr_in v4 = {.sin_family = AF_INET,
-                                   .sin_port = htons(link->port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-                                    .sin6_port = htons(link->port),
-                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    const struct sockaddr *address =
-        link->tried_v6 ? (const struct sockaddr *)&v6 : (const struct sockaddr *)&v4;
-    socklen_t size = link->tried_v6 ? sizeof v6 : sizeof v4;
+    struct sockaddr_storage address;
+    socklen_t size = find_address(link, &address);
     link->state = LINK_CONNECTING;
     loop_change(loop_of(link), &link->client.source, 0);
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool connected = fd >= 0 && connect(fd, address, size) == 0;
+    int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool connected = fd >= 0 && connect(fd, (const struct sockaddr *)&address, size) == 0;
     if (fd >= 0 && !connected && errno != EINPROGRESS) {
         close(fd);
         fd = -1;

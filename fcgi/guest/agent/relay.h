@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The preview relay: lets a server in the sandbox that listens on 127.0.0.1 (or ::1) only be
- * reached from the edge. One connection is one request, whose head names the port; after that it
- * passes any bytes both ways (WebSocket included), until both sides are done.
+ * The preview relay, by which the edge reaches servers in the sandbox, also those that listen on
+ * 127.0.0.1 (or ::1) only. One connection is one request, whose head names the port. nginx takes
+ * any bytes for an answer, and an interim answer for the last one; so the relay drops interim
+ * answers, and ends the connection of a server that speaks no HTTP. After that it passes any bytes
+ * both ways (WebSocket included), until both sides are done.
  */
 #pragma once
 

@@ -107,3 +107,49 @@ size_t relay_head_strip(char *data, size_t head_size, size_t size)
     }
     return size;
 }
+
+/* Read a status line as nginx does, with any number of blanks before the status. Returns the
+ * status, 0 when more has to come, -1 of other bytes. */
+static int read_status(const char *data, size_t size)
+{
+    static const char form[] = "HTTP/1.d ";
+    size_t at = 0;
+    int status = 0;
+    for (; at < sizeof form - 1 && at < size; at++)
+        if (form[at] == 'd' ? !isdigit((unsigned char)data[at]) : data[at] != form[at])
+            return -1;
+    while (at < size && data[at] == ' ')
+        at++;
+    for (size_t end = at + 3; at < end && at < size; at++) {
+        if (!isdigit((unsigned char)data[at]))
+            return -1;
+        status = status * 10 + (data[at] - '0');
+    }
+    if (at >= size)
+        return 0;
+    return status >= 100 && strchr(" .\r\n", data[at]) && data[at] ? status : -1;
+}
+
+/* Size of a head that has come whole, 0 of another. Its lines may end with a newline only. */
+static size_t whole_head(const char *data, size_t size)
+{
+    for (size_t at = 0, length; at < size; at += length) {
+        length = line_size(data + at, size - at);
+        if (data[at + length - 1] == '\n' && (length == 1 || (length == 2 && data[at] == '\r')))
+            return at + length;
+    }
+    return 0;
+}
+
+int relay_answer_begins(const char *data, size_t size, size_t *interim)
+{
+    for (*interim = 0;;) {
+        int status = read_status(data + *interim, size - *interim);
+        if (status <= 0 || status == 101 || status >= 200)
+            return status > 0 ? 1 : status;
+        size_t head_size = whole_head(data + *interim, size - *interim);
+        if (!head_size)
+            return 0;
+        *interim += head_size;
+    }
+}

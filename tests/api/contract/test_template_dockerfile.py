@@ -110,6 +110,21 @@ def test_a_dockerfile_becomes_a_template(account, stack):
     assert "line 4: copy /x/" in log and "has no file none" in log
 
 
+GIVEN = "given.example/base:1"  # the stack's settings name the default template for this image
+
+
+@pytest.mark.parametrize("fields", [{"from_image": GIVEN}, {"dockerfile": f"FROM {GIVEN}\nENV MODE=given"}])
+def test_the_operator_gives_a_template_for_an_image(account, fields):
+    api, name = account.api, slug()
+    create(api, name, **fields)
+    shown = built(api, name, 1, timeout_s=120)
+    assert shown["base_version"] and shown["from_image"] is None
+    with_login = api.post("/v1/templates", {"slug": slug(), "registry_login": {"user": "a", "password": "b"}, **fields})
+    assert with_login.status == 201, with_login
+    log = built(api, with_login.json()["slug"], 1, "failed", timeout_s=120)["log"]
+    assert "given.example" in log
+
+
 def test_refusals_name_the_place(account, stack):
     api = account.api
 

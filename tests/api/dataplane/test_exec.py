@@ -55,7 +55,7 @@ def read_block(response):
 
 def test_a_shell_line(data):
     answer = run(data, "echo out; echo err >&2; exit 3")
-    assert answer.pop("duration_ms") >= 0
+    assert answer.pop("duration_ms") >= 0 and answer.pop("pid") > 1
     assert answer == {"exit_code": 3, "signal": None, "timed_out": False, "oom": False, "reason": None,
                       "message": None, "truncated": False,
                       "stdout": "out\n", "stdout_encoding": "utf-8",
@@ -135,6 +135,7 @@ def test_as_a_stream(data):
     name, end = said.pop()
     assert name == "exit"
     assert end.pop("duration_ms") >= 400
+    assert said.pop(0) == ("start", {"pid": end.pop("pid")})
     assert end == {"exit_code": 5, "signal": None, "timed_out": False, "oom": False, "reason": None, "message": None}
     assert said == [("stdout", {"data": "one\n", "encoding": "utf-8"}),
                     ("stderr", {"data": "two\n", "encoding": "utf-8"}),
@@ -152,8 +153,19 @@ def test_a_stream_is_whole_and_keeps_characters_whole(data):
 
 def test_a_silent_stream_is_kept_alive(data):
     said = events(data, "sleep 2.5; echo end")
-    assert next(said) == (None, None)
+    assert [next(said)[0] for _ in range(2)] == ["start", None]
     assert [name for name, _ in said if name] == ["stdout", "exit"]
+
+
+def test_the_process_id_is_that_of_lists_and_signals(data):
+    said = events(data, "echo $$; exec sleep 7654")
+    name, started = next(said)
+    assert name == "start" and next(said)[1]["data"] == f"{started['pid']}\n"
+    assert started["pid"] in [one["pid"] for one in data.call("process.Process/List", {}).json()["processes"]]
+    data.signal(started["pid"], "SIGTERM")
+    assert list(said)[-1][1]["signal"] == "SIGTERM"
+    answer = run(data, "echo $$")
+    assert answer["stdout"] == f"{answer['pid']}\n"
 
 
 def test_a_stream_tells_of_the_time_limit(data):

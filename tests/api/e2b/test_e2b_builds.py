@@ -112,6 +112,13 @@ def status(call, build, query=""):
     return answer.json()
 
 
+def test_the_operator_gives_a_template_for_an_image(call, account):
+    build = requested(call)
+    assert start(call, build, fromImage="given.example/base:1", steps=[]).status == 202
+    wait_until(lambda: status(call, build)["status"] in ("ready", "error"), 120, "the build")
+    assert status(call, build)["status"] == "ready", status(call, build)
+
+
 def test_a_build_waits_for_its_steps(call, account):
     build = requested(call, tags=["a"], memoryMB=512)
     assert str(uuid.UUID(build["buildID"])) == build["buildID"]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from client import Origin
+from client import Origin, assert_error
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -55,7 +55,7 @@ def served(shared_sandbox):
     return shared_sandbox
 
 
-@pytest.fixture(params=[LOOPBACK, ANY], ids=["relay", "direct"])
+@pytest.fixture(params=[LOOPBACK, ANY], ids=["loopback", "all addresses"])
 def preview(served, request):
     return served.preview(request.param)
 
@@ -99,6 +99,47 @@ def test_cookies_are_for_their_host(preview):
                                     "421 Misdirected Request", "425 Too Early", "451 No", "500 Wrong", "599 Unknown"])
 def test_statuses_are_the_applications_own(preview, status):
     assert answer(preview, status=status).status == int(status[:3])
+
+
+HINTS = "HTTP/1.1 103 Early Hints\r\nLink: </app.css>; rel=preload\r\n\r\n"
+ANSWERS_THAT_ARE_NONE = ["220 mail.example ESMTP\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "<p>no head</p>", "HTTP/1.1 OK\r\n\r\n",
+                         HINTS, ""]
+
+
+def raw(preview, text):
+    """The bytes of an answer over HTTP/1.1, to the end of its connection."""
+    sent = base64.b64encode(text.encode()).decode()
+    with preview.tls_socket() as sock:
+        sock.sendall(f"GET / HTTP/1.1\r\nHost: {preview.host}\r\nX-Answer: {sent}\r\nConnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: sock.recv(65536), b""))
+
+
+@pytest.mark.parametrize("interim", [HINTS, "HTTP/1.1 100 Continue\r\n\r\n" + HINTS, "HTTP/1.1 102 Processing\r\n\r\n"])
+def test_only_the_last_answer_arrives(preview, interim):
+    seen = raw(preview, interim + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    assert seen.startswith(b"HTTP/1.1 200 OK\r\n") and seen.count(b"HTTP/1.1") == 1 and seen.endswith(b"\r\n\r\nok")
+
+
+@pytest.mark.parametrize("text", ANSWERS_THAT_ARE_NONE, ids=repr)
+def test_an_answer_that_is_no_http_is_refused_in_words(preview, text):
+    sent = base64.b64encode(text.encode()).decode()
+    refused = preview.request("GET", "/", headers={"X-Answer": sent})
+    assert_error(refused, 502, "no_answer")
+    assert "not HTTP" in refused.json()["message"]
+    page = preview.request("GET", "/", headers={"X-Answer": sent, "Accept": "text/html"})
+    assert page.status == 502 and b"No answer in HTTP" in page.body
+
+
+def test_servers_see_no_request_from_the_loopback_interface_that_listen_on_more(served):
+    """A server on all addresses would take such requests for local ones."""
+    program = "import http.server as h\nclass H(h.BaseHTTPRequestHandler):\n def do_GET(self):\n" \
+              "  self.send_response(200); self.end_headers(); self.wfile.write(self.client_address[0].encode())\n" \
+              "h.HTTPServer(('0.0.0.0', 3002), H).serve_forever()"
+    served.api.request("PUT", f"{served.path}/ports/3002", {"public": True})
+    served.data.background("python3", "-c", program)
+    preview = served.preview(3002)
+    wait_until(lambda: preview.request("GET", "/").status == 200, 30, "the server")
+    assert preview.request("GET", "/").body == served.data.check("hostname -I").split()[0].encode()
 
 
 def test_a_data_plane_sets_no_cookie(stack, served):

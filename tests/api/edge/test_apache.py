@@ -17,6 +17,7 @@ import pytest
 import websocket
 
 from client import Api, Origin
+from edge import self_signed
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -160,10 +161,12 @@ def test_files_of_any_name(apache, sandbox):
 
 
 BEYOND = """
-import socket, time
+import socket, ssl, time
+context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+context.load_cert_chain("/tmp/tls.pem")
 server = socket.create_server(("0.0.0.0", 3001))
 while True:
-    with server.accept()[0] as client:
+    with context.wrap_socket(server.accept()[0], server_side=True) as client:
         client.recv(65536)
         client.sendall(b"HTTP/1.1 103 Early Hints\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\nmine")
         time.sleep(1)
@@ -172,12 +175,14 @@ while True:
 """
 
 
-def test_a_sandbox_cannot_answer_the_next_request(stack, apache, api, sandbox):
+def test_a_sandbox_cannot_answer_the_next_request(stack, apache, api, sandbox, tmp_path):
     """nginx takes an interim status for the answer's head, and passes on all that follows. Apache reads an answer, and
-    would send the next request, by anybody to any host, on the connection that the sandbox still writes to."""
+    would send the next request, by anybody to any host, on the connection that the sandbox still writes to. The agent's
+    relay drops interim answers, but it does not carry TLS."""
+    sandbox.data.upload("/tmp/tls.pem", self_signed(tmp_path))
     sandbox.data.background("python3", "-c", BEYOND)
     sandbox.data.check("until ss -ltn | grep -q :3001; do sleep 0.05; done")
-    assert sandbox.api.request("PUT", f"{sandbox.path}/ports/3001", {"public": True}).status in (200, 201)
+    assert sandbox.api.request("PUT", f"{sandbox.path}/ports/3001", {"public": True, "protocol": "https"}).status in (200, 201)
     attacker = through(sandbox.preview(3001), apache)
     for _ in range(6):
         with attacker.tls_socket(20) as raw:

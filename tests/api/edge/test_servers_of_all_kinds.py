@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Servers in a sandbox that want another Host, or speak TLS; and all ports at once."""
 
-import subprocess
-
 import pytest
 
 from client import assert_error
+from edge import self_signed
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -14,11 +13,7 @@ pytestmark = pytest.mark.parallel
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """One that nobody vouches for, with its key."""
-    key, own = (tmp_path_factory.mktemp("tls") / name for name in ("key", "certificate"))
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-keyout", key, "-out", own, "-subj", "/CN=inside", "-days", "2"],
-                   check=True, capture_output=True)
-    return own.read_bytes() + key.read_bytes()
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 def serve(sandbox, port, address="0.0.0.0", certificate=None):

@@ -30,6 +30,13 @@ def forked(sandbox):
     return Sandbox(sandbox.api, {**fork, "session": session})
 
 
+def told(sandbox):
+    """The failures of its operations, from its events, which come a moment later."""
+    path = f"/v1/events?kind=sandbox.failed&sandbox_id={sandbox.id}"
+    events = wait_until(lambda: sandbox.api.get(path).json()["events"], 30, "the event")
+    return [tuple(event["data"][name] for name in ("operation", "error", "message")) for event in events]
+
+
 def test_each_hook_runs_at_its_time(account):
     hooks = {"before_pause": note("before"), "after_resume": note("$(id -un)", user="root"), "after_fork": note("fork")}
     sandbox = made(account, hooks)
@@ -42,6 +49,14 @@ def test_each_hook_runs_at_its_time(account):
     assert notes(sandbox) == ["before", "root", "before", "root"]
     fork = forked(sandbox)
     assert notes(fork) == notes(sandbox) + ["fork"] and fork.show()["hooks"] == hooks
+
+
+def test_the_hook_knows_where_the_sandbox_comes_from(account):
+    sandbox = made(account, {"after_resume": note("$SANDLOT_RESUMED_FROM")})
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory" and notes(sandbox) == ["memory"]
+    assert sandbox.api.post(f"{sandbox.path}/stop", {"memory": False}).status == 200
+    assert sandbox.resume()["resumed_from"] == "disk" and notes(sandbox) == ["memory", "disk"]
 
 
 def test_services_start_behind_the_hook_of_a_start_from_disk(account):
@@ -62,6 +77,7 @@ def test_a_failure_counts_if_it_shall(account):
     sandbox.data.check("touch /home/user/bad")
     refused = sandbox.api.post(f"{sandbox.path}/pause")
     assert_error(refused, 409, "hook_failed")
+    assert told(sandbox) == [("pause", "hook_failed", refused.json()["message"])]
     assert "before_pause" in refused.json()["message"] and "1" in refused.json()["message"]
     assert sandbox.show()["state"] == "ready" and sandbox.data.check("rm /home/user/bad; echo here") == "here\n"
     sandbox.pause()
@@ -70,8 +86,10 @@ def test_a_failure_counts_if_it_shall(account):
     ignored.resume()
     fails = made(account, {"after_resume": {"command": "exit 5", "on_failure": "fail"}})
     fails.pause()
-    assert_error(fails.api.post(f"{fails.path}/resume"), 409, "hook_failed")
-    assert fails.show()["state"] == "stopped"
+    refused = fails.api.post(f"{fails.path}/resume")
+    assert_error(refused, 409, "hook_failed")
+    assert told(fails) == [("resume", "hook_failed", refused.json()["message"])]
+    assert fails.show()["state"] == "stopped" and fails.show()["resumed_from"] is None
 
 
 def test_a_fork_whose_hook_fails_is_not_made(account):

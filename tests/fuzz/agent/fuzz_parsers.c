@@ -90,6 +90,9 @@ static void try_conditions(const char *data, size_t size)
 static void try_relay_head(const char *data, size_t size)
 {
     struct relay_head head;
+    size_t interim;
+    relay_answer_begins(data, size, &interim);
+    assert(interim <= size);
     ssize_t head_size = relay_head_parse(data, size, &head);
     if (head_size <= 0)
         return;

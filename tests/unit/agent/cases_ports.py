@@ -86,7 +86,7 @@ class Ports(AgentTest):
 
     def test_relay_of_many_bytes(self):
         """Both ways at once, and half-closed at the end."""
-        up, down = os.urandom(20_000_000), os.urandom(20_000_000)
+        up, down = os.urandom(20_000_000), b"HTTP/1.1 200 OK\r\n\r\n" + os.urandom(20_000_000)
         got = []
 
         def handler(connection):
@@ -115,11 +115,36 @@ class Ports(AgentTest):
         self.eventually(lambda: got)
         self.assertEqual(got[0], up)
 
+    def answered(self, *pieces):
+        """What the client gets from a server that sends these, one after the other."""
+        def handler(connection):
+            connection.recv(65536)
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(0.05)
+
+        connection = self.relay("GET / HTTP/1.1", port=self.serve(handler))
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    def test_relay_drops_interim_answers(self):
+        final = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+        hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+        for pieces in ((hints + final,), (b"HTTP/1.1 100\n\n", hints, hints + final),
+                       (hints[:7], hints[7:12], hints[12:-1], hints[-1:], final)):
+            self.assertEqual(self.answered(*pieces), final, pieces)
+        switched = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\0bytes"
+        self.assertEqual(self.answered(switched), switched)
+
+    def test_relay_ends_what_is_no_http(self):
+        for pieces in ((b"220 mail ready\r\n",), (b"\x16\x03\x01\x02",), (b"HTTP/1.1 OK\r\n\r\n",), (b"HTTP",), (b"",),
+                       (b"HTTP/1.1 103 Early Hints\r\n\r\n",), (b"HTTP/1.1 2000 OK\r\n\r\n",)):
+            self.assertEqual(self.answered(*pieces), b"", pieces)
+
     def test_relay_refusals(self):
         # Nobody listens: no answer at all, so that the edge asks who does and says so.
         self.assertEqual(self.relay("GET / HTTP/1.1", port=free_port()).recv(100), b"")
         self.assertEqual(Reply(self.relay("GET / HTTP/1.1", "00" * 32, 80)).status, 401)
         self.assertEqual(Reply(self.relay("GET / HTTP/1.1")).status, 400)
         self.assertEqual(Reply(self.relay("GET / HTTP/1.1", port="80x")).status, 400)
-        big = self.relay("GET / HTTP/1.1\r\n" + "X: " + "y" * 70000, port=80)
+        big = self.relay("GET / HTTP/1.1\r\n" + "X: " + "y" * 330000, port=80)
         self.assertEqual(Reply(big).status, 431)

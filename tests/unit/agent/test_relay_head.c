@@ -64,6 +64,38 @@ static void strips_our_lines(void **state)
         assert_int_equal(text[i], 0);
 }
 
+static void finds_where_an_answer_begins(void **state)
+{
+    static const struct {
+        const char *text;
+        int begins;
+        size_t interim;
+    } cases[] = {
+        {"", 0, 0},
+        {"HTTP/1.1 20", 0, 0},
+        {"HTTP/1.1 200", 0, 0},
+        {"HTTP/1.1 200\r", 1, 0},
+        {"HTTP/1.0   404 x", 1, 0},
+        {"HTTP/1.1 101 x", 1, 0},
+        {"HTTP/1.1 103 x\r\nA: b\r\n", 0, 0},
+        {"HTTP/1.1 103 x\r\nA: b\r\n\r\n", 0, 24},
+        {"HTTP/1.1 103 x\n\nHTTP/1.1 100 x\r\n\r\nHTTP/1.1 200 OK", 1, 34},
+        {"HTTP/1.1 103 x\n\nnothing", -1, 16},
+        {"HTTP/2.0 200 OK", -1, 0},
+        {"HTTP/1.1 099 OK", -1, 0},
+        {"HTTP/1.1 2x0 OK", -1, 0},
+        {"HTTP/1.1 2000", -1, 0},
+        {"http/1.1 200 OK", -1, 0},
+        {"SSH-2.0-x\r\n", -1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t interim;
+        int begins = relay_answer_begins(cases[i].text, strlen(cases[i].text), &interim);
+        assert_int_equal(begins, cases[i].begins);
+        assert_int_equal(interim, cases[i].interim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -71,6 +103,7 @@ int main(void)
         cmocka_unit_test(waits_for_the_whole_head),
         cmocka_unit_test(refuses_doubtful_heads),
         cmocka_unit_test(strips_our_lines),
+        cmocka_unit_test(finds_where_an_answer_begins),
     };
     return run_tests(tests);
 }

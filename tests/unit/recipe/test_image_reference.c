@@ -126,6 +126,33 @@ static void a_wrong_mirror_is_an_error(void **state)
     }
 }
 
+static void finds_templates_for_images(void **state)
+{
+    static const struct {
+        const char *setting, *name, *template;
+        int result;
+    } cases[] = {
+        {"", "a", NULL, 0},
+        {"ubuntu:22.04=base, a=b", "ubuntu:22.04", "deployment/base", 0},
+        {"ubuntu:22.04=base, a=b", "a", "deployment/b", 0},
+        {"ubuntu:22.04=base, a=b", "ubuntu", NULL, 0},
+        {"ubuntu:22.04", "a", NULL, -1},
+        {"=b", "a", NULL, -1},
+        {"a=", "a", NULL, -1},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct settings settings = {.image_templates = (char *)(uintptr_t)cases[i].setting};
+        autofree char *template = NULL;
+        error_auto err = NULL;
+        assert_int_equal(image_reference_template(&settings, cases[i].name, &template, &err),
+                         cases[i].result);
+        if (cases[i].template)
+            assert_string_equal(template, cases[i].template);
+        else
+            assert_null(template);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +161,7 @@ int main(void)
         cmocka_unit_test(a_short_name_needs_a_default),
         cmocka_unit_test(asks_mirrors),
         cmocka_unit_test(a_wrong_mirror_is_an_error),
+        cmocka_unit_test(finds_templates_for_images),
     };
     return run_tests(tests);
 }

@@ -18,6 +18,7 @@ final class CommandResult
      * @param bool $timedOut whether the time limit ended it
      * @param string|null $reason why it failed: out_of_memory, process_limit, disk_full, time_limit, signal
      * @param string|null $message the reason in words
+     * @param int|null $pid its process id; null of a sandbox whose agent is older
      * @param bool $truncated whether stdout or stderr was longer than the 1 MiB that is kept
      */
     public function __construct(
@@ -31,6 +32,7 @@ final class CommandResult
         public readonly bool $outOfMemory = false,
         public readonly ?string $reason = null,
         public readonly ?string $message = null,
+        public readonly ?int $pid = null,
     ) {
     }
 
@@ -48,6 +50,7 @@ final class CommandResult
             outOfMemory: $fields->boolOrNull('oom') ?? false,
             reason: $fields->stringOrNull('reason'),
             message: $fields->stringOrNull('message'),
+            pid: $fields->intOrNull('pid'),
         );
     }
 

@@ -123,7 +123,11 @@ final class Commands
                 if ($name === 'exit') {
                     return CommandResult::read($fields);
                 }
-                $take = $name === 'stderr' ? $onStderr : $onStdout;
+                $take = match ($name) {
+                    'stdout' => $onStdout,
+                    'stderr' => $onStderr,
+                    default => null,
+                };
                 if ($take !== null) {
                     $take(CommandResult::text($fields, 'data', 'encoding'));
                 }

@@ -29,6 +29,7 @@ struct exec {
     struct request *request; /* NULL: the client is gone */
     struct stream *stream;   /* NULL: one answer at the end */
     struct exec_output outputs[2];
+    pid_t pid;
     int64_t began_ms;
 };
 
@@ -56,7 +57,7 @@ static json_t *describe_end(const struct exec *exec, const struct process_end *e
         signal_name = json_string(text);
     }
     return json_pack(
-        "{s:i, s:o, s:b, s:b, s:s?, s:s?, s:I}", "exit_code",
+        "{s:i, s:i, s:o, s:b, s:b, s:s?, s:s?, s:I}", "pid", (int)exec->pid, "exit_code",
         killed ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), "signal", signal_name,
         "timed_out", end->reason == REASON_TIME_LIMIT, "oom", end->reason == REASON_OUT_OF_MEMORY,
         "reason", process_reason_name(end->reason), "message", *end->message ? end->message : NULL,
@@ -271,6 +272,7 @@ static struct exec *exec_new(struct request *request, struct process *process, i
     exec->agent = request->agent;
     exec->request = request;
     exec->follower.events = &follower_events;
+    exec->pid = process->pid;
     exec->began_ms = clock_monotonic_ms();
     for (size_t i = 0; i < ARRAY_SIZE(exec->outputs); i++)
         buffer_init(&exec->outputs[i].kept, OUTPUT_MAX);
@@ -282,10 +284,12 @@ static struct exec *exec_new(struct request *request, struct process *process, i
 static int await(struct exec *exec, struct request *request, struct rpc_error *error)
 {
     if (wants_stream(request)) {
-        if (stream_open(request, &stream_events, exec, &exec->stream, error) == 0)
-            return 0;
-        lose_client(exec);
-        return -1;
+        if (stream_open(request, &stream_events, exec, &exec->stream, error) < 0) {
+            lose_client(exec);
+            return -1;
+        }
+        stream_send_event(exec->stream, "start", json_pack("{s:i}", "pid", (int)exec->pid));
+        return 0;
     }
     request->state = exec;
     httpd_suspend(&request->http);
