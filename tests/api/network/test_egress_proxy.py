@@ -208,9 +208,10 @@ def test_new_sandboxes_of_a_team_get_its_proxy(stack, outside):
 @pytest.mark.parametrize("port", [1082, 3130, 3131, 3133, 3134, 9])
 def test_a_proxy_that_does_not_work_closes(sandbox, outside, internet, port):
     policy(sandbox, {**(SOCKS if port < 3000 else HTTP), "port": port})
-    before = len(internet.seen())
+    count = lambda: sum(one["count"] for one in denied(sandbox, "proxy") if one["target"] == HERE)
+    before, refused = len(internet.seen()), count()
     assert is_closed(fetch(sandbox))
-    wait_until(lambda: HERE in [one["target"] for one in denied(sandbox, "proxy")], 10, "a denial")
+    wait_until(lambda: count() > refused, 10, "one more denial")
     assert not [line for line in internet.seen()[before:] if line.startswith("http")], "nothing went past it"
 
 
@@ -257,13 +258,31 @@ def test_a_proxy_is_never_on_the_host(sandbox, outside, internet, own):
             own.accept()
 
 
-def test_a_proxy_is_never_in_a_protected_network(sandbox, outside, internet):
-    for address in "10.0.0.1", "127.0.0.1", "169.254.0.1", sandbox.address:
+@pytest.fixture
+def private(outside):
+    """The same proxies at an address of a protected network, which the host itself reaches."""
+    address = f"100.126.{outside.address.rpartition('.')[2]}.7"
+    outside.serve_also(address)
+    try:
+        yield address
+    finally:
+        outside.unserve(address)
+
+
+@pytest.mark.one_host
+def test_a_proxy_is_never_in_a_protected_network(sandbox, outside, internet, private):
+    ask = ["curl", "-sS", "--max-time", "9", "-p", "-x", f"http://{private}:3128", f"http://{HERE}/"]
+    assert subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip() == "here", "it works"
+    policy(sandbox, {"type": "http", "host": outside.address, "port": 3128})
+    assert fetch(sandbox) == "here", "at a public address"
+    before = len(outside.requests())
+    for address in private, "10.0.0.1", "127.0.0.1", "169.254.0.1", sandbox.address:
         name = f"inside.{random.token_hex(3)}.test"
         internet.add(name, address)
         for host in name, address:
-            policy(sandbox, {"type": "http", "host": host, "port": 80})
+            policy(sandbox, {"type": "http", "host": host, "port": 3128})
             assert is_closed(fetch(sandbox)), host
+    assert len(outside.requests()) == before
 
 
 def test_the_port_of_the_carrier_is_closed(proxied, stack):
