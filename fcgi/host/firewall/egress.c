@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/ipv4.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #define LINE_PREFIX "Sandlot-Set-"
 #define LINE_MAX    64
@@ -42,9 +43,9 @@ uint32_t egress_address_of(const struct filter *filter, const char *host)
     return newest ? newest->address : is_protected(filter, address) ? 0 : address;
 }
 
-static bool denies(const struct policy *policy, const char *host)
+static bool denies(const struct policy *policy, const struct egress_request *asked)
 {
-    struct policy_decision decision = policy_decide_name(policy, host, EGRESS_PORT);
+    struct policy_decision decision = policy_decide_name(policy, asked->host, asked->port);
     return decision.rule && decision.verdict == POLICY_DENY;
 }
 
@@ -93,7 +94,7 @@ static int pass(const struct filter *filter, struct filter_sandbox *sandbox, con
     }
     response->is_bare = true;
     http_response_header(response, "Sandlot-Upstream", "%s:%d", ipv4_format(address, text),
-                         EGRESS_PORT);
+                         asked->port);
     add_headers(response, rule);
     note_use(sandbox, rule);
     return 0;
@@ -110,6 +111,8 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
         .sni = text_of(request, "SANDLOT_SNI"),
         .host = text_of(request, "SANDLOT_HOST"),
         .http_host = text_of(request, "SANDLOT_HTTP_HOST"),
+        .port =
+            str_equal(text_of(request, "SANDLOT_SCHEME"), "http") ? EGRESS_PORT_HTTP : EGRESS_PORT,
         .method = text_of(request, "SANDLOT_METHOD"),
         .uri = text_of(request, "SANDLOT_URI"),
     };
@@ -118,12 +121,12 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     if (!sandbox || sandbox->closed)
         return refuse(response, "The address is no sandbox's.");
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
-    if (rule && denies(&sandbox->wire.policy, asked.host))
+    if (rule && denies(&sandbox->wire.policy, &asked))
         reason = "The sandbox's policy denies the host.";
     if (!reason)
         return pass(filter, sandbox, rule, &asked, response);
-    if (egress_has_host(sandbox->wire.policy.egress, asked.sni))
-        denials_add(&sandbox->denials, DENIAL_CONNECTION, asked.sni, EGRESS_PORT, "tcp",
-                    clock_now_ms());
+    const char *named = asked.port == EGRESS_PORT ? asked.sni : asked.host;
+    if (egress_has_host(sandbox->wire.policy.egress, named, 0))
+        denials_add(&sandbox->denials, DENIAL_CONNECTION, named, asked.port, "tcp", clock_now_ms());
     return refuse(response, reason);
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """tls_echo.py DIRECTORY ADDRESS: a server outside that sandboxes reach through the egress proxy.
 
-TLS on port 443. It answers with JSON of
-what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI}. Each request is
+TLS on port 443, and HTTP on port 80. It answers with JSON of
+what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP}. Each request is
 such a line in DIRECTORY/requests. Some paths do more:
 
     /redirect       302 to https://elsewhere.test/
@@ -33,16 +33,20 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def setup(self):
+        self.name = None
+        if self.server.server_address[1] == 443:
+            self.request = self.secured()
+        super().setup()
+
+    def secured(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(DIRECTORY / (DIRECTORY / "certificate").read_text().strip())
-        self.name = None
 
         def note_name(_socket, name, _context):
             self.name = name
 
         context.sni_callback = note_name
-        self.request = context.wrap_socket(self.request, server_side=True)
-        super().setup()
+        return context.wrap_socket(self.request, server_side=True)
 
     def finish(self):
         super().finish()
@@ -131,4 +135,5 @@ class Server(socketserver.ThreadingTCPServer):
         pass
 
 
+threading.Thread(target=Server((ADDRESS, 80), Handler).serve_forever).start()
 Server((ADDRESS, 443), Handler).serve_forever()
