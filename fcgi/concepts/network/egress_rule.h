@@ -40,6 +40,10 @@
 #define EGRESS_SECRET_NAME_MAX 63
 #define EGRESS_PORT            443
 #define EGRESS_PORT_HTTP       80
+/* Sockets NUMBER.way of sandlot-firewall, and upstreams of nginx that lead to them. */
+#define EGRESS_WAYS_MAX      1024
+#define EGRESS_WAYS_TEAM_MAX 256 /* of one team, and of one user */
+#define EGRESS_WAY           "sandlot_way_"
 
 /* An element of the list in a request. */
 extern const struct schema_member egress_rule_item;

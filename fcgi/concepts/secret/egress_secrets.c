@@ -142,15 +142,10 @@ static int admit_limits(const json_t *stored, const json_t *rule, size_t index, 
     return 0;
 }
 
-/* nginx connects to hosts of rules by itself, so a policy has one of both. */
 static int admit_proxy(const json_t *stored, const json_t *known, struct error **err)
 {
     char name[EGRESS_SECRET_NAME_MAX + 1];
     const json_t *proxy = json_object_get(stored, EGRESS_PROXY);
-    if (proxy && json_object_get(stored, "rules"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/" EGRESS_PROXY,
-                               "Requests to hosts of rules do not leave through a proxy: a policy "
-                               "has rules or an egress proxy, not both.");
     if (egress_proxy_check(proxy, "/" EGRESS_PROXY, err) < 0)
         return -1;
     return egress_proxy_secret(proxy, name)

@@ -78,10 +78,40 @@ static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
         egress_note_secret(sandbox, json_string_value(name));
 }
 
-static int pass(const struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
-                const struct egress_request *asked, struct http_response *response)
+static size_t place_of(const json_t *rules, const json_t *rule)
+{
+    size_t place = 0;
+    while (place < json_array_size(rules) && json_array_get(rules, place) != rule)
+        place++;
+    return place;
+}
+
+/* Name where nginx connects to: a way, or the address itself when there is no room for one. Returns
+ * false: there is neither. */
+static bool add_upstream(struct filter *filter, const struct filter_sandbox *sandbox,
+                         const json_t *rule, uint32_t address, struct http_response *response)
 {
     char text[IPV4_TEXT_SIZE];
+    const struct policy_wire *wire = &sandbox->wire;
+    const struct way asked = {
+        .sandbox = sandbox->address,
+        .rules = sandbox->rules,
+        .rule = place_of(json_object_get(wire->policy.egress, "rules"), rule),
+        .tenant = wire->tenant,
+        .user = wire->user,
+    };
+    int way = ways_take(&filter->ways, &asked, clock_monotonic_ms());
+    if (way >= 0)
+        http_response_header(response, "Sandlot-Upstream", EGRESS_WAY "%d", way);
+    else if (!wire->policy.proxy)
+        http_response_header(response, "Sandlot-Upstream", "%s:%u", ipv4_format(address, text),
+                             egress_port(rule));
+    return way >= 0 || !wire->policy.proxy;
+}
+
+static int pass(struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
+                const struct egress_request *asked, struct http_response *response)
+{
     uint32_t address = egress_address_of(filter, asked->host);
     if (!address)
         return refuse(response, "The host has no address that a sandbox may reach.");
@@ -92,9 +122,9 @@ static int pass(const struct filter *filter, struct filter_sandbox *sandbox, con
                           "The path and query are too long, or have characters that no path has.");
         http_response_header(response, "Sandlot-Target", "%s", target);
     }
+    if (!add_upstream(filter, sandbox, rule, address, response))
+        return refuse(response, "This host has no room for connections through the egress proxy.");
     response->is_bare = true;
-    http_response_header(response, "Sandlot-Upstream", "%s:%d", ipv4_format(address, text),
-                         asked->port);
     add_headers(response, rule);
     note_use(sandbox, rule);
     return 0;

@@ -166,6 +166,10 @@ PYTHON = "PYTHONPATH=/tmp/python python3"
 CLIENTS = {
     "wget": (["wget"], f"wget -qO- https://{HOST}/wget", "/wget"),
     "node": (["node"], f"node -e 'fetch(\"https://{HOST}/fetch\")'", "/fetch"),
+    "axios": (["node", *(f"/usr/share/nodejs/{name}" for name in (
+                  "axios", "follow-redirects", "form-data", "proxy-from-env", "asynckit", "combined-stream", "delayed-stream",
+                  "mime-types", "mime-db", "debug", "ms"))],
+              f"NODE_PATH=. node -e 'require(\"axios\").get(\"https://{HOST}/axios\")'", "/axios"),
     "npm": (["node", "/usr/lib/node_modules/npm"],
             f"node npm/bin/npm-cli.js view some-package --registry https://{HOST}/npm/ --fetch-retries 0", "/npm/some-package"),
     "php": (["php", "curl.so"], f"php -n -d extension_dir=. -d extension=curl.so -r '{PHP}'", "/php"),
@@ -517,9 +521,42 @@ def test_answers_cannot_steer_the_proxy(plain, outside):
 def test_a_name_that_moves_into_a_private_network_is_not_followed(plain, outside, internet, stack):
     name = f"moved.{random.token_hex(3)}.test"
     internet.add(name, "10.0.0.1")
-    policy(plain, [{"host": name}])
-    status, body = curl(plain, url=f"https://{name}/")
+    policy(plain, [{"host": name, "port": 80}])
+    status, body = curl(plain, url=f"http://{name}/")
     assert status == 403 and "no address" in body, body
+    name = f"both.{random.token_hex(3)}.test"
+    internet.add(name, "10.0.0.1", outside.address, "127.0.0.1", "169.254.0.1")
+    policy(plain, [{"host": name, "port": 80}])
+    assert [curl(plain, url=f"http://{name}/")[0] for _ in range(5)] == [200] * 5
+
+
+# --- kept connections ---
+
+
+def test_kept_connections_are_of_one_rule_of_one_sandbox(plain, api, outside):
+    """The server counts connections: curl's are new ones of the sandbox, and nginx keeps its own."""
+    urls = " ".join([f"https://{HOST}/v1/a"] * 8)
+    peers = lambda sandbox: {json.loads(line)["peer"] for line in sandbox.data.check(
+        f"for url in {urls}; do curl -sS --max-time 20 $url; echo; done").splitlines() if line}
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": HOST, "headers": BEARER}])
+    try:
+        seen_by = [peers(plain), peers(other), peers(plain)]
+        assert min(map(len, seen_by)) < 8, "some are used again"
+        assert not seen_by[1] & (seen_by[0] | seen_by[2])
+        policy(plain, [{"host": HOST, "headers": BEARER}, {"host": HOST, "methods": ["GET"]}])
+        assert not peers(plain) & (seen_by[0] | seen_by[2]), "other rules of the same sandbox"
+        policy(plain, [{"host": HOST, "methods": ["POST"]}, {"host": HOST, "methods": ["GET"], "headers": BEARER}])
+        gets = peers(plain)
+        posted = json.loads(curl(plain, "-d", "x")[1])["peer"]
+        assert posted not in gets, "another rule"
+    finally:
+        api.delete(other.path)
+
+
+def test_an_end_of_a_kept_connection_is_not_an_error(plain, outside):
+    for _ in range(5):
+        assert curl(plain, url=f"https://{HOST}/close")[0] == 200
+        assert curl(plain)[0] == 200
 
 
 # --- changes and faults ---

@@ -2,13 +2,15 @@
 """tls_echo.py DIRECTORY ADDRESS: a server outside that sandboxes reach through the egress proxy.
 
 TLS on port 443, and HTTP on port 80. It answers with JSON of
-what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP}. Each request is
+what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP,
+"peer": port of the client}. Each request is
 such a line in DIRECTORY/requests. Some paths do more:
 
     /redirect       302 to https://elsewhere.test/
     /accel          an answer with X-Accel-Redirect into nginx
     /events         five server-sent events, one each 0.3 s
     /socket         a WebSocket that sends back what it gets
+    /close          the connection ends after the answer, which does not say so
     /drop           the connection ends without an answer
 
 The file DIRECTORY/certificate names the certificate of new connections.
@@ -69,6 +71,7 @@ class Handler(BaseHTTPRequestHandler):
             "headers": [[name, value] for name, value in self.headers.items()],
             "body": self.body(),
             "name": self.name,
+            "peer": self.client_address[1],
         }
         with lock, open(DIRECTORY / "requests", "a", encoding="utf-8") as log:
             log.write(json.dumps(got) + "\n")
@@ -92,6 +95,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve_accel(self):
         self.answer(200, b"as it is\n", X_Accel_Redirect="/_sandlot/egress")
+
+    def serve_close(self):
+        self.answer(200, b"bye\n")
+        self.close_connection = True
 
     def serve_drop(self):
         self.close_connection = True
