@@ -4,19 +4,19 @@
  * there.
  * A rule of a request, which is stored as it is:
  *
- *   {"host": "api.example.com", "port": 443, "headers": {"Authorization": "Bearer
- * ${secrets.example}"}, "query": {"key": "${secrets.example}"}, "methods": ["GET", …], "paths":
- * ["/v1/…*", …]}
+ *   {"host": "api.example.com", "port": 443, "methods": ["GET", …], "paths": ["/v1/…*", …],
+ *    "headers": {"Authorization": "Bearer ${secrets.example}"},
+ *    "query": {"key": "${secrets.example}"}}
  *
- * A rule of port 80 is for HTTP without TLS, and mentions no secret.
- * The rules of one host and port are looked at in their order: the first with the method and the
- * path decides. A host that a rule names is reached through its rules only.
+ * A rule of port 80 is for HTTP without TLS, and mentions no secret. The rules of one host and port
+ * are looked at in their order: the first with the method and the path decides. A host that a rule
+ * names is reached through its rules only.
  *
  * The firewall of a host gets them with the values of the secrets (struct policy, egress):
  *
  *   {"rules": [{"host", "port", "headers": {"authorization": "Bearer …"}, "query", "methods",
- * "paths", "secrets": ["example"], "refused": "why no request passes"}], "certificates":
- * {"api.example.com": "certificate and key, PEM"}}
+ *    "paths", "secrets": ["example"], "refused": "why no request passes"}],
+ *    "certificates": {"api.example.com": "certificate and key, PEM"}}
  */
 #pragma once
 
