@@ -788,13 +788,15 @@ CREATE TABLE secrets (
     hosts TEXT NOT NULL,
     value BLOB NOT NULL,
     metadata TEXT NULL,
+    for_sandboxes TINYINT NOT NULL DEFAULT 0,
     version BIGINT UNSIGNED NOT NULL DEFAULT 1,
     created_by CHAR(30) COLLATE ascii_bin NOT NULL,
     created_at_ms BIGINT NOT NULL,
     updated_at_ms BIGINT NOT NULL,
     used_at_ms BIGINT NULL,
     PRIMARY KEY (id),
-    UNIQUE KEY secrets_of_team (team_id, name)
+    UNIQUE KEY secrets_of_team (team_id, name),
+    KEY secrets_for_sandboxes (for_sandboxes, updated_at_ms)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The egress proxy of a team, as in a policy: JSON. Sandboxes get it whose policy says nothing about one.

@@ -27,6 +27,7 @@ firewall_tun = $FIREWALL_TUN
 firewall_dns_port = $FIREWALL_PORT
 firewall_egress_port = $((FIREWALL_PORT + 1))
 firewall_outlet_port = $((FIREWALL_PORT + 2))
+firewall_egress_http_port = $((FIREWALL_PORT + 3))
 firewall_certificates_dir = $FIREWALL_STATE-certificates
 firewall_log_group = $FIREWALL_PORT
 limits_socket = $RUN_DIR/limits.sock

@@ -10,7 +10,7 @@ firewall_load()
     modprobe -q nf_tables 2>/dev/null || true
     # What make would put in for @…@ are defaults only, and all of them are given here.
     output=$("${WITHIN[@]}" env SANDLOT_RANGE="$RANGE" SANDLOT_NIC_PREFIX="$NIC_PREFIX" SANDLOT_NFT_TABLE="$NFT_TABLE" \
-        SANDLOT_DNS_PORT="$FIREWALL_PORT" SANDLOT_EGRESS_PORT="$((FIREWALL_PORT + 1))" SANDLOT_OUTLET_PORT="$((FIREWALL_PORT + 2))" SANDLOT_LOG_GROUP="$FIREWALL_PORT" SANDLOT_TUN="$FIREWALL_TUN" \
+        SANDLOT_DNS_PORT="$FIREWALL_PORT" SANDLOT_EGRESS_PORT="$((FIREWALL_PORT + 1))" SANDLOT_OUTLET_PORT="$((FIREWALL_PORT + 2))" SANDLOT_EGRESS_HTTP_PORT="$((FIREWALL_PORT + 3))" SANDLOT_LOG_GROUP="$FIREWALL_PORT" SANDLOT_TUN="$FIREWALL_TUN" \
         SANDLOT_NFT_FILE="$SOURCE_DIR/conf/nftables/sandlot.nft.in" sh "$program" 2>&1) || {
         printf '%s\n' "$output"
         die "the kernel refused the nftables rules conf/nftables/sandlot.nft.in"

@@ -31,7 +31,7 @@ final class ClassText
             $text .= "\n" . self::reader($schema, $types);
         }
         if ($schema->isWritten) {
-            $text .= "\n" . self::writer($types);
+            $text .= "\n" . self::writer($schema, $types);
         }
         return $text . "}\n";
     }
@@ -45,9 +45,13 @@ final class ClassText
             $mayBeNull = $schema->mayBeNull($name);
             $documented[] = self::parameterNote($name, $type, $mayBeNull, $member['description'] ?? '');
             $default = $schema->isRequired($name) || !$schema->isWritten ? '' : ' = null';
-            $mark = $mayBeNull && $type->declared !== 'mixed' ? '?' : '';
+            $declared = match (true) {
+                !$mayBeNull, $type->declared === 'mixed' => $type->declared,
+                $schema->sendsNull($name) && !$schema->isRequired($name) => "{$type->declared}|Explicit|null",
+                default => "?{$type->declared}",
+            };
             $variable = '$' . Names::member($name);
-            $parameters[] = "        public readonly {$mark}{$type->declared} {$variable}{$default},\n";
+            $parameters[] = "        public readonly {$declared} {$variable}{$default},\n";
         }
         $notes = array_merge(...$documented ?: [[]]);
         return ($notes === [] ? '' : self::comment($notes, '    '))
@@ -77,11 +81,12 @@ final class ClassText
     }
 
     /** @param array<string, Type> $types */
-    private static function writer(array $types): string
+    private static function writer(Schema $schema, array $types): string
     {
         $lines = '';
         foreach ($types as $name => $type) {
-            $lines .= "            '{$name}' => " . $type->write('$this->' . Names::member($name)) . ",\n";
+            $null = $schema->sendsNull($name) && $schema->isRequired($name) ? ' ?? Explicit::Null' : '';
+            $lines .= "            '{$name}' => " . $type->write('$this->' . Names::member($name)) . "{$null},\n";
         }
         return "    public function jsonSerialize(): object\n    {\n"
             . "        return Members::of([\n{$lines}        ]);\n    }\n";

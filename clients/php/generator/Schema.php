@@ -39,11 +39,20 @@ final class Schema
 
     public function mayBeNull(string $member): bool
     {
+        return !$this->isRequired($member) || $this->takesNull($member);
+    }
+
+    /** Whether a request may have it as null, which is more than to leave it out. */
+    public function sendsNull(string $member): bool
+    {
+        return $this->isWritten && !$this->isRead && $this->takesNull($member);
+    }
+
+    private function takesNull(string $member): bool
+    {
         $of = $this->schema['properties'][$member];
         $type = $of['type'] ?? null;
-        return !$this->isRequired($member)
-            || (is_array($type) && in_array('null', $type, true))
-            || in_array(self::NULL, self::choices($of), true);
+        return (is_array($type) && in_array('null', $type, true)) || in_array(self::NULL, self::choices($of), true);
     }
 
     /**

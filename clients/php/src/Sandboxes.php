@@ -10,6 +10,7 @@ use Sandlot\Http\Api;
 use Sandlot\Http\DataPlanes;
 use Sandlot\Model\CreateSandbox;
 use Sandlot\Model\EgressProxy;
+use Sandlot\Model\Explicit;
 use Sandlot\Model\EgressRule;
 use Sandlot\Model\ExposedPortRequest;
 use Sandlot\Model\Fields;
@@ -45,7 +46,7 @@ final class Sandboxes
      * @param list<string>|null $denyOut those that it may not
      * @param list<string>|null $egressProfiles the operator's lists of what may be reached
      * @param list<EgressRule>|null $rules what may be sent to single hosts, and with which headers
-     * @param EgressProxy|null $egressProxy the proxy that all its TCP connections leave through; not with rules
+     * @param EgressProxy|Explicit|null $egressProxy the proxy that all its TCP connections leave through
      * @param list<ExposedPortRequest>|'all'|null $exposedPorts
      * @param list<int>|null $httpsPorts those whose servers speak TLS
      * @param string|null $maskRequestHost what servers see as Host instead of their preview's name
@@ -76,7 +77,7 @@ final class Sandboxes
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
         ?array $rules = null,
-        ?EgressProxy $egressProxy = null,
+        EgressProxy|Explicit|null $egressProxy = null,
         ?bool $ask = null,
         array|string|null $exposedPorts = null,
         ?array $httpsPorts = null,

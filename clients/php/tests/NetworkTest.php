@@ -10,7 +10,10 @@ use Sandlot\Exception\Api\InvalidRequestException;
 use Sandlot\Exception\WaitException;
 use Sandlot\Model\AnsweredApprovalState;
 use Sandlot\Model\ApprovalAnswer;
+use Sandlot\Model\Explicit;
 use Sandlot\Model\NetworkStatus;
+use Sandlot\Model\ReplaceNetwork;
+use Sandlot\Model\ReplaceTeamProxy;
 use Sandlot\Model\Verdict;
 
 /** What a sandbox reaches, and how it is reached. */
@@ -31,6 +34,16 @@ final class NetworkTest extends ServiceTestCase
             usleep(100_000);
         }
         $this->assertSame('203.0.113.7', $denials[0]->target);
+    }
+
+    public function testNoProxyIsMoreThanNoWord(): void
+    {
+        $words = static fn (object $body): string => json_encode($body, JSON_THROW_ON_ERROR);
+        $this->assertSame('{}', $words(new ReplaceNetwork()));
+        $this->assertSame('{"egress_proxy":null}', $words(new ReplaceNetwork(egressProxy: Explicit::Null)));
+        $this->assertSame('{"egress_proxy":null}', $words(new ReplaceTeamProxy(null)));
+        $set = self::sandbox()->network->set(allowInternetAccess: false, egressProxy: Explicit::Null);
+        $this->assertNull($set->egressProxy);
     }
 
     public function testApprovals(): void

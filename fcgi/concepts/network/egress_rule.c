@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "network/egress_rule.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,6 +38,16 @@ static int check_host(const json_t *value, const char *pointer, struct error **e
     return is_name ? 0
                    : error_set_field(err, ERR_INVALID_REQUEST, pointer,
                                      "A rule names one host, in lower case and without a port.");
+}
+
+static int check_port(const json_t *value, const char *pointer, struct error **err)
+{
+    json_int_t port = json_integer_value(value);
+    return port == EGRESS_PORT || port == EGRESS_PORT_HTTP
+               ? 0
+               : error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                                 "The port of a rule is %d (HTTPS) or %d (HTTP).", EGRESS_PORT,
+                                 EGRESS_PORT_HTTP);
 }
 
 static int check_method(const json_t *value, const char *pointer, struct error **err)
@@ -97,10 +108,16 @@ static const struct schema_member value_item = {.type = SCHEMA_STRING, .min = 1,
 static const struct schema_member wire_value_item = {
     .type = SCHEMA_STRING, .min = 1, .max = EGRESS_HEADER_MAX};
 
-#define HOST_MEMBER                                                                                \
-    {                                                                                              \
-        .name = "host", .type = SCHEMA_STRING, .required = true, .min = 1, .max = EGRESS_HOST_MAX, \
-        .check = check_host                                                                        \
+#define HOST_MEMBERS                                                                         \
+    {.name = "host",                                                                         \
+     .type = SCHEMA_STRING,                                                                  \
+     .required = true,                                                                       \
+     .min = 1,                                                                               \
+     .max = EGRESS_HOST_MAX,                                                                 \
+     .check = check_host},                                                                   \
+    {                                                                                        \
+        .name = "port", .type = SCHEMA_INTEGER, .min = EGRESS_PORT_HTTP, .max = EGRESS_PORT, \
+        .check = check_port                                                                  \
     }
 #define LIMIT_MEMBERS                                                             \
     {.name = "methods",                                                           \
@@ -114,7 +131,7 @@ static const struct schema_member wire_value_item = {
     }
 
 static const struct schema_member rule_members[] = {
-    HOST_MEMBER,
+    HOST_MEMBERS,
     {.name = "headers",
      .type = SCHEMA_MAP,
      .min = 1,
@@ -135,7 +152,7 @@ const struct schema_member egress_rule_item = {.type = SCHEMA_OBJECT, .members =
 static const struct schema_member name_item = {
     .type = SCHEMA_STRING, .min = 1, .max = EGRESS_SECRET_NAME_MAX};
 static const struct schema_member wire_rule_members[] = {
-    HOST_MEMBER,
+    HOST_MEMBERS,
     {.name = "headers",
      .type = SCHEMA_MAP,
      .max = EGRESS_HEADERS_MAX,
@@ -412,12 +429,24 @@ char *egress_value_fill(const char *value, const char *(*value_of)(void *context
 
 /* --- deciding --- */
 
-bool egress_has_host(const json_t *egress, const char *name)
+uint16_t egress_port(const json_t *rule)
+{
+    const json_t *port = json_object_get(rule, "port");
+    return port ? (uint16_t)json_integer_value(port) : EGRESS_PORT;
+}
+
+static bool is_of(const json_t *rule, const char *name, uint16_t port)
+{
+    return str_equal(json_string_value(json_object_get(rule, "host")), name) &&
+           (!port || port == egress_port(rule));
+}
+
+bool egress_has_host(const json_t *egress, const char *name, uint16_t port)
 {
     size_t index;
     json_t *rule;
     json_array_foreach (json_object_get(egress, "rules"), index, rule) {
-        if (str_equal(json_string_value(json_object_get(rule, "host")), name))
+        if (is_of(rule, name, port))
             return true;
     }
     return false;
@@ -455,11 +484,13 @@ static bool has_path(const json_t *rule, const char *path, size_t size)
     return false;
 }
 
-/* The header Host may have a port; only this one. */
-static bool is_host(const char *header, const char *name)
+/* The header Host may have a port; only the one of the connection. */
+static bool is_host(const char *header, const char *name, uint16_t port)
 {
+    char end[sizeof ":65535"];
     size_t size = strlen(name);
-    return !strncasecmp(header, name, size) && (!header[size] || str_equal(header + size, ":443"));
+    snprintf(end, sizeof end, ":%u", port);
+    return !strncasecmp(header, name, size) && (!header[size] || str_equal(header + size, end));
 }
 
 static const json_t *refuse(const char **reason, const char *why)
@@ -473,14 +504,15 @@ const json_t *egress_decide(const json_t *egress, const struct egress_request *r
 {
     size_t index, size = strcspn(request->uri, "?");
     json_t *rule;
-    bool method = false;
-    if (!str_equal(request->sni, request->host) || !is_host(request->http_host, request->sni))
-        return refuse(reason, "The host of the request is not the host of its TLS connection.");
-    if (!egress_has_host(egress, request->host))
-        return refuse(reason, "No egress rule of this sandbox names the host.");
+    bool method = false, tls = request->port == EGRESS_PORT;
+    if ((tls && !str_equal(request->sni, request->host)) ||
+        !is_host(request->http_host, request->host, request->port))
+        return refuse(reason, tls ? "The host of the request is not the host of its TLS connection."
+                                  : "The host of the request is not the one of its header Host.");
+    if (!egress_has_host(egress, request->host, request->port))
+        return refuse(reason, "No egress rule of this sandbox names the host at this port.");
     json_array_foreach (json_object_get(egress, "rules"), index, rule) {
-        if (!str_equal(json_string_value(json_object_get(rule, "host")), request->host) ||
-            !has_method(rule, request->method))
+        if (!is_of(rule, request->host, request->port) || !has_method(rule, request->method))
             continue;
         method = true;
         if (!has_path(rule, request->uri, size))

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Egress rules: what may be sent to single hosts over HTTPS, and which headers sandlot sets there.
+ * Egress rules: what may be sent to single hosts over HTTPS or HTTP, and which headers sandlot sets
+ * there.
  * A rule of a request, which is stored as it is:
  *
- *   {"host": "api.example.com", "headers": {"Authorization": "Bearer ${secrets.example}"},
- *    "query": {"key": "${secrets.example}"}, "methods": ["GET", …], "paths": ["/v1/…*", …]}
+ *   {"host": "api.example.com", "port": 443, "methods": ["GET", …], "paths": ["/v1/…*", …],
+ *    "headers": {"Authorization": "Bearer ${secrets.example}"},
+ *    "query": {"key": "${secrets.example}"}}
  *
- * The rules of one host are looked at in their order: the first with the method and the path
- * decides. A host that a rule names is reached through its rules only.
+ * A rule of port 80 is for HTTP without TLS, and mentions no secret. The rules of one host and port
+ * are looked at in their order: the first with the method and the path decides. A host that a rule
+ * names is reached through its rules only.
  *
  * The firewall of a host gets them with the values of the secrets (struct policy, egress):
  *
- *   {"rules": [{"host", "headers": {"authorization": "Bearer …"}, "query", "methods", "paths",
- *    "secrets": ["example"], "refused": "why no request passes"}],
+ *   {"rules": [{"host", "port", "headers": {"authorization": "Bearer …"}, "query", "methods",
+ *    "paths", "secrets": ["example"], "refused": "why no request passes"}],
  *    "certificates": {"api.example.com": "certificate and key, PEM"}}
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "http/schema.h"
 
@@ -35,6 +39,11 @@
 #define EGRESS_SECRETS_MAX     16    /* secrets in one policy */
 #define EGRESS_SECRET_NAME_MAX 63
 #define EGRESS_PORT            443
+#define EGRESS_PORT_HTTP       80
+/* Sockets NUMBER.way of sandlot-firewall, and upstreams of nginx that lead to them. */
+#define EGRESS_WAYS_MAX      1024
+#define EGRESS_WAYS_TEAM_MAX 256 /* of one team, and of one user */
+#define EGRESS_WAY           "sandlot_way_"
 
 /* An element of the list in a request. */
 extern const struct schema_member egress_rule_item;
@@ -70,11 +79,15 @@ char *egress_value_fill(const char *value, const char *(*value_of)(void *context
 
 struct egress_request {
     const char *sni, *host, *http_host; /* of TLS; of the request as nginx read it; its header */
+    uint16_t port;                      /* that the sandbox connected to */
     const char *method, *uri;
 };
 
-/* Whether a rule names the host. egress NULL: there are no rules. */
-bool egress_has_host(const json_t *egress, const char *name);
+/* The port of a rule: EGRESS_PORT, or EGRESS_PORT_HTTP. */
+uint16_t egress_port(const json_t *rule);
+
+/* Whether a rule names the host, and the port; port 0: any. egress NULL: there are no rules. */
+bool egress_has_host(const json_t *egress, const char *name, uint16_t port);
 
 /* Return the rule that lets a request pass, or NULL, and *reason: a sentence without text of the
  * request. */

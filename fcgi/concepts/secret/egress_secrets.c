@@ -96,6 +96,7 @@ struct admission {
     const json_t *known;
     const char *host;
     size_t index;
+    uint16_t port;
 };
 
 static int admit_one(const json_t *known, const char *name, const char *host, const char *field,
@@ -118,6 +119,10 @@ static int admit_secret(void *context, const struct egress_place *place, const c
     const struct admission *admission = context;
     autofree char *list = xasprintf("/rules/%zu/%s", admission->index, place->member);
     autofree char *field = schema_pointer(list, place->key);
+    if (admission->port != EGRESS_PORT) /* everybody on the way reads it */
+        return error_set_field(err, ERR_INVALID_REQUEST, field,
+                               "A secret is sent over HTTPS only: a rule of port %d mentions none.",
+                               admission->port);
     return admit_one(admission->known, name, admission->host, field, err);
 }
 
@@ -137,15 +142,10 @@ static int admit_limits(const json_t *stored, const json_t *rule, size_t index, 
     return 0;
 }
 
-/* nginx connects to hosts of rules by itself, so a policy has one of both. */
 static int admit_proxy(const json_t *stored, const json_t *known, struct error **err)
 {
     char name[EGRESS_SECRET_NAME_MAX + 1];
     const json_t *proxy = json_object_get(stored, EGRESS_PROXY);
-    if (proxy && json_object_get(stored, "rules"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/" EGRESS_PROXY,
-                               "Requests to hosts of rules do not leave through a proxy: a policy "
-                               "has rules or an egress proxy, not both.");
     if (egress_proxy_check(proxy, "/" EGRESS_PROXY, err) < 0)
         return -1;
     return egress_proxy_secret(proxy, name)
@@ -162,7 +162,7 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
         admit_proxy(stored, known, err) < 0)
         return -1;
     json_array_foreach (json_object_get(stored, "rules"), index, rule) {
-        struct admission admission = {known, host_of(rule), index};
+        struct admission admission = {known, host_of(rule), index, egress_port(rule)};
         if (admit_limits(stored, rule, index, err) < 0 ||
             egress_rule_each_secret(rule, admit_secret, &admission, err) < 0)
             return -1;
@@ -249,13 +249,15 @@ static int compile_rule(const json_t *rule, const json_t *known, json_t *rules, 
         json_object_clear(headers);
         json_object_clear(query);
     }
-    /* Firewalls of earlier versions refuse the member. */
+    /* Firewalls of earlier versions refuse these members. */
     json_t *parameters = json_object_size(query) ? query : NULL;
-    json_array_append_new(
-        rules, json_pack("{s:s, s:O*, s:O*, s:O*, s:O, s:O, s:s*}", "host", values.host, "query",
-                         parameters, "methods", json_object_get(rule, "methods"), "paths",
-                         json_object_get(rule, "paths"), "headers", headers, "secrets", names,
-                         "refused", values.missing ? SECRET_GONE : NULL));
+    json_t *port = egress_port(rule) == EGRESS_PORT ? NULL : json_object_get(rule, "port");
+    json_array_append_new(rules,
+                          json_pack("{s:s, s:O*, s:O*, s:O*, s:O*, s:O, s:O, s:s*}", "host",
+                                    values.host, "port", port, "query", parameters, "methods",
+                                    json_object_get(rule, "methods"), "paths",
+                                    json_object_get(rule, "paths"), "headers", headers, "secrets",
+                                    names, "refused", values.missing ? SECRET_GONE : NULL));
     return 0;
 }
 
@@ -269,7 +271,8 @@ static int compile_rules(struct db *db, const struct keyring *ring, const json_t
         return 0;
     json_array_foreach ((json_t *)list, index, rule) {
         if (compile_rule(rule, known, rules, err) < 0 ||
-            egress_authority_certify(db, ring, host_of(rule), certificates, err) < 0)
+            (egress_port(rule) == EGRESS_PORT &&
+             egress_authority_certify(db, ring, host_of(rule), certificates, err) < 0))
             return -1;
     }
     policy->egress = json_pack("{s:O, s:O}", "rules", rules, "certificates", certificates);

@@ -21,6 +21,7 @@
 #define SECRET_METADATA_MAX 16384 /* bytes of its JSON */
 #define SECRET_HOSTS_MAX    16
 #define SECRET_ANY_HOST     "*"
+#define SECRET_UNUSED_MS    300000 /* that one for sandboxes stays without a policy */
 
 struct secret {
     char id[ID_SIZE];
@@ -46,7 +47,8 @@ struct secret_change {
     const char *value;
     const json_t *hosts; /* checked and canonical */
     const json_t *metadata;
-    bool only_new; /* a secret of this name is an error */
+    bool only_new;      /* a secret of this name is an error */
+    bool for_sandboxes; /* a new one lives as long as sandboxes whose policy mentions it */
 };
 
 /* Create a secret of a team or change it. *secret is the result; the caller ends with
@@ -57,6 +59,13 @@ int secret_put(struct db *db, const struct keyring *ring, const struct team *tea
                bool *created, struct error **err);
 /* Delete it. Requests of rules that mention it are refused from then on. Errors: ERR_NOT_FOUND. */
 int secret_delete(struct db *db, const char *team_id, const char *name, struct error **err);
+
+/* Keep a secret for sandboxes while a policy that mentions it is being stored. *found: the team has
+ * the secret. */
+int secret_renew(struct db *db, const char *team_id, const char *name, bool *found,
+                 struct error **err);
+/* Delete secrets for sandboxes that no policy mentions any more. */
+int secrets_expire(struct db *db, struct error **err);
 
 /* Read one; the caller ends with secret_deinit(). Errors: ERR_NOT_FOUND. */
 int secret_get(struct db *db, const char *team_id, const char *name, struct secret *secret,

@@ -24,8 +24,8 @@ DB_STATEMENT(count_statement) = {"secret.count", "SELECT COUNT(*) FROM secrets W
                                  false};
 DB_STATEMENT(insert_statement) = {
     "secret.insert",
-    "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, created_by, created_at_ms,"
-    " updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, for_sandboxes, created_by,"
+    " created_at_ms, updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(value_statement) = {
     "secret.set_value",
@@ -38,6 +38,16 @@ DB_STATEMENT(hosts_statement) = {
     "UPDATE secrets SET hosts = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
 DB_STATEMENT(delete_statement) = {"secret.delete",
                                   "DELETE FROM secrets WHERE team_id = ? AND name = ?", false};
+DB_STATEMENT(renew_statement) = {"secret.renew",
+                                 "UPDATE secrets SET updated_at_ms = GREATEST(?, updated_at_ms + "
+                                 "1) WHERE team_id = ? AND name = ?",
+                                 false};
+DB_STATEMENT(expire_statement) = {
+    "secret.expire",
+    "DELETE FROM secrets WHERE for_sandboxes = 1 AND updated_at_ms < ? AND NOT EXISTS"
+    " (SELECT 1 FROM sandbox_secrets f JOIN sandboxes s ON s.id = f.sandbox_id"
+    " WHERE f.name = secrets.name AND s.team_id = secrets.team_id AND s.visible = 1) LIMIT 500",
+    false};
 DB_STATEMENT(reveal_statement) = {
     "secret.reveal", "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?", true};
 DB_STATEMENT(used_statement) = {"secret.used",
@@ -166,7 +176,8 @@ static int insert(struct db *db, const struct put *put, struct error **err)
     return db_exec(db, &insert_statement,
                    DB_ARGS(db_text(id), db_text(put->team->id), db_text(put->change->name),
                            db_text(hosts), db_blob(sealed.data, sealed.size), db_text(metadata),
-                           db_text(put->user_id), db_i64(now_ms), db_i64(now_ms)),
+                           db_u64(put->change->for_sandboxes), db_text(put->user_id),
+                           db_i64(now_ms), db_i64(now_ms)),
                    NULL, err);
 }
 
@@ -243,6 +254,23 @@ int secret_delete(struct db *db, const char *team_id, const char *name, struct e
 {
     struct deletion deletion = {team_id, name};
     return db_transaction(db, delete_body, &deletion, err);
+}
+
+int secret_renew(struct db *db, const char *team_id, const char *name, bool *found,
+                 struct error **err)
+{
+    uint64_t changed;
+    int result =
+        db_exec(db, &renew_statement,
+                DB_ARGS(db_i64(clock_now_ms()), db_text(team_id), db_text(name)), &changed, err);
+    *found = result == 0 && changed;
+    return result;
+}
+
+int secrets_expire(struct db *db, struct error **err)
+{
+    return db_exec(db, &expire_statement, DB_ARGS(db_i64(clock_now_ms() - SECRET_UNUSED_MS)), NULL,
+                   err);
 }
 
 /* --- using --- */

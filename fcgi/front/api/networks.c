@@ -77,22 +77,21 @@ static int policy_in_question(struct api *api, const json_t *body, char **networ
     return -1;
 }
 
-/* A host with egress rules is reached through them, at one port. */
+/* A host with egress rules is reached through them, at their ports. */
 static void explain_rules(const char *network, const struct network_question *question,
                           struct network_verdict *verdict)
 {
     json_auto_t *stored = json_loads(network, 0, NULL);
-    if (!egress_has_host(stored, question->host) || str_equal(verdict->reason, "name_service"))
+    if (!egress_has_host(stored, question->host, 0) || str_equal(verdict->reason, "name_service"))
         return;
-    bool is_port = question->port == EGRESS_PORT;
+    bool is_port = question->port && egress_has_host(stored, question->host, question->port);
     verdict->rule = NULL;
     verdict->asks = false;
     verdict->verdict = is_port ? POLICY_ALLOW : POLICY_DENY;
     verdict->reason = "egress_rule";
     snprintf(verdict->message, sizeof verdict->message,
              is_port ? "Egress rules name the host; requests that they allow pass."
-                     : "Egress rules name the host; it is reached at port %d only.",
-             EGRESS_PORT);
+                     : "Egress rules name the host, and not this port.");
 }
 
 int network_check(void *context, struct http_request *request, struct http_response *response,

@@ -24,6 +24,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_size.h"
+#include "secret/secret.h"
 #include "template/template_build.h"
 #include "template/template_use.h"
 #include "template/warm.h"
@@ -32,6 +33,7 @@
 /* A firewall that has lost its state is noticed after this time at most. */
 #define FIREWALL_COMPARE_MS 5000
 #define APPROVALS_MS        1000
+#define SECRETS_MS          10000
 #define JOINS_MS            5000 /* the administrator waits for the result */
 #define AUDIT_CHAIN_MS      5000
 #define AUDIT_RETAIN_MS     86400000
@@ -102,6 +104,11 @@ static int remove_ended_rows(struct worker *worker, struct error **err)
 static int end_approvals(struct worker *worker, struct error **err)
 {
     return approvals_expire(worker->db, err);
+}
+
+static int end_secrets(struct worker *worker, struct error **err)
+{
+    return secrets_expire(worker->db, err);
 }
 
 static int count_template_uses(struct worker *worker, struct error **err)
@@ -224,6 +231,7 @@ struct job dispatcher_jobs[] = {
     {"firewalls", PROCESS_POLICIES, .sweep = sandbox_network_reconcile,
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
+    {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .due = DUE_BUILDS},

@@ -14,7 +14,7 @@ enum dns_action dns_decide_question(const struct policy *policy,
     if (!*question->name || question->type == LDNS_RR_TYPE_ANY ||
         question->type == LDNS_RR_TYPE_AXFR || question->type == LDNS_RR_TYPE_IXFR)
         return DNS_ANSWER_REFUSED;
-    if (egress_has_host(policy->egress, question->name))
+    if (egress_has_host(policy->egress, question->name, 0))
         return question->type == LDNS_RR_TYPE_A ? DNS_ANSWER_PROXY : DNS_ANSWER_EMPTY;
     policy_name_find(policy, question->name, &name);
     bool resolves = name.resolves;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/ipv4.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #define LINE_PREFIX "Sandlot-Set-"
 #define LINE_MAX    64
@@ -42,9 +43,9 @@ uint32_t egress_address_of(const struct filter *filter, const char *host)
     return newest ? newest->address : is_protected(filter, address) ? 0 : address;
 }
 
-static bool denies(const struct policy *policy, const char *host)
+static bool denies(const struct policy *policy, const struct egress_request *asked)
 {
-    struct policy_decision decision = policy_decide_name(policy, host, EGRESS_PORT);
+    struct policy_decision decision = policy_decide_name(policy, asked->host, asked->port);
     return decision.rule && decision.verdict == POLICY_DENY;
 }
 
@@ -77,10 +78,40 @@ static void note_use(struct filter_sandbox *sandbox, const json_t *rule)
         egress_note_secret(sandbox, json_string_value(name));
 }
 
-static int pass(const struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
-                const struct egress_request *asked, struct http_response *response)
+static size_t place_of(const json_t *rules, const json_t *rule)
+{
+    size_t place = 0;
+    while (place < json_array_size(rules) && json_array_get(rules, place) != rule)
+        place++;
+    return place;
+}
+
+/* Name where nginx connects to: a way, or the address itself when there is no room for one. Returns
+ * false: there is neither. */
+static bool add_upstream(struct filter *filter, const struct filter_sandbox *sandbox,
+                         const json_t *rule, uint32_t address, struct http_response *response)
 {
     char text[IPV4_TEXT_SIZE];
+    const struct policy_wire *wire = &sandbox->wire;
+    const struct way asked = {
+        .sandbox = sandbox->address,
+        .rules = sandbox->rules,
+        .rule = place_of(json_object_get(wire->policy.egress, "rules"), rule),
+        .tenant = wire->tenant,
+        .user = wire->user,
+    };
+    int way = ways_take(&filter->ways, &asked, clock_monotonic_ms());
+    if (way >= 0)
+        http_response_header(response, "Sandlot-Upstream", EGRESS_WAY "%d", way);
+    else if (!wire->policy.proxy)
+        http_response_header(response, "Sandlot-Upstream", "%s:%u", ipv4_format(address, text),
+                             egress_port(rule));
+    return way >= 0 || !wire->policy.proxy;
+}
+
+static int pass(struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
+                const struct egress_request *asked, struct http_response *response)
+{
     uint32_t address = egress_address_of(filter, asked->host);
     if (!address)
         return refuse(response, "The host has no address that a sandbox may reach.");
@@ -91,9 +122,9 @@ static int pass(const struct filter *filter, struct filter_sandbox *sandbox, con
                           "The path and query are too long, or have characters that no path has.");
         http_response_header(response, "Sandlot-Target", "%s", target);
     }
+    if (!add_upstream(filter, sandbox, rule, address, response))
+        return refuse(response, "This host has no room for connections through the egress proxy.");
     response->is_bare = true;
-    http_response_header(response, "Sandlot-Upstream", "%s:%d", ipv4_format(address, text),
-                         EGRESS_PORT);
     add_headers(response, rule);
     note_use(sandbox, rule);
     return 0;
@@ -110,6 +141,8 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
         .sni = text_of(request, "SANDLOT_SNI"),
         .host = text_of(request, "SANDLOT_HOST"),
         .http_host = text_of(request, "SANDLOT_HTTP_HOST"),
+        .port =
+            str_equal(text_of(request, "SANDLOT_SCHEME"), "http") ? EGRESS_PORT_HTTP : EGRESS_PORT,
         .method = text_of(request, "SANDLOT_METHOD"),
         .uri = text_of(request, "SANDLOT_URI"),
     };
@@ -118,12 +151,12 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     if (!sandbox || sandbox->closed)
         return refuse(response, "The address is no sandbox's.");
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
-    if (rule && denies(&sandbox->wire.policy, asked.host))
+    if (rule && denies(&sandbox->wire.policy, &asked))
         reason = "The sandbox's policy denies the host.";
     if (!reason)
         return pass(filter, sandbox, rule, &asked, response);
-    if (egress_has_host(sandbox->wire.policy.egress, asked.sni))
-        denials_add(&sandbox->denials, DENIAL_CONNECTION, asked.sni, EGRESS_PORT, "tcp",
-                    clock_now_ms());
+    const char *named = asked.port == EGRESS_PORT ? asked.sni : asked.host;
+    if (egress_has_host(sandbox->wire.policy.egress, named, 0))
+        denials_add(&sandbox->denials, DENIAL_CONNECTION, named, asked.port, "tcp", clock_now_ms());
     return refuse(response, reason);
 }

@@ -448,9 +448,12 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
         json_decref(sandbox->secrets_used);
         sandbox->secrets_used = NULL;
     }
-    if (!same_sandbox(sandbox, wire->sandbox_id) ||
-        !json_equal(sandbox->wire.policy.proxy, wire->policy.proxy))
+    bool other_way = !same_sandbox(sandbox, wire->sandbox_id) ||
+                     !json_equal(sandbox->wire.policy.proxy, wire->policy.proxy);
+    if (other_way)
         sandbox->way = ++filter->last_way;
+    if (other_way || !json_equal(sandbox->wire.policy.egress, wire->policy.egress))
+        sandbox->rules = ++filter->last_way;
     policy_wire_deinit(&sandbox->wire);
     sandbox->wire = *wire;
     sandbox->names = *names;

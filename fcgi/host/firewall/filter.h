@@ -19,6 +19,7 @@
 #include "firewall/kernel.h"
 #include "firewall/names.h"
 #include "firewall/rate.h"
+#include "firewall/ways.h"
 #include "network/protected.h"
 
 #define FILTER_PENDING_MAX      256 /* requests that wait at the same time */
@@ -42,6 +43,7 @@ struct filter_sandbox {
     bool names_changed;                    /* a denied name has other addresses */
     int64_t names_applied_at_ms;           /* monotonic */
     uint64_t way;               /* a new number for each other egress proxy of the policy */
+    uint64_t rules;             /* the same for other egress rules, secrets or another proxy */
     int64_t proxy_logged_at_ms; /* monotonic */
     bool closed;                /* the denied names do not fit: all packets are refused */
     bool dirty;                 /* the state directory lacks some names */
@@ -64,6 +66,7 @@ struct filter {
     struct flows *flows;
     struct protected_networks protected_networks;
     struct lookup_list lookups;
+    struct ways ways;
     struct places pending; /* waiting requests, by the numbers of routes.c */
     uint64_t last_pending, last_way;
     struct filter_ended ended;

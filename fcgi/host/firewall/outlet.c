@@ -5,9 +5,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,6 +26,7 @@
 #define ORIGINAL_DST \
     80 /* SO_ORIGINAL_DST; <linux/netfilter_ipv4.h> and <netinet/in.h> exclude each other */
 #define BACKLOG      1024
+#define WAY_BACKLOG  64
 #define ACCEPTS      16 /* in one go */
 #define READS        4  /* in one go */
 #define CHECK_MS     1000
@@ -29,6 +34,8 @@
 #define KEEP_IDLE_S  60
 #define KEEP_EVERY_S 10
 #define KEEP_PROBES  6
+
+#define NO_WAY       (-1)
 
 /* One of the two ends of a connection. */
 struct end {
@@ -46,6 +53,7 @@ struct carried {
     bool opened; /* the proxy has opened the connection: it carries bytes */
     struct proxy_hello hello;
     struct flow flow;
+    int rule_way; /* the number of a connection of nginx, or NO_WAY */
     uint32_t sandbox;
     uint64_t tenant, user;
     uint64_t way; /* see filter_sandbox */
@@ -54,13 +62,20 @@ struct carried {
     struct carried *next, **link;
 };
 
+/* Where nginx connects to a way. */
+struct way_listener {
+    struct loop_source source;
+    struct outlet *outlet;
+};
+
 struct outlet {
     struct filter *filter;
+    struct way_listener ways[EGRESS_WAYS_MAX];
     struct loop loop;
     struct loop_source listener;
     struct loop_timer check;
     struct carried *first;
-    size_t count;
+    size_t count, way_count;
     uint8_t scratch[OUTLET_BUFFER_MAX];
     pthread_t thread;
     bool running;
@@ -77,6 +92,11 @@ static void reset(int fd)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
+static bool is_of_way(const struct carried *carried)
+{
+    return carried->rule_way != NO_WAY;
+}
+
 static void carried_free(struct carried *carried)
 {
     struct outlet *outlet = carried->outlet;
@@ -89,7 +109,12 @@ static void carried_free(struct carried *carried)
     *carried->link = carried->next;
     if (carried->next)
         carried->next->link = carried->link;
-    outlet->count--;
+    if (is_of_way(carried)) {
+        outlet->way_count--;
+        atomic_fetch_sub(&outlet->filter->ways.connections[carried->rule_way], 1);
+    } else {
+        outlet->count--;
+    }
     free(carried);
 }
 
@@ -124,7 +149,8 @@ static void note_failure(const struct outlet *outlet, uint32_t address, const st
 
 static void fail(struct carried *carried, const char *reason)
 {
-    note_failure(carried->outlet, carried->sandbox, &carried->flow, reason);
+    if (carried->way || !is_of_way(carried)) /* without an egress proxy, nginx says so */
+        note_failure(carried->outlet, carried->sandbox, &carried->flow, reason);
     abandon(carried);
 }
 
@@ -235,7 +261,9 @@ static enum moved connected(struct carried *carried)
         return GONE;
     }
     carried->connected = true;
-    proxy_hello_begin(&carried->hello, &carried->proxy.rest);
+    carried->opened = !carried->way;
+    if (!carried->opened)
+        proxy_hello_begin(&carried->hello, &carried->proxy.rest);
     return MOVED;
 }
 
@@ -291,9 +319,11 @@ static bool may_stay(const struct carried *carried)
 {
     struct filter *filter = carried->outlet->filter;
     const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
-    return sandbox && sandbox->way == carried->way && !sandbox->closed &&
-           !has_vanished(&carried->guest) && !has_vanished(&carried->proxy) &&
-           filter_allows(filter, sandbox, &carried->flow);
+    if (!sandbox || sandbox->closed || sandbox->wire.tenant != carried->tenant ||
+        (carried->way && sandbox->way != carried->way) || has_vanished(&carried->proxy))
+        return false;
+    return is_of_way(carried) ||
+           (!has_vanished(&carried->guest) && filter_allows(filter, sandbox, &carried->flow));
 }
 
 /* End the connections that the policy no longer allows, or that have another way now. */
@@ -345,17 +375,38 @@ static int connect_to(uint32_t address, uint16_t port)
 static bool has_room(const struct carried *carried)
 {
     unsigned of_sandbox = 0, of_team = 0, of_user = 0;
+    unsigned times = is_of_way(carried) ? OUTLET_KEPT : 1;
     for (const struct carried *other = carried->outlet->first; other; other = other->next) {
+        if (is_of_way(other) != is_of_way(carried))
+            continue;
         of_sandbox += other->sandbox == carried->sandbox;
         of_team += other->tenant == carried->tenant;
         of_user += other->user == carried->user;
     }
-    return of_sandbox <= OUTLET_SANDBOX_MAX && of_team <= OUTLET_TEAM_MAX &&
-           of_user <= OUTLET_TEAM_MAX;
+    return of_sandbox <= times * OUTLET_SANDBOX_MAX && of_team <= times * OUTLET_TEAM_MAX &&
+           of_user <= times * OUTLET_TEAM_MAX;
 }
 
-/* Fill the way of a sandbox into a new connection. Returns the proxy's address, or 0 and *reason.
- */
+/* Find the target of a connection of nginx. Returns false: the rules are others now, or the host
+ * has no address. */
+static bool find_target(struct carried *carried, const struct filter_sandbox *sandbox)
+{
+    const struct way *way = &carried->outlet->filter->ways.all[carried->rule_way];
+    const json_t *rule =
+        json_array_get(json_object_get(sandbox->wire.policy.egress, "rules"), way->rule);
+    if (!rule || way->rules != sandbox->rules)
+        return false;
+    carried->flow = (struct flow){
+        .remote = egress_address_of(carried->outlet->filter,
+                                    json_string_value(json_object_get(rule, "host"))),
+        .remote_port = egress_port(rule),
+        .protocol = IPPROTO_TCP,
+    };
+    return carried->flow.remote;
+}
+
+/* Fill the way of a sandbox into a new connection. Returns the address of the proxy, or of the host
+ * of a rule without one, or 0 and *reason. */
 static uint32_t find_way(struct carried *carried, uint16_t *port, const char **reason)
 {
     struct filter *filter = carried->outlet->filter;
@@ -363,14 +414,18 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
     const json_t *proxy = sandbox ? sandbox->wire.policy.proxy : NULL;
     uint32_t address = 0;
     *reason = "the policy has none any more";
-    if (!proxy || sandbox->closed)
+    if (!sandbox || sandbox->closed || (!proxy && !is_of_way(carried)) ||
+        (is_of_way(carried) && !find_target(carried, sandbox)))
         return 0;
-    carried->way = sandbox->way;
+    carried->way = proxy ? sandbox->way : 0;
     carried->tenant = sandbox->wire.tenant;
     carried->user = sandbox->wire.user;
     *reason = "the sandbox, its team or its user has too many connections";
     if (!has_room(carried))
         return 0;
+    *port = carried->flow.remote_port;
+    if (!proxy)
+        return carried->flow.remote;
     carried->hello.is_http = str_equal(json_string_value(json_object_get(proxy, "type")), "http");
     carried->hello.address = carried->flow.remote;
     carried->hello.port = carried->flow.remote_port;
@@ -391,7 +446,8 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
     return address;
 }
 
-static struct carried *carried_new(struct outlet *outlet, int guest)
+/* rule_way: NO_WAY for a connection of a sandbox. */
+static struct carried *carried_new(struct outlet *outlet, int guest, int rule_way)
 {
     struct carried *carried = xcalloc(1, sizeof *carried);
     carried->outlet = outlet;
@@ -406,7 +462,13 @@ static struct carried *carried_new(struct outlet *outlet, int guest)
     if (outlet->first)
         outlet->first->link = &carried->next;
     outlet->first = carried;
-    outlet->count++;
+    carried->rule_way = rule_way;
+    if (is_of_way(carried)) {
+        outlet->way_count++;
+        atomic_fetch_add(&outlet->filter->ways.connections[rule_way], 1);
+    } else {
+        outlet->count++;
+    }
     return carried;
 }
 
@@ -446,6 +508,29 @@ static bool read_flow(int fd, const struct sockaddr_in *from, struct flow *flow)
     return true;
 }
 
+/* Take connections of nginx to a way. */
+static void on_way(struct loop_source *source, uint32_t events)
+{
+    struct way_listener *listener = container_of(source, struct way_listener, source);
+    struct outlet *outlet = listener->outlet;
+    int way = (int)(listener - outlet->ways);
+    (void)events;
+    for (unsigned i = 0; i < ACCEPTS; i++) {
+        int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        if (outlet->way_count == OUTLET_KEPT * OUTLET_MAX) {
+            close(fd);
+            continue;
+        }
+        struct carried *carried = carried_new(outlet, fd, way);
+        filter_lock(outlet->filter);
+        carried->sandbox = outlet->filter->ways.all[way].sandbox;
+        filter_unlock(outlet->filter);
+        begin(carried, fd);
+    }
+}
+
 static void on_connection(struct loop_source *source, uint32_t events)
 {
     struct outlet *outlet = container_of(source, struct outlet, listener);
@@ -462,7 +547,7 @@ static void on_connection(struct loop_source *source, uint32_t events)
             close(fd);
             continue;
         }
-        struct carried *carried = carried_new(outlet, fd);
+        struct carried *carried = carried_new(outlet, fd, NO_WAY);
         carried->flow = flow;
         carried->sandbox = ntohl(from.sin_addr.s_addr);
         begin(carried, fd);
@@ -498,6 +583,35 @@ static int start_thread(struct outlet *outlet, struct error **err)
     return outlet->running ? 0 : error_set(err, ERR_CONFIG, "cannot start a thread");
 }
 
+static int listen_at(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    unlink(path);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 || chmod(path, 0660) < 0 ||
+        listen(fd, WAY_BACKLOG) < 0)
+        return -1;
+    return steal_fd(&fd);
+}
+
+/* The folder has nginx's group, and nobody else enters it. */
+static int open_ways(struct outlet *outlet, struct error **err)
+{
+    const char *folder = outlet->filter->settings->firewall_certificates_dir;
+    for (int i = 0; i < EGRESS_WAYS_MAX; i++) {
+        struct way_listener *listener = &outlet->ways[i];
+        autofree char *path = xasprintf("%s/%d.way", folder, i);
+        listener->outlet = outlet;
+        autoclose int fd = listen_at(path);
+        if (fd < 0 || loop_add(&outlet->loop, &listener->source, fd, EPOLLIN, on_way) < 0)
+            return error_set_errno(err, ERR_CONFIG, errno,
+                                   "firewall_certificates_dir: cannot listen on %s", path);
+        steal_fd(&fd);
+    }
+    return 0;
+}
+
 static int open_loop(struct outlet *outlet, struct error **err)
 {
     uint16_t port = (uint16_t)outlet->filter->settings->firewall_outlet_port;
@@ -517,7 +631,9 @@ int outlet_start(struct filter *filter, struct outlet **outlet, struct error **e
     struct outlet *fresh = xcalloc(1, sizeof *fresh);
     fresh->filter = filter;
     fresh->loop.epoll_fd = fresh->listener.fd = -1;
-    if (open_loop(fresh, err) < 0 || start_thread(fresh, err) < 0) {
+    for (int i = 0; i < EGRESS_WAYS_MAX; i++)
+        fresh->ways[i].source.fd = -1;
+    if (open_loop(fresh, err) < 0 || open_ways(fresh, err) < 0 || start_thread(fresh, err) < 0) {
         outlet_stop(fresh);
         return -1;
     }
@@ -537,6 +653,8 @@ void outlet_stop(struct outlet *outlet)
     if (outlet->loop.epoll_fd >= 0) {
         loop_timer_disarm(&outlet->loop, &outlet->check);
         loop_close(&outlet->loop, &outlet->listener);
+        for (int i = 0; i < EGRESS_WAYS_MAX; i++)
+            loop_close(&outlet->loop, &outlet->ways[i].source);
         loop_deinit(&outlet->loop);
     }
     free(outlet);

@@ -35,8 +35,9 @@ static json_t *policy_json(const struct policy_wire *wire)
     json_t *rule, *pem;
     const char *host;
     json_array_foreach (json_object_get(egress, "rules"), index, rule)
-        json_array_append_new(rules, json_pack("{s:O, s:s}", "host", json_object_get(rule, "host"),
-                                               "refused", RULES_LOST));
+        json_array_append_new(
+            rules, json_pack("{s:O, s:O*, s:s}", "host", json_object_get(rule, "host"), "port",
+                             json_object_get(rule, "port"), "refused", RULES_LOST));
     json_object_foreach (json_object_get(egress, "certificates"), host, pem)
         json_object_set_new(certificates, host, json_string("-"));
     json_t *lost = json_pack("{s:o, s:o}", "rules", rules, "certificates", certificates);

@@ -204,6 +204,19 @@ static const struct {
     {"egress_lines", "        proxy_set_header # $sandlot_egress_%;\n"},
 };
 
+/* One upstream for each way of sandlot-firewall to a host of egress rules. nginx keeps connections
+ * for less time than servers usually do, because it does not repeat a request. */
+static char *egress_ways(const struct settings *settings)
+{
+    buffer_auto text = BUFFER_INIT(TEMPLATE_MAX);
+    for (int i = 0; i < EGRESS_WAYS_MAX; i++)
+        buffer_printf(&text,
+                      "upstream " EGRESS_WAY "%d {\n    server unix:%s/%d.way;\n    keepalive 4;\n"
+                      "    keepalive_timeout 4s;\n    keepalive_time 1m;\n}\n",
+                      i, settings->firewall_certificates_dir, i);
+    return buffer_steal(&text);
+}
+
 static bool has_console(const struct settings *settings)
 {
     return *settings->console_url;
@@ -300,6 +313,8 @@ static char *derived_value(const struct renderer *renderer, const char *name)
         return waiting_endpoints();
     if (!strcmp(name, "files_endpoints"))
         return files_endpoints();
+    if (!strcmp(name, "egress_ways"))
+        return egress_ways(settings);
     for (size_t i = 0; i < ARRAY_SIZE(egress_texts); i++)
         if (!strcmp(name, egress_texts[i].name))
             return egress_text(egress_texts[i].format);

@@ -272,6 +272,27 @@ def test_an_egress_proxy_keeps_its_password_as_a_secret(call, account, sandbox):
     assert account.api.request("PUT", "/v1/egress_proxy", {"egress_proxy": None}).status == 200
 
 
+def test_the_password_of_a_proxy_goes_with_its_last_sandbox(call, stack, account):
+    names = lambda: {one["name"] for one in account.api.get("/v1/secrets").json()["secrets"]}
+
+    def left():
+        stack.query("UPDATE secrets SET updated_at_ms = updated_at_ms - 400000 WHERE name LIKE %s OR name = 'own'", "e2b-proxy-%")
+        return names()
+
+    assert account.api.request("PUT", "/v1/secrets/own", {"value": "v", "hosts": ["a.example"]}).status == 201
+    proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}
+    first, second = (call("POST", "/sandboxes", {"templateID": "base", "network": {"egressProxy": proxy}}).json()["sandboxID"]
+                     for _ in range(2))
+    (name,) = names() - {"own"}
+    assert call("PUT", f"/sandboxes/{second}/network", {"egressProxy": {**proxy, "username": "other"}}).status == 204
+    assert len(names()) == 3
+    assert call("PUT", f"/sandboxes/{second}/network", {"egressProxy": proxy}).status == 204
+    assert call("DELETE", f"/sandboxes/{first}").status == 204
+    wait_until(lambda: left() == {name, "own"}, 60, "the end of the one that no sandbox has")
+    assert call("DELETE", f"/sandboxes/{second}").status == 204
+    wait_until(lambda: left() == {"own"}, 60, "the end of the other one")
+
+
 def test_a_password_needs_room_for_a_secret(call, account, sandbox):
     path = f"/sandboxes/{name_of(sandbox)}/network"
     proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}

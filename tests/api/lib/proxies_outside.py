@@ -18,9 +18,10 @@ class ProxiesOutside:
         self.directory = pathlib.Path(directory)
         self.address = f"192.0.2.{number_of(internet.stack)}"
         self.process = None
+        self.others = {}
 
-    def route(self, verb, check=True):
-        self.internet.on_host("route", verb, f"{self.address}/32", "via", self.internet.far, "dev", self.internet.link,
+    def route(self, verb, check=True, address=None):
+        self.internet.on_host("route", verb, f"{address or self.address}/32", "via", self.internet.far, "dev", self.internet.link,
                               check=check)
 
     def start(self):
@@ -35,6 +36,21 @@ class ProxiesOutside:
         self.process = subprocess.Popen(
             self.internet.in_namespace(sys.executable, str(SERVE), str(self.directory), self.address))
         wait_until(ready.exists, 15, "the proxies")
+
+    def serve_also(self, address):
+        """At one more address: a program of its own."""
+        run("ip", "-n", self.internet.namespace, "addr", "add", f"{address}/32", "dev", "lo")
+        self.route("add", address=address)
+        ready = self.directory / "ready"
+        ready.unlink(missing_ok=True)
+        self.others[address] = subprocess.Popen(
+            self.internet.in_namespace(sys.executable, str(SERVE), str(self.directory), address))
+        wait_until(ready.exists, 15, "the proxies")
+
+    def unserve(self, address):
+        self.others[address].kill()
+        self.others.pop(address).wait()
+        self.route("del", check=False, address=address)
 
     def end(self):
         self.process.kill()

@@ -55,7 +55,7 @@ class TlsOutside(OutsideNetwork):
         self.begin([self.address], [f"{self.address}/32"])
         self.process = subprocess.Popen(
             self.in_namespace(sys.executable, str(SERVE), str(self.directory), self.address))
-        wait_until(lambda: "LISTEN" in run(*self.in_namespace("ss", "-tln")), 15, "the TLS server")
+        wait_until(lambda: ":443 " in run(*self.in_namespace("ss", "-tln")), 15, "the TLS server")
 
     def stop(self):
         self.remove()

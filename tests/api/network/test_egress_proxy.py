@@ -15,6 +15,7 @@ from fake_internet import FirewallProcess
 from proxies_outside import ProxiesOutside
 from stack import wait_until
 from tenant import Account, Sandbox
+from tls_outside import HOST, TlsOutside
 
 PASSWORD = "pw-" + random.token_hex(12)
 ZONE = f"p{random.token_hex(3)}.test"
@@ -74,7 +75,7 @@ def fetch(sandbox, host=HERE):
 
 def is_closed(text):
     """What curl says about a connection that is refused, or reset, and not about one that hangs."""
-    return text.startswith(("curl: (7)", "curl: (52)", "curl: (56)"))
+    return text.startswith(("curl: (7)", "curl: (52)", "curl: (55)", "curl: (56)"))
 
 
 def denied(sandbox, kind):
@@ -187,8 +188,6 @@ def test_new_sandboxes_of_a_team_get_its_proxy(stack, outside):
         before = len(outside.requests())
         policy(sandbox, None, egress_proxy=None)
         assert fetch(sandbox) == "here" and len(outside.requests()) == before, "null: none"
-        rules = {"allow_internet_access": False, "rules": [{"host": WEB}]}
-        assert_error(api.request("PUT", f"{sandbox.path}/network", rules), 422, "invalid_request", "/egress_proxy")
         policy(sandbox, None)
         assert api.get(f"{sandbox.path}/network").json()["egress_proxy"] == SOCKS
         assert api.request("PUT", "/v1/egress_proxy", {"egress_proxy": None}).json()["egress_proxy"] is None
@@ -202,15 +201,56 @@ def test_new_sandboxes_of_a_team_get_its_proxy(stack, outside):
     assert Account(stack).api.get("/v1/egress_proxy").json()["egress_proxy"] is None, "of one team"
 
 
+# --- with rules ---
+
+
+@pytest.fixture(scope="module")
+def tls(stack, internet, api, tmp_path_factory):
+    tls = TlsOutside(stack, tmp_path_factory.mktemp("tls"))
+    try:
+        tls.start()
+        internet.add(HOST, tls.address)
+        assert api.request("PUT", "/v1/secrets/llm", {"value": "sk-" + PASSWORD, "hosts": [HOST]}).status == 201
+        yield tls
+    finally:
+        tls.stop()
+
+
+def ask(sandbox, scheme="https"):
+    return sandbox.data.check(f"curl -sS --max-time 20 {scheme}://{HOST}/ 2>&1 || true")
+
+
+@pytest.mark.parametrize("proxy", [SOCKS, HTTP])
+def test_requests_of_rules_leave_through_the_proxy(sandbox, outside, tls, proxy):
+    rules = [{"host": HOST, "headers": {"X-Api-Key": "${secrets.llm}"}}, {"host": HOST, "port": 80}]
+    closed = {"allow_internet_access": False, "rules": rules}
+    policy(sandbox, proxy, **closed)
+    before = len(outside.requests())
+    assert "sk-" + PASSWORD in ask(sandbox) and '"name": null' in ask(sandbox, "http")
+    account = {"way": proxy["type"], "username": "own", "password": PASSWORD}
+    assert outside.requests()[before:] == [{**account, "target": f"{tls.address}:{port}"} for port in (443, 80)]
+    for broken in ({**proxy, "port": 9}, {**SOCKS, "port": 1082}, {**HTTP, "port": 3130}):
+        policy(sandbox, broken, **closed)
+        asked = len(tls.requests())
+        assert "egress_upstream_failed" in ask(sandbox) and "egress_upstream_failed" in ask(sandbox, "http")
+        assert len(tls.requests()) == asked, "nothing goes past the proxy, and no connection through another one is used"
+    policy(sandbox, None, egress_proxy=None, **closed)
+    before = len(outside.requests())
+    assert "sk-" + PASSWORD in ask(sandbox) and len(outside.requests()) == before
+    policy(sandbox, proxy, **closed)
+    assert "sk-" + PASSWORD in ask(sandbox) and len(outside.requests()) == before + 1, "not the direct connection"
+
+
 # --- closed ---
 
 
 @pytest.mark.parametrize("port", [1082, 3130, 3131, 3133, 3134, 9])
 def test_a_proxy_that_does_not_work_closes(sandbox, outside, internet, port):
     policy(sandbox, {**(SOCKS if port < 3000 else HTTP), "port": port})
-    before = len(internet.seen())
+    count = lambda: sum(one["count"] for one in denied(sandbox, "proxy") if one["target"] == HERE)
+    before, refused = len(internet.seen()), count()
     assert is_closed(fetch(sandbox))
-    wait_until(lambda: HERE in [one["target"] for one in denied(sandbox, "proxy")], 10, "a denial")
+    wait_until(lambda: count() > refused, 10, "one more denial")
     assert not [line for line in internet.seen()[before:] if line.startswith("http")], "nothing went past it"
 
 
@@ -257,13 +297,31 @@ def test_a_proxy_is_never_on_the_host(sandbox, outside, internet, own):
             own.accept()
 
 
-def test_a_proxy_is_never_in_a_protected_network(sandbox, outside, internet):
-    for address in "10.0.0.1", "127.0.0.1", "169.254.0.1", sandbox.address:
+@pytest.fixture
+def private(outside):
+    """The same proxies at an address of a protected network, which the host itself reaches."""
+    address = f"100.126.{outside.address.rpartition('.')[2]}.7"
+    outside.serve_also(address)
+    try:
+        yield address
+    finally:
+        outside.unserve(address)
+
+
+@pytest.mark.one_host
+def test_a_proxy_is_never_in_a_protected_network(sandbox, outside, internet, private):
+    ask = ["curl", "-sS", "--max-time", "9", "-p", "-x", f"http://{private}:3128", f"http://{HERE}/"]
+    assert subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip() == "here", "it works"
+    policy(sandbox, {"type": "http", "host": outside.address, "port": 3128})
+    assert fetch(sandbox) == "here", "at a public address"
+    before = len(outside.requests())
+    for address in private, "10.0.0.1", "127.0.0.1", "169.254.0.1", sandbox.address:
         name = f"inside.{random.token_hex(3)}.test"
         internet.add(name, address)
         for host in name, address:
-            policy(sandbox, {"type": "http", "host": host, "port": 80})
+            policy(sandbox, {"type": "http", "host": host, "port": 3128})
             assert is_closed(fetch(sandbox)), host
+    assert len(outside.requests()) == before
 
 
 def test_the_port_of_the_carrier_is_closed(proxied, stack):
@@ -388,11 +446,6 @@ def test_a_bad_proxy_is_refused_at_its_member(api, proxy, field):
     answer = api.post("/v1/sandboxes", {"egress_proxy": proxy})
     assert_error(answer, 422, "invalid_request", field)
     assert "in clear" not in str(answer.json())
-
-
-def test_rules_and_a_proxy_exclude_each_other(api):
-    body = {"allow_internet_access": False, "rules": [{"host": WEB}], "egress_proxy": SOCKS}
-    assert_error(api.post("/v1/sandboxes", body), 422, "invalid_request", "/egress_proxy")
 
 
 def test_passwords_are_of_one_team(stack, outside):

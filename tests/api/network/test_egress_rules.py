@@ -167,6 +167,10 @@ PYTHON = "PYTHONPATH=/tmp/python python3"
 CLIENTS = {
     "wget": (["wget"], f"wget -qO- https://{HOST}/wget", "/wget"),
     "node": (["node"], f"node -e 'fetch(\"https://{HOST}/fetch\")'", "/fetch"),
+    "axios": (["node", *(f"/usr/share/nodejs/{name}" for name in (
+                  "axios", "follow-redirects", "form-data", "proxy-from-env", "asynckit", "combined-stream", "delayed-stream",
+                  "mime-types", "mime-db", "debug", "ms"))],
+              f"NODE_PATH=. node -e 'require(\"axios\").get(\"https://{HOST}/axios\")'", "/axios"),
     "npm": (["node", "/usr/lib/node_modules/npm"],
             f"node npm/bin/npm-cli.js view some-package --registry https://{HOST}/npm/ --fetch-retries 0", "/npm/some-package"),
     "php": (["php", "curl.so"], f"php -n -d extension_dir=. -d extension=curl.so -r '{PHP}'", "/php"),
@@ -257,9 +261,46 @@ def test_a_host_without_a_rule_is_not_the_proxys(plain, outside):
 
 
 def test_the_check_knows_rules(plain):
-    for port, verdict in ((443, "allow"), (80, "deny")):
-        answer = plain.api.post(f"{plain.path}/network/check", {"host": HOST, "port": port}).json()
+    policy(plain, [{"host": HOST, "port": 80}, {"host": OTHER_HOST}])
+    for host, port, verdict in ((OTHER_HOST, 443, "allow"), (OTHER_HOST, 80, "deny"), (HOST, 443, "deny"), (HOST, 80, "allow")):
+        answer = plain.api.post(f"{plain.path}/network/check", {"host": host, "port": port}).json()
         assert (answer["verdict"], answer["reason"]) == (verdict, "egress_rule"), answer
+
+
+# --- HTTP ---
+
+
+def test_http_has_rules_of_its_own(plain, outside):
+    policy(plain, [{"host": HOST, "headers": BEARER},
+                   {"host": HOST, "port": 80, "methods": ["GET"], "paths": ["/dists/*"], "headers": {"X-Api-Key": "public"}}])
+    status, body = curl(plain, url=f"http://{HOST}/dists/stable?x=1")
+    assert status == 200 and seen(body)["name"] is None and seen(body)["target"] == "/dists/stable?x=1", body
+    assert values(body, "x-api-key") == ["public"] and not values(body, "authorization")
+    before = len(outside.requests())
+    for arguments, path in ((("-X", "POST"), "/dists/stable"), ((), "/other"), (("-H", f"Host: {OTHER_HOST}"), "/dists/stable"),
+                            (("-H", f"Host: {HOST}:443"), "/dists/stable")):
+        status, body = curl(plain, *arguments, url=f"http://{HOST}{path}")
+        assert status == 403 and json.loads(body)["error"] == "egress_refused", (arguments, path, body)
+    assert len(outside.requests()) == before
+    status, body = curl(plain, url=f"https://{HOST}/dists/stable")
+    assert values(body, "authorization") == [f"Bearer {VALUE}"] and not values(body, "x-api-key")
+
+
+def test_http_needs_a_rule_of_port_80(plain, outside):
+    before = len(outside.requests())
+    status, body = curl(plain, url=f"http://{HOST}/")
+    assert status == 403 and "at this port" in json.loads(body)["message"], body
+    answer = raw(plain, f"GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n", name="http")
+    assert " 403 " in answer.split("\r\n")[0], answer
+    policy(plain, [{"host": OTHER_HOST, "port": 80}])
+    assert curl(plain, "--resolve", f"{OTHER_HOST}:443:169.254.0.1", url=f"https://{OTHER_HOST}/")[0] == 0, "no certificate"
+    assert curl(plain, url=f"http://{OTHER_HOST}/")[0] == 200
+    for head in ("GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n",
+                 f"GET http://{HOST}/ HTTP/1.1\r\nHost: {OTHER_HOST}\r\nConnection: close\r\n\r\n",
+                 f"CONNECT {OTHER_HOST}:80 HTTP/1.1\r\nHost: {OTHER_HOST}\r\n\r\n"):
+        answer = raw(plain, head, name="http")
+        assert " 200 " not in answer.split("\r\n")[0], answer
+    assert len(outside.requests()) == before + 1
 
 
 # --- limits ---
@@ -297,7 +338,7 @@ def test_the_first_rule_with_method_and_path_decides(plain, outside):
 def raw(sandbox, text, name=HOST, port=443, address=None):
     """What comes back for these bytes over TLS with a name; None without a connection."""
     path = sandbox.put_guest("tls_raw.py")
-    words = [name, address or name, str(port), text.encode().hex()]
+    words = [name, *(("169.254.0.1", "80") if name == "http" else (address or name, str(port))), text.encode().hex()]
     answer, _, end = sandbox.data.check(f"python3 {path} " + " ".join(words)).rstrip().rpartition("\n")
     assert end in ("end", "failed"), (answer, end)
     return answer if end == "end" else None
@@ -481,9 +522,42 @@ def test_answers_cannot_steer_the_proxy(plain, outside):
 def test_a_name_that_moves_into_a_private_network_is_not_followed(plain, outside, internet, stack):
     name = f"moved.{random.token_hex(3)}.test"
     internet.add(name, "10.0.0.1")
-    policy(plain, [{"host": name}])
-    status, body = curl(plain, url=f"https://{name}/")
+    policy(plain, [{"host": name, "port": 80}])
+    status, body = curl(plain, url=f"http://{name}/")
     assert status == 403 and "no address" in body, body
+    name = f"both.{random.token_hex(3)}.test"
+    internet.add(name, "10.0.0.1", outside.address, "127.0.0.1", "169.254.0.1")
+    policy(plain, [{"host": name, "port": 80}])
+    assert [curl(plain, url=f"http://{name}/")[0] for _ in range(5)] == [200] * 5
+
+
+# --- kept connections ---
+
+
+def test_kept_connections_are_of_one_rule_of_one_sandbox(plain, api, outside):
+    """The server counts connections: curl's are new ones of the sandbox, and nginx keeps its own."""
+    urls = " ".join([f"https://{HOST}/v1/a"] * 8)
+    peers = lambda sandbox: {json.loads(line)["peer"] for line in sandbox.data.check(
+        f"for url in {urls}; do curl -sS --max-time 20 $url; echo; done").splitlines() if line}
+    other = Sandbox.create(api, timeout=600, allow_internet_access=False, rules=[{"host": HOST, "headers": BEARER}])
+    try:
+        seen_by = [peers(plain), peers(other), peers(plain)]
+        assert min(map(len, seen_by)) < 8, "some are used again"
+        assert not seen_by[1] & (seen_by[0] | seen_by[2])
+        policy(plain, [{"host": HOST, "headers": BEARER}, {"host": HOST, "methods": ["GET"]}])
+        assert not peers(plain) & (seen_by[0] | seen_by[2]), "other rules of the same sandbox"
+        policy(plain, [{"host": HOST, "methods": ["POST"]}, {"host": HOST, "methods": ["GET"], "headers": BEARER}])
+        gets = peers(plain)
+        posted = json.loads(curl(plain, "-d", "x")[1])["peer"]
+        assert posted not in gets, "another rule"
+    finally:
+        api.delete(other.path)
+
+
+def test_an_end_of_a_kept_connection_is_not_an_error(plain, outside):
+    for _ in range(5):
+        assert curl(plain, url=f"https://{HOST}/close")[0] == 200
+        assert curl(plain)[0] == 200
 
 
 # --- changes and faults ---
@@ -583,6 +657,11 @@ def test_a_pause_keeps_the_rules(plain, outside):
     ([{"host": HOST, "query": {"a b": "c"}}], "/rules/0/query/a b"),
     ([{"host": HOST, "query": {"a": "c\n"}}], "/rules/0/query/a"),
     ([{"host": OTHER_HOST, "query": {"a": "${secrets.llm}"}}], "/rules/0/query/a"),
+    ([{"host": HOST, "port": 8443}], "/rules/0/port"),
+    ([{"host": HOST, "port": 81}], "/rules/0/port"),
+    ([{"host": HOST, "port": "80"}], "/rules/0/port"),
+    ([{"host": HOST, "port": 80, "headers": BEARER}], "/rules/0/headers/Authorization"),
+    ([{"host": HOST, "port": 80, "query": {"a": "${secrets.llm}"}}], "/rules/0/query/a"),
     ([{"host": HOST, "methods": ["get"]}], "/rules/0/methods/0"),
     ([{"host": HOST, "paths": ["/a/*/b"]}], "/rules/0/paths/0"),
     ([{"host": HOST, "paths": ["a"]}], "/rules/0/paths/0"),

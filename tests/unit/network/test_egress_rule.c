@@ -22,7 +22,7 @@ static const char *decide(const char *rules, struct egress_request request)
 
 static struct egress_request get(const char *uri)
 {
-    return (struct egress_request){HOST, HOST, HOST, "GET", uri};
+    return (struct egress_request){HOST, HOST, HOST, EGRESS_PORT, "GET", uri};
 }
 
 static void the_first_rule_with_method_and_path_decides(void **state)
@@ -61,11 +61,30 @@ static void names_must_agree(void **state)
         {"other.example", "other.example", "other.example", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct egress_request request = {cases[i].sni, cases[i].host, cases[i].http_host, "GET",
-                                         "/"};
+        struct egress_request request = {cases[i].sni, cases[i].host, cases[i].http_host,
+                                         EGRESS_PORT,  "GET",         "/"};
         const char *said = decide("[{\"host\":\"" HOST "\",\"headers\":{}}]", request);
         assert_int_equal(!strcmp(said, "{}"), cases[i].passes);
     }
+}
+
+static void http_has_rules_of_its_own(void **state)
+{
+    const char *rules = "[{\"host\":\"" HOST "\",\"headers\":{\"cookie\":\"tls\"}},"
+                        "{\"host\":\"" HOST "\",\"port\":80,\"headers\":{\"cookie\":\"plain\"}}]";
+    struct egress_request request = get("/");
+    assert_string_equal(decide(rules, request), "{\"cookie\":\"tls\"}");
+    request.port = EGRESS_PORT_HTTP;
+    request.sni = "";
+    assert_string_equal(decide(rules, request), "{\"cookie\":\"plain\"}");
+    request.http_host = HOST ":80";
+    assert_string_equal(decide(rules, request), "{\"cookie\":\"plain\"}");
+    request.http_host = HOST ":443";
+    assert_non_null(strstr(decide(rules, request), "header Host"));
+    request.http_host = request.host = "other.example";
+    assert_non_null(strstr(decide(rules, request), "at this port"));
+    request.http_host = request.host = HOST;
+    assert_non_null(strstr(decide("[{\"host\":\"" HOST "\"}]", request), "at this port"));
 }
 
 static void a_path_that_a_server_could_read_otherwise_is_refused(void **state)
@@ -139,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rule_with_method_and_path_decides),
         cmocka_unit_test(names_must_agree),
+        cmocka_unit_test(http_has_rules_of_its_own),
         cmocka_unit_test(a_path_that_a_server_could_read_otherwise_is_refused),
         cmocka_unit_test(a_closed_rule_says_why),
         cmocka_unit_test(mentions_are_filled_once),

@@ -12,6 +12,7 @@ use Sandlot\Model\AnsweredApproval;
 use Sandlot\Model\Approval;
 use Sandlot\Model\ApprovalAnswer;
 use Sandlot\Model\EgressProxy;
+use Sandlot\Model\Explicit;
 use Sandlot\Model\EgressRule;
 use Sandlot\Model\CheckNetwork;
 use Sandlot\Model\Denial;
@@ -53,7 +54,7 @@ final class Policy
         ?string $egressProfile = null,
         ?array $egressProfiles = null,
         ?array $rules = null,
-        ?EgressProxy $egressProxy = null,
+        EgressProxy|Explicit|null $egressProxy = null,
         ?bool $ask = null,
     ): Network {
         $policy = new ReplaceNetwork(...get_defined_vars());

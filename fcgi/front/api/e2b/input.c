@@ -263,7 +263,8 @@ static int put_secret(struct api *api, const struct team *team, const struct sec
 }
 
 /* Store a password as a secret of the team, for the proxy alone: policies are not sealed. Its name
- * is that of the account at the proxy, so that another password replaces it. */
+ * is that of the account at the proxy, so that another password replaces it. It goes with the last
+ * sandbox that uses it. */
 static int store_password(struct api *api, const char *host, const char *account,
                           const char *password, char name[PROXY_SECRET_SIZE], struct error **err)
 {
@@ -276,11 +277,13 @@ static int store_password(struct api *api, const char *host, const char *account
     snprintf(name, PROXY_SECRET_SIZE, PROXY_SECRET "%s",
              sodium_bin2hex(hex, sizeof hex, hash, sizeof hash));
     json_array_append_new(hosts, json_string(host));
-    struct secret_change change = {.name = name, .value = password, .hosts = hosts};
+    struct secret_change change = {
+        .name = name, .value = password, .hosts = hosts, .for_sandboxes = true};
     snprintf(team.id, sizeof team.id, "%s",
              api->access.team ? api->access.team->id : api->access.sandbox.team_id);
     if (secret_check_hosts(hosts, "/egressProxy/address", err) < 0 ||
-        is_stored(api, &team, &change, &is_there, err) < 0)
+        is_stored(api, &team, &change, &is_there, err) < 0 ||
+        (is_there && secret_renew(api->worker.db, team.id, name, &is_there, err) < 0))
         return -1;
     return is_there ? 0 : put_secret(api, &team, &change, err);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tls_raw.py NAME ADDRESS PORT HEX: send bytes over TLS with a name ("-": without one), and print what comes back.
+"""tls_raw.py NAME ADDRESS PORT HEX: send bytes over TLS with a name ("-": without one;
+"http": without TLS), and print what comes back.
 The last line is "end", or "failed" when there is no connection."""
 
 import socket
@@ -11,9 +12,9 @@ context = ssl.create_default_context()
 if name == "-":
     context.check_hostname = False
 try:
-    connection = context.wrap_socket(
-        socket.create_connection((address, int(port)), 4), server_hostname=None if name == "-" else name
-    )
+    connection = socket.create_connection((address, int(port)), 4)
+    if name != "http":
+        connection = context.wrap_socket(connection, server_hostname=None if name == "-" else name)
 except (OSError, ValueError) as problem:
     print(problem)
     print("failed")

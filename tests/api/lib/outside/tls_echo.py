@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """tls_echo.py DIRECTORY ADDRESS: a server outside that sandboxes reach through the egress proxy.
 
-TLS on port 443. It answers with JSON of
-what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI}. Each request is
+TLS on port 443, and HTTP on port 80. It answers with JSON of
+what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP,
+"peer": port of the client}. Each request is
 such a line in DIRECTORY/requests. Some paths do more:
 
     /redirect       302 to https://elsewhere.test/
     /accel          an answer with X-Accel-Redirect into nginx
     /events         five server-sent events, one each 0.3 s
     /socket         a WebSocket that sends back what it gets
+    /close          the connection ends after the answer, which does not say so
     /drop           the connection ends without an answer
 
 The file DIRECTORY/certificate names the certificate of new connections.
@@ -33,16 +35,20 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def setup(self):
+        self.name = None
+        if self.server.server_address[1] == 443:
+            self.request = self.secured()
+        super().setup()
+
+    def secured(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(DIRECTORY / (DIRECTORY / "certificate").read_text().strip())
-        self.name = None
 
         def note_name(_socket, name, _context):
             self.name = name
 
         context.sni_callback = note_name
-        self.request = context.wrap_socket(self.request, server_side=True)
-        super().setup()
+        return context.wrap_socket(self.request, server_side=True)
 
     def finish(self):
         super().finish()
@@ -65,6 +71,7 @@ class Handler(BaseHTTPRequestHandler):
             "headers": [[name, value] for name, value in self.headers.items()],
             "body": self.body(),
             "name": self.name,
+            "peer": self.client_address[1],
         }
         with lock, open(DIRECTORY / "requests", "a", encoding="utf-8") as log:
             log.write(json.dumps(got) + "\n")
@@ -88,6 +95,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve_accel(self):
         self.answer(200, b"as it is\n", X_Accel_Redirect="/_sandlot/egress")
+
+    def serve_close(self):
+        self.answer(200, b"bye\n")
+        self.close_connection = True
 
     def serve_drop(self):
         self.close_connection = True
@@ -131,4 +142,5 @@ class Server(socketserver.ThreadingTCPServer):
         pass
 
 
+threading.Thread(target=Server((ADDRESS, 80), Handler).serve_forever).start()
 Server((ADDRESS, 443), Handler).serve_forever()

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ways from nginx to hosts of egress rules. Each is a socket of sandlot-firewall with a number, and
+ * an upstream of nginx, which keeps connections there (outlet.h). A way belongs to one rule of one
+ * sandbox, so nobody else gets a kept connection. Other rules, secrets or another egress proxy of
+ * this sandbox get other ways.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "network/egress_rule.h"
+
+#define WAY_REST_MS 30000 /* without a use, until it may be another rule's */
+
+struct way {
+    uint32_t sandbox; /* its address */
+    uint64_t rules;   /* see filter_sandbox */
+    size_t rule;      /* its place in the list */
+    uint64_t tenant, user;
+    int64_t used_at_ms; /* monotonic; 0: never */
+};
+
+struct ways {
+    struct way all[EGRESS_WAYS_MAX];
+    atomic_uint connections[EGRESS_WAYS_MAX]; /* the outlet's thread counts them */
+};
+
+/* Return the number of the way of these members of asked, or -1: there is no room. */
+int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms);

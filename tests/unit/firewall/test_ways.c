@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/unit.h"
+
+#include "base/mem.h"
+#include "firewall/ways.h"
+
+#define NOW 1000
+
+static struct way way_of(uint32_t sandbox, uint64_t tenant, uint64_t user)
+{
+    return (struct way){.sandbox = sandbox, .rules = 7, .tenant = tenant, .user = user};
+}
+
+static void each_rule_of_each_sandbox_has_its_own(void **state)
+{
+    autofree struct ways *ways = xcalloc(1, sizeof *ways);
+    struct way asked = way_of(1, 1, 1);
+    (void)state;
+    assert_int_equal(ways_take(ways, &asked, NOW), 0);
+    asked.rule = 1;
+    assert_int_equal(ways_take(ways, &asked, NOW), 1);
+    asked.rules = 8;
+    assert_int_equal(ways_take(ways, &asked, NOW), 2);
+    asked.sandbox = 2;
+    assert_int_equal(ways_take(ways, &asked, NOW), 3);
+    asked = way_of(1, 1, 1);
+    assert_int_equal(ways_take(ways, &asked, NOW), 0);
+}
+
+static void one_is_free_after_a_rest_without_connections(void **state)
+{
+    autofree struct ways *ways = xcalloc(1, sizeof *ways);
+    struct way first = way_of(1, 1, 1), second = way_of(2, 1, 1);
+    (void)state;
+    assert_int_equal(ways_take(ways, &first, NOW), 0);
+    assert_int_equal(ways_take(ways, &second, NOW + WAY_REST_MS), 1);
+    atomic_store(&ways->connections[0], 1);
+    second.rule = 1;
+    assert_int_equal(ways_take(ways, &second, NOW + WAY_REST_MS + 1), 2);
+    atomic_store(&ways->connections[0], 0);
+    second.rule = 2;
+    assert_int_equal(ways_take(ways, &second, NOW + WAY_REST_MS + 1), 0);
+    assert_int_equal(ways_take(ways, &first, NOW + WAY_REST_MS + 1), 3);
+}
+
+static void a_team_has_so_many(void **state)
+{
+    autofree struct ways *ways = xcalloc(1, sizeof *ways);
+    (void)state;
+    for (uint32_t i = 0; i < EGRESS_WAYS_TEAM_MAX; i++) {
+        struct way asked = way_of(i, 1, i % 2);
+        assert_int_equal(ways_take(ways, &asked, NOW), i);
+    }
+    struct way more = way_of(8888, 1, 5), other = way_of(9999, 2, 0);
+    assert_int_equal(ways_take(ways, &more, NOW), -1);
+    for (uint32_t i = 0; i < EGRESS_WAYS_TEAM_MAX / 2; i++) {
+        other.rule = i;
+        assert_int_equal(ways_take(ways, &other, NOW), EGRESS_WAYS_TEAM_MAX + i);
+    }
+    other.tenant = 3;
+    other.rule = 9999;
+    assert_int_equal(ways_take(ways, &other, NOW), -1);
+    other.user = 5;
+    assert_true(ways_take(ways, &other, NOW) > 0);
+    assert_int_equal(ways_take(ways, &more, NOW + WAY_REST_MS + 1), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rule_of_each_sandbox_has_its_own),
+        cmocka_unit_test(one_is_free_after_a_rest_without_connections),
+        cmocka_unit_test(a_team_has_so_many),
+    };
+    return run_tests(tests);
+}
