@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Teams and users of the deployment, for its operators.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { formatNumber } from '../lib/format'
@@ -13,22 +13,43 @@ import { usePlans } from './plans'
 
 type OperatedTeam = Schemas['OperatedTeam']
 
-const TEAMS_A_PAGE = 100
+const A_PAGE = 100
 const LOOK_MS = 15_000
 
 // --- teams ---
 
-async function teamsOf(pages: number, signal: AbortSignal): Promise<{ items: OperatedTeam[]; more: boolean }> {
-  const items: OperatedTeam[] = []
-  let token: string | undefined
-  for (let page = 0; page < pages; page++) {
-    const query = { limit: TEAMS_A_PAGE, ...(token ? { next_token: token } : {}) }
-    const answer = await api.get('/v1/operator/teams', { query, signal })
-    items.push(...answer.items)
-    token = answer.next_token
-    if (!token) break
+interface Listing<T> {
+  items: T[]
+  next_token?: string | undefined
+}
+
+/** A list by name, whose first pages are read again and again; `more` and `loadMore` are for Rows. */
+function useByName<T>(page: (query: { limit: number; next_token?: string }, signal: AbortSignal) => Promise<Listing<T>>) {
+  const [pages, setPages] = useState(1)
+  const polled = usePoll(
+    async signal => {
+      const items: T[] = []
+      let token: string | undefined
+      for (let number = 0; number < pages; number++) {
+        const answer = await page({ limit: A_PAGE, ...(token ? { next_token: token } : {}) }, signal)
+        items.push(...answer.items)
+        token = answer.next_token
+        if (!token) break
+      }
+      return { items, more: token !== undefined }
+    },
+    LOOK_MS,
+    [],
+  )
+  useEffect(() => {
+    if (pages > 1) polled.refresh()
+  }, [pages])
+  return {
+    ...polled,
+    items: polled.data?.items ?? [],
+    more: polled.data?.more ?? false,
+    loadMore: () => setPages(pages + 1),
   }
-  return { items, more: token !== undefined }
 }
 
 function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () => void }) {
@@ -57,10 +78,9 @@ function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () =>
 }
 
 export function Teams() {
-  const [pages, setPages] = useState(1)
   const { plans } = usePlans()
   const [making, setMaking] = useState(false)
-  const polled = usePoll(signal => teamsOf(pages, signal), LOOK_MS, [])
+  const polled = useByName<OperatedTeam>((query, signal) => api.get('/v1/operator/teams', { query, signal }))
   const setPlan = (team: OperatedTeam, plan: string): void => {
     api
       .patch('/v1/operator/teams/{slug}', { path: { slug: team.slug }, body: { plan } })
@@ -68,7 +88,6 @@ export function Teams() {
       .catch((error: unknown) => say(messageOf(error), true))
       .finally(polled.refresh)
   }
-  const { data } = polled
   return (
     <>
       <div class="actions before-table">
@@ -77,19 +96,12 @@ export function Teams() {
         </Button>
       </div>
       <Rows
-        of={{
-          ...polled,
-          more: data?.more ?? false,
-          loadMore: () => {
-            setPages(pages + 1)
-            polled.refresh()
-          },
-        }}
+        of={polled}
         none="There is no team."
         label="Teams"
         head={['Team', 'Plan', 'Members', 'Running', 'Paused', 'Since', ACTIONS]}
       >
-        {(data?.items ?? []).map(team => (
+        {polled.items.map(team => (
           <tr key={team.slug}>
             <th scope="row">
               <a href={`/operator/sandboxes?team=${team.slug}`}>{team.slug}</a>
@@ -163,7 +175,7 @@ function LinkDialog(props: { user: Created; link: string; onClose: () => void })
 export function Users() {
   const [making, setMaking] = useState(false)
   const [made, setMade] = useState<Created | null>(null)
-  const polled = usePoll(async signal => (await api.get('/v1/operator/users', { signal })).items, LOOK_MS, [])
+  const polled = useByName<Schemas['OperatedUser']>((query, signal) => api.get('/v1/operator/users', { query, signal }))
   return (
     <>
       <div class="actions before-table">
@@ -172,7 +184,7 @@ export function Users() {
         </Button>
       </div>
       <Rows of={polled} none="There is no user." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
-        {(polled.data ?? []).map(user => (
+        {polled.items.map(user => (
           <tr key={user.id}>
             <th scope="row">{user.name}</th>
             <td>

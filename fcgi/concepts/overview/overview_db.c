@@ -54,6 +54,9 @@ DB_STATEMENT(sandboxes_statement) = {"overview.sandboxes",
                                      SANDBOX_COLUMNS " ORDER BY s.id DESC LIMIT ?", true};
 DB_STATEMENT(team_sandboxes_statement) = {
     "overview.team_sandboxes", SANDBOX_COLUMNS " AND t.slug = ? ORDER BY s.id DESC LIMIT ?", true};
+DB_STATEMENT(host_sandboxes_statement) = {
+    "overview.host_sandboxes",
+    SANDBOX_COLUMNS " AND h.name = ? AND (? = '' OR t.slug = ?) ORDER BY s.id DESC LIMIT ?", true};
 
 DB_STATEMENT(put_report_statement) = {
     "overview.put_report",
@@ -166,15 +169,19 @@ static void read_sandbox(const struct db_rows *rows, struct operated_sandbox *s)
     db_copy_text(s->name, rows, c++);
 }
 
-int overview_sandboxes(struct db *db, const char *team, const char *before, uint64_t limit,
+int overview_sandboxes(struct db *db, const struct overview_filter *filter, uint64_t limit,
                        struct operated_sandbox **sandboxes, unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
     /* "~" sorts behind every character of an id. */
-    struct db_value end = db_text(before ? before : "~");
-    int result = team ? db_query(db, &team_sandboxes_statement,
-                                 DB_ARGS(end, db_text(team), db_u64(limit)), &rows, err)
-                      : db_query(db, &sandboxes_statement, DB_ARGS(end, db_u64(limit)), &rows, err);
+    struct db_value end = db_text(filter->before ? filter->before : "~"), most = db_u64(limit);
+    struct db_value team = db_text(filter->team ? filter->team : "");
+    int result = filter->host
+                     ? db_query(db, &host_sandboxes_statement,
+                                DB_ARGS(end, db_text(filter->host), team, team, most), &rows, err)
+                 : filter->team
+                     ? db_query(db, &team_sandboxes_statement, DB_ARGS(end, team, most), &rows, err)
+                     : db_query(db, &sandboxes_statement, DB_ARGS(end, most), &rows, err);
     if (result < 0)
         return -1;
     *sandboxes = NULL;

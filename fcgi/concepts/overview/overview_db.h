@@ -67,7 +67,11 @@ struct operated_sandbox {
     uint32_t address;
     int64_t created_at_ms, deadline_at_ms; /* 0: none */
 };
-/* List the newest sandboxes with an id before `before` (NULL: from the newest), at most limit; team
- * NULL: of all teams. The caller frees. */
-int overview_sandboxes(struct db *db, const char *team, const char *before, uint64_t limit,
+/* The sandboxes to list; NULL: all. */
+struct overview_filter {
+    const char *before; /* those with an id before this one */
+    const char *team, *host;
+};
+/* List the newest sandboxes, at most limit. The caller frees. */
+int overview_sandboxes(struct db *db, const struct overview_filter *filter, uint64_t limit,
                        struct operated_sandbox **sandboxes, unsigned *count, struct error **err);

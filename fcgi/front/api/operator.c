@@ -75,23 +75,6 @@ static json_t *team_row_to_json(const struct team_row *row)
         (json_int_t)row->stopped_sandboxes, "created_at", time_to_json(row->created_at_ms));
 }
 
-/* Read the parameters of a page. The token is the last slug or id of the previous page: operators
- * may see them all. */
-static int read_page(const struct http_request *request, bool (*is_valid)(const char *),
-                     const char **after, uint64_t *limit, struct error **err)
-{
-    const char *text = http_query(request, "limit");
-    *after = http_query(request, "next_token");
-    *limit = PAGE_LIMIT_DEFAULT;
-    if (text && str_parse_u64(text, 1, PAGE_LIMIT_MAX, limit) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               PAGE_LIMIT_MAX);
-    if (*after && !is_valid(*after))
-        return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
-                               "This next_token does not belong to this list.");
-    return 0;
-}
-
 int operator_teams(void *context, struct http_request *request, struct http_response *response,
                    struct error **err)
 {
@@ -100,7 +83,7 @@ int operator_teams(void *context, struct http_request *request, struct http_resp
     unsigned count;
     uint64_t limit;
     const char *after;
-    if (read_page(request, slug_is_valid, &after, &limit, err) < 0 ||
+    if (page_read_after(request, slug_is_valid, &after, &limit, err) < 0 ||
         overview_teams(api->worker.db, after ? after : "", (unsigned)limit + 1, &rows, &count,
                        err) < 0)
         return -1;
@@ -137,9 +120,9 @@ int operator_sandboxes(void *context, struct http_request *request, struct http_
     autofree struct operated_sandbox *rows = NULL;
     unsigned count;
     uint64_t limit;
-    const char *before, *team = http_query(request, "team");
-    if (read_page(request, is_sandbox_id, &before, &limit, err) < 0 ||
-        overview_sandboxes(api->worker.db, team, before, limit + 1, &rows, &count, err) < 0)
+    struct overview_filter filter = {.team = http_query(request, "team")};
+    if (page_read_after(request, is_sandbox_id, &filter.before, &limit, err) < 0 ||
+        overview_sandboxes(api->worker.db, &filter, limit + 1, &rows, &count, err) < 0)
         return -1;
     json_t *items = json_array();
     bool more = count > limit;

@@ -241,6 +241,21 @@ int page_read(const struct principal *principal, const struct team *team,
     return -1;
 }
 
+int page_read_after(const struct http_request *request, bool (*is_valid)(const char *),
+                    const char **after, uint64_t *limit, struct error **err)
+{
+    const char *text = http_query(request, "limit");
+    *after = http_query(request, "next_token");
+    *limit = PAGE_LIMIT_DEFAULT;
+    if (text && str_parse_u64(text, 1, PAGE_LIMIT_MAX, limit) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
+                               PAGE_LIMIT_MAX);
+    if (*after && !is_valid(*after))
+        return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
+                               "This next_token does not belong to this list.");
+    return 0;
+}
+
 int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
               char token[PAGE_TOKEN_SIZE], struct error **err)
 {

@@ -34,6 +34,12 @@ int page_read(const struct principal *principal, const struct team *team,
               const struct keyring *ring, const struct http_request *request, struct page *page,
               struct error **err);
 
+/* Read limit and next_token of a list whose token is the last name or id of the previous page, for
+ * operators, who may see them all. *after is NULL on the first page. Errors: ERR_INVALID_REQUEST,
+ * ERR_INVALID_NEXT_TOKEN. */
+int page_read_after(const struct http_request *request, bool (*is_valid)(const char *),
+                    const char **after, uint64_t *limit, struct error **err);
+
 /* Write the next_token for the page after the row with last_id. */
 int page_next(const struct page *page, const struct keyring *ring, const char *last_id,
               char token[PAGE_TOKEN_SIZE], struct error **err);

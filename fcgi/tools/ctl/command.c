@@ -77,6 +77,7 @@ OPTIONS profile_set_options[] = {
     END};
 OPTIONS sandbox_list_options[] = {
     {"team", CTL_TEXT, false, "SLUG", 0, 0, "only those of this team"},
+    {"host", CTL_TEXT, false, "NAME", 0, 0, "only those on this host"},
     {"limit", CTL_NUMBER, false, "N", 1, 10000, "at most so many; default: 200"},
     END};
 OPTIONS ssh_key_add_options[] = {

@@ -4,6 +4,7 @@
 #include "base/state_words.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
+#include "host/host.h"
 #include "overview/overview.h"
 #include "overview/overview_db.h"
 
@@ -23,10 +24,17 @@ int ctl_sandbox_list(struct ctl *ctl, const struct ctl_arguments *arguments, str
     autofree struct operated_sandbox *list = NULL;
     unsigned count;
     struct team team;
-    const char *slug = ctl_text(arguments, "team");
-    if (slug && team_get_by_slug(ctl->db, slug, &team, err) < 0)
+    struct host host;
+    struct overview_filter filter = {.team = ctl_text(arguments, "team"),
+                                     .host = ctl_text(arguments, "host")};
+    if (filter.team && team_get_by_slug(ctl->db, filter.team, &team, err) < 0)
         return -1;
-    if (overview_sandboxes(ctl->db, slug, NULL, ctl_number(arguments, "limit", SANDBOXES_DEFAULT),
+    if (filter.host) {
+        if (host_get_by_name(ctl->db, filter.host, &host, err) < 0)
+            return -1;
+        host_deinit(&host);
+    }
+    if (overview_sandboxes(ctl->db, &filter, ctl_number(arguments, "limit", SANDBOXES_DEFAULT),
                            &list, &count, err) < 0)
         return -1;
     json_t *rows = json_array();

@@ -5,6 +5,8 @@
 #include "login/identity.h"
 #include "login/invite.h"
 
+#define USERS_SHOWN 100000
+
 static json_t *user_json(const struct user *user)
 {
     return json_pack("{s:s, s:s, s:s, s:b, s:b, s:o}", "id", user->id, "name", user->name,
@@ -34,7 +36,7 @@ int ctl_user_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     autofree struct user *users = NULL;
     unsigned count;
     (void)arguments;
-    if (user_list(ctl->db, &users, &count, err) < 0)
+    if (user_list(ctl->db, "", USERS_SHOWN, &users, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)

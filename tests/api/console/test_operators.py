@@ -107,7 +107,13 @@ def test_users_and_teams_are_created(stack, operator, account):
     assert link.startswith(stack.console_url + "/invite#inv_")
     accepted = Browser(stack).post("/v1/invites/accept", {"token": link.partition("#")[2], "password": "correct horse battery"})
     assert accepted.status == 200, accepted
-    (row,) = [one for one in whole_list(operator.api, "/v1/operator/users") if one["name"] == name]
+    rows = whole_list(operator.api, "/v1/operator/users")
+    names = [one["name"] for one in rows]
+    assert names == sorted(set(names))
+    first = operator.api.get("/v1/operator/users?limit=1").json()
+    assert [one["name"] for one in first["items"]] == [first["next_token"]] == names[:1]
+    assert_error(operator.api.get("/v1/operator/users?next_token=No!"), 422, "invalid_next_token", "next_token")
+    (row,) = [one for one in rows if one["name"] == name]
     assert (row["password"], row["second_factor"], row["disabled_at"]) == (True, False, None)
     assert_error(operator.api.post("/v1/operator/users", {"name": name}), 409, "name_taken", "/name")
     assert_error(operator.api.post("/v1/operator/users", {"name": "No Name"}), 422, "invalid_request", "/name")
