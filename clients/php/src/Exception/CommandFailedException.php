@@ -18,7 +18,7 @@ final class CommandFailedException extends \RuntimeException implements SandlotE
     {
         $how = match (true) {
             $result->timedOut => 'ran into its time limit',
-            $result->exitCode === 0 => 'wrote more than 1 MiB, and the result has only the first; give run() a callback',
+            $result->exitCode === 0 => 'wrote more than 1 MiB, and the result has the first only; use a callback',
             $result->signal !== null => "was ended by {$result->signal}",
             default => "exited with {$result->exitCode}",
         };
