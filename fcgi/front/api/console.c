@@ -27,10 +27,11 @@ int console_check_host(const struct http_request *request, struct error **err)
 }
 
 /* Return whether a page of the console made the browser save an answer as a file, for which it can
- * add no header. No script can set this one. */
+ * add no header. No script can set this one. The query is not decoded yet. */
 static bool is_own_download(const struct http_request *request)
 {
-    return str_equal(request->method, "GET") && http_query(request, "download") &&
+    const char *query = http_parameter(request, "QUERY_STRING");
+    return str_equal(request->method, "GET") && query && strstr(query, "&download=1") &&
            str_equal(http_header(request, "Sec-Fetch-Site"), "same-origin");
 }
 

@@ -78,7 +78,7 @@ def test_only_the_consoles_own_page_lets_the_browser_download(person):
     assert person.browser.request("PUT", path, {"path": "/a.html", "content_b64": "PGI+"}).status == 201
     sent = {"Sandlot-Console": None, "Origin": None}
     saved = person.browser.get(f"{path}?path=/a.html&download=1", headers=sent)
-    assert (saved.status, saved.body) == (200, b"<b>")
+    assert (saved.status, saved.body) == (200, b"<b>"), saved.body
     assert saved.headers["Content-Type"] == "application/octet-stream"
     assert saved.headers["Content-Disposition"] == "attachment" and saved.headers["X-Content-Type-Options"] == "nosniff"
     for site in ("cross-site", "same-site", "none", None):
