@@ -127,6 +127,23 @@ CREATE TABLE team_invitations (
     CONSTRAINT team_invitations_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Links into teams: the id is the public part of the link's token; its secret is stored as a keyed hash.
+CREATE TABLE team_links (
+    id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    made_by CHAR(30) COLLATE ascii_bin NOT NULL,
+    role VARCHAR(8) COLLATE ascii_bin NOT NULL,
+    uses_left SMALLINT UNSIGNED NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    expires_at_ms BIGINT NOT NULL,
+    hash_key_id SMALLINT UNSIGNED NOT NULL,
+    hash BINARY(32) NOT NULL,
+    PRIMARY KEY (id),
+    KEY team_links_team (team_id),
+    CONSTRAINT team_links_team FOREIGN KEY (team_id) REFERENCES teams (id) ON DELETE CASCADE,
+    CONSTRAINT team_links_made_by FOREIGN KEY (made_by) REFERENCES users (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- Sessions of the console. The id is the public part of the cookie; its secret is stored as a keyed hash.
 CREATE TABLE logins (
     id CHAR(30) COLLATE ascii_bin NOT NULL,

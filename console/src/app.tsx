@@ -12,7 +12,7 @@ import { setTheme, theme, type Theme } from './lib/theme'
 import { Button, Loading, Problem } from './parts/basic'
 import { Questions, Sayings, say } from './parts/dialog'
 import { messageOf } from './lib/errors'
-import { SignIn, Invite } from './pages/sign_in'
+import { SignIn } from './pages/sign_in'
 import { SandboxList } from './pages/sandboxes'
 import { lazy } from './parts/lazy'
 
@@ -30,6 +30,8 @@ const Team = lazy(() => import('./pages/team').then(module => module.Team))
 const Usage = lazy(() => import('./pages/usage').then(module => module.Usage))
 const Operator = lazy(() => import('./pages/operator').then(module => module.Operator))
 const Device = lazy(() => import('./pages/device').then(module => module.Device))
+const Invite = lazy(() => import('./pages/invited').then(module => module.Invite))
+const Join = lazy(() => import('./pages/invited').then(module => module.Join))
 const Palette = lazy(() => import('./parts/palette').then(module => module.Palette))
 const Account = lazy(() => import('./pages/account').then(module => module.Account))
 
@@ -281,7 +283,7 @@ export function App() {
   }, [place.pathname, user])
   return (
     <>
-      {place.pathname === '/invite' ? <Invite /> : <SignedIn />}
+      {place.pathname === '/invite' ? <Invite /> : place.pathname === '/join' ? <Join /> : <SignedIn />}
       <Questions />
       <Sayings />
     </>

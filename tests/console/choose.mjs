@@ -16,6 +16,26 @@ async function act(page, words) {
   await dialog.waitFor({ state: 'detached' })
 }
 
+const names = page => table(page).locator('tbody th a').filter({ hasText: /^(one|two|three)$/ }).allInnerTexts()
+
+/** By a column's head, from both ends; on a narrow screen, which has no heads, by a list. */
+async function sort(page) {
+  const head = table(page).getByRole('button', { name: 'Sandbox' })
+  await head.click()
+  await table(page).locator('th[aria-sort=ascending]').waitFor()
+  assert.deepEqual(await names(page), ['one', 'three', 'two'])
+  await head.click()
+  await table(page).locator('th[aria-sort=descending]').waitFor()
+  assert.deepEqual(await names(page), ['two', 'three', 'one'])
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.getByLabel('Sort').selectOption('name')
+  await page.waitForURL(/sort=name/)
+  assert.deepEqual(await names(page), ['one', 'three', 'two'])
+  assert.deepEqual(await axe(page), [])
+  await page.getByLabel('Sort').selectOption('-created')
+  await page.setViewportSize({ width: 1280, height: 860 })
+}
+
 async function choose(page) {
   for (const name of ['one', 'two']) await page.getByLabel(`Choose ${name}`).check()
   await chosen(page).getByText('2 sandboxes chosen').waitFor()
@@ -27,6 +47,7 @@ await run(async ({ page }) => {
   await table(page).getByRole('row', { name: /three/ }).waitFor()
   const { height } = await table(page).getByRole('row').nth(1).evaluate(row => row.getBoundingClientRect())
   assert.ok(25 * height <= 860, `a row is ${height} pixels high`)
+  await sort(page)
   await choose(page)
   assert.deepEqual(await axe(page), [])
   assert.equal(await chosen(page).getByRole('button', { name: /^Resume/ }).count(), 0)

@@ -20,9 +20,9 @@ async function nobody(page) {
   assert.deepEqual(asked, [])
 }
 
-/** Teams come a hundred at a time. */
-async function inTeams(page, wanted) {
-  await page.getByRole('group', { name: 'Teams' }).waitFor()
+/** Teams and users come a hundred at a time. */
+async function inTeams(page, wanted, list = 'Teams') {
+  await page.getByRole('group', { name: list }).waitFor()
   const more = page.getByRole('button', { name: 'Show more' })
   const click = () =>
     more.click({ timeout: 3000 }).catch(async error => {
@@ -73,7 +73,7 @@ async function people(page) {
   await dialog.getByText(`Give it to ${name} only`).waitFor()
   await page.keyboard.press('Escape') // What is shown once stays.
   await dialog.getByRole('button', { name: 'I have stored it' }).click()
-  await page.getByRole('row', { name: `${name} enabled none off` }).waitFor()
+  await inTeams(page, page.getByRole('row', { name: `${name} enabled none off` }), 'Users')
 
   await page.getByRole('link', { name: 'Teams', exact: true }).click()
   await page.getByRole('button', { name: 'New team' }).click()

@@ -59,6 +59,9 @@ async function volume(page) {
   await dialogOf(page).getByRole('button', { name: 'Rename' }).click()
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download b.txt' }).click()])
   assert.equal(await fs.readFile(await download.path(), 'utf8'), 'two')
+  assert.equal(download.suggestedFilename(), 'b.txt')
+  // The browser fetches it by itself: the page holds none of it.
+  assert.match(download.url(), /^https:.*[/]v1[/]volumes[/]vol_\w+[/]files[?]/)
   await page.getByRole('button', { name: 'Delete b.txt' }).click()
   await dialogOf(page).getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('row', { name: /^b[.]txt/ }).waitFor({ state: 'detached' })

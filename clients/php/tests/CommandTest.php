@@ -25,6 +25,15 @@ final class CommandTest extends ServiceTestCase
         $result->orFail();
     }
 
+    public function testOutputThatIsCutIsNoSuccess(): void
+    {
+        $result = self::sandbox()->commands->run('head -c 1048577 /dev/zero | tr "\\0" x');
+        $this->assertSame([true, 0, 1 << 20], [$result->truncated, $result->exitCode, strlen($result->stdout)]);
+        $this->expectException(CommandFailedException::class);
+        $this->expectExceptionMessage('more than 1 MiB');
+        $result->orFail();
+    }
+
     public function testNoShellReadsAList(): void
     {
         $result = self::sandbox()->commands->run(['printf', '%s', '$(id) `id` ; id']);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Where files are: in a sandbox, behind its data plane, or in a volume, behind the interface.
 import { api, send, type Schemas } from '../lib/client'
-import { accessTo, dataFetch, follow, fromBase64, rpc, rpcStream, saveAs, signedLink, type UploadTarget } from '../lib/dataplane'
+import { accessTo, dataFetch, follow, fromBase64, rpc, rpcStream, signedLink, type UploadTarget } from '../lib/dataplane'
 
 export interface Entry {
   name: string
@@ -228,7 +228,10 @@ export function volumeFiles(volume: string): FileStore {
       return (await send({ method: 'GET', path: files, query: { path: file }, headers: { Accept: BYTES }, signal })).blob()
     },
     async download(entry) {
-      saveAs(await this.read(entry.path, new AbortController().signal), entry.name)
+      const query = { path: entry.path, download: '1' }
+      // A refusal is said here: the browser, following the address, would say it as a page.
+      await (await send({ method: 'GET', path: files, query })).body?.cancel()
+      follow(`${files}?${new URLSearchParams(query).toString()}`, entry.name)
     },
     async uploadTo(file) {
       return {

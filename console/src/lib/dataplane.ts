@@ -37,6 +37,9 @@ export async function accessTo(sandbox: string): Promise<Access> {
   return made
 }
 
+/** The token of a link into a team stays here while somebody signs in, also with an identity provider. */
+export const KEPT_LINK = 'sandlot-join'
+
 /** Without a sandbox: everything of the one who was signed in, kept screens of terminals too. */
 export function forgetAccess(sandbox?: string): void {
   if (sandbox !== undefined) {
@@ -44,7 +47,9 @@ export function forgetAccess(sandbox?: string): void {
     return
   }
   kept.clear()
+  const link = sessionStorage.getItem(KEPT_LINK)
   sessionStorage.clear()
+  if (link) sessionStorage.setItem(KEPT_LINK, link)
 }
 
 export interface DataRequest {

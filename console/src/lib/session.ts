@@ -57,6 +57,12 @@ export async function acceptInvite(token: string, password: string): Promise<voi
   await loadMe()
 }
 
+/** Makes a user with a link into a team. */
+export async function signUp(token: string, name: string, password: string): Promise<void> {
+  await api.post('/v1/links/sign-up', { body: { token, name, password } })
+  await loadMe()
+}
+
 export async function signOut(): Promise<void> {
   await api.post('/v1/logout')
   me.set(null)

@@ -8,7 +8,7 @@ import { useMayWrite, useTeam } from '../lib/session'
 import { STATE_WORDS } from '../lib/states'
 import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
-import { Button, Check, Countdown, Empty, Named, Page, State, Time } from '../parts/basic'
+import { Button, Check, Countdown, Empty, Named, Page, State, Time, type SortHead } from '../parts/basic'
 import { ask } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -162,6 +162,37 @@ function Use(props: { of: string; used: number | null | undefined; most: number;
   )
 }
 
+type Value = string | number | null | undefined
+
+/** How the columns sort: the texts from a to z, the numbers and times from the largest or latest. */
+const COLUMNS: [string, string, (sandbox: Sandbox, used: Latest | undefined) => Value, 'ascending' | 'descending'][] = [
+  ['name', 'Sandbox', sandbox => sandbox.name, 'ascending'],
+  ['state', 'State', sandbox => STATE_WORDS[sandbox.state], 'ascending'],
+  ['template', 'Template', sandbox => sandbox.template, 'ascending'],
+  ['cpu', 'CPU', (_, used) => used?.vcpus_used, 'descending'],
+  ['memory', 'Memory', (_, used) => used?.memory_used_bytes, 'descending'],
+  ['deadline', 'Deadline', sandbox => sandbox.deadline, 'ascending'],
+  ['created', 'Created', sandbox => sandbox.created_at, 'descending'],
+]
+
+const NEWEST = '-created'
+/** So many rows are loaded to sort them; of more, those that are loaded are sorted. */
+const SORTED_MOST = 1000
+
+/** Sorts by "name" or, from the other end, "-name"; rows without a value come last. */
+function sortedBy(sort: string, rows: Sandbox[], used: ReadonlyMap<string, Latest>): Sandbox[] {
+  const column = COLUMNS.find(([name]) => name === sort.replace('-', ''))
+  if (!column || sort === NEWEST) return rows
+  const sign = sort.startsWith('-') ? -1 : 1
+  const valued = rows.map(row => ({ row, value: column[2](row, used.get(row.id)) ?? null }))
+  valued.sort((a, b) => {
+    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null)
+    if (typeof a.value === 'number' && typeof b.value === 'number') return sign * (a.value - b.value)
+    return sign * String(a.value).localeCompare(String(b.value), undefined, { numeric: true })
+  })
+  return valued.map(one => one.row)
+}
+
 function SandboxRow(props: {
   sandbox: Sandbox
   used: Latest | undefined
@@ -231,6 +262,7 @@ export function SandboxList() {
   const mayWrite = useMayWrite()
   const [state, setState] = useState(place.searchParams.get('state') ?? '')
   const [text, setText] = useState(place.searchParams.get('find') ?? '')
+  const [sort, setSort] = useState(place.searchParams.get('sort') ?? NEWEST)
   const filter = useMemo(() => filterOf(text), [text])
   const key = JSON.stringify(filter)
 
@@ -238,9 +270,10 @@ export function SandboxList() {
     const query = new URLSearchParams()
     if (state) query.set('state', state)
     if (text) query.set('find', text)
+    if (sort !== NEWEST) query.set('sort', sort)
     const words = query.toString()
     navigate(words ? `/sandboxes?${words}` : '/sandboxes', true)
-  }, [state, text])
+  }, [state, text, sort])
   const list = useList<Sandbox>(
     async (token, signal) => {
       const answer = await api.get('/v1/sandboxes', {
@@ -260,6 +293,16 @@ export function SandboxList() {
     [team.slug, state, key],
   )
   const used = useLatest(team.slug, list.rows)
+  useEffect(() => {
+    if (sort !== NEWEST && list.more && list.rows.length < SORTED_MOST) list.loadMore()
+  }, [sort, list.more, list.rows.length])
+  const rows = sortedBy(sort, list.rows, used)
+  const sortHead = (name: string): SortHead => {
+    const [, words, , first] = COLUMNS.find(column => column[0] === name) ?? ['', '', () => null, 'ascending']
+    const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined
+    const next = order ? (order === 'ascending' ? 'descending' : 'ascending') : first
+    return { sort: words, order, onSort: () => setSort(next === 'ascending' ? name : `-${name}`) }
+  }
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const clear = (): void => setChosen(new Set())
   useEffect(clear, [team.slug, state, key])
@@ -302,6 +345,19 @@ export function SandboxList() {
             onInput={event => setText(event.currentTarget.value)}
           />
         </label>
+        <label class="narrow">
+          <span>Sort</span>
+          <select value={sort} onChange={event => setSort(event.currentTarget.value)}>
+            {COLUMNS.map(([name, words, , first]) => {
+              const value = first === 'ascending' ? name : `-${name}`
+              return (
+                <option key={name} value={value} selected={value === sort}>
+                  {words}
+                </option>
+              )
+            })}
+          </select>
+        </label>
         <p class="count" role="status">
           {list.loading ? '' : plural(list.rows.length, 'sandbox', 'sandboxes') + (list.more ? ' and more' : '')}
         </p>
@@ -333,17 +389,17 @@ export function SandboxList() {
                 />,
               ]
             : []),
-          'Sandbox',
-          'State',
-          'Template',
+          sortHead('name'),
+          sortHead('state'),
+          sortHead('template'),
           'Metadata',
-          'CPU',
-          'Memory',
-          'Deadline',
-          'Created',
+          sortHead('cpu'),
+          sortHead('memory'),
+          sortHead('deadline'),
+          sortHead('created'),
         ]}
       >
-        {list.rows.map(sandbox => (
+        {rows.map(sandbox => (
           <SandboxRow
             key={sandbox.id}
             sandbox={sandbox}

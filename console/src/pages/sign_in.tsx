@@ -2,9 +2,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../lib/errors'
 import { formatSpan } from '../lib/format'
-import { navigate, ownPath, returnPath, useTitle } from '../lib/router'
+import { ownPath, returnPath, useTitle } from '../lib/router'
 import { api, type Schemas } from '../lib/client'
-import { acceptInvite, signIn, signInByProxy } from '../lib/session'
+import { signIn, signInByProxy } from '../lib/session'
 import { Button, Note, Problem, TextField } from '../parts/basic'
 import { useAction } from '../parts/dialog'
 
@@ -111,73 +111,6 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
       {ways && !ways.password && !ways.oidc && !ways.header && (
         <Note>There is no way to sign in here with a browser. Ask who runs this service.</Note>
       )}
-    </main>
-  )
-}
-
-/** The link of an invitation: the token is behind the #, which no server and no log is sent. */
-export function Invite() {
-  useTitle('Set your password')
-  const [token] = useState(() => location.hash.slice(1))
-  const [password, setPassword] = useState('')
-  const [again, setAgain] = useState('')
-  const { busy, error, run } = useAction()
-  const differs = again !== '' && again !== password
-
-  useEffect(() => {
-    // Out of the address bar and the history.
-    if (location.hash) history.replaceState(null, '', location.pathname)
-  }, [])
-  const submit = (event: Event): void => {
-    event.preventDefault()
-    if (password !== again) return
-    void run(async () => {
-      await acceptInvite(token, password)
-      navigate('/sandboxes', true)
-    })
-  }
-  if (token === '') {
-    return (
-      <main class="alone">
-        <h1>Set your password</h1>
-        <Note>This link has no invitation in it. Open the whole link that you were given, or ask for a new one.</Note>
-        <p>
-          <a href="/sandboxes">Sign in</a>
-        </p>
-      </main>
-    )
-  }
-  return (
-    <main class="alone">
-      <img src="/icon.svg" alt="" width="40" height="40" />
-      <h1>Set your password</h1>
-      <p>You are invited to sandlot. Choose a password to sign in with.</p>
-      <Problem error={error} />
-      <form onSubmit={submit}>
-        <TextField
-          label="Password"
-          name="new-password"
-          type="password"
-          value={password}
-          onInput={setPassword}
-          autoComplete="new-password"
-          required
-          autoFocus
-        />
-        <TextField
-          label="The same again"
-          name="new-password-again"
-          type="password"
-          value={again}
-          onInput={setAgain}
-          autoComplete="new-password"
-          error={differs ? 'The two are not the same.' : null}
-          required
-        />
-        <Button type="submit" kind="primary" busy={busy} disabled={differs}>
-          Set the password and sign in
-        </Button>
-      </form>
     </main>
   )
 }

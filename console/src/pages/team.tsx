@@ -5,8 +5,8 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe, useTeam, type Role } from '../lib/session'
 import { Activity } from '../parts/activity'
-import { ACTIONS, Button, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, Time, type Choice } from '../parts/basic'
-import { FormDialog, ask, say } from '../parts/dialog'
+import { ACTIONS, Button, Copy, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, Time, type Choice } from '../parts/basic'
+import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
 type Member = Schemas['Member']
@@ -37,6 +37,88 @@ function InviteDialog(props: { team: string; onClose: () => void; onDone: () => 
       <TextField label="Name" required autoFocus value={name} onInput={setName} hint="The name that they sign in with." />
       <SelectField label="Role" value={role} choices={ROLES} onChange={value => setRole(value as Role)} />
     </FormDialog>
+  )
+}
+
+const LINK_ROLES = ROLES.filter(role => role.value !== 'owner')
+const DAY_MS = 86_400_000
+
+function LinkDialog(props: { team: string; onClose: () => void; onMade: (link: Schemas['CreatedTeamLink']) => void }) {
+  const [role, setRole] = useState<'member' | 'viewer'>('member')
+  const [uses, setUses] = useState('1')
+  const [days, setDays] = useState('7')
+  return (
+    <FormDialog
+      title={`A link into ${props.team}`}
+      action="Create"
+      onClose={props.onClose}
+      submit={async () => {
+        const expires = new Date(Date.now() + Number(days) * DAY_MS - 1000).toISOString()
+        const body = { role, uses: Number(uses), expires_at: expires }
+        props.onMade(await api.post('/v1/teams/{slug}/links', { path: { slug: props.team }, body }))
+      }}
+    >
+      <SelectField
+        label="Role"
+        value={role}
+        choices={LINK_ROLES}
+        onChange={value => setRole(value as 'member' | 'viewer')}
+        hint="Everybody who has the link can take this role: send it only to the people whom you mean."
+      />
+      <TextField label="People" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="How many can join with it." />
+      <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="It ends after these." />
+    </FormDialog>
+  )
+}
+
+function MadeLink(props: { made: Schemas['CreatedTeamLink']; onClose: () => void }) {
+  const text = props.made.link ?? props.made.token
+  return (
+    <SecretDialog title={`Your link into ${props.made.team}`} onClose={props.onClose}>
+      <p>The link is shown only now. Send it to the people whom you invite; they sign in and accept.</p>
+      <p class="secret">
+        <code class="long" data-secret="link">
+          {text}
+        </code>
+        <Copy text={text} what="the link" />
+      </p>
+    </SecretDialog>
+  )
+}
+
+/** Open links, by which people can join: for owners. */
+function Links(props: { team: string; links: Schemas['TeamLink'][]; refresh: () => void }) {
+  const { team, refresh } = props
+  const revoke = (one: Schemas['TeamLink']): void =>
+    ask('Revoke the link?', 'No one else can join with it. People who have joined stay.', 'Revoke', async () => {
+      await api.delete('/v1/teams/{slug}/links/{id}', { path: { slug: team, id: one.id } })
+      refresh()
+    })
+  if (props.links.length === 0) return null
+  return (
+    <section class="card" aria-label="Links">
+      <h2>Links</h2>
+      <Table label="Links" head={['Link', 'Role', 'Uses left', 'Made by', 'Expires', ACTIONS]}>
+        {props.links.map(one => (
+          <tr key={one.id}>
+            <th scope="row">
+              <Id value={one.id} />
+            </th>
+            <td>{one.role}</td>
+            <td class="number">{one.uses_left}</td>
+            <td>{one.made_by}</td>
+            <td class="nowrap">
+              <Time at={one.expires_at} />
+            </td>
+            <td class="row-actions">
+              <Button small label={`Revoke the link ${one.id}`} onClick={() => revoke(one)}>
+                Revoke
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
   )
 }
 
@@ -208,21 +290,27 @@ function Invitations(props: { team: string; invitations: Invitation[]; refresh: 
 export function Team() {
   const team = useTeam()
   const [inviting, setInviting] = useState(false)
+  const [linking, setLinking] = useState(false)
+  const [made, setMade] = useState<Schemas['CreatedTeamLink'] | null>(null)
   const owner = team.role === 'owner'
   const polled = usePoll(
     async signal => {
       const path = { slug: team.slug }
       const members = await api.get('/v1/teams/{slug}/members', { path, signal })
       const open = owner ? await api.get('/v1/teams/{slug}/invitations', { path, signal }) : { items: [] }
-      return { members: members.items, invitations: open.items }
+      const links = owner ? await api.get('/v1/teams/{slug}/links', { path, signal }) : { items: [] }
+      return { members: members.items, invitations: open.items, links: links.items }
     },
     15_000,
     [team.slug],
   )
   const invite = owner && !team.personal && (
-    <Button kind="primary" onClick={() => setInviting(true)}>
-      Invite somebody
-    </Button>
+    <>
+      <Button onClick={() => setLinking(true)}>Invite by a link</Button>
+      <Button kind="primary" onClick={() => setInviting(true)}>
+        Invite somebody
+      </Button>
+    </>
   )
   return (
     <Page title={`Team ${team.slug}`} actions={invite}>
@@ -241,8 +329,21 @@ export function Team() {
         {polled.data && <Members members={polled.data.members} team={team} refresh={polled.refresh} />}
       </section>
       {polled.data && <Invitations team={team.slug} invitations={polled.data.invitations} refresh={polled.refresh} />}
+      {polled.data && <Links team={team.slug} links={polled.data.links} refresh={polled.refresh} />}
       {owner && <TeamKeys team={team.slug} />}
       {owner && <Activity team={team.slug} />}
+      {linking && (
+        <LinkDialog
+          team={team.slug}
+          onClose={() => setLinking(false)}
+          onMade={link => {
+            setLinking(false)
+            setMade(link)
+            polled.refresh()
+          }}
+        />
+      )}
+      {made && <MadeLink made={made} onClose={() => setMade(null)} />}
       {inviting && <InviteDialog team={team.slug} onClose={() => setInviting(false)} onDone={polled.refresh} />}
     </Page>
   )

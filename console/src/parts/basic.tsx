@@ -347,11 +347,20 @@ function labelCells(table: HTMLTableElement | null): void {
       if (cell.tagName === 'TD' && cell.dataset['label'] !== words[index]) cell.dataset['label'] = words[index] ?? ''
 }
 
+/** The head of a column by which the reader sorts: a button, with the present order. */
+export interface SortHead {
+  sort: string
+  order: 'ascending' | 'descending' | undefined
+  onSort: () => void
+}
+
+const isSortHead = (head: ComponentChildren | SortHead): head is SortHead => typeof head === 'object' && head !== null && 'onSort' in head
+
 /** The head of a column of buttons. */
 export const ACTIONS = <span class="unseen">Actions</span>
 
 /** A table; on a narrow screen each row is a block, with its head first and its actions last. */
-export function Table(props: { label: string; head: ComponentChildren[]; children: ComponentChildren; dense?: boolean }) {
+export function Table(props: { label: string; head: (ComponentChildren | SortHead)[]; children: ComponentChildren; dense?: boolean }) {
   const table = useRef<HTMLTableElement>(null)
   useLayoutEffect(() => labelCells(table.current))
   return (
@@ -359,11 +368,19 @@ export function Table(props: { label: string; head: ComponentChildren[]; childre
       <table ref={table} class={props.dense ? 'dense' : undefined}>
         <thead>
           <tr>
-            {props.head.map((name, index) => (
-              <th scope="col" key={index}>
-                {name}
-              </th>
-            ))}
+            {props.head.map((head, index) =>
+              isSortHead(head) ? (
+                <th scope="col" key={index} aria-sort={head.order ?? 'none'}>
+                  <button type="button" class="sort" onClick={head.onSort}>
+                    {head.sort}
+                  </button>
+                </th>
+              ) : (
+                <th scope="col" key={index}>
+                  {head}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>{props.children}</tbody>

@@ -2,7 +2,7 @@
 // A table of loaded rows, or the text that the page shows instead while there are none.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { Button, Loading, Problem, Table } from './basic'
+import { Button, Loading, Problem, Table, type SortHead } from './basic'
 
 interface Loaded {
   error: unknown
@@ -38,7 +38,7 @@ export function Rows(props: {
   /** The text that the page shows if there are no rows. */
   none: ComponentChildren
   label: string
-  head: ComponentChildren[]
+  head: (ComponentChildren | SortHead)[]
   dense?: boolean
   children: ComponentChildren[]
 }) {

@@ -94,6 +94,11 @@ struct user {
 /* Create a user together with the personal team (plan basic), which the user owns. Errors:
  * ERR_NAME_TAKEN, ERR_INVALID_REQUEST. */
 int user_create(struct db *db, const char *name, struct user *user, struct error **err);
+/* The same; then(db, user, context) runs in the same transaction. */
+int user_create_and(struct db *db, const char *name,
+                    int (*then)(struct db *db, const struct user *user, void *context,
+                                struct error **err),
+                    void *context, struct user *user, struct error **err);
 /* Read a user. Errors: ERR_NOT_FOUND. */
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err);
 /* List at most limit users by name, from the one after `after` ("": from the first). The caller

@@ -186,6 +186,8 @@ int user_list(struct db *db, const char *after, unsigned limit, struct user **us
 struct new_user {
     struct user user;
     struct team team;
+    int (*then)(struct db *db, const struct user *user, void *context, struct error **err);
+    void *context;
 };
 
 static int user_body(struct db *db, void *context, struct error **err)
@@ -199,12 +201,22 @@ static int user_body(struct db *db, void *context, struct error **err)
                         db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
-    return insert_owner(db, user->id, made->team.id, err);
+    if (insert_owner(db, user->id, made->team.id, err) < 0)
+        return -1;
+    return made->then ? made->then(db, user, made->context, err) : 0;
 }
 
 int user_create(struct db *db, const char *name, struct user *user, struct error **err)
 {
-    struct new_user made = {.team.plan = "basic"};
+    return user_create_and(db, name, NULL, NULL, user, err);
+}
+
+int user_create_and(struct db *db, const char *name,
+                    int (*then)(struct db *db, const struct user *user, void *context,
+                                struct error **err),
+                    void *context, struct user *user, struct error **err)
+{
+    struct new_user made = {.team.plan = "basic", .then = then, .context = context};
     if (!slug_is_valid(name))
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "A user's name is 1 to 63 lower-case letters, digits and hyphens, "

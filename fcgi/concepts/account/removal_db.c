@@ -28,6 +28,8 @@ DB_STATEMENT(drop_keys_statement) = {"removal.drop_keys",
                                      "DELETE FROM api_key_teams WHERE team_id = ?", false};
 DB_STATEMENT(drop_invitations_statement) = {
     "removal.drop_invitations", "DELETE FROM team_invitations WHERE team_id = ?", false};
+DB_STATEMENT(drop_links_statement) = {"removal.drop_links",
+                                      "DELETE FROM team_links WHERE team_id = ?", false};
 DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
 /* List the teams that would be left without an owner, and whether they have other members. */
@@ -72,7 +74,8 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
     struct db_value id = db_text(team_id);
     if (db_exec(db, &drop_members_statement, DB_ARGS(id), NULL, err) < 0 ||
         db_exec(db, &drop_keys_statement, DB_ARGS(id), NULL, err) < 0 ||
-        db_exec(db, &drop_invitations_statement, DB_ARGS(id), NULL, err) < 0)
+        db_exec(db, &drop_invitations_statement, DB_ARGS(id), NULL, err) < 0 ||
+        db_exec(db, &drop_links_statement, DB_ARGS(id), NULL, err) < 0)
         return -1;
     return db_exec(db, &end_statement, DB_ARGS(db_i64(clock_now_ms()), id), NULL, err);
 }

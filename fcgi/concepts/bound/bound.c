@@ -16,6 +16,7 @@
 #include "login/credential.h"
 #include "login/device.h"
 #include "login/login.h"
+#include "login/team_link.h"
 #include "network/egress_profile.h"
 #include "network/egress_rule.h"
 #include "recipe/recipe.h"

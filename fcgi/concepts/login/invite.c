@@ -7,17 +7,44 @@
 
 #define ID_PREFIX "inv_"
 
+/* Make the text and the values of a new invite; the caller wipes put->kept. */
+static int new_invite(const struct keyring *ring, const struct settings *settings,
+                      struct invite_put *put, char text[SECRET_TEXT_SIZE], struct error **err)
+{
+    put->expires_at_ms = clock_in_s(settings->invite_ttl_s);
+    return secret_text_new(ring, ID_PREFIX, put->id, text, &put->kept, err);
+}
+
 int invite_create(struct db *db, const struct keyring *ring, const struct settings *settings,
                   const char *user_id, char text[SECRET_TEXT_SIZE], int64_t *expires_at_ms,
                   struct error **err)
 {
-    char id[ID_SIZE];
-    struct secret_hash kept;
-    *expires_at_ms = clock_in_s(settings->invite_ttl_s);
-    int result = secret_text_new(ring, ID_PREFIX, id, text, &kept, err);
+    struct invite_put put = {.user_id = user_id};
+    int result = new_invite(ring, settings, &put, text, err);
     if (result == 0)
-        result = invite_row_put(db, id, user_id, &kept, *expires_at_ms, err);
-    mem_wipe(&kept, sizeof kept);
+        result = db_transaction(db, invite_row_put, &put, err);
+    *expires_at_ms = put.expires_at_ms;
+    mem_wipe(&put.kept, sizeof put.kept);
+    return result;
+}
+
+static int put_for_new(struct db *db, const struct user *user, void *context, struct error **err)
+{
+    struct invite_put *put = context;
+    put->user_id = user->id;
+    return invite_row_put(db, put, err);
+}
+
+int invite_create_user(struct db *db, const struct keyring *ring, const struct settings *settings,
+                       const char *name, struct user *user, char text[SECRET_TEXT_SIZE],
+                       int64_t *expires_at_ms, struct error **err)
+{
+    struct invite_put put = {0};
+    int result = new_invite(ring, settings, &put, text, err);
+    if (result == 0)
+        result = user_create_and(db, name, put_for_new, &put, user, err);
+    *expires_at_ms = put.expires_at_ms;
+    mem_wipe(&put.kept, sizeof put.kept);
     return result;
 }
 

@@ -16,6 +16,11 @@ int invite_create(struct db *db, const struct keyring *ring, const struct settin
                   const char *user_id, char text[SECRET_TEXT_SIZE], int64_t *expires_at_ms,
                   struct error **err);
 
+/* Create a user, as user_create(), with an invite, in one transaction. */
+int invite_create_user(struct db *db, const struct keyring *ring, const struct settings *settings,
+                       const char *name, struct user *user, char text[SECRET_TEXT_SIZE],
+                       int64_t *expires_at_ms, struct error **err);
+
 /* Find the invite of a text. Unknown, malformed, used and expired texts, and invites of disabled
  * users, get the same ERR_INVALID_CREDENTIALS. */
 int invite_find(struct db *db, const struct keyring *ring, const char *text, struct invite *invite,

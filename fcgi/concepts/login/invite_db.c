@@ -16,29 +16,16 @@ DB_STATEMENT(find_statement) = {
     "SELECT hash_key_id, hash, user_id FROM invites WHERE id = ? AND expires_at_ms > ?", true};
 DB_STATEMENT(use_statement) = {"invite.use", "DELETE FROM invites WHERE id = ?", false};
 
-struct put {
-    const char *id, *user_id;
-    const struct secret_hash *kept;
-    int64_t expires_at_ms;
-};
-
-static int put_body(struct db *db, void *context, struct error **err)
+int invite_row_put(struct db *db, void *context, struct error **err)
 {
-    const struct put *put = context;
+    const struct invite_put *put = context;
     if (db_exec(db, &drop_statement, DB_ARGS(db_text(put->user_id)), NULL, err) < 0)
         return -1;
     return db_exec(db, &insert_statement,
-                   DB_ARGS(db_text(put->id), db_text(put->user_id), db_u64(put->kept->key_id),
-                           db_blob(put->kept->hash, sizeof put->kept->hash),
+                   DB_ARGS(db_text(put->id), db_text(put->user_id), db_u64(put->kept.key_id),
+                           db_blob(put->kept.hash, sizeof put->kept.hash),
                            db_i64(put->expires_at_ms)),
                    NULL, err);
-}
-
-int invite_row_put(struct db *db, const char *id, const char *user_id,
-                   const struct secret_hash *kept, int64_t expires_at_ms, struct error **err)
-{
-    struct put put = {id, user_id, kept, expires_at_ms};
-    return db_transaction(db, put_body, &put, err);
 }
 
 int invite_row_find(struct db *db, const char *id, struct secret_hash *kept, char user_id[ID_SIZE],

@@ -4,8 +4,16 @@
 
 #include "login/invite.h"
 
-int invite_row_put(struct db *db, const char *id, const char *user_id,
-                   const struct secret_hash *kept, int64_t expires_at_ms, struct error **err);
+struct invite_put {
+    const char *user_id;
+    char id[ID_SIZE];
+    struct secret_hash kept;
+    int64_t expires_at_ms;
+};
+
+/* Write an invite in place of the user's earlier one, inside a transaction. context: struct
+ * invite_put. */
+int invite_row_put(struct db *db, void *context, struct error **err);
 
 /* Find a valid invite. user_id "": there is no such invite. */
 int invite_row_find(struct db *db, const char *id, struct secret_hash *kept, char user_id[ID_SIZE],

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "login/attempt.h"
+#include "login/credential_row.h"
 #include "login/invite.h"
 
 static int refuse(struct error **err)
@@ -138,6 +139,54 @@ int sign_in_with_invite(const struct sign_in *by, const char *token, const char 
         result = begin(by, &invite.credential, invite.credential.epoch + 1, "password", login, text,
                        err);
     mem_wipe(&invite, sizeof invite);
+    return result;
+}
+
+int sign_in_find_link(const struct sign_in *by, const char *token, struct team_link *link,
+                      struct error **err)
+{
+    struct attempt attempt = {by->address, NULL};
+    if (attempt_charge(by->db, &attempt, err) < 0 ||
+        team_link_find(by->db, by->ring, token, link, err) < 0)
+        return -1;
+    refund(by, &attempt);
+    return 0;
+}
+
+struct new_member {
+    const struct team_link *link;
+    const char *hash;
+    struct login *login;
+};
+
+static int join_new(struct db *db, const struct user *user, void *context, struct error **err)
+{
+    const struct new_member *made = context;
+    struct member member;
+    memcpy(made->login->user_id, user->id, sizeof user->id);
+    if (credential_row_set_password(db, user->id, made->hash, err) < 0)
+        return -1;
+    return team_link_use(db, made->link, user->name, &member, err);
+}
+
+int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link, const char *name,
+                          const char *password, struct login *login, char text[SECRET_TEXT_SIZE],
+                          struct error **err)
+{
+    char hash[PASSWORD_HASH_SIZE];
+    struct user user;
+    struct credential credential = {0};
+    struct new_member made = {link, hash, login};
+    if (credential_check_new(name, password, "/password", err) < 0 ||
+        password_hash(password, hash, err) < 0)
+        return -1;
+    int result = user_create_and(by->db, name, join_new, &made, &user, err);
+    mem_wipe(hash, sizeof hash);
+    if (result == 0)
+        result = credential_get_by_id(by->db, user.id, &credential, err);
+    if (result == 0)
+        result = begin(by, &credential, credential.epoch, "password", login, text, err);
+    mem_wipe(&credential, sizeof credential);
     return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include "login/credential.h"
 #include "login/login.h"
+#include "login/team_link.h"
 
 struct sign_in {
     struct db *db;
@@ -29,6 +30,18 @@ int sign_in_as_named(const struct sign_in *by, const char *name, struct login *l
  * ERR_RATE_LIMITED. */
 int sign_in_with_invite(const struct sign_in *by, const char *token, const char *password,
                         struct login *login, char text[SECRET_TEXT_SIZE], struct error **err);
+
+/* Find the link into a team of a token. Unknown tokens are limited by address. Errors: those of
+ * team_link_find(), ERR_RATE_LIMITED. */
+int sign_in_find_link(const struct sign_in *by, const char *token, struct team_link *link,
+                      struct error **err);
+
+/* Create a user with a password, make the user a member by the link, and sign in. login->user_id is
+ * set in the transaction that creates the user. Errors: those of user_create() and
+ * team_link_accept(), ERR_INVALID_REQUEST (the password). */
+int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link, const char *name,
+                          const char *password, struct login *login, char text[SECRET_TEXT_SIZE],
+                          struct error **err);
 
 /* Change the password of the user who is signed in as login_id, and end the user's other sign-ins.
  * Errors: those of sign_in_with_password(), with the fields "/old" and "/new". */

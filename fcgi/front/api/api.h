@@ -152,12 +152,13 @@ route_look_ahead me_look, limits_look, sandboxes_look;
 route_handler audit_log_list;
 route_handler members_list, members_update, members_remove;
 route_handler team_invitations_list, team_invitations_create, team_invitations_delete;
+route_handler team_links_list, team_links_create, team_links_delete, links_show, links_accept;
 route_handler invitations_list, invitations_accept, invitations_decline;
 route_handler team_keys_list, team_keys_delete;
 route_handler operator_status, operator_doctor, operator_teams, operator_sandboxes;
 route_handler operator_team_update, operator_host_update, operator_plan_update;
 route_handler operator_team_create, operator_users, operator_user_create, operator_metrics;
-route_handler login_show, login_create, invites_accept, logout, logins_list, logins_delete;
+route_handler login_show, login_create, invites_accept, sign_up, logout, logins_list, logins_delete;
 route_handler header_login, oidc_login, oidc_callback;
 route_handler device_authorize, device_token, device_show, device_answer;
 route_handler host_joins_take;
@@ -176,11 +177,12 @@ route_handler template_files_put;
 route_handler templates_update, template_tags_show, template_tags_put, template_tags_delete;
 
 extern const struct schema_member key_create_schema[];
-extern const struct schema_member invitation_schema[], member_update_schema[];
+extern const struct schema_member invitation_schema[], member_update_schema[], team_link_schema[],
+    link_token_schema[];
 extern const struct schema_member operator_team_schema[], operator_host_schema[],
     operator_plan_schema[], operator_new_team_schema[], operator_user_schema[];
-extern const struct schema_member login_schema[], invite_schema[], device_schema[],
-    device_token_schema[], device_decide_schema[];
+extern const struct schema_member login_schema[], invite_schema[], sign_up_schema[],
+    device_schema[], device_token_schema[], device_decide_schema[];
 extern const struct schema_member password_schema[], totp_confirm_schema[], totp_end_schema[];
 #define LOGIN_BODY_MAX 8192
 

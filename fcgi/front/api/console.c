@@ -26,6 +26,15 @@ int console_check_host(const struct http_request *request, struct error **err)
     return error_set(err, ERR_NOT_FOUND, "People sign in at the console's own address.");
 }
 
+/* Return whether a page of the console made the browser save an answer as a file, for which it can
+ * add no header. No script can set this one. The query is not decoded yet. */
+static bool is_own_download(const struct http_request *request)
+{
+    const char *query = http_parameter(request, "QUERY_STRING");
+    return str_equal(request->method, "GET") && query && strstr(query, "&download=1") &&
+           str_equal(http_header(request, "Sec-Fetch-Site"), "same-origin");
+}
+
 /* A page of another origin cannot send the first header without permission. Browsers set the others
  * themselves. */
 int console_check_origin(const struct api *api, const struct http_request *request,
@@ -33,7 +42,7 @@ int console_check_origin(const struct api *api, const struct http_request *reque
 {
     const char *origin = http_header(request, "Origin");
     const char *site = http_header(request, "Sec-Fetch-Site");
-    if (!str_equal(http_header(request, "Sandlot-Console"), "1"))
+    if (!str_equal(http_header(request, "Sandlot-Console"), "1") && !is_own_download(request))
         return error_set(err, ERR_UNAUTHORIZED,
                          "Requests of the console carry the header Sandlot-Console: 1; without it "
                          "its cookie does not count.");
@@ -93,6 +102,11 @@ struct sign_in console_sign_in(struct api *api, const struct http_request *reque
         .address = request->remote_address,
         .user_agent = http_header(request, "User-Agent"),
     };
+}
+
+bool console_lets_sign_up(const struct api *api)
+{
+    return str_equal(api->settings->links_create_users, "on");
 }
 
 json_t *console_user_to_json(const struct login *login)

@@ -32,6 +32,9 @@ char *console_cookie_of(const struct http_request *request, const char *name);
 /* Return the context of a sign-in. Its texts are borrowed from the request. */
 struct sign_in console_sign_in(struct api *api, const struct http_request *request);
 
+/* Return whether a person can make a user with a link into a team. */
+bool console_lets_sign_up(const struct api *api);
+
 /* Return the user, or one sign-in, as JSON (a new reference). current: the request's sign-in. */
 json_t *console_user_to_json(const struct login *login);
 json_t *console_login_to_json(const struct login *login, const struct login *current);

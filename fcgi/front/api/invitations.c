@@ -74,15 +74,6 @@ int team_invitations_delete(void *context, struct http_request *request,
     return 0;
 }
 
-/* Refuse a key for some teams: it must not take its user into another team. */
-static int check_whole(const struct api *api, struct error **err)
-{
-    if (api->principal.all_teams)
-        return 0;
-    return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                     "Invitations are for a sign-in or for a key that is for every team.");
-}
-
 int invitations_list(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
@@ -90,8 +81,9 @@ int invitations_list(void *context, struct http_request *request, struct http_re
     autofree struct invitation *invitations = NULL;
     unsigned count;
     (void)request;
-    if (check_whole(api, err) < 0 || invitation_list_of_user(api->worker.db, api->principal.user_id,
-                                                             &invitations, &count, err) < 0)
+    if (members_check_whole(api, err) < 0 ||
+        invitation_list_of_user(api->worker.db, api->principal.user_id, &invitations, &count, err) <
+            0)
         return -1;
     return answer_list(response, invitations, count);
 }
@@ -100,8 +92,9 @@ int invitations_list(void *context, struct http_request *request, struct http_re
 static int find(struct api *api, const struct http_request *request, struct invitation *invitation,
                 struct error **err)
 {
-    if (check_whole(api, err) < 0 || invitation_get(api->worker.db, api->principal.user_id,
-                                                    request->captures[0], invitation, err) < 0)
+    if (members_check_whole(api, err) < 0 ||
+        invitation_get(api->worker.db, api->principal.user_id, request->captures[0], invitation,
+                       err) < 0)
         return -1;
     memcpy(api->audit.entry.team_id, invitation->team_id, sizeof api->audit.entry.team_id);
     audit_about(&api->audit, invitation->user_name);

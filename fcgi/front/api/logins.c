@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Users sign in and out, and list their sign-ins. */
+#include <string.h>
+
 #include "api/act.h"
 #include "api/console.h"
 #include "base/mem.h"
@@ -14,6 +16,13 @@ const struct schema_member login_schema[] = {
 
 const struct schema_member invite_schema[] = {
     {.name = "token", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 256},
+    {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
+    {.name = NULL},
+};
+
+const struct schema_member sign_up_schema[] = {
+    {.name = "token", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 256},
+    {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
     {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
     {.name = NULL},
 };
@@ -109,6 +118,33 @@ int invites_accept(void *context, struct http_request *request, struct http_resp
     if (sign_in_with_invite(&by, json_string_value(json_object_get(request->json, "token")),
                             json_string_value(json_object_get(request->json, "password")), &login,
                             text, err) < 0)
+        return -1;
+    return answer(api, &login, text, response);
+}
+
+int sign_up(void *context, struct http_request *request, struct http_response *response,
+            struct error **err)
+{
+    struct api *api = context;
+    struct login login = {0};
+    struct team_link link;
+    char text[SECRET_TEXT_SIZE];
+    const json_t *body = request->json;
+    const char *name = json_string_value(json_object_get(body, "name"));
+    if (check_request(api, request, err) < 0)
+        return -1;
+    struct sign_in by = console_sign_in(api, request);
+    if (sign_in_find_link(&by, json_string_value(json_object_get(body, "token")), &link, err) < 0)
+        return -1;
+    if (!console_lets_sign_up(api))
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "Links create no users here; ask an operator for a user.");
+    act_signs_in(api, &login);
+    memcpy(api->audit.entry.team_id, link.team_id, sizeof api->audit.entry.team_id);
+    audit_about(&api->audit, name);
+    if (sign_in_as_new_member(&by, &link, name,
+                              json_string_value(json_object_get(body, "password")), &login, text,
+                              err) < 0)
         return -1;
     return answer(api, &login, text, response);
 }

@@ -29,6 +29,14 @@ int members_check_owner(const struct api *api, struct error **err)
     return error_set(err, ERR_INSUFFICIENT_SCOPE, "Only an owner of the team changes its members.");
 }
 
+int members_check_whole(const struct api *api, struct error **err)
+{
+    if (api->principal.all_teams)
+        return 0;
+    return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                     "Invitations are for a sign-in or for a key that is for every team.");
+}
+
 enum team_role members_read_role(const struct http_request *request)
 {
     enum team_role role = ROLE_VIEWER;

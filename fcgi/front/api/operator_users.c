@@ -45,24 +45,24 @@ int operator_users(void *context, struct http_request *request, struct http_resp
                                         more ? users[limit - 1].name : NULL));
 }
 
-/* Add the link with which the user sets the first password. The token stands after a '#', which
- * browsers do not send. */
-static int add_link(struct api *api, const struct user *user, json_t *body, struct error **err)
+/* Create the user with the link with which the user sets the first password; without a console
+ * there is no link. The token stands after a '#', which browsers do not send. */
+static int create_user(struct api *api, const char *name, json_t **body, struct error **err)
 {
+    struct user user = {0};
     char token[SECRET_TEXT_SIZE];
-    int64_t expires_at_ms;
-    if (!*api->settings->console_url) {
-        json_object_set_new(body, "link", json_null());
-        json_object_set_new(body, "link_expires_at", json_null());
-        return 0;
-    }
-    if (invite_create(api->worker.db, api->worker.ring, api->settings, user->id, token,
-                      &expires_at_ms, err) < 0)
+    int64_t expires_at_ms = 0;
+    const struct settings *settings = api->settings;
+    bool has_link = *settings->console_url;
+    if (!has_link ? user_create(api->worker.db, name, &user, err) < 0
+                  : invite_create_user(api->worker.db, api->worker.ring, settings, name, &user,
+                                       token, &expires_at_ms, err) < 0)
         return -1;
-    autowipe char *link = xasprintf("%s/invite#%s", api->settings->console_url, token);
-    json_object_set_new(body, "link", json_string(link));
-    json_object_set_new(body, "link_expires_at", time_to_json(expires_at_ms));
+    autowipe char *link = has_link ? xasprintf("%s/invite#%s", settings->console_url, token) : NULL;
     mem_wipe(token, sizeof token);
+    *body = user_to_json(&user);
+    json_object_set_new(*body, "link", has_link ? json_string(link) : json_null());
+    json_object_set_new(*body, "link_expires_at", time_to_json(expires_at_ms));
     return 0;
 }
 
@@ -70,16 +70,11 @@ int operator_user_create(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     struct api *api = context;
-    struct user user = {0};
     const char *name = json_string_value(json_object_get(request->json, "name"));
+    json_t *body;
     audit_about(&api->audit, name);
-    if (user_create(api->worker.db, name, &user, err) < 0)
+    if (create_user(api, name, &body, err) < 0)
         return -1;
-    json_t *body = user_to_json(&user);
-    if (add_link(api, &user, body, err) < 0) {
-        json_decref(body);
-        return -1;
-    }
     return http_response_json(response, 201, body);
 }
 

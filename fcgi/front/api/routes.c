@@ -25,6 +25,9 @@ static const struct route_query page_query[] = {
 
 static const struct route_query path_query[] = {{.name = "path", .bytes = true}, {.name = NULL}};
 
+static const struct route_query download_query[] = {
+    {.name = "path", .bytes = true}, {.name = "download"}, {.name = NULL}};
+
 static const struct route_query upload_query[] = {{.name = "path", .bytes = true},
                                                   {.name = "mode"},
                                                   {.name = "uid"},

@@ -117,6 +117,8 @@ static int begin_octets(void *context, uint64_t size, const char *mode, const ch
     struct http_response *response = reading->response;
     http_response_header(response, "X-Mode", "%.7s", mode);
     http_response_header(response, "X-Modified-At", "%.31s", modified_at);
+    if (http_query(reading->request, "download"))
+        http_response_header(response, "Content-Disposition", "attachment");
     if (http_response_begin(response, reading->request, "application/octet-stream", size) < 0)
         return -1;
     return strcmp(reading->request->method, "HEAD") ? 0 : -1;
@@ -210,7 +212,7 @@ int volume_files_get(void *context, struct http_request *request, struct http_re
     const char *path, *accept = http_header(request, "Accept");
     if (volume_path_query(request, &path, err) < 0)
         return -1;
-    if (accept && strstr(accept, "application/octet-stream"))
+    if (http_query(request, "download") || (accept && strstr(accept, "application/octet-stream")))
         return get_octets(&reading, path, err);
     buffer_init(&reading.content, CONTENT_MAX);
     int result = get_json(&reading, path, err);

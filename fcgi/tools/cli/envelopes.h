@@ -9,6 +9,15 @@
 /* Append a message, which is taken over. */
 void envelope_put(struct buffer *buffer, json_t *message);
 
+/* Append the messages of process.Process/StreamInput in their binary form: the process, and then
+ * bytes for its terminal or its standard input. */
+void envelope_put_process(struct buffer *buffer, int pid);
+void envelope_put_input(struct buffer *buffer, bool to_pty, const void *data, size_t size);
+
+/* Take the bytes of an output message off the buffer, without reading its JSON: *bytes, which the
+ * caller frees, and *is_error. Returns false for every other message, also an incomplete one. */
+bool envelope_take_output(struct buffer *buffer, char **bytes, size_t *size, bool *is_error);
+
 /* Take the first message off the buffer: 1 with *message (a new reference) and *is_last, 0 when it
  * is incomplete, -1 when it is not a message. */
 int envelope_take(struct buffer *buffer, json_t **message, bool *is_last);

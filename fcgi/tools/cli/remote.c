@@ -16,10 +16,13 @@
 
 #define RECEIVED_MAX (8 * 1024 * 1024)
 #define SENT_MAX     (1024 * 1024)
-#define PIECE        (32 * 1024)
+#define PIECE        (256 * 1024) /* as many as a wide pipe holds */
+#define AHEAD_MAX    (2 * PIECE)
+#define CURL_BUFFER  (256L * 1024)
 #define POLL_MS      60000
 
 #define TYPE_STREAM  "Content-Type: application/connect+json"
+#define TYPE_BINARY  "Content-Type: application/connect+proto"
 #define TYPE_UNARY   "Content-Type: application/json"
 
 /* One HTTP call of several at the same time. */
@@ -76,6 +79,8 @@ static void transfer_begin(struct remote *remote, struct transfer *transfer, con
     buffer_init(&transfer->answer, SENT_MAX);
     curl_easy_setopt(transfer->handle, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(transfer->handle, CURLOPT_POST, 1L);
+    curl_easy_setopt(transfer->handle, CURLOPT_BUFFERSIZE, CURL_BUFFER);
+    curl_easy_setopt(transfer->handle, CURLOPT_UPLOAD_BUFFERSIZE, CURL_BUFFER);
     curl_easy_setopt(transfer->handle, CURLOPT_WRITEFUNCTION, keep_answer);
     curl_easy_setopt(transfer->handle, CURLOPT_WRITEDATA, transfer);
 }
@@ -135,21 +140,26 @@ static void write_all(int fd, const char *data, size_t size)
     }
 }
 
-static void write_output(struct remote *remote, const json_t *data, const char *kind, int fd)
+static void write_bytes(struct remote *remote, const char *bytes, size_t size, int fd)
 {
-    const char *text = json_string_value(json_object_get(data, kind));
-    size_t size, skipped = 0;
-    if (!text)
-        return;
-    autofree char *bytes = envelope_decode(text, &size);
-    if (!bytes)
-        return;
+    size_t skipped = 0;
     if (fd == STDOUT_FILENO && remote->left_out < remote->program->left_out) {
         skipped = remote->program->left_out - remote->left_out;
         skipped = skipped < size ? skipped : size;
         remote->left_out += skipped;
     }
     write_all(fd, bytes + skipped, size - skipped);
+}
+
+static void write_output(struct remote *remote, const json_t *data, const char *kind, int fd)
+{
+    const char *text = json_string_value(json_object_get(data, kind));
+    size_t size;
+    if (!text)
+        return;
+    autofree char *bytes = envelope_decode(text, &size);
+    if (bytes)
+        write_bytes(remote, bytes, size, fd);
 }
 
 /* "signal: killed": the protocol has words for signals. */
@@ -233,7 +243,17 @@ static size_t on_received(char *data, size_t size, size_t count, void *context)
     }
     if (buffer_append(&remote->received, data, size * count) < 0)
         return 0;
-    while ((rc = envelope_take(&remote->received, &message, &is_last)) > 0) {
+    for (;;) {
+        char *bytes;
+        size_t length;
+        bool is_error;
+        if (envelope_take_output(&remote->received, &bytes, &length, &is_error)) {
+            write_bytes(remote, bytes, length, is_error ? STDERR_FILENO : STDOUT_FILENO);
+            free(bytes);
+            continue;
+        }
+        if ((rc = envelope_take(&remote->received, &message, &is_last)) <= 0)
+            break;
         if (is_last)
             take_last(remote, message);
         else
@@ -266,9 +286,9 @@ static void begin_input(struct remote *remote)
 {
     struct transfer *input = &remote->input;
     remote->input_begun = true;
-    transfer_begin(remote, input, "StreamInput", TYPE_STREAM);
+    transfer_begin(remote, input, "StreamInput", TYPE_BINARY);
     buffer_init(&input->body, SENT_MAX);
-    envelope_put(&input->body, json_pack("{s:{s:{s:i}}}", "start", "process", "pid", remote->pid));
+    envelope_put_process(&input->body, remote->pid);
     curl_easy_setopt(input->handle, CURLOPT_READFUNCTION, on_send);
     curl_easy_setopt(input->handle, CURLOPT_READDATA, remote);
     curl_easy_setopt(input->handle, CURLOPT_POSTFIELDSIZE, -1L);
@@ -280,8 +300,7 @@ static void begin_input(struct remote *remote)
 
 static bool wants_input(const struct remote *remote)
 {
-    return remote->input.active && !remote->input_ended &&
-           remote->input.body.size < (size_t)2 * PIECE;
+    return remote->input.active && !remote->input_ended && remote->input.body.size < AHEAD_MAX;
 }
 
 static void read_input(struct remote *remote)
@@ -291,9 +310,7 @@ static void read_input(struct remote *remote)
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (size > 0)
-        envelope_put(&remote->input.body, json_pack("{s:{s:{s:o}}}", "data", "input",
-                                                    remote->program->terminal ? "pty" : "stdin",
-                                                    envelope_bytes(piece, (size_t)size)));
+        envelope_put_input(&remote->input.body, remote->program->terminal, piece, (size_t)size);
     else
         remote->input_ended = true;
     sodium_memzero(piece, sizeof piece);

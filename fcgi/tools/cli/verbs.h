@@ -127,10 +127,14 @@ VERB(member_list);
 VERB(member_invite);
 VERB(member_role);
 VERB(member_rm);
+VERB(link_create);
+VERB(link_list);
+VERB(link_rm);
+VERB(join);
 VERB(invitation_list);
 VERB(invitation_accept);
 VERB(invitation_decline);
-extern const struct cli_option member_invite_options[];
+extern const struct cli_option member_invite_options[], link_create_options[];
 
 /* verbs_secret.c */
 VERB(secret_set);

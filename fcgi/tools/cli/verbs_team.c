@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Members of teams, and invitations into them. */
+/* Members of teams, and invitations and links into them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "cli/api.h"
@@ -64,6 +65,65 @@ int verb_member_invite(struct cli_call *call, struct error **err)
     output_result(call->cli, invitation, "expires_at");
     output_note(call->cli, "%s accepts with `sandlot invitation accept %s`, or in the console.",
                 cli_operand(call, 1), cli_operand(call, 0));
+    return 0;
+}
+
+/* --- links into a team --- */
+
+const struct cli_option link_create_options[] = {
+    {"role", 'r', "member|viewer", "of the people who join; default: member"},
+    {"uses", 0, "N", "how many people can join, at most 100; default: 1"},
+    {"expires", 0, "TIME|DURATION", "when it ends, in at most 30 days; default: 7d"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_link_create(struct cli_call *call, struct error **err)
+{
+    autofree char *path = api_path("/v1/teams/", "/links", cli_operand(call, 0));
+    const char *role = cli_value(call, "role");
+    json_auto_t *body = json_object();
+    json_t *link;
+    input_text(body, "role", role ? role : "member");
+    input_time(body, "expires_at", cli_value(call, "expires"));
+    if (input_number(body, "uses", cli_value(call, "uses"), "--uses", err) < 0 ||
+        api_call(call->cli, "POST", path, json_incref(body), &link, err) < 0)
+        return -1;
+    bool has_console = json_is_string(json_object_get(link, "link"));
+    output_result(call->cli, link, has_console ? "link" : "token");
+    output_note(call->cli, "It is shown this once. People open it, or run `sandlot join LINK`.");
+    return 0;
+}
+
+int verb_link_list(struct cli_call *call, struct error **err)
+{
+    static const struct output_column columns[] = {{"ID", "id"},
+                                                   {"ROLE", "role"},
+                                                   {"BY", "made_by"},
+                                                   {"USES LEFT", "uses_left"},
+                                                   {"EXPIRES", "expires_at"}};
+    autofree char *path = api_path("/v1/teams/", "/links", cli_operand(call, 0));
+    json_t *rows;
+    if (api_list(call->cli, path, "items", &rows, err) < 0)
+        return -1;
+    output_rows(call->cli, "links", rows, columns, ARRAY_SIZE(columns));
+    return 0;
+}
+
+int verb_link_rm(struct cli_call *call, struct error **err)
+{
+    autofree char *path = path_in_team(call, "links");
+    return api_call(call->cli, "DELETE", path, NULL, NULL, err);
+}
+
+int verb_join(struct cli_call *call, struct error **err)
+{
+    const char *link = cli_operand(call, 0), *mark = strchr(link, '#');
+    json_t *body = json_object();
+    json_t *member;
+    input_text(body, "token", mark ? mark + 1 : link);
+    if (api_call(call->cli, "POST", "/v1/links/accept", body, &member, err) < 0)
+        return -1;
+    output_result(call->cli, member, "team");
     return 0;
 }
 

@@ -123,6 +123,13 @@ def test_members_and_invitations(cli, stack, account, make_account, tmp_path):
     cli.say("member", "invite", team, other.user)
     its.say("invitation", "decline", team)
     assert its.json("invitation", "list")["invitations"] == []
+    link = cli.say("link", "create", team, "--role", "viewer", "--uses", "2", "--expires", "1h30m").strip()
+    (listed,) = cli.json("link", "list", team)["links"]
+    assert (listed["uses_left"], listed["role"]) == (2, "viewer") and listed["id"] in link
+    assert its.say("join", link) == f"{team}\n"
+    cli.say("link", "rm", team, listed["id"])
+    assert cli.json("link", "list", team)["links"] == []
+    assert its("join", link).returncode != 0
 
 
 def test_secrets_and_rules(cli, tmp_path):

@@ -72,6 +72,23 @@ def test_a_key_needs_none_of_this(module_account, person):
     assert person.browser.raw("GET", "/v1/me", None, both).json()["session"] is None
 
 
+def test_only_the_consoles_own_page_lets_the_browser_download(person):
+    volume = person.browser.post("/v1/volumes", {"name": "saved"}).json()
+    path = f"/v1/volumes/{volume['id']}/files"
+    assert person.browser.request("PUT", path, {"path": "/a.html", "content_b64": "PGI+"}).status == 201
+    sent = {"Sandlot-Console": None, "Origin": None}
+    saved = person.browser.get(f"{path}?path=/a.html&download=1", headers=sent)
+    assert (saved.status, saved.body) == (200, b"<b>"), saved.body
+    assert saved.headers["Content-Type"] == "application/octet-stream"
+    assert saved.headers["Content-Disposition"] == "attachment" and saved.headers["X-Content-Type-Options"] == "nosniff"
+    for site in ("cross-site", "same-site", "none", None):
+        refused = person.browser.get(f"{path}?path=/a.html&download=1", headers={**sent, "Sec-Fetch-Site": site})
+        assert_error(refused, 401, "unauthorized")
+    assert_error(person.browser.get(f"{path}?path=/a.html", headers=sent), 401, "unauthorized")
+    assert_error(person.browser.request("DELETE", f"/v1/volumes/{volume['id']}?download=1", headers=sent), 401, "unauthorized")
+    assert person.browser.request("DELETE", f"/v1/volumes/{volume['id']}").status == 204
+
+
 def test_an_answer_is_no_page(person):
     """Files of volumes come from the console's origin too: a browser runs nothing of them."""
     answer = person.browser.get("/v1/me")

@@ -319,6 +319,22 @@ def test_sign_in_through_an_identity_provider(stack, account, provider, browse, 
         network.close()
 
 
+@pytest.fixture
+def links_create_users(stack):
+    settings = ApiSettings(stack)
+    try:
+        settings.set({"links_create_users": "on"})
+        yield
+    finally:
+        settings.put_back()
+
+
+def test_people_join_by_a_link(stack, account, other_account, links_create_users, browse):
+    owner, mate = (Person(stack, one.user) for one in (account, other_account))
+    browse("join", USER_NAME=owner.name, PASSWORD=owner.password, TEAM=account.make_team(), MATE=mate.name,
+           MATE_PASSWORD=mate.password, NEWCOMER="n" + secrets.token_hex(5))
+
+
 def test_the_api_is_away_and_comes_back(stack, account, browse):
     sandbox = account.api.create(timeout=600)
     person = Person(stack, account.user)

@@ -81,6 +81,12 @@ def teams_of(stack, account, other_account):
     return slugs, mate
 
 
+def link_into(api, team):
+    made = api.post(f"/v1/teams/{team}/links", {"role": "viewer"})
+    assert made.status == 201, made
+    return made.json()
+
+
 def test_every_mutating_route_replays(stack, account, other_account, routes):
     """Each call twice with one key: the second is the first answer again and does nothing."""
     api = account.api
@@ -101,6 +107,9 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
               "createTeam": {"slug": "t" + secrets.token_hex(6), "plan": "pro", "owner": account.user},
               "inviteMember": {"name": other_account.user, "role": "viewer"}, "updateMember": {"role": "member"}}
     slugs, mate = teams_of(stack, account, other_account)
+    slugs["acceptLink"] = other_account.make_team()
+    bodies |= {"createTeamLink": {"role": "viewer"}, "acceptLink": {"token": link_into(other_account.api, slugs["acceptLink"])["token"]}}
+    ids["links of the team"] = link_into(api, slugs["crew"])["id"]
     mutating = [route for route in routes if route["idempotent"]]
     audited = {}
     mutating.sort(key=lambda route: LAST.index(route["operation"]) if route["operation"] in LAST else -1)
@@ -112,6 +121,7 @@ def test_every_mutating_route_replays(stack, account, other_account, routes):
         path = path.replace(":message", message_id).replace(":approval", approval_of(stack, sandbox_id)).replace(
             ":name", host if "/hosts/" in path else "enterprise" if "/plans/" in path else mate if "/members/" in path
             else other_account.user)
+        path = path.replace("/links/:id", f"/links/{ids['links of the team']}")
         path = path.replace(":id", ids["keys of the team"] if "/keys/:id" in path and "/teams/" in path
                             else ids.get(path.split("/")[2], sandbox_id))
         path += "?path=/d" if route["operation"] == "removeVolumePath" else ""

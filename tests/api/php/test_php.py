@@ -204,3 +204,64 @@ def test_the_page(environment, stack, php_account, tmp_path):
         said = said[said.index(text) + len(text):]
     for name in re.findall(r"`((?:examples|bin|src|tests)/[\w./-]*)`", page):
         assert (PACKAGE / name).exists(), name
+
+
+VISITORS = pathlib.Path(__file__).parents[3] / "doc" / "howto" / "run-visitors-code-from-php.md"
+WORDPRESS = """<?php
+require '%s/autoload.php';
+$action = $route = null;
+function add_action($name, $call) { $GLOBALS['action'] = $call; }
+function register_rest_route($space, $path, $options) { $GLOBALS['route'] = $options; }
+function is_user_logged_in() { return true; }
+function get_current_user_id() { return getmypid(); }
+class WP_REST_Request extends ArrayObject {}
+define('SANDLOT_URL', getenv('SANDLOT_URL'));
+define('SANDLOT_KEY', getenv('SANDLOT_KEY'));
+%s
+$action();
+foreach (['print(6 * 7)', 'import os; print(os.path.exists(".cache"))'] as $code) {
+    echo json_encode($route['callback'](new WP_REST_Request(['code' => $code]))), "\\n";
+}
+"""
+
+
+def visitors_blocks():
+    return re.findall(r"^```php\n(.*?)^```", VISITORS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_of_visitors_code(environment, php_account, tmp_path):
+    """One sandbox for a visitor over requests, also after a pause and a delete; what is cut or too slow is said."""
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "autoload.php").write_text(f"<?php require_once '{PACKAGE}/autoload.php';", encoding="utf-8")
+    (tmp_path / "visitor.php").write_text(visitors_blocks()[0], encoding="utf-8")
+    (tmp_path / "page.php").write_text("""<?php
+        require __DIR__ . '/visitor.php';
+        $session = [];
+        echo runVisitorsCode($session, 'open("kept", "w").write("kept"); print(6 * 7)');
+        visitorsSandbox($session)->pause();
+        echo runVisitorsCode($session, 'print(open("kept").read())'), count(iterator_to_array(sandlot()->sandboxes->list())), "\n";
+        visitorsSandbox($session)->delete();
+        echo runVisitorsCode($session, 'print("again")');
+        echo substr(runVisitorsCode($session, 'print("x" * 2_000_000)'), -30), "\n";
+        echo runVisitorsCode($session, 'import time; time.sleep(20)'), "\n";
+        visitorsSandbox($session)->delete();
+        """, encoding="utf-8")
+    for one in php_account.api.list():
+        php_account.api.delete(f"/v1/sandboxes/{one['id']}")
+    said = say(php(environment, tmp_path / "page.php", cwd=tmp_path))
+    assert re.sub(r"x+\n", "", said) == "42\nkept\n1\nagain\n(and more, which is cut)\nYour program took more than 10 seconds.\n"
+
+
+def test_the_snippets_of_frameworks(environment, tmp_path):
+    """WordPress' runs, against stand-ins of its functions; the names that the others use are there."""
+    _, _, laravel, wordpress = visitors_blocks()
+    code = wordpress.replace("SANDLOT_KEY)", "SANDLOT_KEY, new Sandlot\\Http\\CurlClient(caFile: getenv('SANDLOT_CA')))")
+    (tmp_path / "wordpress.php").write_text(WORDPRESS.replace("\\\\n", "\\n") % (PACKAGE, code), encoding="utf-8")
+    said = [json.loads(line) for line in say(php(environment, tmp_path / "wordpress.php")).splitlines()]
+    assert [one["output"] for one in said] == ["42\n", "False\n"] and said[0]["exit_code"] == 0
+    assert "new \\Sandlot\\Http\\CurlClient(caFile: " in laravel
+    for path, names in (("Client.php", ("url", "key", "http", "logger")), ("Http/CurlClient.php", ("caFile",))):
+        text = (PACKAGE / "src" / path).read_text(encoding="utf-8")
+        head = re.search(r"function __construct\((.*?)\) ?{", text, re.DOTALL).group(1)
+        for name in names:
+            assert f"${name}" in head and f"${name}: " in VISITORS.read_text(encoding="utf-8"), name

@@ -59,10 +59,10 @@ final class CommandResult
         return $this->exitCode === 0;
     }
 
-    /** @throws CommandFailedException */
+    /** @throws CommandFailedException the exit code is not 0, or a part of the output is missing */
     public function orFail(): self
     {
-        return $this->succeeded() ? $this : throw new CommandFailedException($this);
+        return $this->succeeded() && !$this->truncated ? $this : throw new CommandFailedException($this);
     }
 
     /** @internal */

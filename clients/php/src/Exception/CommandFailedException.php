@@ -8,7 +8,7 @@ namespace Sandlot\Exception;
 
 use Sandlot\Command\CommandResult;
 
-/** A command that had to succeed did not. */
+/** A command that had to succeed did not, or its result lacks output beyond 1 MiB. */
 final class CommandFailedException extends \RuntimeException implements SandlotException
 {
     /** Characters of stderr in the message. */
@@ -18,6 +18,7 @@ final class CommandFailedException extends \RuntimeException implements SandlotE
     {
         $how = match (true) {
             $result->timedOut => 'ran into its time limit',
+            $result->exitCode === 0 => 'wrote more than 1 MiB, and the result has the first only; use a callback',
             $result->signal !== null => "was ended by {$result->signal}",
             default => "exited with {$result->exitCode}",
         };

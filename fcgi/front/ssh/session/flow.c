@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define ENVIRONMENT_ROOM (512 * 1024)
 #define END_WAIT_MS      10000
 #define ROUNDS_MAX       32
+#define PIPE_WIDE        (256 * 1024)
 #define NOT_STARTED      255 /* the exit code of OpenSSH's client for its own failures */
 
 #define SHELL            "\"$(command -v bash || echo /bin/sh)\""
@@ -238,7 +240,7 @@ static void start(struct flow *flow)
 static void read_client(struct flow *flow)
 {
     char piece[FLOW_PIECE];
-    while (!flow->input_over && flow->to_child.size < FLOW_PIECE) {
+    while (!flow->input_over && flow->to_child.size < (size_t)3 * FLOW_PIECE) {
         int size = ssh_channel_read_nonblocking(flow->ssh, piece, sizeof piece, 0);
         if (size > 0 && flow->child.in >= 0)
             buffer_append(&flow->to_child, piece, (size_t)size);
@@ -255,8 +257,11 @@ static void write_child(struct flow *flow)
     struct buffer *waiting = &flow->to_child;
     while (waiting->size && flow->child.in >= 0) {
         ssize_t size = write(flow->child.in, waiting->data, waiting->size);
-        if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+            /* Much input: a wider pipe, so that both processes take turns less often. */
+            fcntl(flow->child.in, F_SETPIPE_SZ, PIPE_WIDE);
             return;
+        }
         if (size < 0) { /* the child has closed its input */
             buffer_clear(waiting);
             child_close_input(&flow->child);

@@ -17,7 +17,7 @@
 #include "ssh/session/child.h"
 #include "ssh/session/target.h"
 
-#define FLOW_PIECE     (32 * 1024)
+#define FLOW_PIECE     (64 * 1024)
 #define LISTENINGS_MAX 8 /* ports of the sandbox that go to the client */
 
 /* The agent's own program in each sandbox. */

@@ -112,6 +112,7 @@ struct process {
     struct loop_source input;
     STAILQ_HEAD(, process_input) inputs;
     size_t input_bytes;
+    bool input_is_wide; /* its pipe was enlarged */
     LIST_HEAD(, process_follower) followers;
     struct buffer missed; /* unread output */
     struct loop_timer linger;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,6 +11,9 @@
 
 /* Most bytes of one process that wait until the program reads its input. */
 #define INPUT_BYTES_MAX (4 * 1024 * 1024)
+
+#define PIPE_USUAL      (64 * 1024)
+#define PIPE_WIDE       (256 * 1024)
 
 static void answer(struct process_input *input, const struct rpc_error *error)
 {
@@ -45,10 +49,22 @@ void process_input_close(struct process *process)
     close_input(process, &error);
 }
 
+/* Enlarge the pipe of a program that gets much input, so that both take turns less often. Without
+ * permission, or with a terminal, it stays as it is. The kernel counts the pages of all pipes of a
+ * user, so other programs keep the usual size. */
+static void widen(struct process *process)
+{
+    if (process->input_is_wide || process->input_bytes < 2 * (size_t)PIPE_USUAL)
+        return;
+    process->input_is_wide = true;
+    fcntl(process->input.fd, F_SETPIPE_SZ, PIPE_WIDE);
+}
+
 /* Write as much as the program takes. */
 static void pump(struct process *process)
 {
     struct process_input *input;
+    widen(process);
     while ((input = STAILQ_FIRST(&process->inputs))) {
         ssize_t size = input->offset == input->size
                            ? 0

@@ -147,6 +147,17 @@ static void on_writer_gone(struct request *request)
     httpd_resume(&request->http);
 }
 
+int process_rpc_write_bytes(struct process *process, struct request *request, bool to_pty,
+                            char *data, size_t size, process_written *written,
+                            struct rpc_error *error)
+{
+    if (to_pty == process->has_pty)
+        return process_write(process, request, written, data, size, error);
+    free(data);
+    return rpc_error_set(error, RPC_INTERNAL, "the process has %s terminal",
+                         process->has_pty ? "a" : "no");
+}
+
 int process_rpc_write(struct process *process, struct request *request, const json_t *input,
                       process_written *written, struct rpc_error *error)
 {
@@ -156,12 +167,9 @@ int process_rpc_write(struct process *process, struct request *request, const js
     const json_t *bytes = to_pty ? to_pty : proto_field(input, "stdin");
     if (!bytes)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "input must be stdin or pty");
-    if (!to_pty == process->has_pty)
-        return rpc_error_set(error, RPC_INTERNAL, "the process has %s terminal",
-                             process->has_pty ? "a" : "no");
     if (proto_bytes(bytes, to_pty ? "pty" : "stdin", &data, &size, error) < 0)
         return -1;
-    return process_write(process, request, written, data, size, error);
+    return process_rpc_write_bytes(process, request, to_pty, data, size, written, error);
 }
 
 static void on_sent(struct request *request, const struct rpc_error *error)

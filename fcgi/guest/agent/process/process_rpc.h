@@ -17,7 +17,13 @@ void stream_input_closed(struct request *request);
 int process_rpc_select(struct request *request, const json_t *message, bool ended,
                        struct process **process, struct rpc_error *error);
 
-/* Give a process the bytes of an "input" member; as process_write(). */
+/* Give a process bytes, which are taken over; as process_write(). to_pty: they are for its
+ * terminal. */
+int process_rpc_write_bytes(struct process *process, struct request *request, bool to_pty,
+                            char *data, size_t size, process_written *written,
+                            struct rpc_error *error);
+
+/* The same with the bytes of an "input" member. */
 int process_rpc_write(struct process *process, struct request *request, const json_t *input,
                       process_written *written, struct rpc_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * process.Process/StreamInput: the one call whose request is a stream. Its messages are taken one
- * by one as they come; while the program has not read one, the connection waits, so a client is as
+ * by one as they come; while the program has much to read, the connection waits, so a client is as
  * slow as the program reads.
  */
 #include <stdlib.h>
@@ -20,30 +20,106 @@
  * it. */
 #define RECEIVED_MAX (2 * AGENT_BODY_MAX)
 
+/* Input that the program has yet to read, before the connection waits. */
+#define AHEAD_MAX (1024 * 1024)
+
 struct input_stream {
     struct buffer received;
     pid_t pid;               /* of the process that a start message named; 0: none yet */
-    struct process *waiting; /* it has yet to read the last message */
+    struct process *waiting; /* it has yet to read some messages */
+    unsigned unread;         /* their number */
 };
 
 static void on_written(struct request *request, const struct rpc_error *error);
 
-static int write_input(struct request *request, const json_t *data, struct rpc_error *error)
+static bool is_full(const struct input_stream *stream)
+{
+    return stream->waiting && stream->waiting->input_bytes > AHEAD_MAX;
+}
+
+/* After an error nothing more is answered. */
+static void forget(struct request *request)
 {
     struct input_stream *stream = request->state;
-    const json_t *input;
+    if (stream->waiting)
+        process_forget_writer(stream->waiting, request);
+    stream->waiting = NULL;
+    stream->unread = 0;
+}
+
+static struct process *find_process(const struct request *request, struct rpc_error *error)
+{
+    const struct input_stream *stream = request->state;
     struct process *process =
         stream->pid ? process_find(request->agent->processes, stream->pid, "", false) : NULL;
     if (!stream->pid)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the first message must be a start");
-    if (!process)
-        return rpc_error_set(error, RPC_NOT_FOUND, "no process with pid %d", (int)stream->pid);
-    if (proto_object(data, "input", &input, error) < 0)
-        return -1;
-    int rc = process_rpc_write(process, request, input, on_written, error);
-    if (rc > 0)
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the first message must be a start");
+    else if (!process)
+        rpc_error_set(error, RPC_NOT_FOUND, "no process with pid %d", (int)stream->pid);
+    return process;
+}
+
+/* Count the message if the program has yet to read it. written: of process_write(). */
+static int note_written(struct input_stream *stream, struct process *process, int written)
+{
+    if (written > 0) {
         stream->waiting = process;
-    return rc;
+        stream->unread++;
+    }
+    return written < 0 ? -1 : 0;
+}
+
+static int write_input(struct request *request, const json_t *data, struct rpc_error *error)
+{
+    const json_t *input;
+    struct process *process = find_process(request, error);
+    if (!process || proto_object(data, "input", &input, error) < 0)
+        return -1;
+    return note_written(request->state, process,
+                        process_rpc_write(process, request, input, on_written, error));
+}
+
+/* Enter the field of this tag, which is all that is left of the message. */
+static bool enter(const unsigned char **at, const unsigned char *end, unsigned tag)
+{
+    size_t size = 0;
+    unsigned shift = 0;
+    if (*at == end || *(*at)++ != tag)
+        return false;
+    while (*at < end && shift < 28) {
+        unsigned char byte = *(*at)++;
+        size |= (size_t)(byte & 0x7f) << shift;
+        shift += 7;
+        if (byte < 0x80)
+            return size == (size_t)(end - *at);
+    }
+    return false;
+}
+
+#define TAG_DATA  0x12 /* the fields of process_message_input_stream with bytes for a program */
+#define TAG_INPUT 0x12
+#define TAG_STDIN 0x0a
+#define TAG_PTY   0x12
+
+/* Take a binary message with bytes alone, without its JSON form. Returns 1 for another message. */
+static int take_bytes(struct request *request, const struct envelope *envelope,
+                      struct rpc_error *error)
+{
+    const unsigned char *at = (const unsigned char *)envelope->message, *end = at + envelope->size;
+    if (!request->type->binary || envelope->compressed || !enter(&at, end, TAG_DATA) ||
+        !enter(&at, end, TAG_INPUT) || at == end)
+        return 1;
+    bool to_pty = *at == TAG_PTY;
+    if (!enter(&at, end, to_pty ? TAG_PTY : TAG_STDIN))
+        return 1;
+    struct process *process = find_process(request, error);
+    if (!process)
+        return -1;
+    char *data = xmalloc((size_t)(end - at) + 1);
+    memcpy(data, at, (size_t)(end - at));
+    return note_written(request->state, process,
+                        process_rpc_write_bytes(process, request, to_pty, data, (size_t)(end - at),
+                                                on_written, error));
 }
 
 static int take_message(struct request *request, const struct envelope *envelope,
@@ -52,6 +128,9 @@ static int take_message(struct request *request, const struct envelope *envelope
     struct input_stream *stream = request->state;
     const json_t *start, *data;
     struct process *process;
+    int taken = take_bytes(request, envelope, error);
+    if (taken <= 0)
+        return taken;
     json_auto_t *message = rpc_parse_envelope(request, envelope, error);
     if (!message || proto_object(message, "start", &start, error) < 0 ||
         proto_object(message, "data", &data, error) < 0)
@@ -71,7 +150,7 @@ static int take_messages(struct request *request, struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     struct buffer *received = &stream->received;
-    while (!stream->waiting) {
+    while (!is_full(stream)) {
         struct envelope envelope;
         int rc = envelope_next(received->data, received->size, AGENT_BODY_MAX, &envelope, error);
         if (rc <= 0)
@@ -93,18 +172,12 @@ static int reply(struct request *request, struct rpc_error *error)
 
 static void on_peer_gone(struct request *request)
 {
-    struct input_stream *stream = request->state;
-    if (stream->waiting)
-        process_forget_writer(stream->waiting, request);
-    stream->waiting = NULL;
+    forget(request);
     httpd_resume(&request->http);
 }
 
-static void wait_if_needed(struct request *request)
+static void wait_for_program(struct request *request)
 {
-    const struct input_stream *stream = request->state;
-    if (!stream->waiting)
-        return;
     httpd_suspend(&request->http);
     request_watch_peer(request, on_peer_gone);
 }
@@ -112,12 +185,15 @@ static void wait_if_needed(struct request *request)
 static void on_written(struct request *request, const struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
-    stream->waiting = NULL;
+    if (--stream->unread == 0)
+        stream->waiting = NULL;
     int rc = error ? -1 : take_messages(request, &request->error);
     if (error)
         request->error = *error;
-    if (rc == 0 && stream->waiting)
+    if (rc == 0 && (is_full(stream) || (request->http.finished && stream->waiting)))
         return;
+    if (rc < 0)
+        forget(request);
     if (rc == 0 && request->http.finished)
         rc = reply(request, &request->error);
     if (rc < 0 && request->http.finished)
@@ -151,9 +227,12 @@ int stream_input_data(struct request *request, const char *bytes, size_t size,
     if (buffer_append(&stream->received, bytes, size) < 0)
         return rpc_error_set(error, RPC_TOO_LARGE, "a message is larger than %d KiB",
                              AGENT_BODY_MAX / 1024);
-    if (take_messages(request, error) < 0)
+    if (take_messages(request, error) < 0) {
+        forget(request);
         return -1;
-    wait_if_needed(request);
+    }
+    if (is_full(stream))
+        wait_for_program(request);
     return 0;
 }
 
@@ -161,7 +240,7 @@ int stream_input_finish(struct request *request, struct rpc_error *error)
 {
     const struct input_stream *stream = request->state;
     if (stream->waiting) {
-        wait_if_needed(request);
+        wait_for_program(request);
         return 0;
     }
     return reply(request, error);
@@ -172,8 +251,7 @@ void stream_input_closed(struct request *request)
     struct input_stream *stream = request->state;
     if (!stream)
         return;
-    if (stream->waiting)
-        process_forget_writer(stream->waiting, request);
+    forget(request);
     buffer_deinit(&stream->received);
     free(stream);
 }
