@@ -50,6 +50,7 @@ const unsigned ring_column_count = ARRAY_SIZE(ring_columns);
 REFERENCE(login, "logins WHERE hash_key_id <= ?");
 REFERENCE(api_key, "api_keys WHERE revoked_at_ms IS NULL AND hash_key_id <= ?");
 REFERENCE(invite, "invites WHERE hash_key_id <= ?");
+REFERENCE(link, "team_links WHERE hash_key_id <= ?");
 REFERENCE(recovery, "recovery_codes WHERE hash_key_id <= ?");
 REFERENCE(device, "device_logins WHERE hash_key_id <= ?");
 REFERENCE(token, "host_joins WHERE hash_key_id <= ?");
@@ -69,6 +70,7 @@ const struct ring_reference ring_references[] = {
     {"sign-ins", &login_count},
     {"API keys", &api_key_count},
     {"invitations to users", &invite_count},
+    {"links into teams", &link_count},
     {"recovery codes", &recovery_count},
     {"sign-ins of devices", &device_count},
     {"tokens for hosts", &token_count},

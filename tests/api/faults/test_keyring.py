@@ -2,6 +2,7 @@
 """Old keys of a key ring: data is sealed again with the newest key, and a key that nothing needs goes."""
 
 import pathlib
+import re
 import secrets
 import shutil
 
@@ -93,6 +94,16 @@ def test_an_old_key_goes_when_nothing_needs_it(stack, deployment):
     deployment.ctl("keyring", "rotate", str(ring))
     assert deployment.ctl("keyring", "reseal")["resealed"] == len(SEALED)
     assert set(map(tuple, keys_of(deployment).values())) == {("0003",)}
+
+
+def test_each_column_that_needs_a_key_is_known(stack):
+    """A table that comes later, too: `keyring drop` would make its values unreadable."""
+    known = (pathlib.Path(__file__).parents[3] / "fcgi/concepts/front/ring_use_db.c").read_text(encoding="utf-8")
+    columns = stack.query(
+        "SELECT table_name AS of_table, column_name AS name FROM information_schema.columns WHERE table_schema = DATABASE()"
+        " AND (column_name LIKE '%%sealed%%' OR column_name LIKE '%%key_id' AND data_type = 'smallint')")
+    assert len(columns) > 20
+    assert not [one for one in columns if not re.search(rf"\b{one['of_table']}\b[^;]*\b{one['name']}\b", known)]
 
 
 @pytest.mark.one_host
