@@ -14,7 +14,7 @@ import uuid
 import pytest
 
 import e2b_contract
-from client import Api, Origin, altered
+from client import Api, Origin
 from killing import traced
 from stack import wait_until
 from tenant import Sandbox
@@ -695,86 +695,6 @@ def test_the_host_of_all_sandboxes(stack, sandbox, make_sandbox):
         assert (refused.status, refused.json()["code"]) == (502, 502), refused
     preflight = shared.request("OPTIONS", "/files", headers={"Origin": "https://page.example", "Access-Control-Request-Method": "GET"})
     assert (preflight.status, preflight.headers["Access-Control-Allow-Origin"]) == (204, "*")
-
-
-# --- volumes ---
-
-
-@pytest.fixture
-def volume(call):
-    made = call("POST", "/volumes", {"name": "v" + secrets.token_hex(4)})
-    assert made.status == 201, made
-    return made.json()
-
-
-def content(stack, token, method, path, body=None):
-    sent = {"Authorization": f"Bearer {token}", "Content-Type": "application/octet-stream"}
-    return Api(stack, None).origin.request(method, path, body, sent)
-
-
-def test_a_token_of_a_volume_opens_its_files_alone(stack, account, call, volume):
-    token, place = volume["token"], f"/volumecontent/{volume['volumeID']}"
-    other = call("POST", "/volumes", {"name": "v" + secrets.token_hex(4)}).json()
-    assert content(stack, token, "PUT", f"{place}/file?path=/f", b"kept").status == 201
-    read = content(stack, token, "GET", f"{place}/file?path=/f")
-    assert (read.status, read.body) == (200, b"kept")
-    refused = [("GET", f"/volumecontent/{other['volumeID']}/file?path=/f"), ("GET", "/volumes"), ("GET", "/sandboxes"),
-               ("GET", "/v1/me"), ("DELETE", f"/volumes/{volume['volumeID']}")]
-    for method, path in refused:
-        assert content(stack, token, method, path).status == 403, path
-    for wrong in (altered(token), "slv_", token + "A"):
-        assert content(stack, wrong, "GET", f"{place}/file?path=/f").status == 401
-    sandbox = Sandbox.create(account.api, volume_mounts={"/data": volume["name"]})
-    assert sandbox.data.read("/data/f") == b"kept"
-    assert content(stack, token, "PUT", f"{place}/file?path=/f", b"changed").status == 409
-
-
-def test_a_token_of_a_volume_ends_with_its_key(stack, account, volume):
-    key = account.key_document("write")
-    place = f"/volumecontent/{volume['volumeID']}"
-    token = Calls(stack, key["key"])("GET", f"/volumes/{volume['volumeID']}").json()["token"]
-    assert content(stack, token, "GET", f"{place}/dir?path=/").status == 200
-    assert account.api.delete(f"/v1/keys/{key['id']}").status == 204
-    assert content(stack, token, "GET", f"{place}/dir?path=/").status == 401
-    reader = Calls(stack, account.key("read"))
-    assert "token" not in reader("GET", f"/volumes/{volume['volumeID']}").json()
-
-
-def test_files_of_a_volume(call, volume):
-    place = f"/volumecontent/{volume['volumeID']}"
-    for query, status in (("", 400), ("?path=relative", 400), ("?path=/a&uid=65536", 400), ("?path=/a&mode=4096", 400)):
-        assert_refused(call("POST", f"{place}/dir{query}"), status)
-    assert call("POST", f"{place}/dir?path=/a/b&mode=448&uid=1000&gid=1000&force=true").json()["mode"] == 0o700
-    assert_refused(call("PUT", f"{place}/file?path=/a/f", {"a": 1}), 400)
-    assert [one["name"] for one in call("GET", f"{place}/dir?path=/a").json()] == ["b"]
-    assert call("GET", f"{place}/path?path=/a/b").json()["type"] == "directory"
-    changed = call("PATCH", f"{place}/path?path=/a/b", {"mode": 0o755, "uid": 0}).json()
-    assert (changed["path"], changed["mode"], changed["uid"], changed["gid"]) == ("/a/b", 0o755, 0, 1000)
-    for query, body in (("?path=/a/b", {}), ("?path=/a/b", {"mode": 4096}), ("?path=/a/b", {"uid": -1}), ("", {"uid": 0})):
-        assert_refused(call("PATCH", f"{place}/path{query}", body), 400)
-    assert_refused(call("PATCH", f"{place}/path?path=/none", {"uid": 0}), 404)
-    assert call("POST", f"{place}/dir?path=/a/b/c&uid=7").json()["uid"] == 7
-    assert sorted(one["path"] for one in call("GET", f"{place}/dir?path=/a&depth=2").json()) == ["/a/b", "/a/b/c"]
-    assert_refused(call("GET", f"{place}/dir?path=/a&depth=0"), 400, "depth")
-    assert call("DELETE", f"{place}/path?path=/a").status == 204
-    assert_refused(call("GET", f"{place}/path?path=/a"), 404)
-
-
-def test_a_path_of_a_volume_is_replaced_by_force_alone(stack, volume):
-    token, place = volume["token"], f"/volumecontent/{volume['volumeID']}"
-
-    def put(query, body):
-        return content(stack, token, "PUT", f"{place}/file?path=/f{query}", body)
-
-    assert put("", b"first").status == 201
-    for query in ("", "&force=false"):
-        assert_refused(put(query, b"second"), 409)
-    assert content(stack, token, "GET", f"{place}/file?path=/f").body == b"first"
-    replaced = put("&force=true", b"second")
-    assert (replaced.status, replaced.json()["size"]) == (201, 6)
-    assert content(stack, token, "GET", f"{place}/file?path=/f").body == b"second"
-    for query, status in (("", 201), ("", 409), ("&force=false", 409), ("&force=true", 201)):
-        assert content(stack, token, "POST", f"{place}/dir?path=/d{query}").status == status, query
 
 
 # --- teams ---
