@@ -98,7 +98,7 @@ async function states(page) {
   await page.locator('.status').getByText('paused', { exact: true }).waitFor()
   await page.goto(url('/sandboxes'))
   await table(page, 'Sandboxes').getByText('paused', { exact: true }).waitFor()
-  const select = page.getByLabel('State')
+  const select = page.getByLabel(/^State/)
   assert.deepEqual(await select.locator('option').allInnerTexts(),
     ['Any state', 'Creating', 'Running', 'Resuming', 'Checkpointing', 'Pausing', 'Paused', 'Copying'])
   await select.selectOption('Running')
