@@ -21,7 +21,8 @@
 #define RECEIVED_MAX (2 * AGENT_BODY_MAX)
 
 /* Input that the program has yet to read, before the connection waits. */
-#define AHEAD_MAX (1024 * 1024)
+#define AHEAD_MAX  (1024 * 1024)
+#define UNREAD_MAX 1024 /* messages of any size */
 
 struct input_stream {
     struct buffer received;
@@ -34,7 +35,8 @@ static void on_written(struct request *request, const struct rpc_error *error);
 
 static bool is_full(const struct input_stream *stream)
 {
-    return stream->waiting && stream->waiting->input_bytes > AHEAD_MAX;
+    return stream->waiting &&
+           (stream->waiting->input_bytes > AHEAD_MAX || stream->unread >= UNREAD_MAX);
 }
 
 /* After an error nothing more is answered. */
@@ -140,6 +142,9 @@ static int take_message(struct request *request, const struct envelope *envelope
     if (start) {
         if (process_rpc_select(request, start, false, &process, error) < 0)
             return -1;
+        if (stream->waiting && stream->waiting != process) /* forget() knows one process */
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                                 "start: the process before has yet to read its input");
         stream->pid = process->pid;
     }
     return 0; /* or a keepalive */
