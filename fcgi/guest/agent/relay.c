@@ -199,8 +199,10 @@ static int pass(struct side *from)
 static void carry_on(struct link *link)
 {
     link->active_at_ms = clock_monotonic_ms();
-    if (flush(&link->client) < 0 || flush(&link->server) < 0 || pass(&link->client) < 0 ||
+    /* The server first: it may have answered, and closed, before it read the whole request. */
+    if (flush(&link->client) < 0 ||
         (link->answers ? pass(&link->server) : begin_answer(link)) < 0 ||
+        flush(&link->server) < 0 || pass(&link->client) < 0 ||
         (link->client.shut && link->server.shut)) {
         link_free(link);
         return;
