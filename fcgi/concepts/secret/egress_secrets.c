@@ -120,9 +120,10 @@ static int admit_secret(void *context, const struct egress_place *place, const c
     autofree char *list = xasprintf("/rules/%zu/%s", admission->index, place->member);
     autofree char *field = schema_pointer(list, place->key);
     if (admission->port != EGRESS_PORT) /* everybody on the way reads it */
-        return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "A secret is sent over HTTPS only: a rule of port %d mentions none.",
-                               admission->port);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, field,
+            "A secret is sent over HTTPS only: a rule of port %d cannot mention one.",
+            admission->port);
     return admit_one(admission->known, name, admission->host, field, err);
 }
 

@@ -21,7 +21,7 @@
 #define SECRET_METADATA_MAX 16384 /* bytes of its JSON */
 #define SECRET_HOSTS_MAX    16
 #define SECRET_ANY_HOST     "*"
-#define SECRET_UNUSED_MS    300000 /* that one for sandboxes stays without a policy */
+#define SECRET_UNUSED_MS    300000 /* until one for sandboxes that no policy mentions is deleted */
 
 struct secret {
     char id[ID_SIZE];
@@ -48,7 +48,7 @@ struct secret_change {
     const json_t *hosts; /* checked and canonical */
     const json_t *metadata;
     bool only_new;      /* a secret of this name is an error */
-    bool for_sandboxes; /* a new one lives as long as sandboxes whose policy mentions it */
+    bool for_sandboxes; /* delete a new one after the last sandbox whose policy mentions it */
 };
 
 /* Create a secret of a team or change it. *secret is the result; the caller ends with

@@ -371,7 +371,7 @@ static int use(const char *path, struct buffer *text, struct error **err)
     return result;
 }
 
-/* Each line but that of the key. */
+/* Copy all lines except that of the key. */
 static void without_key(const struct buffer *text, uint16_t key_id, struct buffer *rest)
 {
     const char *at = text->data, *end = at + text->size;

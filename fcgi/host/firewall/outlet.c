@@ -62,7 +62,7 @@ struct carried {
     struct carried *next, **link;
 };
 
-/* Where nginx connects to a way. */
+/* A socket at which nginx connects to a way. */
 struct way_listener {
     struct loop_source source;
     struct outlet *outlet;
@@ -149,7 +149,7 @@ static void note_failure(const struct outlet *outlet, uint32_t address, const st
 
 static void fail(struct carried *carried, const char *reason)
 {
-    if (carried->way || !is_of_way(carried)) /* without an egress proxy, nginx says so */
+    if (carried->way || !is_of_way(carried)) /* otherwise the 502 of nginx says so */
         note_failure(carried->outlet, carried->sandbox, &carried->flow, reason);
     abandon(carried);
 }

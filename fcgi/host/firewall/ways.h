@@ -2,8 +2,8 @@
 /*
  * Ways from nginx to hosts of egress rules. Each is a socket of sandlot-firewall with a number, and
  * an upstream of nginx, which keeps connections there (outlet.h). A way belongs to one rule of one
- * sandbox, so nobody else gets a kept connection. Other rules, secrets or another egress proxy of
- * this sandbox get other ways.
+ * sandbox, so no other rule or sandbox gets a kept connection. Other rules, secrets or another
+ * egress proxy of this sandbox get other ways.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "network/egress_rule.h"
 
-#define WAY_REST_MS 30000 /* without a use, until it may be another rule's */
+#define WAY_REST_MS 30000 /* without a use, until another rule may get it */
 
 struct way {
     uint32_t sandbox; /* its address */
@@ -26,5 +26,6 @@ struct ways {
     atomic_uint connections[EGRESS_WAYS_MAX]; /* the outlet's thread counts them */
 };
 
-/* Return the number of the way of these members of asked, or -1: there is no room. */
+/* Return the number of the way for this sandbox, rules and rule; take a free one if they have none.
+ * -1: none is free, or the team or user has its share. */
 int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms);

@@ -81,7 +81,7 @@ static void check_counts(struct doctor *doctor)
         doctor_ok(doctor, "kernel", "The kernel's limits for all sandboxes together are raised.");
 }
 
-/* Both only add to other walls: without them sandboxes still run. */
+/* Sandboxes also run without both, so these are notes. */
 static void check_confinement(struct doctor *doctor)
 {
     char enabled = 'N';
@@ -96,8 +96,8 @@ static void check_confinement(struct doctor *doctor)
         doctor_ok(doctor, "cgroups", "The machine has control groups v2.");
     else
         doctor_note(doctor, "cgroups",
-                    "The machine has control groups v1, with which sandlot was not tried on whole "
-                    "machines.");
+                    "The machine has control groups v1. sandlot is tested on whole machines with "
+                    "v2 only.");
 }
 
 void doctor_check_kernel(struct doctor *doctor, const char *host_url)

@@ -11,13 +11,15 @@
 #include "http/link_ask.h"
 
 #define DAY_MS (24 * 60 * 60 * (int64_t)1000)
-/* sandlot-renew.timer had nine days for it by then. */
+/* By then sandlot-renew.timer has tried for nine days. */
 #define LATE_DAYS   21
 #define ASK_MOST_MS 3000
 #define RENEW_FRONT                                                                                \
     "Run `sandlotctl host renew` on the front node that has the authority; on other front nodes, " \
     "copy the files (doc/howto/renew-host-certificates.md)."
-#define RENEW_OF_ALL "Renew all certificates before (doc/howto/renew-host-certificates.md)."
+#define RENEW_OF_ALL                                                                      \
+    "Replace the authority and all certificates before that: see \"After an attack\" in " \
+    "doc/howto/renew-host-certificates.md."
 
 static void report(struct doctor *doctor, const char *what, int64_t expires_at_ms,
                    const char *advice)
@@ -30,8 +32,8 @@ static void report(struct doctor *doctor, const char *what, int64_t expires_at_m
         doctor_wrong(doctor, "relay", advice, "%s expired at %s.", what, at);
     else if (days < LATE_DAYS)
         doctor_wrong(doctor, "relay", advice,
-                     "%s has %lld days left, until %s, and did not renew itself.", what,
-                     (long long)days, at);
+                     "%s has %lld days left, until %s, and was not renewed.", what, (long long)days,
+                     at);
     else
         doctor_ok(doctor, "relay", "%s has %lld days left, until %s.", what, (long long)days, at);
 }
@@ -55,7 +57,7 @@ void doctor_check_front(struct doctor *doctor)
     check_file(doctor, LINK_CALLER_FILE, RENEW_FRONT);
 }
 
-/* The port of the relay that sandlotctl has rendered; 0: it has not. */
+/* Return the port in the configuration of this machine's relay; 0: it has no port. */
 static unsigned relay_port(const struct doctor *doctor)
 {
     autofree char *path = xasprintf("%s/sandlot-relay.conf", doctor->ctl->settings->relay_dir);
@@ -105,8 +107,7 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
     error_auto err = NULL;
     autofree char *what = xasprintf("The certificate of the relay of %s", host->name);
     static const char advice[] =
-        "Run `sandlotctl host renew` on the front node that has the authority. On that machine, "
-        "the "
+        "Run `sandlotctl host renew` on the front node that has the authority. On the host, the "
         "log of sandlot-relay.service says why it did not install a certificate.";
     if (!host->relay_url)
         return;

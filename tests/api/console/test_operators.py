@@ -88,7 +88,7 @@ def test_how_the_deployment_stands(stack, operator):
     assert shown.keys() - {"pools"} == stack.ctl("status").keys()
 
 
-def test_sandboxes_of_a_host(stack, operator, host):
+def test_sandboxes_of_a_host(stack, operator, account, host):
     sandbox = operator.api.create(timeout=600)
     (home,) = stack.query("SELECT h.name FROM hosts h JOIN sandboxes s ON s.host_id = h.id WHERE s.id = %s", sandbox["id"])
 
@@ -96,7 +96,7 @@ def test_sandboxes_of_a_host(stack, operator, host):
         return [one["id"] for one in stack.ctl("sandbox", "list", "--limit", "10000", *words)["sandboxes"]]
     for words in (("--host", home["name"]), ("--host", home["name"], "--team", sandbox["team"])):
         assert sandbox["id"] in listed(*words)
-    assert listed("--host", host) == listed("--host", home["name"], "--team", "deployment") == []
+    assert listed("--host", host) == listed("--host", home["name"], "--team", account.team) == []
     assert "no such host" in stack.ctl("sandbox", "list", "--host", "no-such", check=False).stderr.lower()
     shown = operator.api.get(f"/v1/operator/sandboxes?host={home['name']}").json()["items"]
     assert sandbox["id"] in {one["id"] for one in shown} and {one["host"] for one in shown} == {home["name"]}

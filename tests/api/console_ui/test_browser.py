@@ -329,6 +329,7 @@ def links_create_users(stack):
         settings.put_back()
 
 
+@pytest.mark.alone  # it changes a setting of the deployment
 def test_people_join_by_a_link(stack, account, other_account, links_create_users, browse):
     owner, mate = (Person(stack, one.user) for one in (account, other_account))
     browse("join", USER_NAME=owner.name, PASSWORD=owner.password, TEAM=account.make_team(), MATE=mate.name,

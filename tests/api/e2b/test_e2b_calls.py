@@ -276,7 +276,8 @@ def test_the_password_of_a_proxy_goes_with_its_last_sandbox(call, stack, account
     names = lambda: {one["name"] for one in account.api.get("/v1/secrets").json()["secrets"]}
 
     def left():
-        stack.query("UPDATE secrets SET updated_at_ms = updated_at_ms - 400000 WHERE name LIKE %s OR name = 'own'", "e2b-proxy-%")
+        stack.query("UPDATE secrets SET updated_at_ms = updated_at_ms - 400000 WHERE team_id ="
+                    " (SELECT id FROM teams WHERE slug = %s)", account.team)
         return names()
 
     assert account.api.request("PUT", "/v1/secrets/own", {"value": "v", "hosts": ["a.example"]}).status == 201

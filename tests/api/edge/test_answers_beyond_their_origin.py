@@ -130,8 +130,8 @@ def test_an_answer_that_is_no_http_is_refused_in_words(preview, text):
     assert page.status == 502 and b"No answer in HTTP" in page.body
 
 
-def test_servers_see_no_request_from_the_loopback_interface_that_listen_on_more(served):
-    """A server on all addresses would take such requests for local ones."""
+def test_a_server_on_all_addresses_gets_no_request_from_loopback(served):
+    """The server would take such requests for local ones."""
     program = "import http.server as h\nclass H(h.BaseHTTPRequestHandler):\n def do_GET(self):\n" \
               "  self.send_response(200); self.end_headers(); self.wfile.write(self.client_address[0].encode())\n" \
               "h.HTTPServer(('0.0.0.0', 3002), H).serve_forever()"

@@ -121,11 +121,13 @@ def test_a_value_that_does_not_open_is_named_and_stays(deployment):
 
 
 def test_doctor_tells_the_age_of_the_newest_key(stack):
-    (said,) = [one["message"] for one in doctor(stack) if one["check"] == "key ring"]
-    assert "The newest is 0 days old; 0 older keys remain." in said
+    def days():
+        (said,) = [one["message"] for one in doctor(stack) if one["check"] == "key ring"]
+        return int(re.search(r"The newest is (\d+) days? old; \d+ older keys? remains?\.", said).group(1))
+
+    before = days()
     stack.query("UPDATE keyring_keys SET added_at_ms = added_at_ms - 40 * 86400000")
     try:
-        (said,) = [one["message"] for one in doctor(stack) if one["check"] == "key ring"]
-        assert "The newest is 40 days old" in said
+        assert days() - before in (40, 41)  # a day may end meanwhile
     finally:
         stack.query("UPDATE keyring_keys SET added_at_ms = added_at_ms + 40 * 86400000")

@@ -52,7 +52,7 @@ def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
     assert {one.result().status for one in waiting} <= {200, 429}
 
 
-def test_ends_of_clients_of_e2b_wait_in_the_same_share(stack, two, bystander):
+def test_hooks_of_e2b_time_outs_of_0_wait_in_the_same_share(stack, two, bystander):
     """A time-out of 0 is a pause, with its hook, in the pool of the creates."""
     sandboxes = made(two[:1], EACH + 2, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
     with concurrent.futures.ThreadPoolExecutor(len(sandboxes)) as pool:

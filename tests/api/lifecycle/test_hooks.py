@@ -30,7 +30,7 @@ def forked(sandbox):
     return Sandbox(sandbox.api, {**fork, "session": session})
 
 
-def told(sandbox):
+def failures(sandbox):
     """The failures of its operations, from its events, which come a moment later."""
     path = f"/v1/events?kind=sandbox.failed&sandbox_id={sandbox.id}"
     events = wait_until(lambda: sandbox.api.get(path).json()["events"], 30, "the event")
@@ -77,7 +77,7 @@ def test_a_failure_counts_if_it_shall(account):
     sandbox.data.check("touch /home/user/bad")
     refused = sandbox.api.post(f"{sandbox.path}/pause")
     assert_error(refused, 409, "hook_failed")
-    assert told(sandbox) == [("pause", "hook_failed", refused.json()["message"])]
+    assert failures(sandbox) == [("pause", "hook_failed", refused.json()["message"])]
     assert "before_pause" in refused.json()["message"] and "1" in refused.json()["message"]
     assert sandbox.show()["state"] == "ready" and sandbox.data.check("rm /home/user/bad; echo here") == "here\n"
     sandbox.pause()
@@ -88,7 +88,7 @@ def test_a_failure_counts_if_it_shall(account):
     fails.pause()
     refused = fails.api.post(f"{fails.path}/resume")
     assert_error(refused, 409, "hook_failed")
-    assert told(fails) == [("resume", "hook_failed", refused.json()["message"])]
+    assert failures(fails) == [("resume", "hook_failed", refused.json()["message"])]
     assert fails.show()["state"] == "stopped" and fails.show()["resumed_from"] is None
 
 

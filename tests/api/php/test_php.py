@@ -256,7 +256,7 @@ def test_the_snippets_of_frameworks(environment, tmp_path):
     """WordPress' runs, against stand-ins of its functions; the names that the others use are there."""
     _, _, laravel, wordpress = visitors_blocks()
     code = wordpress.replace("SANDLOT_KEY)", "SANDLOT_KEY, new Sandlot\\Http\\CurlClient(caFile: getenv('SANDLOT_CA')))")
-    (tmp_path / "wordpress.php").write_text(WORDPRESS.replace("\\\\n", "\\n") % (PACKAGE, code), encoding="utf-8")
+    (tmp_path / "wordpress.php").write_text(WORDPRESS % (PACKAGE, code), encoding="utf-8")
     said = [json.loads(line) for line in say(php(environment, tmp_path / "wordpress.php")).splitlines()]
     assert [one["output"] for one in said] == ["42\n", "False\n"] and said[0]["exit_code"] == 0
     assert "new \\Sandlot\\Http\\CurlClient(caFile: " in laravel

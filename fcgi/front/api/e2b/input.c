@@ -263,8 +263,8 @@ static int put_secret(struct api *api, const struct team *team, const struct sec
 }
 
 /* Store a password as a secret of the team, for the proxy alone: policies are not sealed. Its name
- * is that of the account at the proxy, so that another password replaces it. It goes with the last
- * sandbox that uses it. */
+ * is that of the account at the proxy, so that another password replaces it. It is deleted
+ * after the last sandbox that uses it. */
 static int store_password(struct api *api, const char *host, const char *account,
                           const char *password, char name[PROXY_SECRET_SIZE], struct error **err)
 {

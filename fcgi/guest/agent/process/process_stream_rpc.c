@@ -144,7 +144,7 @@ static int take_message(struct request *request, const struct envelope *envelope
             return -1;
         if (stream->waiting && stream->waiting != process) /* forget() knows one process */
             return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                                 "start: the process before has yet to read its input");
+                                 "start: the previous process has yet to read its input");
         stream->pid = process->pid;
     }
     return 0; /* or a keepalive */
