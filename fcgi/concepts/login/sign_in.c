@@ -177,7 +177,7 @@ int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link
     struct user user;
     struct credential credential = {0};
     struct new_member made = {link, hash, login};
-    /* A refusal tells which names are taken, and does not use up the link. */
+    /* The holder of a link learns from refusals which names are taken, and keeps the link. */
     struct attempt attempt = {by->address, NULL};
     if (credential_check_new(name, password, "/password", err) < 0 ||
         attempt_charge(by->db, &attempt, err) < 0 || password_hash(password, hash, err) < 0)
