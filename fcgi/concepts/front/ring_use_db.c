@@ -47,10 +47,13 @@ const unsigned ring_column_count = ARRAY_SIZE(ring_columns);
 
 #define REFERENCE(name, from) \
     DB_STATEMENT(name##_count) = {"ring." #name "_count", "SELECT COUNT(*) FROM " from, false}
+/* Rows of these may stay for long after their end, and then need no key. */
+#define IS_OPEN "expires_at_ms > UNIX_TIMESTAMP(NOW(3)) * 1000"
 REFERENCE(login, "logins WHERE hash_key_id <= ?");
-REFERENCE(api_key, "api_keys WHERE revoked_at_ms IS NULL AND hash_key_id <= ?");
-REFERENCE(invite, "invites WHERE hash_key_id <= ?");
-REFERENCE(link, "team_links WHERE hash_key_id <= ?");
+REFERENCE(api_key, "api_keys WHERE revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR " IS_OPEN
+                   ") AND hash_key_id <= ?");
+REFERENCE(invite, "invites WHERE " IS_OPEN " AND hash_key_id <= ?");
+REFERENCE(link, "team_links WHERE " IS_OPEN " AND hash_key_id <= ?");
 REFERENCE(recovery, "recovery_codes WHERE hash_key_id <= ?");
 REFERENCE(device, "device_logins WHERE hash_key_id <= ?");
 REFERENCE(token, "host_joins WHERE hash_key_id <= ?");
@@ -68,7 +71,7 @@ REFERENCE(archive, "archives a WHERE a.object_key IS NOT NULL AND a.created_at_m
 
 const struct ring_reference ring_references[] = {
     {"sign-ins", &login_count},
-    {"API keys", &api_key_count},
+    {"API keys and SSH keys", &api_key_count},
     {"invitations to users", &invite_count},
     {"links into teams", &link_count},
     {"recovery codes", &recovery_count},

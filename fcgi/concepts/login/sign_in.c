@@ -177,11 +177,15 @@ int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link
     struct user user;
     struct credential credential = {0};
     struct new_member made = {link, hash, login};
+    /* The holder of a link learns from refusals which names are taken, and keeps the link. */
+    struct attempt attempt = {by->address, NULL};
     if (credential_check_new(name, password, "/password", err) < 0 ||
-        password_hash(password, hash, err) < 0)
+        attempt_charge(by->db, &attempt, err) < 0 || password_hash(password, hash, err) < 0)
         return -1;
     int result = user_create_and(by->db, name, join_new, &made, &user, err);
     mem_wipe(hash, sizeof hash);
+    if (result == 0)
+        refund(by, &attempt);
     if (result == 0)
         result = credential_get_by_id(by->db, user.id, &credential, err);
     if (result == 0)

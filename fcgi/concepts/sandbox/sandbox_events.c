@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "http/http.h"
 
 #define REFUSED_EVERY_MS       60000
@@ -66,7 +67,8 @@ int sandbox_tell_failed(struct db *db, const struct sandbox *sandbox, const char
 {
     char message[FAILURE_MAX + 1];
     struct error cut = *failure;
-    snprintf(message, sizeof message, "%s", failure->message);
+    snprintf(message, sizeof message, "%.*s", (int)str_cut(failure->message, FAILURE_MAX),
+             failure->message);
     cut.message = message;
     json_auto_t *answer = http_error_to_json(&cut);
     json_t *data =

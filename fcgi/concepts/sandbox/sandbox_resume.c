@@ -131,10 +131,10 @@ int work_run_resume(struct work *work, struct error **err)
     if (work->runtime)
         work->runtime->ops->pause(work->runtime, sandbox->instance_name, &sandbox->resources,
                                   RUNTIME_PAUSE_DISK, &kept, &ignored);
-    if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure, err) < 0)
-        return -1;
     if (failure->code == ERR_NOT_FOUND) /* the instance, not the sandbox */
         error_recode(&failure, ERR_RUNTIME_REFUSED);
+    if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, failure, err) < 0)
+        return -1;
     return error_move(err, &failure);
 }
 

@@ -145,10 +145,10 @@ static int give_up(struct work *work, struct error **failure, struct error **err
     error_auto ignored = NULL;
     if (work->runtime)
         work->runtime->ops->destroy(work->runtime, work->sandbox.instance_name, &ignored);
-    if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, *failure, err) < 0)
-        return -1;
     if ((*failure)->code == ERR_NOT_FOUND) /* the checkpoint's instance */
         error_recode(failure, ERR_RUNTIME_REFUSED);
+    if (work_finish(work, SANDBOX_EVENT_RESUME_FAILED, *failure, err) < 0)
+        return -1;
     return error_move(err, failure);
 }
 

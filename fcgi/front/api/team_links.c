@@ -108,6 +108,7 @@ int team_links_create(void *context, struct http_request *request, struct http_r
         return -1;
     audit_about(&api->audit, link.id);
     int result = team_link_make(api->worker.db, &link, &kept, api->principal.user_id, err);
+    mem_wipe(&kept, sizeof kept);
     json_t *body = result == 0 ? made_to_json(api, &link, token) : NULL;
     mem_wipe(token, sizeof token);
     return body ? http_response_json(response, 201, body) : -1;

@@ -67,7 +67,8 @@ def test_the_database_has_no_token(stack, account, team):
     assert len(row["hash"]) == 32
 
 
-@pytest.mark.parametrize("end", ["used up", "revoked", "run out", "maker left", "another secret", "another form"])
+@pytest.mark.parametrize("end", ["used up", "revoked", "run out", "maker left", "maker disabled", "another secret",
+                                 "another form"])
 def test_a_link_that_ended_lets_nobody_in(stack, account, other_account, make_account, team, end):
     made, first = make(account, team), make_account()
     if end == "used up":
@@ -77,9 +78,13 @@ def test_a_link_that_ended_lets_nobody_in(stack, account, other_account, make_ac
         assert_error(account.api.delete(links(team, made["id"])), 404, "not_found")
     elif end == "run out":
         stack.query("UPDATE team_links SET expires_at_ms = 1 WHERE id = %s", made["id"])
-    elif end == "maker left":
+    elif end.startswith("maker "):
         stack.ctl("team", "add-member", team, "--user", first.user, "--role", "owner")
-        assert first.api.request("PATCH", f"/v1/teams/{team}/members/{account.user}", {"role": "member"}).status == 200
+        if end == "maker disabled":
+            stack.ctl("user", "disable", account.user)
+        else:
+            change = first.api.request("PATCH", f"/v1/teams/{team}/members/{account.user}", {"role": "member"})
+            assert change.status == 200
     elif end == "another secret":
         made = made | {"token": made["token"][:-4] + "AAAA"}
     else:
@@ -87,7 +92,7 @@ def test_a_link_that_ended_lets_nobody_in(stack, account, other_account, make_ac
     browser = Browser(stack, some_address())
     assert_error(browser.post("/v1/links/show", {"token": made["token"]}), 404, "not_found", "/token")
     assert_error(accept(other_account, made), 404, "not_found", "/token")
-    assert other_account.user not in members(first if end == "maker left" else account, team)
+    assert other_account.user not in members(first if end.startswith("maker ") else account, team)
 
 
 def test_one_use_is_one_of_many_at_once(account, make_account, team):
