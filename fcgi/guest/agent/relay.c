@@ -19,8 +19,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#define LINKS_MAX       1024
+#define LINKS_MAX 1024
 
+/* For the head of a request, and for the next bytes of the server when the client has left. */
 #define HEAD_TIMEOUT_MS (15 * 1000)
 #define IDLE_TIMEOUT_MS (4 * 3600 * 1000LL)
 
@@ -105,9 +106,10 @@ static void refuse(struct link *link, const char *status_line)
 static void on_timer(struct loop_timer *timer)
 {
     struct link *link = container_of(timer, struct link, timer);
-    int64_t limit_ms = link->state == LINK_OPEN ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS;
-    if (clock_monotonic_ms() < link->active_at_ms + limit_ms)
-        loop_timer_arm(loop_of(link), timer, link->active_at_ms + limit_ms, on_timer);
+    bool may_idle = link->state == LINK_OPEN && !link->client.at_end;
+    int64_t ends_at_ms = link->active_at_ms + (may_idle ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS);
+    if (clock_monotonic_ms() < ends_at_ms)
+        loop_timer_arm(loop_of(link), timer, ends_at_ms, on_timer);
     else
         link_free(link);
 }
@@ -198,6 +200,7 @@ static int pass(struct side *from)
 
 static void carry_on(struct link *link)
 {
+    bool had_left = link->client.at_end;
     link->active_at_ms = clock_monotonic_ms();
     /* The server first: it may have answered, and closed, before it read the whole request. */
     if (flush(&link->client) < 0 ||
@@ -209,6 +212,9 @@ static void carry_on(struct link *link)
     }
     watch_what_is_useful(&link->client);
     watch_what_is_useful(&link->server);
+    /* A client that leaves seems only half closed until the server sends something. */
+    if (link->client.at_end && !had_left)
+        on_timer(&link->timer);
 }
 
 static void server_is_there(struct link *link)

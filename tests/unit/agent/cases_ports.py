@@ -115,6 +115,15 @@ class Ports(AgentTest):
         self.eventually(lambda: got)
         self.assertEqual(got[0], up)
 
+    def test_relay_of_a_client_that_left(self):
+        """A server that sends nothing does not keep its connection."""
+        ended = threading.Event()
+        self.addCleanup(ended.set)
+        connection = self.relay("GET / HTTP/1.1", port=self.serve(lambda connection: ended.wait(60)))
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(40)
+        self.assertEqual(connection.recv(1), b"")
+
     def answered(self, *pieces):
         """What the client gets from a server that sends these, one after the other."""
         def handler(connection):
