@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,15 +38,13 @@ static void check_socket(struct doctor *doctor, const char *setting, const char 
 static void check_events(struct doctor *doctor)
 {
     const char *path = doctor->ctl->settings->events_socket;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+    error_auto err = NULL;
+    if (socket_probe(path, &err) == 0)
         doctor_ok(doctor, "workers", "events_socket %s accepts connections.", path);
     else
-        doctor_wrong(
-            doctor, "workers", "Start sandlot-events, and check that the setting names its socket.",
-            "Clients cannot wait for events: events_socket %s: %s.", path, strerror(errno));
+        doctor_wrong(doctor, "workers",
+                     "Start sandlot-events, and check that the setting names its socket.",
+                     "Clients cannot wait for events: events_socket: %s.", err->message);
 }
 
 /* Whether this machine accepts connections at its own port; errno says why not. */

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -52,13 +50,11 @@ static void check_firewall(struct doctor *doctor)
 static void check_limits(struct doctor *doctor)
 {
     const char *path = doctor->ctl->settings->limits_socket;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+    error_auto err = NULL;
+    if (socket_probe(path, &err) == 0)
         doctor_ok(doctor, "workers", "sandlot-limits accepts connections at %s.", path);
     else
-        doctor_wrong(doctor, "workers", start, "sandlot-limits at %s: %s.", path, strerror(errno));
+        doctor_wrong(doctor, "workers", start, "sandlot-limits: %s.", err->message);
 }
 
 /* Fronts name the storage pools in the database; here, all pools of Incus are checked. */

@@ -32,6 +32,12 @@ static int connect_to(const char *path, int *fd, struct error **err)
     return 0;
 }
 
+int socket_probe(const char *path, struct error **err)
+{
+    autoclose int fd = -1;
+    return connect_to(path, &fd, err);
+}
+
 int fastcgi_probe(const char *socket_path, int wait_ms, struct error **err)
 {
     unsigned char answer[FCGI_HEADER_LEN];
