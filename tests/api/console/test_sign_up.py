@@ -3,26 +3,13 @@
 
 import secrets
 
-import pytest
-
 from client import assert_error
 from console import Browser
-from identity_provider import ApiSettings
 
 PASSWORD = "correct horse battery"
 
 
-@pytest.fixture
-def signs_up(stack):
-    settings = ApiSettings(stack)
-    try:
-        settings.set({"links_create_users": "on"})
-        yield
-    finally:
-        settings.put_back()
-
-
-def test_a_link_makes_a_user_and_a_member(stack, account, signs_up):
+def test_a_link_makes_a_user_and_a_member(stack, account, links_create_users):
     team, name = account.make_team("pro"), "u" + secrets.token_hex(6)
     link = account.api.post(f"/v1/teams/{team}/links", {"role": "viewer"}).json()
     wish = {"token": link["token"], "name": name, "password": PASSWORD}

@@ -47,14 +47,14 @@ def test_a_member_by_a_link(stack, account, other_account, team):
     assert (made["team"], made["role"], made["made_by"], made["uses_left"]) == (team, "viewer", account.user, 2)
     (listed,) = account.api.get(links(team)).json()["items"]
     assert listed == {name: value for name, value in made.items() if name not in ("token", "link")}
-    # Whoever has it sees the team, without a key; and looking changes nothing.
+    # A visitor with the link and without a key sees the team, and a look uses nothing up.
     shown = Browser(stack).post("/v1/links/show", {"token": made["token"]})
     assert shown.json() == listed | {"sign_up": False}
     assert members(account, team) == {account.user: "owner"}
     joined = accept(other_account, made)
     assert (joined.status, joined.json()["team"], joined.json()["role"]) == (200, team, "viewer")
     assert members(account, team) == {account.user: "owner", other_account.user: "viewer"}
-    # A member again is no use of it.
+    # A member who accepts again uses nothing up.
     assert_error(accept(other_account, made), 409, "name_taken")
     assert account.api.get(links(team)).json()["items"][0]["uses_left"] == 1
 
@@ -93,6 +93,8 @@ def test_a_link_that_ended_lets_nobody_in(stack, account, other_account, make_ac
     assert_error(browser.post("/v1/links/show", {"token": made["token"]}), 404, "not_found", "/token")
     assert_error(accept(other_account, made), 404, "not_found", "/token")
     assert other_account.user not in members(first if end.startswith("maker ") else account, team)
+    if end == "maker disabled":
+        stack.ctl("user", "enable", account.user)  # whose sandboxes are removed by its key
 
 
 def test_one_use_is_one_of_many_at_once(account, make_account, team):

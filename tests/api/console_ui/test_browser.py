@@ -319,16 +319,6 @@ def test_sign_in_through_an_identity_provider(stack, account, provider, browse, 
         network.close()
 
 
-@pytest.fixture
-def links_create_users(stack):
-    settings = ApiSettings(stack)
-    try:
-        settings.set({"links_create_users": "on"})
-        yield
-    finally:
-        settings.put_back()
-
-
 @pytest.mark.alone  # it changes a setting of the deployment
 def test_people_join_by_a_link(stack, account, other_account, links_create_users, browse):
     owner, mate = (Person(stack, one.user) for one in (account, other_account))
