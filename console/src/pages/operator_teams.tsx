@@ -21,7 +21,7 @@ interface Named<T> {
   next_token?: string
 }
 
-/** The first pages of a list by name; each look reads all of them again. */
+/** The first pages of a list by name; the page reads all of these again every 15 seconds. */
 function useNamed<T>(read: (query: { limit: number; next_token?: string }, signal: AbortSignal) => Promise<Named<T>>) {
   const [pages, setPages] = useState(1)
   const polled = usePoll(

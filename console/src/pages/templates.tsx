@@ -11,7 +11,7 @@ import { Rows } from '../parts/rows'
 
 type Version = Schemas['TemplateVersion']
 
-/** What a version is made from, by the names of the API. */
+/** The sources of a version, by their names in the API. */
 const KINDS = {
   dockerfile: 'A Dockerfile',
   from_image: 'An OCI image of a registry',

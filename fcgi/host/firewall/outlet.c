@@ -595,7 +595,7 @@ static int listen_at(const char *path)
     return steal_fd(&fd);
 }
 
-/* The folder has nginx's group, and nobody else enters it. */
+/* The folder has nginx's group, so only nginx and sandlot-firewall can connect. */
 static int open_ways(struct outlet *outlet, struct error **err)
 {
     const char *folder = outlet->filter->settings->firewall_certificates_dir;

@@ -77,7 +77,7 @@ int spread_fd(const struct spread *spread)
     return spread->inotify;
 }
 
-/* Read the events, and return whether one of them is of these kinds. */
+/* Read the events, and return whether one has one of these kinds. */
 static bool has_event(const struct spread *spread, uint32_t kinds)
 {
     _Alignas(struct inotify_event) char events[EVENTS_SIZE];

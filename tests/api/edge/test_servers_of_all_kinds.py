@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parallel
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """One that nobody vouches for, with its key."""
+    """A self-signed certificate with its key."""
     return self_signed(tmp_path_factory.mktemp("tls"))
 
 

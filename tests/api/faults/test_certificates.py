@@ -62,7 +62,7 @@ class Deployment:
         return json.loads(done.stdout)
 
     def age(self, folder, name, subject, days):
-        """The certificate of that file gets few days, of the same authority and for the same name."""
+        """Replace the certificate by one with few days left, from the same authority and for the same name."""
         extensions = self.dir / "extensions"
         extensions.write_text(f"subjectAltName=DNS:{subject}\n", encoding="utf-8")
         request = subprocess.run(["openssl", "req", "-new", "-key", str(folder / f"{name}.key"), "-subj", f"/CN={subject}"],
@@ -227,5 +227,5 @@ def test_doctor_on_a_host_without_a_front(stack, deployment, monkeypatch):
     found = wrong(stack, deployment.config)  # its relay is down now
     assert_says(found, "relay", f"does not answer on port {deployment.port}", "Start nginx")
     with changed_settings(stack, deployment.dir, relay_dir=deployment.host, key_file=deployment.dir / "none",
-                          firewall_socket=deployment.dir / "nobody.sock") as config:
+                          firewall_socket=deployment.dir / "unused.sock") as config:
         assert_says(wrong(stack, config), "workers", "sandlot-firewall", "systemctl")

@@ -222,7 +222,7 @@ class LogWatch:
 
 
 def self_signed(directory):
-    """A certificate that nobody vouches for, with its key, in PEM."""
+    """A self-signed certificate with its key, in PEM."""
     key, own = (directory / name for name in ("key", "certificate"))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                     "-keyout", key, "-out", own, "-subj", "/CN=inside", "-days", "2"],

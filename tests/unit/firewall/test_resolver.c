@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who gets a lookup when all of them are taken, at an upstream that never answers; what is kept of
- * answers. */
+/* The shares of sandboxes and teams in the lookups, at an upstream that never answers, and the
+ * cache of answers. */
 #include "unit/unit.h"
 
 #include <netinet/in.h>

@@ -292,7 +292,7 @@ static bool ends(pid_t pid, unsigned within_ms)
     return false;
 }
 
-/* The place of an order stays taken as long as a process of it is held. */
+/* An order keeps its place as long as the guest holds one of its processes. */
 static void a_process_that_a_guest_holds_is_waited_for(void **state)
 {
     error_auto err = NULL;
