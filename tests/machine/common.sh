@@ -112,3 +112,26 @@ label_of()
 {
     cat "/proc/$(incus query "/1.0/instances/$1/state?project=sandlot" | jq -er .pid)/attr/current"
 }
+
+# ask_all_the_time: a client lists the sandboxes, one request after the other, until all_were_answered.
+ask_all_the_time()
+{
+    cat >/root/ask <<'END_OF_TEXT'
+while [[ ! -e /root/asked ]]; do
+    curl -s -o /dev/null --max-time 300 --cacert "$SANDLOT_CA" -H "Authorization: Bearer $SANDLOT_KEY" \
+        -w '%{http_code}\n' "$SANDLOT_URL/v1/sandboxes" || true
+    sleep 1
+done
+END_OF_TEXT
+    rm -f /root/asked
+    setsid bash /root/ask >/root/answers 2>&1 </dev/null &
+}
+
+all_were_answered()
+{
+    touch /root/asked
+    wait_until 300 sh -c '! pgrep -f "^bash /root/ask"'
+    sort /root/answers | uniq -c
+    [[ $(grep -cx 200 /root/answers) -gt 5 ]]
+    ! grep -vx 200 /root/answers || fail "a request was not answered"
+}
