@@ -53,7 +53,9 @@ struct carried {
     bool opened; /* the proxy has opened the connection: it carries bytes */
     struct proxy_hello hello;
     struct flow flow;
-    int rule_way; /* the number of a connection of nginx, or NO_WAY */
+    int rule_way;      /* the number of a connection of nginx, or NO_WAY */
+    char *host;        /* of its rule; owned */
+    uint64_t revision; /* of the policy that last allowed this host */
     uint32_t sandbox;
     uint64_t tenant, user;
     uint64_t way; /* see filter_sandbox */
@@ -106,6 +108,7 @@ static void carried_free(struct carried *carried)
     buffer_wipe(&carried->guest.rest);
     buffer_wipe(&carried->proxy.rest);
     proxy_hello_deinit(&carried->hello);
+    free(carried->host);
     *carried->link = carried->next;
     if (carried->next)
         carried->next->link = carried->link;
@@ -315,15 +318,28 @@ static bool has_vanished(const struct end *end)
            info.tcpi_state == TCP_CLOSE;
 }
 
-static bool may_stay(const struct carried *carried)
+/* Other rules for the host leave its connections, because an upload would end. */
+static bool keeps_host(struct carried *carried, const struct filter_sandbox *sandbox)
+{
+    const struct policy *policy = &sandbox->wire.policy;
+    uint16_t port = carried->flow.remote_port;
+    if (carried->revision == sandbox->wire.revision)
+        return true;
+    carried->revision = sandbox->wire.revision;
+    return egress_has_host(policy->egress, carried->host, port) &&
+           !egress_is_denied(policy, carried->host, port);
+}
+
+static bool may_stay(struct carried *carried)
 {
     struct filter *filter = carried->outlet->filter;
     const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
     if (!sandbox || sandbox->closed || sandbox->wire.tenant != carried->tenant ||
         (carried->way && sandbox->way != carried->way) || has_vanished(&carried->proxy))
         return false;
-    return is_of_way(carried) ||
-           (!has_vanished(&carried->guest) && filter_allows(filter, sandbox, &carried->flow));
+    if (is_of_way(carried))
+        return keeps_host(carried, sandbox);
+    return !has_vanished(&carried->guest) && filter_allows(filter, sandbox, &carried->flow);
 }
 
 /* End the connections that the policy no longer allows, or that have another way now. */
@@ -396,9 +412,10 @@ static bool find_target(struct carried *carried, const struct filter_sandbox *sa
         json_array_get(json_object_get(sandbox->wire.policy.egress, "rules"), way->rule);
     if (!rule || way->rules != sandbox->rules)
         return false;
+    carried->host = xstrdup(json_string_value(json_object_get(rule, "host")));
+    carried->revision = sandbox->wire.revision;
     carried->flow = (struct flow){
-        .remote = egress_address_of(carried->outlet->filter,
-                                    json_string_value(json_object_get(rule, "host"))),
+        .remote = egress_address_of(carried->outlet->filter, carried->host),
         .remote_port = egress_port(rule),
         .protocol = IPPROTO_TCP,
     };
