@@ -20,11 +20,11 @@ static int read_text(const char *path, int flags, char **text, struct error **er
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     if (!S_ISREG(info.st_mode))
         return error_set(err, ERR_CONFIG, "cannot read %s: it is no file", path);
-    autowipe char *read_text = xcalloc(1, PEM_MAX);
-    ssize_t size = read(fd, read_text, PEM_MAX - 1);
+    autowipe char *room = xcalloc(1, PEM_MAX);
+    ssize_t size = read(fd, room, PEM_MAX - 1);
     if (size < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
-    *text = xstrndup(read_text, (size_t)size);
+    *text = xstrndup(room, (size_t)size);
     return 0;
 }
 
