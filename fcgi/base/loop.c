@@ -164,6 +164,36 @@ static void run_timers(struct loop *loop)
     }
 }
 
+static void on_rested(struct loop_timer *timer)
+{
+    struct loop_listener *listener = container_of(timer, struct loop_listener, rest);
+    loop_change(listener->loop, &listener->source, EPOLLIN);
+}
+
+int loop_accept(struct loop *loop, struct loop_listener *listener, struct sockaddr *from,
+                socklen_t *from_size, int flags)
+{
+    int fd = accept4(listener->source.fd, from, from_size, flags);
+    if (fd >= 0)
+        return fd;
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) {
+        errno = 0;
+        return -1;
+    }
+    int errnum = errno;
+    listener->loop = loop;
+    loop_change(loop, &listener->source, 0);
+    loop_timer_arm(loop, &listener->rest, clock_monotonic_ms() + LOOP_REST_MS, on_rested);
+    errno = errnum;
+    return -1;
+}
+
+void loop_listener_close(struct loop *loop, struct loop_listener *listener)
+{
+    loop_timer_disarm(loop, &listener->rest);
+    loop_close(loop, &listener->source);
+}
+
 static int wait_ms(const struct loop *loop, int64_t limit_ms)
 {
     if (loop->timer_count) {

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 struct loop_source {
     void (*ready)(struct loop_source *source, uint32_t events);
@@ -64,6 +65,22 @@ void loop_enclose(struct loop *loop, void (*before)(void *context), void (*after
 void loop_timer_arm(struct loop *loop, struct loop_timer *timer, int64_t at_ms,
                     void (*expired)(struct loop_timer *timer));
 void loop_timer_disarm(struct loop *loop, struct loop_timer *timer);
+
+/* A listening socket, which does not block; add it with loop_add(). */
+struct loop_listener {
+    struct loop_source source;
+    struct loop_timer rest;
+    struct loop *loop; /* of rest */
+};
+
+#define LOOP_REST_MS 200
+
+/* Accept a connection, with the flags of accept4(). Returns -1 if it cannot, and sets errno to 0 if
+ * no connection waits. Otherwise one waits, but descriptors or memory are used up: the loop does
+ * not watch the listener for LOOP_REST_MS, because the connection would wake it again at once. */
+int loop_accept(struct loop *loop, struct loop_listener *listener, struct sockaddr *from,
+                socklen_t *from_size, int flags);
+void loop_listener_close(struct loop *loop, struct loop_listener *listener);
 
 /* Wait at most limit_ms (-1: without a limit), dispatch ready sources and expired timers. Returns
  * 0, or -1 with errno when epoll itself fails. */

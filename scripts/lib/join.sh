@@ -105,13 +105,9 @@ join_take()
 # join_files: the relay's certificate, and whom its Incus lets in. Nothing of it is on a disk twice.
 join_files()
 {
-    local name
-
     install -d -m 755 "$RELAY_DIR"
-    for name in ca.pem host.pem; do
-        join_said ".files[\"$name\"]" | write_file 644 root:root "$RELAY_DIR/$name"
-    done
-    join_said '.files["host.key"]' | write_file 600 root:root "$RELAY_DIR/host.key"
+    join_said '.files["ca.pem"]' | write_file 644 root:root "$RELAY_DIR/ca.pem"
+    join_said '.files["host.pem"]' | write_file 600 root:root "$RELAY_DIR/host.pem"
     join_said '.files["incus-client.pem"]' | write_file 644 root:root "$JOIN_DIR/incus-client.pem"
     rm -f "$JOIN_DIR/answer"
 }

@@ -34,7 +34,7 @@ struct dns_client {
 };
 
 struct dns_clients {
-    struct loop_source listener;
+    struct loop_listener listener;
     struct loop *loop;
     const struct dns_clients_calls *calls;
     void *context;
@@ -147,13 +147,13 @@ static bool has_room(const struct dns_clients *clients, const char *network)
 
 static void on_listener(struct loop_source *source, uint32_t events)
 {
-    struct dns_clients *clients = container_of(source, struct dns_clients, listener);
+    struct dns_clients *clients = container_of(source, struct dns_clients, listener.source);
     struct sockaddr_storage from;
     char address[CLIENT_NETWORK_SIZE], network[CLIENT_NETWORK_SIZE];
     socklen_t size = sizeof from;
     (void)events;
-    autoclose int fd =
-        accept4(source->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    autoclose int fd = loop_accept(clients->loop, &clients->listener, (struct sockaddr *)&from,
+                                   &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 || !clients->calls->may_connect(clients->context, &from))
         return;
     client_network(dns_address_text(&from, address), network);
@@ -191,7 +191,7 @@ struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
 {
     struct dns_clients *clients = xcalloc(1, sizeof *clients);
     *clients = (struct dns_clients){.loop = loop, .calls = calls, .context = context};
-    if (loop_add(loop, &clients->listener, listen_fd, EPOLLIN, on_listener) == 0)
+    if (loop_add(loop, &clients->listener.source, listen_fd, EPOLLIN, on_listener) == 0)
         return clients;
     close(listen_fd);
     free(clients);
@@ -204,6 +204,6 @@ void dns_clients_close(struct dns_clients *clients)
         return;
     while (clients->first)
         client_close(clients->first);
-    loop_close(clients->loop, &clients->listener);
+    loop_listener_close(clients->loop, &clients->listener);
     free(clients);
 }

@@ -17,7 +17,7 @@
 struct http_link {
     char *origin;                  /* of the host by its name, which its certificate must have */
     struct curl_slist *connect_to; /* where it really is */
-    char *ca_file, *cert_file, *key_file;
+    char *ca_file, *pair_file;
 };
 
 bool http_link_url_is_valid(const char *relay_url)
@@ -47,8 +47,7 @@ struct http_link *http_link_new(const char *host_name, const char *relay_url,
     if (!link->connect_to)
         panic("curl_slist_append() failed");
     link->ca_file = xasprintf("%s/" LINK_AUTHORITY_FILE, credentials_dir);
-    link->cert_file = xasprintf("%s/" LINK_CALLER_FILE, credentials_dir);
-    link->key_file = xasprintf("%s/" LINK_CALLER_KEY, credentials_dir);
+    link->pair_file = xasprintf("%s/" LINK_CALLER_FILE, credentials_dir);
     return link;
 }
 
@@ -59,8 +58,7 @@ void http_link_free(struct http_link *link)
     curl_slist_free_all(link->connect_to);
     free(link->origin);
     free(link->ca_file);
-    free(link->cert_file);
-    free(link->key_file);
+    free(link->pair_file);
     free(link);
 }
 
@@ -70,8 +68,8 @@ static void set_credentials(const struct http_link *link, CURL *curl)
     curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
     curl_easy_setopt(curl, CURLOPT_CAINFO, link->ca_file);
     curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
-    curl_easy_setopt(curl, CURLOPT_SSLCERT, link->cert_file);
-    curl_easy_setopt(curl, CURLOPT_SSLKEY, link->key_file);
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, link->pair_file);
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, link->pair_file);
 }
 
 void http_link_set(const struct http_link *link, CURL *curl, const char *target, const char *path,

@@ -17,13 +17,11 @@
 /* The suffix of a host's name in its certificate. */
 #define LINK_DOMAIN "host.sandlot"
 
-/* The files in the folder of credentials of a front (caller) and of a host. Only the caller's own
- * are read here. */
+/* The files in the folder of credentials of a front (caller) and of a host. The last two hold a
+ * certificate and its key. Only the caller's own are read here. */
 #define LINK_AUTHORITY_FILE "ca.pem"
 #define LINK_CALLER_FILE    "front.pem"
-#define LINK_CALLER_KEY     "front.key"
 #define LINK_HOST_FILE      "host.pem"
-#define LINK_HOST_KEY       "host.key"
 
 struct http_link;
 

@@ -24,7 +24,6 @@
 #define ACCESS_MS     1000
 #define CHECK_MOST    128 /* followers whose access is checked in a turn */
 #define SPARE         64  /* connections in addition to the waiting requests */
-#define REST_MS       200
 #define STOP_WAIT_MS  3000
 
 /* --- who may wait --- */
@@ -215,22 +214,14 @@ void server_follow(struct server *server)
 
 /* --- connections --- */
 
-static void on_rested(struct loop_timer *timer)
-{
-    struct server *server = container_of(timer, struct server, rest);
-    loop_change(&server->loop, &server->listener, EPOLLIN);
-}
-
 static void on_listener(struct loop_source *source, uint32_t events)
 {
-    struct server *server = container_of(source, struct server, listener);
+    struct server *server = container_of(source, struct server, listener.source);
     (void)events;
-    int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+    int fd =
+        loop_accept(&server->loop, &server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && errno)
         log_error("cannot accept a connection", LOG_STR("reason", strerror(errno)));
-        loop_change(&server->loop, source, 0);
-        loop_timer_arm(&server->loop, &server->rest, clock_monotonic_ms() + REST_MS, on_rested);
-    }
     if (fd < 0)
         return;
     if (server->count >= server->worker.settings->event_followers + SPARE)
@@ -269,7 +260,7 @@ static int watch(struct server *server, struct error **err)
     if (fd < 0 || loop_add(&server->loop, &server->signals, fd, EPOLLIN, on_signal) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
     if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0 ||
-        loop_add(&server->loop, &server->listener, STDIN_FILENO, EPOLLIN, on_listener) < 0)
+        loop_add(&server->loop, &server->listener.source, STDIN_FILENO, EPOLLIN, on_listener) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is no socket");
     return 0;
 }
@@ -285,7 +276,7 @@ static void raise_limits(void)
 
 int server_open(struct server *server, const struct settings *settings, struct error **err)
 {
-    *server = (struct server){.listener.fd = -1, .signals.fd = -1};
+    *server = (struct server){.listener.source.fd = -1, .signals.fd = -1};
     TAILQ_INIT(&server->followers);
     raise_limits();
     if (worker_open(settings, "sandlot-events", &server->worker, err) < 0 ||
@@ -300,7 +291,7 @@ static void end_all(struct server *server)
 {
     struct follower *one, *next;
     int64_t until_ms = clock_monotonic_ms() + STOP_WAIT_MS;
-    loop_remove(&server->loop, &server->listener);
+    loop_remove(&server->loop, &server->listener.source);
     for (one = TAILQ_FIRST(&server->followers); one; one = next) {
         next = TAILQ_NEXT(one, entry);
         follower_end(one);

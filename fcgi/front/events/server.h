@@ -68,8 +68,9 @@ struct told {
 struct server {
     struct worker worker;
     struct loop loop;
-    struct loop_source listener, signals;
-    struct loop_timer look, rest;
+    struct loop_listener listener;
+    struct loop_source signals;
+    struct loop_timer look;
     struct followers followers;
     unsigned count;
     uint64_t known; /* the last event that was read for all followers */

@@ -24,7 +24,6 @@
 
 #define BACKLOG      256
 #define CHECK_MS     3000 /* between two checks of the keys of sessions */
-#define REST_MS      200  /* after running out of descriptors */
 #define END_WAIT_MS  8000
 #define HOST_KEY_MAX (16 * 1024)
 #define IDLE_S       60 /* before the first probe of a silent peer */
@@ -91,22 +90,6 @@ static int open_socket(int family, uint16_t port, struct error **err)
 
 /* --- accepting --- */
 
-static void on_rested(struct loop_timer *timer)
-{
-    struct listener *listener = container_of(timer, struct listener, rest);
-    for (size_t i = 0; i < LISTENERS_MAX; i++)
-        if (listener->sockets[i].source.fd >= 0)
-            loop_change(&listener->loop, &listener->sockets[i].source, EPOLLIN);
-}
-
-static void rest(struct listener *listener)
-{
-    for (size_t i = 0; i < LISTENERS_MAX; i++)
-        if (listener->sockets[i].source.fd >= 0)
-            loop_change(&listener->loop, &listener->sockets[i].source, 0);
-    loop_timer_arm(&listener->loop, &listener->rest, clock_monotonic_ms() + REST_MS, on_rested);
-}
-
 /* Format the address of a peer, and the network that the limits count. Returns the port. */
 static uint16_t name_peer(const struct sockaddr_storage *peer, char address[ADDRESS_SIZE],
                           char network[CLIENT_NETWORK_SIZE])
@@ -122,18 +105,19 @@ static uint16_t name_peer(const struct sockaddr_storage *peer, char address[ADDR
 
 static void on_socket(struct loop_source *source, uint32_t events)
 {
-    struct listener *listener = container_of(source, struct listening, source)->listener;
+    struct listening *listening = container_of(source, struct listening, socket.source);
+    struct listener *listener = listening->listener;
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
     char address[ADDRESS_SIZE] = "", network[CLIENT_NETWORK_SIZE] = "";
     (void)events;
-    int fd = accept4(source->fd, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
+    int fd = loop_accept(&listener->loop, &listening->socket, (struct sockaddr *)&peer, &size,
+                         SOCK_CLOEXEC);
     if (fd >= 0) {
         uint16_t port = name_peer(&peer, address, network);
         connection_new(listener, fd, address, network, port);
-    } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+    } else if (errno) {
         log_error("cannot accept an SSH connection", LOG_STR("reason", strerror(errno)));
-        rest(listener);
     }
 }
 
@@ -238,7 +222,7 @@ static int watch_socket(struct listener *listener, struct listening *listening, 
     if (fd < 0)
         return -1;
     listening->listener = listener;
-    if (loop_add(&listener->loop, &listening->source, fd, EPOLLIN, on_socket) < 0)
+    if (loop_add(&listener->loop, &listening->socket.source, fd, EPOLLIN, on_socket) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "the socket cannot be watched");
     return 0;
 }
@@ -255,7 +239,7 @@ int listener_open(struct listener *listener, const struct settings *settings, st
 {
     *listener = (struct listener){.signals.fd = -1};
     for (size_t i = 0; i < LISTENERS_MAX; i++)
-        listener->sockets[i].source.fd = -1;
+        listener->sockets[i].socket.source.fd = -1;
     LIST_INIT(&listener->connections);
     if (find_user(listener, settings->ssh_user, err) < 0 ||
         read_host_key(listener, settings->ssh_host_key_file, err) < 0 ||
@@ -280,7 +264,7 @@ static void end_all(struct listener *listener)
     struct connection *one;
     int64_t until_ms = clock_monotonic_ms() + END_WAIT_MS;
     for (size_t i = 0; i < LISTENERS_MAX; i++)
-        loop_close(&listener->loop, &listener->sockets[i].source);
+        loop_listener_close(&listener->loop, &listener->sockets[i].socket);
     LIST_FOREACH(one, &listener->connections, entry)
     connection_end(one, "the SSH entry point stops");
     while (listener->connection_count && clock_monotonic_ms() < until_ms)

@@ -22,7 +22,7 @@
 #define ADDRESS_SIZE  46 /* INET6_ADDRSTRLEN */
 
 struct listening {
-    struct loop_source source;
+    struct loop_listener socket;
     struct listener *listener;
 };
 
@@ -47,7 +47,7 @@ struct listener {
     struct loop loop;
     struct listening sockets[LISTENERS_MAX];
     struct loop_source signals;
-    struct loop_timer check, rest;
+    struct loop_timer check;
     uint64_t checked; /* the access revision of the last check */
     unsigned looks;
     LIST_HEAD(, connection) connections;

@@ -25,9 +25,6 @@
 #define HEAD_TIMEOUT_MS (15 * 1000)
 #define IDLE_TIMEOUT_MS (4 * 3600 * 1000LL)
 
-/* After running out of descriptors the listener rests. */
-#define REST_MS         200
-
 #define PIECE_MAX       (64 * 1024)
 #define PIECES_PER_TURN 4
 
@@ -57,8 +54,7 @@ struct link {
 
 struct relay {
     struct agent *agent;
-    struct loop_source listener;
-    struct loop_timer rest;
+    struct loop_listener listener;
     LIST_HEAD(, link) links;
     size_t link_count;
 };
@@ -87,7 +83,7 @@ static void link_free(struct link *link)
     buffer_wipe(&link->head);
     LIST_REMOVE(link, entry);
     if (relay->link_count-- == LINKS_MAX)
-        loop_change(&relay->agent->loop, &relay->listener, EPOLLIN);
+        loop_change(&relay->agent->loop, &relay->listener.source, EPOLLIN);
     free(link);
 }
 
@@ -362,25 +358,14 @@ static void link_new(struct relay *relay, int fd)
     }
 }
 
-static void on_rested(struct loop_timer *timer)
-{
-    struct relay *relay = container_of(timer, struct relay, rest);
-    if (relay->link_count < LINKS_MAX)
-        loop_change(&relay->agent->loop, &relay->listener, EPOLLIN);
-}
-
 static void on_connection(struct loop_source *source, uint32_t events)
 {
     (void)events;
-    struct relay *relay = container_of(source, struct relay, listener);
+    struct relay *relay = container_of(source, struct relay, listener.source);
     struct loop *loop = &relay->agent->loop;
-    int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = loop_accept(loop, &relay->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
         link_new(relay, fd);
-    else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        loop_change(loop, source, 0);
-        loop_timer_arm(loop, &relay->rest, clock_monotonic_ms() + REST_MS, on_rested);
-    }
     if (relay->link_count >= LINKS_MAX)
         loop_change(loop, source, 0);
 }
@@ -390,7 +375,7 @@ int relay_start(struct agent *agent, int listen_fd, struct relay **relay, struct
     struct relay *r = xcalloc(1, sizeof *r);
     r->agent = agent;
     LIST_INIT(&r->links);
-    if (loop_add(&agent->loop, &r->listener, listen_fd, EPOLLIN, on_connection) < 0) {
+    if (loop_add(&agent->loop, &r->listener.source, listen_fd, EPOLLIN, on_connection) < 0) {
         free(r);
         return error_set_errno(err, ERR_INTERNAL, errno, "the relay cannot be watched");
     }

@@ -23,6 +23,7 @@
     8 /* connections that are announced and not taken; others wait in the kernel \
        */
 #define BACKLOG      64
+#define REST_MS      200 /* without descriptors */
 #define TAKE_WAIT_MS 30000
 #define BEAT_WAIT_MS 180000
 #define NAME_BYTES   16
@@ -128,8 +129,11 @@ static void accept_one(int listener)
     struct sockaddr_storage peer = {.ss_family = AF_INET};
     socklen_t size = sizeof peer;
     int fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            clock_sleep_ms(REST_MS);
         return;
+    }
     waiting[waiting_count++] = (struct waiting){fd, clock_monotonic_ms() + TAKE_WAIT_MS};
     say_peer(&peer);
 }

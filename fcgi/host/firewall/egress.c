@@ -43,9 +43,9 @@ uint32_t egress_address_of(const struct filter *filter, const char *host)
     return newest ? newest->address : is_protected(filter, address) ? 0 : address;
 }
 
-static bool denies(const struct policy *policy, const struct egress_request *asked)
+bool egress_is_denied(const struct policy *policy, const char *host, uint16_t port)
 {
-    struct policy_decision decision = policy_decide_name(policy, asked->host, asked->port);
+    struct policy_decision decision = policy_decide_name(policy, host, port);
     return decision.rule && decision.verdict == POLICY_DENY;
 }
 
@@ -151,7 +151,7 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     if (!sandbox || sandbox->closed)
         return refuse(response, "The address is no sandbox's.");
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
-    if (rule && denies(&sandbox->wire.policy, &asked))
+    if (rule && egress_is_denied(&sandbox->wire.policy, asked.host, asked.port))
         reason = "The sandbox's policy denies the host.";
     if (!reason)
         return pass(filter, sandbox, rule, &asked, response);

@@ -53,7 +53,9 @@ struct carried {
     bool opened; /* the proxy has opened the connection: it carries bytes */
     struct proxy_hello hello;
     struct flow flow;
-    int rule_way; /* the number of a connection of nginx, or NO_WAY */
+    int rule_way;      /* the number of a connection of nginx, or NO_WAY */
+    char *host;        /* of its rule; owned */
+    uint64_t revision; /* of the policy that last allowed this host */
     uint32_t sandbox;
     uint64_t tenant, user;
     uint64_t way; /* see filter_sandbox */
@@ -64,7 +66,7 @@ struct carried {
 
 /* A socket at which nginx connects to a way. */
 struct way_listener {
-    struct loop_source source;
+    struct loop_listener listener;
     struct outlet *outlet;
 };
 
@@ -72,7 +74,7 @@ struct outlet {
     struct filter *filter;
     struct way_listener ways[EGRESS_WAYS_MAX];
     struct loop loop;
-    struct loop_source listener;
+    struct loop_listener listener;
     struct loop_timer check;
     struct carried *first;
     size_t count, way_count;
@@ -106,6 +108,7 @@ static void carried_free(struct carried *carried)
     buffer_wipe(&carried->guest.rest);
     buffer_wipe(&carried->proxy.rest);
     proxy_hello_deinit(&carried->hello);
+    free(carried->host);
     *carried->link = carried->next;
     if (carried->next)
         carried->next->link = carried->link;
@@ -315,15 +318,28 @@ static bool has_vanished(const struct end *end)
            info.tcpi_state == TCP_CLOSE;
 }
 
-static bool may_stay(const struct carried *carried)
+/* Other rules for the host leave its connections, because an upload would end. */
+static bool keeps_host(struct carried *carried, const struct filter_sandbox *sandbox)
+{
+    const struct policy *policy = &sandbox->wire.policy;
+    uint16_t port = carried->flow.remote_port;
+    if (carried->revision == sandbox->wire.revision)
+        return true;
+    carried->revision = sandbox->wire.revision;
+    return egress_has_host(policy->egress, carried->host, port) &&
+           !egress_is_denied(policy, carried->host, port);
+}
+
+static bool may_stay(struct carried *carried)
 {
     struct filter *filter = carried->outlet->filter;
     const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
     if (!sandbox || sandbox->closed || sandbox->wire.tenant != carried->tenant ||
         (carried->way && sandbox->way != carried->way) || has_vanished(&carried->proxy))
         return false;
-    return is_of_way(carried) ||
-           (!has_vanished(&carried->guest) && filter_allows(filter, sandbox, &carried->flow));
+    if (is_of_way(carried))
+        return keeps_host(carried, sandbox);
+    return !has_vanished(&carried->guest) && filter_allows(filter, sandbox, &carried->flow);
 }
 
 /* End the connections that the policy no longer allows, or that have another way now. */
@@ -396,9 +412,10 @@ static bool find_target(struct carried *carried, const struct filter_sandbox *sa
         json_array_get(json_object_get(sandbox->wire.policy.egress, "rules"), way->rule);
     if (!rule || way->rules != sandbox->rules)
         return false;
+    carried->host = xstrdup(json_string_value(json_object_get(rule, "host")));
+    carried->revision = sandbox->wire.revision;
     carried->flow = (struct flow){
-        .remote = egress_address_of(carried->outlet->filter,
-                                    json_string_value(json_object_get(rule, "host"))),
+        .remote = egress_address_of(carried->outlet->filter, carried->host),
         .remote_port = egress_port(rule),
         .protocol = IPPROTO_TCP,
     };
@@ -511,12 +528,13 @@ static bool read_flow(int fd, const struct sockaddr_in *from, struct flow *flow)
 /* Take connections of nginx to a way. */
 static void on_way(struct loop_source *source, uint32_t events)
 {
-    struct way_listener *listener = container_of(source, struct way_listener, source);
-    struct outlet *outlet = listener->outlet;
-    int way = (int)(listener - outlet->ways);
+    struct way_listener *of_way = container_of(source, struct way_listener, listener.source);
+    struct outlet *outlet = of_way->outlet;
+    int way = (int)(of_way - outlet->ways);
     (void)events;
     for (unsigned i = 0; i < ACCEPTS; i++) {
-        int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd =
+            loop_accept(&outlet->loop, &of_way->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
         if (outlet->way_count == OUTLET_KEPT * OUTLET_MAX) {
@@ -533,13 +551,14 @@ static void on_way(struct loop_source *source, uint32_t events)
 
 static void on_connection(struct loop_source *source, uint32_t events)
 {
-    struct outlet *outlet = container_of(source, struct outlet, listener);
+    struct outlet *outlet = container_of(source, struct outlet, listener.source);
     (void)events;
     for (unsigned i = 0; i < ACCEPTS; i++) {
         struct sockaddr_in from;
         struct flow flow;
         socklen_t size = sizeof from;
-        int fd = accept4(source->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = loop_accept(&outlet->loop, &outlet->listener, (struct sockaddr *)&from, &size,
+                             SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
         if (outlet->count == OUTLET_MAX || !read_flow(fd, &from, &flow) || !keep_alive(fd)) {
@@ -600,11 +619,11 @@ static int open_ways(struct outlet *outlet, struct error **err)
 {
     const char *folder = outlet->filter->settings->firewall_certificates_dir;
     for (int i = 0; i < EGRESS_WAYS_MAX; i++) {
-        struct way_listener *listener = &outlet->ways[i];
+        struct way_listener *of_way = &outlet->ways[i];
         autofree char *path = xasprintf("%s/%d.way", folder, i);
-        listener->outlet = outlet;
+        of_way->outlet = outlet;
         autoclose int fd = listen_at(path);
-        if (fd < 0 || loop_add(&outlet->loop, &listener->source, fd, EPOLLIN, on_way) < 0)
+        if (fd < 0 || loop_add(&outlet->loop, &of_way->listener.source, fd, EPOLLIN, on_way) < 0)
             return error_set_errno(err, ERR_CONFIG, errno,
                                    "firewall_certificates_dir: cannot listen on %s", path);
         steal_fd(&fd);
@@ -618,7 +637,7 @@ static int open_loop(struct outlet *outlet, struct error **err)
     if (loop_init(&outlet->loop) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "epoll_create1()");
     autoclose int fd = listen_on(port);
-    if (fd < 0 || loop_add(&outlet->loop, &outlet->listener, fd, EPOLLIN, on_connection) < 0)
+    if (fd < 0 || loop_add(&outlet->loop, &outlet->listener.source, fd, EPOLLIN, on_connection) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "firewall_outlet_port: cannot listen on %u",
                                port);
     steal_fd(&fd);
@@ -630,9 +649,9 @@ int outlet_start(struct filter *filter, struct outlet **outlet, struct error **e
 {
     struct outlet *fresh = xcalloc(1, sizeof *fresh);
     fresh->filter = filter;
-    fresh->loop.epoll_fd = fresh->listener.fd = -1;
+    fresh->loop.epoll_fd = fresh->listener.source.fd = -1;
     for (int i = 0; i < EGRESS_WAYS_MAX; i++)
-        fresh->ways[i].source.fd = -1;
+        fresh->ways[i].listener.source.fd = -1;
     if (open_loop(fresh, err) < 0 || open_ways(fresh, err) < 0 || start_thread(fresh, err) < 0) {
         outlet_stop(fresh);
         return -1;
@@ -652,9 +671,9 @@ void outlet_stop(struct outlet *outlet)
         abandon(outlet->first);
     if (outlet->loop.epoll_fd >= 0) {
         loop_timer_disarm(&outlet->loop, &outlet->check);
-        loop_close(&outlet->loop, &outlet->listener);
+        loop_listener_close(&outlet->loop, &outlet->listener);
         for (int i = 0; i < EGRESS_WAYS_MAX; i++)
-            loop_close(&outlet->loop, &outlet->ways[i].source);
+            loop_listener_close(&outlet->loop, &outlet->ways[i].listener);
         loop_deinit(&outlet->loop);
     }
     free(outlet);

@@ -10,7 +10,8 @@
  *
  * nginx comes through a socket of its own for each way (ways.h). The firewall has decided about
  * each request there, and connects to the host of the rule, through the egress proxy of the sandbox
- * if it has one. Connections of nginx stay when rules change, because an upload would end.
+ * if it has one. Connections of nginx stay when rules change, because an upload would end, but not
+ * when the policy no longer allows their host.
  */
 #pragma once
 

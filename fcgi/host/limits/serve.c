@@ -19,6 +19,7 @@
 
 #define CALLER_MS   200 /* to receive the line of a connected client */
 #define SWEEP_MS    2000
+#define REST_MS     200 /* without descriptors or memory for a connection that waits */
 #define ANSWER_SIZE 512
 /* Processes that work in instances. Beyond these limits, Incus mounts the volumes, and shared
  * memory keeps its size. */
@@ -147,6 +148,23 @@ static void answer(struct limits *limits, int fd)
     }
 }
 
+/* Returns -1 if file descriptor 0 takes no connections. */
+static int accept_one(struct limits *limits)
+{
+    int fd = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+        answer(limits, fd);
+        close(fd);
+        return 0;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        log_error("cannot accept a connection", LOG_STR("reason", strerror(errno)));
+        clock_sleep_ms(REST_MS);
+        return 0;
+    }
+    return errno == EINTR || errno == EAGAIN || errno == ECONNABORTED ? 0 : -1;
+}
+
 static int wait_ms(int64_t until_ms)
 {
     int64_t left_ms = until_ms - clock_monotonic_ms();
@@ -174,15 +192,8 @@ int limits_serve(struct limits *limits, struct error **err)
         if (ready > 0 && wait[1].revents)
             spread_look(spread);
         spread_run(spread, &limits->groups);
-        if (ready <= 0 || !wait[0].revents)
-            continue;
-        int fd = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0) {
-            answer(limits, fd);
-            close(fd);
-        } else if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
+        if (ready > 0 && wait[0].revents && accept_one(limits) < 0)
             return error_set_errno(err, ERR_CONFIG, errno,
                                    "file descriptor 0 takes no connections");
-        }
     }
 }

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -178,8 +180,10 @@ int tree_walk(struct tree *tree, tree_take *take, void *context, struct error **
 
 int tree_send(const struct tree *tree, const struct buffer *list, struct error **err)
 {
-    char name[] = "/tmp/sandlot-sync-XXXXXX";
-    autoclose int fd = mkostemp(name, O_CLOEXEC);
+    char name[32];
+    /* tar inherits it and opens it again. It has no name that could stay. */
+    autoclose int fd = memfd_create("sandlot-sync", 0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     const char *const argv[] = {"tar",
                                 "--format=posix",
                                 "-C",
@@ -195,7 +199,7 @@ int tree_send(const struct tree *tree, const struct buffer *list, struct error *
     pid_t pid;
     error_auto failed = NULL;
     if (fd < 0 || write(fd, list->data, list->size) != (ssize_t)list->size)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", name);
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot list the files");
     int rc = local_tar(argv, &archive, &pid, err);
     if (rc == 0) {
         rc = remote_unpack(tree->cli, tree->session, archive, tree->there, err);
@@ -203,6 +207,5 @@ int tree_send(const struct tree *tree, const struct buffer *list, struct error *
         if (local_tar_end(pid, &failed) < 0 && rc == 0)
             rc = error_move(err, &failed);
     }
-    unlink(name);
     return rc;
 }

@@ -64,19 +64,15 @@ static gid_t callers_group(const struct settings *settings)
 int relay_renew_front(const struct settings *settings, bool *renewed, struct error **err)
 {
     certificate_pair_auto authority = {0}, pair = {0};
-    const struct relay_pair_files files = {.dir = settings->relay_dir,
-                                           .certificate = LINK_CALLER_FILE,
-                                           .key = LINK_CALLER_KEY,
-                                           .key_mode = 0640,
-                                           .key_group = callers_group(settings)};
-    *renewed = !relay_is_fresh(files.dir, files.dir, LINK_CALLER_FILE, FRONT_NAME);
+    const char *dir = settings->relay_dir;
+    *renewed = !relay_is_fresh(dir, dir, LINK_CALLER_FILE, FRONT_NAME);
     if (!*renewed)
         return 0;
-    if (relay_read_authority(files.dir, &authority, err) < 0 ||
+    if (relay_read_authority(dir, &authority, err) < 0 ||
         authority_sign(&authority, CERTIFICATE_OF_CALLER, FRONT_NAME, RELAY_LEAF_DAYS, &pair, err) <
             0)
         return -1;
-    return relay_write_pair(&files, &pair, err);
+    return relay_write_pair(dir, LINK_CALLER_FILE, &pair, 0640, callers_group(settings), err);
 }
 
 /* --- the client certificate for Incus --- */
@@ -156,11 +152,10 @@ static int check_host(const struct ctl_arguments *arguments, struct error **err)
 static int make_host(const char *from, const char *name, const char *dir, struct error **err)
 {
     certificate_pair_auto authority = {0}, pair = {0};
-    const struct relay_pair_files files = RELAY_HOST_FILES(dir);
     if (relay_sign_host(from, name, &authority, &pair, err) < 0 || relay_make_dir(dir, err) < 0 ||
         relay_write(dir, LINK_AUTHORITY_FILE, authority.certificate, 0644, (gid_t)-1, err) < 0)
         return -1;
-    return relay_write_pair(&files, &pair, err);
+    return relay_write_pair(dir, LINK_HOST_FILE, &pair, 0600, (gid_t)-1, err);
 }
 
 int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct error **err)
@@ -176,9 +171,9 @@ int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct err
     if (relay_dir(ctl, &from, err) < 0 || relay_read_path(incus, &client, err) < 0 ||
         relay_sign_host(from, name, &authority, &pair, err) < 0)
         return -1;
-    *files = json_pack("{s:s, s:s, s:s, s:s}", LINK_AUTHORITY_FILE, authority.certificate,
-                       LINK_HOST_FILE, pair.certificate, LINK_HOST_KEY, pair.key,
-                       "incus-client.pem", client);
+    autowipe char *text = relay_pair_text(&pair);
+    *files = json_pack("{s:s, s:s, s:s}", LINK_AUTHORITY_FILE, authority.certificate,
+                       LINK_HOST_FILE, text, "incus-client.pem", client);
     return 0;
 }
 

@@ -105,11 +105,10 @@ int ctl_host_renew(struct ctl *ctl, const struct ctl_arguments *arguments, struc
 static int read_pair(const char *path, struct certificate_pair *pair, struct error **err)
 {
     char *certificate, *key;
-    autofree char *text = NULL;
-    if (relay_read_path(path, &text, err) < 0)
+    autowipe char *text = NULL;
+    if (relay_read_sent(path, &text, err) < 0)
         return -1;
     json_auto_t *json = json_loads(text, 0, NULL);
-    mem_wipe(text, strlen(text));
     if (json_unpack(json, "{s:s, s:s}", "certificate", &certificate, "key", &key) < 0)
         return error_set(err, ERR_CONFIG, "%s has no certificate and key", path);
     *pair = (struct certificate_pair){xstrdup(certificate), xstrdup(key)};
@@ -121,8 +120,7 @@ static int read_pair(const char *path, struct certificate_pair *pair, struct err
 static int install(const char *dir, const char *path, struct error **err)
 {
     certificate_pair_auto pair = {0};
-    autofree char *authority = NULL, *before = NULL;
-    const struct relay_pair_files files = RELAY_HOST_FILES(dir);
+    autowipe char *authority = NULL, *before = NULL;
     if (read_pair(path, &pair, err) < 0 ||
         relay_read(dir, LINK_AUTHORITY_FILE, &authority, err) < 0 ||
         relay_read(dir, LINK_HOST_FILE, &before, err) < 0)
@@ -132,7 +130,7 @@ static int install(const char *dir, const char *path, struct error **err)
                          "%s has no newer certificate for this host from its authority, with its "
                          "key; %s/" LINK_HOST_FILE " stays",
                          path, dir);
-    return relay_write_pair(&files, &pair, err);
+    return relay_write_pair(dir, LINK_HOST_FILE, &pair, 0600, (gid_t)-1, err);
 }
 
 int ctl_host_install(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

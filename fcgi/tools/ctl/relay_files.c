@@ -12,16 +12,30 @@
 
 #define PEM_MAX 65536
 
+static int read_text(const char *path, int flags, char **text, struct error **err)
+{
+    struct stat info;
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    if (!S_ISREG(info.st_mode))
+        return error_set(err, ERR_CONFIG, "cannot read %s: it is no file", path);
+    autowipe char *room = xcalloc(1, PEM_MAX);
+    ssize_t size = read(fd, room, PEM_MAX - 1);
+    if (size < 0)
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
+    *text = xstrndup(room, (size_t)size);
+    return 0;
+}
+
 int relay_read_path(const char *path, char **text, struct error **err)
 {
-    autofree char *read = xcalloc(1, PEM_MAX);
-    autofclose FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
-    size_t size = fread(read, 1, PEM_MAX - 1, file);
-    *text = xstrndup(read, size);
-    mem_wipe(read, size);
-    return 0;
+    return read_text(path, 0, text, err);
+}
+
+int relay_read_sent(const char *path, char **text, struct error **err)
+{
+    return read_text(path, O_NOFOLLOW | O_NONBLOCK, text, err);
 }
 
 int relay_read(const char *dir, const char *name, char **text, struct error **err)
@@ -50,52 +64,32 @@ int relay_sign_host(const char *dir, const char *host_name, struct certificate_p
 
 /* --- writing --- */
 
-static char *draft_of(const char *dir, const char *name)
+int relay_write(const char *dir, const char *name, const char *text, mode_t mode, gid_t group,
+                struct error **err)
 {
-    return xasprintf("%s/.%s.new", dir, name);
-}
-
-static int write_draft(const char *dir, const char *name, const char *text, mode_t mode,
-                       gid_t group, struct error **err)
-{
-    autofree char *draft = draft_of(dir, name);
+    autofree char *path = xasprintf("%s/%s", dir, name),
+                  *draft = xasprintf("%s/.%s.new", dir, name);
     unlink(draft);
     autoclose int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     size_t size = strlen(text);
-    if (fd < 0 || write(fd, text, size) != (ssize_t)size || fchown(fd, (uid_t)-1, group) < 0 ||
-        fchmod(fd, mode) < 0 || fsync(fd) < 0) {
-        error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", draft);
-        unlink(draft);
-        return -1;
-    }
-    return 0;
-}
-
-static int place_draft(const char *dir, const char *name, struct error **err)
-{
-    autofree char *path = xasprintf("%s/%s", dir, name), *draft = draft_of(dir, name);
-    if (rename(draft, path) == 0)
+    if (fd >= 0 && write(fd, text, size) == (ssize_t)size && fchown(fd, (uid_t)-1, group) == 0 &&
+        fchmod(fd, mode) == 0 && fsync(fd) == 0 && rename(draft, path) == 0)
         return 0;
     error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", path);
     unlink(draft);
     return -1;
 }
 
-int relay_write(const char *dir, const char *name, const char *text, mode_t mode, gid_t group,
-                struct error **err)
+char *relay_pair_text(const struct certificate_pair *pair)
 {
-    return write_draft(dir, name, text, mode, group, err) < 0 ? -1 : place_draft(dir, name, err);
+    return xasprintf("%s\n%s", pair->certificate, pair->key);
 }
 
-int relay_write_pair(const struct relay_pair_files *files, const struct certificate_pair *pair,
-                     struct error **err)
+int relay_write_pair(const char *dir, const char *name, const struct certificate_pair *pair,
+                     mode_t mode, gid_t group, struct error **err)
 {
-    const char *dir = files->dir;
-    if (write_draft(dir, files->key, pair->key, files->key_mode, files->key_group, err) < 0 ||
-        write_draft(dir, files->certificate, pair->certificate, 0644, (gid_t)-1, err) < 0 ||
-        place_draft(dir, files->key, err) < 0)
-        return -1;
-    return place_draft(dir, files->certificate, err);
+    autowipe char *text = relay_pair_text(pair);
+    return relay_write(dir, name, text, mode, group, err);
 }
 
 /* --- folders --- */

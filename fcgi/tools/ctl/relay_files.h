@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The files by which fronts and relays know each other: the authority, and pairs of a certificate
- * and its key. Errors: ERR_CONFIG. */
+ * and its key, each in one file. Errors: ERR_CONFIG. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +15,8 @@
 
 /* Read a text; the caller wipes and frees it. */
 int relay_read_path(const char *path, char **text, struct error **err);
+/* The same, for a file in a folder of another user: it must be a file, and no link. */
+int relay_read_sent(const char *path, char **text, struct error **err);
 int relay_read(const char *dir, const char *name, char **text, struct error **err);
 /* Read the authority with its key. */
 int relay_read_authority(const char *dir, struct certificate_pair *authority, struct error **err);
@@ -23,21 +25,12 @@ int relay_read_authority(const char *dir, struct certificate_pair *authority, st
 int relay_write(const char *dir, const char *name, const char *text, mode_t mode, gid_t group,
                 struct error **err);
 
-/* The names of a certificate and its key, and who reads the key. */
-struct relay_pair_files {
-    const char *dir, *certificate, *key;
-    mode_t key_mode;
-    gid_t key_group;
-};
-/* Replace both files at the same moment, for programs that read them at any time. */
-int relay_write_pair(const struct relay_pair_files *files, const struct certificate_pair *pair,
-                     struct error **err);
-
-#define RELAY_HOST_FILES(folder)                                                                \
-    {                                                                                           \
-        .dir = (folder), .certificate = LINK_HOST_FILE, .key = LINK_HOST_KEY, .key_mode = 0600, \
-        .key_group = (gid_t)-1                                                                  \
-    }
+/* Return the text of a file that holds a certificate and its key; the caller wipes and frees it. */
+char *relay_pair_text(const struct certificate_pair *pair);
+/* Replace such a file. It is one file, so that a program that reads
+ * it at any time, or after a crash, never sees the key of another certificate. */
+int relay_write_pair(const char *dir, const char *name, const struct certificate_pair *pair,
+                     mode_t mode, gid_t group, struct error **err);
 
 /* Sign a new pair for the relay of a host. */
 int relay_sign_host(const char *dir, const char *host_name, struct certificate_pair *authority,

@@ -4,6 +4,7 @@
 import filecmp
 import json
 import os
+import pathlib
 import re
 import resource
 import signal
@@ -398,6 +399,16 @@ def test_sync_sends_what_differs(cli, sandbox, folder, tmp_path):
     assert cli.json("sync", "--delete", folder, "work:synced") == {"sent": 1, "removed": 1}
     cli.say("cp", "work:synced", tmp_path / "back")
     assert_same_tree(folder, tmp_path / "back")
+
+
+def test_a_sync_that_is_killed_leaves_no_file(cli, sandbox, folder, tmp_path):
+    tar = tmp_path / "tar"
+    tar.write_text("#!/bin/sh\nkill -9 $PPID\n", encoding="utf-8")
+    tar.chmod(0o755)
+    before = set(pathlib.Path("/tmp").glob("sandlot-sync-*"))
+    done = cli("sync", folder, "work:killed", environment={**cli.environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == -signal.SIGKILL
+    assert set(pathlib.Path("/tmp").glob("sandlot-sync-*")) <= before
 
 
 def test_sync_sends_links_when_they_say_something_else(cli, sandbox, folder):

@@ -3,7 +3,9 @@
 
 import contextlib
 import json
+import os
 import pathlib
+import re
 import secrets
 import signal
 import socket
@@ -38,6 +40,13 @@ def has_days(path, days):
                           capture_output=True, check=False).returncode == 0
 
 
+def pair_of(folder):
+    """What a host is sent, from the file that holds both."""
+    certificate, begin, key = (folder / "host.pem").read_text(encoding="utf-8").partition("-----BEGIN PRIVATE KEY")
+    assert begin
+    return {"certificate": certificate, "key": begin + key}
+
+
 class Deployment:
     """A front's folder with an authority, and a host with a relay of its own, in a row that takes no sandboxes."""
 
@@ -65,11 +74,12 @@ class Deployment:
         """Replace the certificate by one with few days left, from the same authority and for the same name."""
         extensions = self.dir / "extensions"
         extensions.write_text(f"subjectAltName=DNS:{subject}\n", encoding="utf-8")
-        request = subprocess.run(["openssl", "req", "-new", "-key", str(folder / f"{name}.key"), "-subj", f"/CN={subject}"],
-                                 capture_output=True, check=True).stdout
-        subprocess.run(["openssl", "x509", "-req", "-CA", str(self.front / "ca.pem"), "-CAkey", str(self.front / "ca.key"),
-                        "-days", str(days), "-extfile", str(extensions), "-out", str(folder / f"{name}.pem")],
-                       input=request, capture_output=True, check=True)
+        file = folder / f"{name}.pem"
+        request, key = (subprocess.run(["openssl", *words, str(file)], capture_output=True, check=True).stdout
+                        for words in (("req", "-new", "-subj", f"/CN={subject}", "-key"), ("pkey", "-in")))
+        signed = subprocess.run(["openssl", "x509", "-req", "-CA", str(self.front / "ca.pem"), "-CAkey", str(self.front / "ca.key"),
+                                 "-days", str(days), "-extfile", str(extensions)], input=request, capture_output=True, check=True)
+        file.write_bytes(signed.stdout + key)
 
     @contextlib.contextmanager
     def serving(self):
@@ -88,7 +98,7 @@ class Deployment:
 
     def connect(self):
         context = ssl.create_default_context(cafile=self.front / "ca.pem")
-        context.load_cert_chain(self.front / "front.pem", self.front / "front.key")
+        context.load_cert_chain(self.front / "front.pem")
         plain = socket.create_connection(("127.0.0.1", self.port), timeout=30)
         return context.wrap_socket(plain, server_hostname=f"{self.name}.host.sandlot")
 
@@ -167,7 +177,7 @@ def test_a_host_that_does_not_answer_is_named_and_the_others_are_renewed(stack, 
         assert done.returncode == 1 and f"host {deployment.name}" in done.stderr and not arrived.exists()
 
 
-@pytest.mark.parametrize("foreign", ["another host", "another authority", "another key", "an older one", "no pair"])
+@pytest.mark.parametrize("foreign", ["another host", "another authority", "another key", "an older one", "no pair", "half a file"])
 def test_a_host_refuses_other_pairs(deployment, tmp_path, foreign):
     other = tmp_path / "other"
     name = "another" if foreign == "another host" else deployment.name
@@ -181,19 +191,45 @@ def test_a_host_refuses_other_pairs(deployment, tmp_path, foreign):
         deployment.ctl("host", "certificate", name, "--range", "10.9.0.0/24", "--output", str(other), config=config)
     else:
         deployment.ctl("host", "certificate", name, "--range", "10.9.0.0/24", "--output", str(other))
-    pair = {"certificate": (other / "host.pem").read_text(encoding="utf-8"), "key": (other / "host.key").read_text(encoding="utf-8")}
+    pair = pair_of(other)
     if foreign == "another key":
-        pair["key"] = (deployment.host / "host.key").read_text(encoding="utf-8")
+        pair["key"] = pair_of(deployment.host)["key"]
     elif foreign == "an older one":
-        pair = {"certificate": (deployment.host / "host.pem").read_text(encoding="utf-8"),
-                "key": (deployment.host / "host.key").read_text(encoding="utf-8")}
+        pair = pair_of(deployment.host)
     elif foreign == "no pair":
         pair = {"certificate": "x"}
     path, before = tmp_path / "sent", (deployment.host / "host.pem").read_bytes()
-    path.write_text(json.dumps(pair), encoding="utf-8")
+    path.write_text(json.dumps(pair)[:-100 if foreign == "half a file" else None], encoding="utf-8")
     done = install(deployment, path, check=False)
     assert done.returncode == 1 and "certificate" in done.stderr, done
     assert (deployment.host / "host.pem").read_bytes() == before and not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_host_installs_only_files(deployment, tmp_path, kind):
+    """The folder is another user's, and root reads there."""
+    deployment.age(deployment.host, "host", f"{deployment.name}.host.sandlot", 20)
+    deployment.ctl("host", "certificate", deployment.name, "--range", "10.9.0.0/24", "--output", str(tmp_path / "other"))
+    sent, path, before = tmp_path / "sent", tmp_path / "relay.new", (deployment.host / "host.pem").read_bytes()
+    sent.write_text(json.dumps(pair_of(tmp_path / "other")), encoding="utf-8")
+    if kind == "link":
+        path.symlink_to(sent)
+    else:
+        os.mkfifo(path)
+    done = install(deployment, path, check=False)
+    assert done.returncode == 1 and "cannot read" in done.stderr, done
+    assert (deployment.host / "host.pem").read_bytes() == before
+    assert not path.is_symlink() and not path.exists() and sent.exists()
+
+
+def test_certificate_and_key_are_replaced_together(deployment):
+    """nginx, which may start at any moment, reads both from one file."""
+    text = (deployment.host / "sandlot-relay.conf").read_text(encoding="utf-8")
+    names = re.findall(r"ssl_certificate(?:_key)? +(\S+);", text)
+    assert names == [str(deployment.host / "host.pem")] * 2
+    assert not {path.name for path in (*deployment.host.iterdir(), *deployment.front.iterdir())} & {"host.key", "front.key"}
+    assert (deployment.host / "host.pem").stat().st_mode & 0o777 == 0o600
+    assert (deployment.front / "front.pem").stat().st_mode & 0o777 == 0o640
 
 
 def test_the_firewall_refuses_what_is_no_pair(stack, arrived):

@@ -559,6 +559,18 @@ def test_an_end_of_a_kept_connection_is_not_an_error(plain, outside):
         assert curl(plain)[0] == 200
 
 
+def test_a_get_is_repeated_when_a_kept_connection_ends(plain, outside):
+    """A POST would be done twice if the server had begun with it."""
+    def dropped(*arguments):
+        curl(plain, url=f"https://{HOST}/last")
+        before = len(outside.requests())
+        status, _ = curl(plain, *arguments)
+        return any(request["dropped"] for request in outside.requests()[before:]), status
+    gets, posts = ([dropped(*arguments) for _ in range(8)] for arguments in ((), ("-X", "POST")))
+    assert {status for _, status in gets} == {200} and any(was for was, _ in gets), gets
+    assert {status for was, status in posts if was} == {502}, posts
+
+
 # --- changes and faults ---
 
 
@@ -569,6 +581,21 @@ def test_a_change_of_rules_counts_for_the_next_request_of_a_kept_connection(plai
     wait_until(lambda: "200" in lines(), 15, "the first answer")
     policy(plain, [{"host": HOST, "methods": ["POST"]}])
     wait_until(lambda: lines()[-1] == "403", 15, "a refusal")
+
+
+@pytest.mark.parametrize("rules,fields", [
+    ([{"host": OTHER_HOST}], {}), ([], {}), ([{"host": HOST}], {"deny_out": [HOST]})], ids=["other host", "no rules", "denied"])
+def test_an_open_connection_ends_when_its_host_is_denied_and_not_before(plain, outside, rules, fields):
+    plain.data.check("rm -f /tmp/held.log")
+    plain.data.background("python3", plain.put_guest("tls_socket.py"), HOST, "/tmp/held.log")
+    lines = lambda: plain.data.check("cat /tmp/held.log 2>/dev/null || true").split()
+    wait_until(lambda: "open" in lines(), 15, "the WebSocket")
+    policy(plain, [{"host": HOST, "methods": ["GET", "POST"]}])
+    policy(plain, [{"host": HOST}, {"host": OTHER_HOST}])
+    assert curl(plain)[0] == 200
+    assert lines() == ["open"], "other rules for the host"
+    policy(plain, rules, **fields)
+    wait_until(lambda: "ended" in lines(), 30, "the end of the WebSocket")
 
 
 def test_a_new_value_and_the_end_of_a_secret_reach_running_sandboxes(api, outside):

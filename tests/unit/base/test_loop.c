@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit/unit.h"
 
+#include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/loop.h"
@@ -88,6 +91,49 @@ static void can_pause_a_source(void **state)
     loop_deinit(&loop);
 }
 
+static struct loop_listener listener;
+static int accepted;
+
+static void on_connection(struct loop_source *source, uint32_t events)
+{
+    (void)source, (void)events;
+    ready_count++;
+    int fd = loop_accept(&loop, &listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0 || errno == EMFILE);
+    accepted += fd >= 0;
+    if (fd >= 0)
+        close(fd);
+}
+
+static void a_listener_rests_without_descriptors(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    struct rlimit usual, none;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0),
+        client = socket(AF_INET, SOCK_STREAM, 0);
+    ready_count = 0;
+    assert_int_equal(loop_init(&loop), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(client, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(loop_add(&loop, &listener.source, fd, EPOLLIN, on_connection), 0);
+    getrlimit(RLIMIT_NOFILE, &usual);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(loop_run_once(&loop, 1), 0);
+    setrlimit(RLIMIT_NOFILE, &usual);
+    assert_int_equal(ready_count, 1);
+    while (!accepted)
+        assert_int_equal(loop_run_once(&loop, -1), 0);
+    assert_int_equal(ready_count, 2);
+    loop_listener_close(&loop, &listener);
+    close(client);
+    loop_deinit(&loop);
+}
+
 static int inside, calls;
 
 static void enter(void *context)
@@ -147,6 +193,7 @@ int main(void)
         cmocka_unit_test(runs_timers_in_order),
         cmocka_unit_test(forgets_sources_in_the_batch),
         cmocka_unit_test(can_pause_a_source),
+        cmocka_unit_test(a_listener_rests_without_descriptors),
         cmocka_unit_test(encloses_each_callback),
     };
     return run_tests(tests);

@@ -532,6 +532,17 @@ static void what_is_not_small_and_plain_is_left_to_tar(void **state)
     write_bytes("twice/file", "", 0);
     assert_int_equal(link("twice/file", "twice/again"), 0);
     assert_int_equal(tar_pack("twice", &archive, &size), 1);
+    const int64_t times[] = {-1, INT64_C(8589934592), INT64_C(70000000000)};
+    assert_int_equal(mkdir("times", 0700), 0);
+    write_bytes("times/file", "", 0);
+    for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+        const struct timespec set[] = {{.tv_sec = times[i]}, {.tv_sec = times[i]}};
+        struct stat found;
+        assert_int_equal(utimensat(AT_FDCWD, "times/file", set, 0), 0);
+        assert_int_equal(stat("times/file", &found), 0);
+        if (found.st_mtime == times[i]) /* not every file system holds all */
+            assert_int_equal(tar_pack("times", &archive, &size), 1);
+    }
     assert_null(archive);
 }
 

@@ -161,6 +161,13 @@ static int put(const char *dir, const char *name, const char *text, struct error
     return nginx_config_put_file(dir, name, text, &changed, err);
 }
 
+static int put_pair(const char *dir, const char *name, const struct certificate_pair *pair,
+                    struct error **err)
+{
+    autofree char *text = xasprintf("%s%s", pair->certificate, pair->key);
+    return put(dir, name, text, err);
+}
+
 /* Into the folder of credentials, for both sides. */
 static int put_certificates(const char *dir, struct error **err)
 {
@@ -170,10 +177,8 @@ static int put_certificates(const char *dir, struct error **err)
         authority_sign(&authority, CERTIFICATE_OF_CALLED, HOST ".host.sandlot", 2, &host, err) < 0)
         return -1;
     return put(dir, "ca.pem", authority.certificate, err) < 0 ||
-                   put(dir, "front.pem", front.certificate, err) < 0 ||
-                   put(dir, "front.key", front.key, err) < 0 ||
-                   put(dir, "host.pem", host.certificate, err) < 0 ||
-                   put(dir, "host.key", host.key, err) < 0
+                   put_pair(dir, "front.pem", &front, err) < 0 ||
+                   put_pair(dir, "host.pem", &host, err) < 0
                ? -1
                : 0;
 }

@@ -259,7 +259,9 @@ static void write_child(struct flow *flow)
         ssize_t size = write(flow->child.in, waiting->data, waiting->size);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
             /* Much input: a wider pipe, so that both processes take turns less often. */
-            fcntl(flow->child.in, F_SETPIPE_SZ, PIPE_WIDE);
+            if (!flow->input_is_wide)
+                fcntl(flow->child.in, F_SETPIPE_SZ, PIPE_WIDE);
+            flow->input_is_wide = true;
             return;
         }
         if (size < 0) { /* the child has closed its input */

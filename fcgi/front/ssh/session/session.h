@@ -58,6 +58,7 @@ struct flow {
     int cols, rows;
     struct child child;
     bool input_over;
+    bool input_is_wide; /* its pipe */
     int wait_status;
     bool is_reaped;
     struct buffer to_child, to_client[2]; /* output and errors */

@@ -17,6 +17,7 @@
 #define FILE_MOST  (64 << 10)
 #define DEPTH_MOST 16
 #define ID_MOST    07777777u /* the most that a header's field can hold */
+#define TIME_MOST  077777777777
 
 struct packing {
     struct buffer out;
@@ -58,8 +59,8 @@ static bool is_plain(const struct packing *packing, const char *name, const stru
 {
     bool folder = S_ISDIR(found->st_mode);
     return type_of(found->st_mode) && strlen(name) < TAR_NAME_SIZE && found->st_uid <= ID_MOST &&
-           found->st_gid <= ID_MOST && found->st_mtime >= 0 && found->st_dev == packing->device &&
-           (folder || found->st_nlink == 1) &&
+           found->st_gid <= ID_MOST && found->st_mtime >= 0 && found->st_mtime <= TIME_MOST &&
+           found->st_dev == packing->device && (folder || found->st_nlink == 1) &&
            (!S_ISREG(found->st_mode) || found->st_size <= FILE_MOST);
 }
 

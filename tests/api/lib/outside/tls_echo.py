@@ -3,7 +3,7 @@
 
 TLS on port 443, and HTTP on port 80. It answers with JSON of
 what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP,
-"peer": port of the client}. Each request is
+"peer": port of the client, "dropped": no answer}. Each request is
 such a line in DIRECTORY/requests. Some paths do more:
 
     /redirect       302 to https://elsewhere.test/
@@ -12,6 +12,7 @@ such a line in DIRECTORY/requests. Some paths do more:
     /socket         a WebSocket that sends back what it gets
     /close          the connection ends after the answer, which does not say so
     /drop           the connection ends without an answer
+    /last           an answer as to other paths, and the connection ends without an answer to its next request
 
 The file DIRECTORY/certificate names the certificate of new connections.
 """
@@ -36,6 +37,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def setup(self):
         self.name = None
+        self.was_last = False
         if self.server.server_address[1] == 443:
             self.request = self.secured()
         super().setup()
@@ -72,11 +74,14 @@ class Handler(BaseHTTPRequestHandler):
             "body": self.body(),
             "name": self.name,
             "peer": self.client_address[1],
+            "dropped": self.was_last,
         }
         with lock, open(DIRECTORY / "requests", "a", encoding="utf-8") as log:
             log.write(json.dumps(got) + "\n")
         special = getattr(self, "serve_" + self.path.strip("/").split("?")[0], None)
-        if special:
+        if self.was_last:
+            self.serve_drop()
+        elif special:
             special()
         else:
             self.answer(200, json.dumps(got).encode())
@@ -99,6 +104,10 @@ class Handler(BaseHTTPRequestHandler):
     def serve_close(self):
         self.answer(200, b"bye\n")
         self.close_connection = True
+
+    def serve_last(self):
+        self.answer(200, b"bye\n")
+        self.was_last = True
 
     def serve_drop(self):
         self.close_connection = True
