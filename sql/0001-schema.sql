@@ -724,7 +724,8 @@ CREATE TABLE sandbox_metadata (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Lifecycle operations in flight and their history. state: running, done, failed, superseded. The owner works on one
--- until lease_until_ms; after that any dispatcher takes it over. host_id: the destination of a move.
+-- until lease_until_ms; after that any dispatcher takes it over. host_id: the destination of a move. hook_since_ms: its
+-- hook runs since then, and no process waits for it.
 CREATE TABLE operations (
     id CHAR(30) COLLATE ascii_bin NOT NULL,
     sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -738,6 +739,7 @@ CREATE TABLE operations (
     created_at_ms BIGINT NOT NULL,
     finished_at_ms BIGINT NULL,
     host_id INT UNSIGNED NULL,
+    hook_since_ms BIGINT NULL,
     PRIMARY KEY (id),
     KEY operations_sandbox (sandbox_id, id),
     KEY operations_lease (state, lease_until_ms)

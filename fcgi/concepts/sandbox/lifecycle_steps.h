@@ -41,6 +41,7 @@ struct work {
     bool in_transit;
     const char *outcome;      /* "done", "failed" or "deferred"; static, NULL: not yet known */
     unsigned hold_services_s; /* the services of a new agent wait for a hook; 0: they do not */
+    bool leaves_hook;         /* a hook that does not end soon is left to a later attempt */
     bool policy_may_stand;    /* the firewall has not confirmed the removal of its policy */
 };
 void work_deinit(struct work *work);

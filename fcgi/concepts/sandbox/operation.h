@@ -30,7 +30,8 @@ struct operation {
     uint32_t incarnation;
     char lease_owner[LEASE_OWNER_SIZE];
     uint32_t attempts;
-    uint32_t host_id; /* of a move: the target; else 0 */
+    uint32_t host_id;      /* of a move: the target; else 0 */
+    int64_t hook_since_ms; /* its hook was begun, and a later attempt looks for its end; 0: not */
 };
 
 /* Inside a transaction that holds the sandbox's row: supersede the running operation and record a
@@ -74,6 +75,11 @@ void operation_keep(struct db *db, const struct operation *operation, uint64_t l
  * not ours any more. */
 int operation_defer(struct db *db, const struct operation *operation, uint64_t delay_ms,
                     const char *failure, struct error **err);
+
+/* Release the operation while its hook runs: any dispatcher may take it after delay_ms. It does not
+ * count as an attempt. */
+int operation_await_hook(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                         struct error **err);
 
 /* Which operations to take. URGENT: all for which a client waits, that is all but removals. ANY:
  * these and removals. REMOVAL: removals alone. FORK: the sandboxes of forks. HOOKED: all of

@@ -57,9 +57,15 @@ DB_STATEMENT(defer_statement) = {"operation.defer",
                                  "UPDATE operations SET lease_until_ms = ?, last_error = ?"
                                  " WHERE id = ? AND lease_owner = ? AND state = 'running'",
                                  false};
+DB_STATEMENT(await_hook_statement) = {
+    "operation.await_hook",
+    "UPDATE operations SET lease_until_ms = ?, hook_since_ms = COALESCE(hook_since_ms, ?),"
+    " attempts = attempts - 1 WHERE id = ? AND lease_owner = ? AND state = 'running'",
+    false};
 DB_STATEMENT(get_statement) = {
     "operation.get",
-    "SELECT id, sandbox_id, kind, incarnation, COALESCE(host_id, 0) FROM operations WHERE id = ?",
+    "SELECT id, sandbox_id, kind, incarnation, COALESCE(host_id, 0), COALESCE(hook_since_ms, 0)"
+    " FROM operations WHERE id = ?",
     false};
 DB_STATEMENT(set_host_statement) = {"operation.set_host",
                                     "UPDATE operations SET host_id = ? WHERE id = ?", false};
@@ -202,6 +208,15 @@ int operation_defer(struct db *db, const struct operation *operation, uint64_t d
                    NULL, err);
 }
 
+int operation_await_hook(struct db *db, const struct operation *operation, uint64_t delay_ms,
+                         struct error **err)
+{
+    return db_exec(db, &await_hook_statement,
+                   DB_ARGS(db_i64(clock_in_ms(delay_ms)), db_i64(clock_now_ms()),
+                           db_text(operation->id), db_text(operation->lease_owner)),
+                   NULL, err);
+}
+
 struct take {
     const char *lease_owner;
     uint64_t lease_s;
@@ -229,6 +244,7 @@ static int take_body(struct db *db, void *context, struct error **err)
     operation->kind = (enum operation_kind)db_get_name(rows, 2, kind_names, ARRAY_SIZE(kind_names));
     operation->incarnation = (uint32_t)db_get_u64(rows, 3);
     operation->host_id = (uint32_t)db_get_u64(rows, 4);
+    operation->hook_since_ms = db_get_i64(rows, 5);
     snprintf(operation->lease_owner, sizeof operation->lease_owner, "%s", take->lease_owner);
     return 0;
 }

@@ -561,6 +561,8 @@ int work_start_from(struct work *work, const struct checkpoint *checkpoint,
     return start(work, &not_warm, &source, mounts, err);
 }
 
+/* A fork whose hook runs has started. Tell the firewall its policy again, so that the row gets the
+ * result. */
 static int start_fork(struct work *work, struct error **err)
 {
     const struct mount_list no_mounts = {.count = 0};
@@ -569,9 +571,13 @@ static int start_fork(struct work *work, struct error **err)
             0 ||
         work_open_runtime(work, err) < 0)
         return -1;
-    return work_start_from(work, &checkpoint, &no_mounts, err) < 0
-               ? -1
-               : work_run_hook(work, HOOK_AFTER_FORK, err);
+    if (!work->operation.hook_since_ms)
+        return work_start_from(work, &checkpoint, &no_mounts, err) < 0
+                   ? -1
+                   : work_run_hook(work, HOOK_AFTER_FORK, err);
+    if (checkpoint.memory)
+        snprintf(work->sandbox.resumed_from, sizeof work->sandbox.resumed_from, "memory");
+    return work_run_hook(work, HOOK_AFTER_FORK, err) < 0 ? -1 : work_network_resume(work, err);
 }
 
 int work_run_fork(struct work *work, struct error **err)
@@ -583,6 +589,8 @@ int work_run_fork(struct work *work, struct error **err)
         fault_point(FAULT_CREATE_FINISHED);
         return 0;
     }
+    if (failure->code == ERR_HOOK_RUNS)
+        return work_await_hook(work, err);
     /* The cause may be a short trouble of the host. */
     if (failure->code != ERR_LEASE_LOST && failure->code != ERR_HOOK_FAILED &&
         work->operation.attempts < FORK_ATTEMPTS) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sandbox/sandbox_hook.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -8,6 +9,11 @@
 
 #define REST_MS    2000 /* for the agent itself, besides the command */
 #define RELEASE_MS 2000
+/* A process that leaves the hook waits for so long, and looks for its end again after a quarter of
+ * the time that it has run, within these bounds. */
+#define LOOK_MS           300
+#define LOOK_AGAIN_MIN_MS 250
+#define LOOK_AGAIN_MAX_MS 2000
 
 /* Teams share the processes that pause sandboxes at their deadlines, so these pauses wait for a
  * shorter time. */
@@ -29,7 +35,7 @@ static int renew(void *context, struct error **err)
     return lease_tick(&work->lease, err);
 }
 
-static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, json_t **answer,
+static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, int *exit_code,
                struct error **err)
 {
     const struct sandbox *sandbox = &work->sandbox;
@@ -48,29 +54,47 @@ static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, 
         return -1;
     at.tick = renew;
     at.tick_context = work;
-    int result = agent_exec(&at, secret, call, deadline_in_ms(hook->timeout_s * 1000 + REST_MS),
-                            answer, err);
+    unsigned wait_ms = work->leaves_hook ? LOOK_MS : hook->timeout_s * 1000;
+    int result = agent_hook(&at, secret, work->operation.id, call, wait_ms, exit_code, err);
     mem_wipe(secret, sizeof secret);
     return result;
+}
+
+static int64_t waited_ms(const struct work *work)
+{
+    return work->operation.hook_since_ms ? clock_now_ms() - work->operation.hook_since_ms : 0;
 }
 
 /* Turn each failure of the command and of the agent into one error. */
 static int run(struct work *work, enum hook_kind kind, const struct hook *hook, struct error **err)
 {
     error_auto failure = NULL;
-    json_auto_t *answer = NULL;
-    if (ask(work, kind, hook, &answer, &failure) < 0)
+    int exit_code;
+    if (ask(work, kind, hook, &exit_code, &failure) < 0) {
+        if (failure->code == ERR_HOOK_RUNS && work->leaves_hook &&
+            waited_ms(work) < (int64_t)hook->timeout_s * 1000 + REST_MS)
+            return error_move(err, &failure);
         return error_set(err, ERR_HOOK_FAILED, "The hook %s failed: %s", hook_name(kind),
-                         failure->message);
-    const json_t *code = json_object_get(answer, "exit_code");
-    if (json_is_integer(code) && json_integer_value(code) == 0)
+                         failure->code == ERR_HOOK_RUNS ? "it did not end." : failure->message);
+    }
+    if (exit_code == 0)
         return 0;
-    if (json_is_integer(code) && json_integer_value(code) > 0)
+    if (exit_code > 0)
         return error_set(err, ERR_HOOK_FAILED, "The hook %s ended with exit status %d.",
-                         hook_name(kind), (int)json_integer_value(code));
+                         hook_name(kind), exit_code);
     return error_set(err, ERR_HOOK_FAILED,
                      "The hook %s was killed by a signal, or after its timeout of %u s.",
                      hook_name(kind), hook->timeout_s);
+}
+
+int work_await_hook(struct work *work, struct error **err)
+{
+    int64_t delay_ms = waited_ms(work) / 4;
+    if (delay_ms < LOOK_AGAIN_MIN_MS)
+        delay_ms = LOOK_AGAIN_MIN_MS;
+    if (delay_ms > LOOK_AGAIN_MAX_MS)
+        delay_ms = LOOK_AGAIN_MAX_MS;
+    return operation_await_hook(work->worker->db, &work->operation, (uint64_t)delay_ms, err);
 }
 
 void work_hold_services(struct work *work)
@@ -108,6 +132,8 @@ int work_run_hook(struct work *work, enum hook_kind kind, struct error **err)
     json_decref(hooks);
     if (!found)
         return 0;
+    if (result < 0 && failure->code == ERR_HOOK_RUNS)
+        return error_move(err, &failure);
     if (result < 0 && (!hook.fails || work->in_transit)) {
         log_info("ignoring the failure of a hook", LOG_STR("sandbox", work->sandbox.id),
                  LOG_ERROR(failure));

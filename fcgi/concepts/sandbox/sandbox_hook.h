@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Run the hooks of a sandbox (service/hooks.h). A verb runs one hook at most, and may run it again
- * after a crash of this program. */
+/* Run the hooks of a sandbox (service/hooks.h). An operation runs one hook at most, and after a
+ * crash of this program the next one finds it running. */
 #pragma once
 
 #include "sandbox/lifecycle_steps.h"
@@ -11,6 +11,11 @@
 void work_hold_services(struct work *work);
 
 /* Run a hook, if the sandbox has it, and then start the services that waited. It takes the hook's
- * timeout and two seconds at most, however the agent behaves, and renews the lease. Errors:
- * ERR_HOOK_FAILED, if the hook's failure counts; those of the lease. */
+ * timeout and two seconds at most, however the agent behaves, and renews the lease. With
+ * work->leaves_hook it takes a moment (an agent that is mute: two seconds). Errors:
+ * ERR_HOOK_FAILED, if the hook's failure counts; ERR_HOOK_RUNS; those of the lease. */
 int work_run_hook(struct work *work, enum hook_kind kind, struct error **err);
+
+/* After ERR_HOOK_RUNS: release the operation. The next attempt, with operation.hook_since_ms,
+ * repeats no step before the hook. */
+int work_await_hook(struct work *work, struct error **err);

@@ -102,7 +102,10 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct sandbox *sandbox = &work->sandbox;
     struct runtime *runtime = work->runtime;
     enum runtime_pause how = pause_of(sandbox);
-    if (take_room(work, &how, err) < 0 || work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0)
+    bool hook_runs = work->operation.hook_since_ms;
+    if ((hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0) ||
+        take_room(work, &how, err) < 0 ||
+        (!hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0))
         return -1;
     kept_log_take(work);
     if (how == RUNTIME_PAUSE_DISK_AT_ONCE)
@@ -130,6 +133,8 @@ int work_run_pause(struct work *work, struct error **err)
         fault_point(FAULT_PAUSE_FINISHED);
         return 0;
     }
+    if (failure->code == ERR_HOOK_RUNS)
+        return work_await_hook(work, err);
     if (error_is_transient(failure)) {
         work_defer(work, failure);
         return error_move(err, &failure);

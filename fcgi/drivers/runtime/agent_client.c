@@ -229,6 +229,20 @@ int agent_service_restart(const struct agent_place *at, const char *secret, cons
     return status == 404 ? no_service(err) : check_status(status, 204, err);
 }
 
+/* The agent's reason for a refusal, or what is wrong with its answer. */
+static int check_answer(long status, const json_t *answer, struct error **err)
+{
+    const char *refusal = json_string_value(json_object_get(answer, "message"));
+    if (status == 400 && refusal)
+        return error_set(err, ERR_INVALID_REQUEST, "%.500s", refusal);
+    if (check_status(status, 200, err) < 0)
+        return -1;
+    return json_is_object(answer)
+               ? 0
+               : error_set(err, ERR_RUNTIME_FAILED,
+                           "The sandbox's agent gave a wrong answer: it is no object.");
+}
+
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
                struct deadline until, json_t **answer, struct error **err)
 {
@@ -237,17 +251,34 @@ int agent_exec(const struct agent_place *at, const char *secret, const json_t *c
     long status;
     ask(at, secret, "/exec", body, until, &got, &status);
     json_auto_t *json = json_read(got.data, got.size, 0, NULL);
-    const char *refusal = json_string_value(json_object_get(json, "message"));
-    if (status == 400 && refusal)
-        return error_set(err, ERR_INVALID_REQUEST, "%.500s", refusal);
-    if (check_status(status, 200, err) < 0)
+    if (check_answer(status, json, err) < 0)
         return -1;
     *answer = json_incref(json);
-    if (json_is_object(json))
-        return 0;
-    json_decref(*answer);
-    return error_set(err, ERR_RUNTIME_FAILED,
-                     "The sandbox's agent gave a wrong answer: it is no object.");
+    return 0;
+}
+
+int agent_hook(const struct agent_place *at, const char *secret, const char *key,
+               const json_t *call, unsigned wait_ms, int *exit_code, struct error **err)
+{
+    json_auto_t *question =
+        json_pack("{s:s, s:i, s:O}", "key", key, "wait_ms", (int)wait_ms, "exec", (json_t *)call);
+    autowipe char *body = json_dumps(question, JSON_COMPACT);
+    buffer_auto got = BUFFER_INIT(ANSWER_MAX);
+    long status;
+    ask(at, secret, "/internal/hook", body, deadline_in_ms(wait_ms + AGENT_WAIT_MS), &got, &status);
+    if (status == 202)
+        return error_set(err, ERR_HOOK_RUNS, "The hook runs.");
+    if (status == 404)
+        return error_set(err, ERR_NOT_SERVED,
+                         "The agent of this sandbox is of an older version and runs no hooks; that "
+                         "of a newer version of the template does.");
+    json_auto_t *json = json_read(got.data, got.size, 0, NULL);
+    if (check_answer(status, json, err) < 0)
+        return -1;
+    const json_t *code = json_object_get(json, "exit_code");
+    bool ended = json_is_integer(code) && json_integer_value(code) >= 0;
+    *exit_code = ended ? (int)(json_integer_value(code) & 0xff) : -1;
+    return 0;
 }
 
 int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,

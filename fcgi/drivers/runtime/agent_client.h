@@ -96,6 +96,12 @@ int agent_service_restart(const struct agent_place *at, const char *secret, cons
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
                struct deadline until, json_t **answer, struct error **err);
 
+/* Run a hook under a key, or come back to it: the agent starts it at the first call with the key.
+ * call: a body of POST /exec. Waits for its end for wait_ms at most. *exit_code: -1 if a signal or
+ * its time limit ended it. Errors as agent_exec(), and ERR_HOOK_RUNS. */
+int agent_hook(const struct agent_place *at, const char *secret, const char *key,
+               const json_t *call, unsigned wait_ms, int *exit_code, struct error **err);
+
 /* How many processors commands find. One attempt. Errors as agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
                unsigned *cpus, struct error **err);

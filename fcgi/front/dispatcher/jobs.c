@@ -157,7 +157,7 @@ const struct process dispatcher_processes[PROCESS_COUNT] = {
     [PROCESS_OPERATIONS] = {3, NOTIFY_OPERATIONS, NULL, .team_most = 2},
     /* A host handles this many starts at once well. Forks do not delay other operations. */
     [PROCESS_FORKS] = {4, NOTIFY_FORKS, NULL, .team_most = 3},
-    /* A hook may take half a minute. Operations of sandboxes without hooks do not wait for it. */
+    /* Hooks are left while they run, but an agent may be mute for two seconds. */
     [PROCESS_HOOKS] = {6, NOTIFY_OPERATIONS, NULL, .team_most = 2},
     /* Two streams keep disks and the network busy; more would only make each one slower. */
     [PROCESS_MOVES] = {2, NOTIFY_MOVES, NULL},

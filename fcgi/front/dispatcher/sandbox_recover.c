@@ -261,11 +261,17 @@ int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err)
     return take(worker, OPERATIONS_FORK, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
 }
 
+/* A pause or a fork leaves its hook: it can continue after the hook without its former steps. Other
+ * operations are here only after their worker has died. */
 int sandbox_hooked_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker};
     *worked = false;
-    return take(worker, OPERATIONS_HOOKED, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
+    if (take(worker, OPERATIONS_HOOKED, &work, err) < 0)
+        return -1;
+    work.leaves_hook =
+        work.operation.kind == OPERATION_PAUSE || work.operation.kind == OPERATION_FORK;
+    return go_on(worker, &work, worked, err);
 }
 
 int sandbox_move_next(struct worker *worker, bool *worked, struct error **err)

@@ -8,6 +8,7 @@
 #include "agent/framework/worker.h"
 #include "agent/handlers.h"
 #include "agent/process/exec.h"
+#include "agent/process/hook.h"
 #include "agent/process/process_logs.h"
 #include "agent/process/process_rpc.h"
 #include "agent/services.h"
@@ -56,6 +57,11 @@ static const struct route rows[] = {
      .path = "/internal/hang-up",
      .flags = ROUTE_INTERNAL,
      .finish = hang_up_finish},
+    {.method = "POST",
+     .path = "/internal/hook",
+     .flags = ROUTE_INTERNAL,
+     .finish = hook_finish,
+     .closed = hook_closed},
     {.method = "GET",
      .path = "/internal/activity",
      .flags = ROUTE_INTERNAL,

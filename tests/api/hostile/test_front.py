@@ -2,16 +2,20 @@
 """One address without a key opens connections to the front that never become requests. Others still reach it."""
 
 import contextlib
+import os
+import pathlib
 import resource
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 
 import ipv6
 from client import Origin
 from stack import wait_until
+from tenant import Sandbox
 
 # The setting address_sockets, as the sample file has it.
 SHARE = 1024
@@ -180,3 +184,74 @@ def test_streams_that_are_reset(stack, bystander):
     with Crowd(ports(stack)[0], next(ATTACKERS), streams, 8):
         honest_request(stack)
         bystander.goes_on(rounds=1, pause=False)
+
+
+def stored(stack):
+    """Bytes of each temporary file that the nginx of this stack holds open; it deletes their names at once."""
+    sizes = []
+    for one in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            name = os.readlink(one)
+            if name.startswith(f"{stack.root}/nginx/") and name.endswith("(deleted)"):
+                sizes.append(one.stat().st_size)
+    return sizes
+
+
+def test_slow_readers_leave_little_on_the_disk(stack, make_account, bystander):
+    """Answers of 8 MiB to clients that read nothing: the kernel takes up to 4 MiB, 1 MiB is stored, and the worker keeps
+    the rest."""
+    account = make_account("pro")
+    big = {f"k{number:02}": "\x01" * 512 for number in range(64)}
+    for _ in range(40):
+        Sandbox.create(account.api, metadata=big)
+    request = (f"GET /v1/sandboxes?limit=100 HTTP/1.1\r\nHost: {Origin(stack.ca_file, stack.base_url).host}\r\n"
+               f"Authorization: Bearer {account.api.key}\r\n\r\n").encode()
+
+    def reader(connection):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        held = tls(stack, connection)
+        held.sendall(request)
+        return held
+
+    before = stored(stack)
+    with Crowd(ports(stack)[0], next(ATTACKERS), reader, 2) as crowd:
+        assert all(one.recv(1024).startswith(b"HTTP/1.1 200") for one in crowd.held)
+        wait_until(lambda: len(stored(stack)) > len(before), 20, "a temporary file")
+        bystander.goes_on(rounds=1, pause=False)
+        assert max(stored(stack)) <= 1.1 * 2**20, stored(stack)
+
+
+def test_what_a_client_sends_fills_no_log(stack):
+    """Long names and a user agent of control characters, which are six bytes each in a line of JSON."""
+    log = stack.root / "log" / "sandlot-access.log"
+    before = log.stat().st_size
+    request = (b"GET /v1/" + b"a" * 3000 + b" HTTP/1.1\r\nHost: api." + b"b" * 3000 + b".localhost\r\nUser-Agent: "
+               + b"\x01" * 7000 + b"\r\nConnection: close\r\n\r\n")
+    for method in (b"", b"M" * 4000):
+        with tls(stack, connect(ports(stack)[0], HONEST)) as connection:
+            connection.sendall(method + request)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 4")
+    wait_until(lambda: log.stat().st_size > before, 20, "lines of the log")
+    with log.open("rb") as file:
+        file.seek(before)
+        assert max(map(len, file.read().split(b"\n"))) < 4096
+
+
+def test_requests_that_are_refused_write_few_lines(stack):
+    log = stack.root / "log" / "sandlot-access.log"
+    source, asked = next(ATTACKERS), 0
+    marker = f"/v1/nothing-{source}"
+    request = f"GET {marker} HTTP/1.1\r\nHost: {Origin(stack.ca_file, stack.base_url).host}\r\n\r\n".encode()
+    with tls(stack, connect(ports(stack)[0], source)) as connection:
+        refused_ones = 0
+        while refused_ones < 1000 and asked < 20000:
+            connection.sendall(request * 50)
+            answers = b""
+            while answers.count(b"HTTP/1.1 ") < 50 or not answers.endswith(b"}"):
+                answers += connection.recv(65536)
+            refused_ones += answers.count(b"HTTP/1.1 429")
+            asked += 50
+    assert refused_ones >= 1000, "the rate of an address"
+    time.sleep(3)  # nginx writes its lines a second late
+    lines = [line for line in log.read_text(errors="replace").splitlines() if marker in line and '"status":429' in line]
+    assert len(lines) < refused_ones / 10, (len(lines), refused_ones)

@@ -76,14 +76,30 @@ def test_resumes_that_wait_for_hooks(stack, two, asked, bystander):
     assert {one.result().status for one in waiting} <= {200, 202, 429, 503}
 
 
-def test_deadlines_with_hooks(stack, two, make_account, bystander):
+@pytest.fixture
+def many(make_account):
+    """More users than the processes of a dispatcher for hooks, two of which one user may have."""
+    return [make_account("pro") for _ in range(8)]
+
+
+def test_deadlines_with_hooks(stack, many, bystander):
     """The dispatcher pauses them: a sandbox of another team, with a hook too, is paused at its deadline meanwhile."""
-    three = [*two, make_account("pro")]
     own = Sandbox.create(bystander.api, timeout=1800, hooks={"before_pause": {"command": "true"}})
-    hostile = made(three, EACH, **slow("before_pause", timeout=30, lifecycle={"on_timeout": "pause"}))
+    hostile = made(many, 2, **slow("before_pause", timeout=30, lifecycle={"on_timeout": "pause"}))
     for one in hostile:
         one.api.request("PATCH", one.path, {"timeout": 1})
-    wait_until(lambda: in_state(stack, "stopping", three) == len(hostile), 30, "all deadlines")
+    wait_until(lambda: in_state(stack, "stopping", many) == len(hostile), 30, "all deadlines")
     own.api.request("PATCH", own.path, {"timeout": 1, "lifecycle": {"on_timeout": "pause"}})
     wait_until(lambda: own.show()["state"] == "stopped", 60, "the pause of another team")
-    assert in_state(stack, "stopping", three) == len(hostile), "no hook has ended meanwhile"
+    assert in_state(stack, "stopping", many) == len(hostile), "no hook has ended meanwhile"
+
+
+def test_forks_with_hooks(stack, many, asked, bystander):
+    own = Sandbox.create(bystander.api, timeout=1800, hooks={"after_fork": {"command": "true"}})
+    waiting = asked(made(many, 1, **slow("after_fork", timeout=30)), "fork")
+    wait_until(lambda: in_state(stack, "restoring", many) == len(many), 30, "forks that wait")
+    (fork,) = own.api.post(f"{own.path}/fork", {}).json()["forks"]
+    wait_until(lambda: own.api.show(fork["sandbox"]["id"])["state"] == "ready", 60, "a fork of another team")
+    assert in_state(stack, "restoring", many) == len(many), "no hook has ended meanwhile"
+    assert {one.result().status for one in waiting} == {201}
+    wait_until(lambda: in_state(stack, "ready", many) == 2 * len(many), 90, "the forks, without their hooks")

@@ -68,6 +68,15 @@ class Tree(AgentTest):
         self.assertEqual(status, 200)
         return [os.path.relpath(entry["path"], self.tree) for entry in body["entries"]]
 
+    def test_a_listing_is_bounded(self):
+        os.mkdir(self.tree + "/many")
+        for number in range(20000):
+            os.symlink("x", f"{self.tree}/many/{number}")
+        self.assertEqual(len(self.call("ListDir", path=self.tree + "/many")[1]["entries"]), 20000)
+        os.symlink("x", self.tree + "/many/more")
+        self.refused(self.call("ListDir", path=self.tree + "/many"), "resource_exhausted")
+        self.refused(self.call("ListDir", path=self.tree, depth=2), "resource_exhausted")
+
     def test_list(self):
         self.assertEqual(self.names(), ["a", "b", "c"])
         self.assertEqual(self.names(depth=0), ["a", "b", "c"])

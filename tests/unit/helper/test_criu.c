@@ -4,14 +4,17 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "helper/criu/call.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_clock.h"
+#include "helper/criu/image_sync.h"
 #include "helper/criu/mapped.h"
 #include "helper/criu/tar_pack.h"
 
@@ -560,6 +563,42 @@ static void an_archive_that_was_tampered_with_is_not_unpacked(void **state)
     assert_int_equal(rmdir("bad"), 0);
 }
 
+/* --- writing images to the disk --- */
+
+static unsigned children(void)
+{
+    char text[256], *rest = NULL;
+    unsigned count = 0;
+    autofree char *path = xasprintf("/proc/self/task/%d/children", getpid());
+    text[read_bytes(path, text, sizeof text - 1)] = '\0';
+    for (char *pid = strtok_r(text, " ", &rest); pid; pid = strtok_r(NULL, " ", &rest))
+        count++;
+    return count;
+}
+
+/* The test is the process that writes; another one waits, and there is none besides. */
+static void one_image_is_written_and_one_waits(void **state)
+{
+    static const char image[] = "pool/containers/one/state";
+    (void)state;
+    mkdir("pool", 0755);
+    mkdir("pool/containers", 0755);
+    mkdir("pool/containers/one", 0755);
+    mkdir(image, 0755);
+    mkdir("pool/containers-snapshots", 0755);
+    autoclose int writing = open("pool/containers-snapshots", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(writing, LOCK_EX), 0);
+    assert_int_equal(children(), 0);
+    for (unsigned i = 0; i < 8; i++)
+        image_sync(image);
+    assert_int_equal(children(), 1);
+    assert_int_equal(flock(writing, LOCK_UN), 0);
+    assert_true(wait(NULL) > 0);
+    image_sync(image);
+    assert_int_equal(children(), 1);
+    assert_true(wait(NULL) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -581,6 +620,7 @@ int main(void)
         cmocka_unit_test(tar_reads_what_is_packed_and_is_read),
         cmocka_unit_test(what_is_not_small_and_plain_is_left_to_tar),
         cmocka_unit_test(an_archive_that_was_tampered_with_is_not_unpacked),
+        cmocka_unit_test(one_image_is_written_and_one_waits),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
 }

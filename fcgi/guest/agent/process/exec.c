@@ -241,8 +241,8 @@ static int find_user(struct request *request, const char *name, struct user *use
     return -1;
 }
 
-static int launch(struct request *request, const struct exec_call *call, struct process **process,
-                  struct rpc_error *error)
+int exec_launch(struct request *request, const struct exec_call *call, struct process **process,
+                struct rpc_error *error)
 {
     user_auto user = {.name = NULL};
     if (exec_count >= EXEC_MAX)
@@ -310,7 +310,8 @@ int exec_finish(struct request *request, struct rpc_error *error)
     if (!message)
         return -1;
     buffer_deinit(&request->body);
-    if (exec_call_read(message, &call, error) < 0 || launch(request, &call, &process, error) < 0)
+    if (exec_call_read(message, &call, error) < 0 ||
+        exec_launch(request, &call, &process, error) < 0)
         return -1;
     give_input(process, &call);
     return await(exec_new(request, process, call.timeout_ms), request, error);
