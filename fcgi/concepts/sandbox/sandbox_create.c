@@ -77,7 +77,7 @@ static void take_source(const struct sandbox_create *request, const struct plan 
         sandbox->resources.cpu = request->cpu;
     if (request->memory_mb)
         sandbox->resources.memory_mb = request->memory_mb;
-    if (sandbox->resources.disk_gb < checkpoint->disk_gb)
+    if (!source->from_memory && sandbox->resources.disk_gb < checkpoint->disk_gb)
         sandbox->resources.disk_gb = checkpoint->disk_gb;
 }
 
@@ -150,7 +150,7 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
                                "The plan %s allows a timeout of at most %u seconds.", plan.name,
                                plan.max_timeout_s);
     if (check_overrides(request, &plan, err) < 0 ||
-        source_find(worker, request, &plan, may_remember, source, err) < 0)
+        source_find(worker, request, may_remember, source, err) < 0)
         return -1;
 
     id_new("sbx_", sandbox->id);

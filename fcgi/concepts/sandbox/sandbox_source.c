@@ -80,27 +80,25 @@ static int check_memory(const struct sandbox_create *request, const struct sourc
 }
 
 /* Use the memory that was kept for the version, if it fits the request. */
-static int find_memory(struct db *db, const struct sandbox_create *request, const struct plan *plan,
-                       struct source *source, struct error **err)
+static int find_memory(struct db *db, const struct sandbox_create *request, struct source *source,
+                       struct error **err)
 {
     struct checkpoint *memory = &source->checkpoint;
     if (memory->id[0] || source->version.start != TEMPLATE_START_MEMORY || request->mount_count)
         return 0;
     if (checkpoint_kept(db, source->version.memory_id, memory, err) < 0)
         return -1;
-    source->from_memory = memory->id[0] && memory->disk_gb <= plan->disk_gb &&
-                          (!request->cpu || request->cpu == memory->cpu) &&
+    source->from_memory = memory->id[0] && (!request->cpu || request->cpu == memory->cpu) &&
                           (!request->memory_mb || request->memory_mb == memory->memory_mb);
     if (!source->from_memory)
         *memory = (struct checkpoint){.id = ""};
     return 0;
 }
 
-int source_find(struct worker *worker, const struct sandbox_create *request,
-                const struct plan *plan, bool may_remember, struct source *source,
-                struct error **err)
+int source_find(struct worker *worker, const struct sandbox_create *request, bool may_remember,
+                struct source *source, struct error **err)
 {
     if (find_source(worker, request, source, err) < 0 || check_memory(request, source, err) < 0)
         return -1;
-    return may_remember ? find_memory(worker->db, request, plan, source, err) : 0;
+    return may_remember ? find_memory(worker->db, request, source, err) : 0;
 }

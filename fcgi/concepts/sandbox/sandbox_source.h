@@ -16,9 +16,8 @@ const char *source_id(const struct source *source);
 
 /* Find the source that a request names. may_remember: use the memory of a version, if it fits the
  * request. Errors: ERR_TEMPLATE_NOT_FOUND, ERR_INVALID_REQUEST, with the field. */
-int source_find(struct worker *worker, const struct sandbox_create *request,
-                const struct plan *plan, bool may_remember, struct source *source,
-                struct error **err);
+int source_find(struct worker *worker, const struct sandbox_create *request, bool may_remember,
+                struct source *source, struct error **err);
 
 /* The error for a checkpoint that is not there. */
 int source_no_checkpoint(const char *field, struct error **err);

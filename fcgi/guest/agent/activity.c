@@ -159,7 +159,8 @@ int hold_finish(struct request *request, struct rpc_error *error)
 {
     int64_t seconds;
     json_error_t where;
-    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size, 0, &where);
+    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size,
+                                   JSON_REJECT_DUPLICATES, &where);
     if (!json_is_object(body) || !proto_field(body, "seconds"))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                              "the body must be a JSON object with seconds");

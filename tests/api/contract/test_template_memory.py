@@ -101,6 +101,19 @@ def test_the_server_is_up_when_the_create_answers(account, stack):
     assert asked(tagged).split()[0] == said[0].split()[0]
 
 
+def test_teams_with_smaller_disks_continue_the_memory_too(make_account, stack):
+    """Templates of the deployment are built on the largest plan."""
+    account = make_account("enterprise")
+    name, version = made(account.api, stack)
+    assert version["start"] == "memory"
+    wait_until(lambda: account.api.list() == [], 60, "the end of the build's sandboxes")
+    stack.ctl("team", "set-plan", account.team, "basic")
+    sandbox = Sandbox.create(account.api, template=name)
+    assert sandbox.document["resumed_from"] == "memory", sandbox.document
+    assert sandbox.document["disk_gb"] == account.api.get("/v1/sandbox_limits").json()["disk_gb"]
+    assert asked(sandbox)
+
+
 @pytest.mark.alone
 def test_a_warm_instance_has_continued_the_memory(make_account, stack):
     """The dispatcher starts one in advance after some creates. It becomes as new as one that is started for the create."""

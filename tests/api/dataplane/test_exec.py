@@ -73,6 +73,12 @@ def test_environment_directory_and_user(data):
     assert run(data, "id -un; pwd", user="root")["stdout"] == "root\n/root\n"
 
 
+def test_without_a_home_it_runs_in_the_root_directory(data):
+    assert run(data, "pwd", user="nobody")["stdout"] == "/\n"
+    response = post(data, {"cmd": "pwd", "user": "nobody", "cwd": "~"})
+    assert response.status == 400 and "/nonexistent" in response.json()["message"], response
+
+
 def test_standard_input(data):
     assert run(data, "cat", stdin="grüße\n")["stdout"] == "grüße\n"
     sent = bytes(range(256)) * 1000
@@ -220,7 +226,8 @@ def test_bad_fields_are_named(data, body, field):
 def test_what_is_no_such_request(data):
     assert data.request("GET", "/exec").status == 405
     assert post(data, [1]).status == 400
-    assert data.request("POST", "/exec", b"{", {"Content-Type": "application/json"}).status == 400
+    for body in (b"{", b'{"cmd": "true", "cmd": "false"}'):
+        assert data.request("POST", "/exec", body, {"Content-Type": "application/json"}).status == 400
     assert data.request("POST", "/exec", b"{}", {"Content-Type": "text/plain"}).status == 415
     coded = data.request("POST", "/exec", b"{}", {"Content-Type": "application/json", "Content-Encoding": "br"})
     assert (coded.status, coded.headers["accept-encoding"]) == (415, "gzip, identity"), coded

@@ -175,7 +175,8 @@ int files_compose_finish(struct request *request, struct rpc_error *error)
 {
     compose_auto compose = {.sources = NULL};
     json_error_t where;
-    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size, 0, &where);
+    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size,
+                                   JSON_REJECT_DUPLICATES, &where);
     if (!body)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is not valid JSON: %s",
                              where.text);

@@ -23,7 +23,7 @@ static json_t *parse_plain(const char *text, size_t size, struct rpc_error *erro
     if (!size)
         return json_object();
     json_error_t where;
-    json_t *message = json_loadb(text, size, 0, &where);
+    json_t *message = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (!message && json_error_code(&where) == json_error_null_character)
         rpc_error_set(error, RPC_INVALID_ARGUMENT,
                       "a text in the message contains a NUL character");

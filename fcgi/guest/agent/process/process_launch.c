@@ -97,7 +97,7 @@ static json_t *make_config(const struct process_call *call, const char *cwd)
     return config;
 }
 
-/* The owner of the sandbox may have removed it. */
+/* The owner of the sandbox may have removed it. "": the user's home. */
 static const char *usual_cwd(const struct agent *agent)
 {
     return agent->workdir && access(agent->workdir, X_OK) == 0 ? agent->workdir : "";
@@ -117,6 +117,7 @@ int process_launch(struct agent *agent, const struct user *user, const struct pr
         .argv = argv,
         .line = line,
         .cwd = cwd,
+        .or_root = !*call->cwd,
         .environment = &environment,
         .user = user,
         .with_stdin = call->with_stdin,

@@ -11,7 +11,7 @@
 /* Values that are read from a message belong to the message. */
 struct process_call {
     const char *command;
-    const char *cwd;    /* "": the user's home */
+    const char *cwd;    /* "": the usual one, or "/" where the user cannot enter it */
     const char *tag;    /* "" or NULL: none */
     const json_t *args; /* strings; NULL: none */
     const json_t *envs; /* object of strings; NULL: none */

@@ -119,7 +119,7 @@ __attribute__((noreturn)) static void child_run(const struct process_spec *spec,
     umask(022);
     if (child_become_user(spec->user) < 0)
         child_fail(ends, STAGE_USER);
-    if (chdir(spec->cwd) < 0)
+    if (chdir(spec->cwd) < 0 && (!spec->or_root || chdir("/") < 0))
         child_fail(ends, STAGE_CWD);
     environ = spec->environment->entries;
     execvp(spec->argv[0], spec->argv);

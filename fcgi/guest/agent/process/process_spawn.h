@@ -17,6 +17,7 @@ struct process_spec {
     /* The program finds this text in a file at descriptor PROCESS_LINE_FD; NULL: no text. */
     const char *line;
     const char *cwd;
+    bool or_root; /* the program runs in "/" where the user cannot enter cwd */
     const struct environment *environment;
     const struct user *user;
     bool with_stdin; /* a pipe; otherwise /dev/null */
