@@ -48,6 +48,7 @@
 #define RECIPE_COMMAND_MAX  65536
 #define RECIPE_PATH_MAX     4096
 #define RECIPE_FAILURE_SIZE 1024
+#define RECIPE_KEPT_MAX     262144   /* bytes of the sealed recipe of a failed build */
 #define RECIPE_CONFIG       "config" /* member of the recipe of a Dockerfile */
 
 enum recipe_state {
@@ -123,6 +124,11 @@ struct recipe_order {
  * id waits for its steps). */
 int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
                  struct error **err);
+
+/* Read the recipe of a failed build, to repeat it. *recipe: a new reference; NULL: it is not kept.
+ * Recipes with a login at a registry and those beyond RECIPE_KEPT_MAX are not kept. */
+int recipe_kept_read(struct db *db, const struct keyring *ring, const char *version_id,
+                     json_t **recipe, struct error **err);
 
 /* The progress of a recipe, for the API. */
 struct recipe_status {

@@ -23,6 +23,7 @@ const struct cli_option template_build_options[] = {
     {"build-arg", 0, "NAME=VALUE", "the value of an ARG of the Dockerfile"},
     {"target", 0, "STAGE", "the stage of the Dockerfile"},
     {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
+    {"retry", 0, "VERSION", "build this version again, whose build failed"},
     {"registry-user", 0, "USER", "sign in at the image's registry; the password is read"},
     {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
     {"start-command", 0, "COMMAND", "sandboxes begin with this command"},
@@ -105,11 +106,11 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
 {
     json_auto_t *baseline = json_object();
     unsigned origins = !!cli_value(call, "checkpoint") + !!cli_value(call, "image") +
-                       !!cli_value(call, "host-image");
+                       !!cli_value(call, "host-image") + !!cli_value(call, "retry");
     bool has_folder = cli_operand(call, 1) || cli_value(call, "file");
     if (origins + has_folder > 1)
         return cli_misuse(err, "a template is made of one of a directory with a Dockerfile, "
-                               "--image, --checkpoint and --host-image");
+                               "--image, --checkpoint, --host-image and --retry");
     if (!origins && read_dockerfile(call, body, err) < 0)
         return -1;
     if (origins && (cli_value(call, "build-arg") || cli_value(call, "target")))
@@ -117,6 +118,8 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
     input_text(body, "checkpoint_id", cli_value(call, "checkpoint"));
     input_text(body, "from_image", cli_value(call, "image"));
     input_text(body, "image", cli_value(call, "host-image"));
+    if (input_number(body, "retry", cli_value(call, "retry"), "--retry", err) < 0)
+        return -1;
     if (cli_flag(call, "start-image-command"))
         json_object_set_new(body, "start_image_command", json_true());
     input_text(body, "start_command", cli_value(call, "start-command"));
@@ -143,7 +146,7 @@ static int start_build(struct cli_call *call, json_t *body, json_t **version, st
     json_auto_t *made = NULL;
     if (api_call(call->cli, "POST", path, json_incref(body), version, &failed) == 0)
         return 0;
-    if (failed->code != ERR_NOT_FOUND)
+    if (failed->code != ERR_NOT_FOUND || cli_value(call, "retry"))
         return error_move(err, &failed);
     input_text(body, "slug", cli_operand(call, 0));
     if (api_call(call->cli, "POST", "/v1/templates", json_incref(body), &made, err) < 0)
