@@ -130,10 +130,13 @@ static int seal(const struct keyring *ring, const json_t *whole, const char *ver
     return aead_seal(ring, text, strlen(text), version_id, sealed, err);
 }
 
+/* Return whether the recipe has a login or secrets. */
 static bool has_login(const json_t *recipe)
 {
     size_t at;
     json_t *step;
+    if (json_object_get(recipe, RECIPE_SECRETS))
+        return true;
     json_array_foreach (json_object_get(recipe, "steps"), at, step) {
         if (json_object_get(step, "password"))
             return true;

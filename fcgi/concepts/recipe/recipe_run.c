@@ -17,6 +17,7 @@
 #include "db/named_lease.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
+#include "recipe/recipe_secret.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
 #include "template/template_row.h"
@@ -180,6 +181,8 @@ static int look(struct recipe_turn *turn, struct recipe_place *place, bool *idle
         return 0;
     if (poll.status)
         return step_failed(turn, place, poll.status, err);
+    if (recipe_secrets_drop(place, row->step, err) < 0)
+        return -1;
     if (recipe_step_is_image(place, row->step) && image_over(turn, place, later, err) < 0)
         return -1;
     return step_over(turn, err) < 0 ? -1 : recipe_turn_cache(turn, place, err);

@@ -171,7 +171,8 @@ static int check_members(const json_t *body, const char *origin, struct error **
                                             "services",
                                             NULL};
     static const char *const of_images[] = {"registry_login", NULL};
-    static const char *const of_dockerfiles[] = {"context", "build_args", "target", NULL};
+    static const char *const of_dockerfiles[] = {"context", "build_args", "secrets", "target",
+                                                 NULL};
     bool dockerfile = str_equal(origin, "/dockerfile");
     bool image = str_equal(origin, "/from_image"), template = str_equal(origin, "/template");
     if (!dockerfile && refuse_members(body, of_dockerfiles, "dockerfile", err) < 0)
@@ -325,7 +326,7 @@ static int order_dockerfile(struct api *api, const json_t *body, json_t *recipe,
     struct dockerfile_plan plan;
     int result = template_dockerfile_plan(api, body, &plan, err);
     if (result == 0) {
-        recipe_dockerfile_add(recipe, &plan);
+        recipe_dockerfile_add(recipe, &plan, json_object_get(body, "secrets"));
         result = template_dockerfile_origin(api, &plan, &origin, stages, err);
     }
     if (result == 0)
@@ -423,9 +424,10 @@ static int order_again(struct api *api, struct template_order *order, struct err
     if (recipe_kept_read(api->worker.db, api->worker.ring, failed->id, &order->recipe, err) < 0)
         return -1;
     if (!order->recipe)
-        return refuse_retry(err, "The steps of this build are not kept, because it used a login "
-                                 "at a registry, is too large, or ends just now. Build a new "
-                                 "version.");
+        return refuse_retry(err,
+                            "The steps of this build are not kept, because it used a login "
+                            "at a registry or secrets, is too large, or ends just now. Build a new "
+                            "version.");
     order->image = *failed->from_image ? failed->from_image : NULL;
     if (check_files(api, order->recipe, err) < 0 ||
         (order->image ? find_builder(api, &order->base, err)

@@ -15,12 +15,14 @@
 #include "cli/verbs.h"
 
 #define DOCKERFILE_BYTES_MAX 65536
+#define SECRET_BYTES_MAX     65536
 
 const struct cli_option template_build_options[] = {
     {"checkpoint", 0, "CHECKPOINT", "make it of this checkpoint"},
     {"image", 0, "IMAGE", "make it of this OCI image"},
     {"file", 'f', "FILE", "the Dockerfile; default: Dockerfile in DIRECTORY"},
     {"build-arg", 0, "NAME=VALUE", "the value of an ARG of the Dockerfile"},
+    {"secret", 0, "id=NAME,src=FILE", "a secret for RUN --mount=type=secret,id=NAME"},
     {"target", 0, "STAGE", "the stage of the Dockerfile"},
     {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
     {"retry", 0, "VERSION", "build this version again, whose build failed"},
@@ -68,12 +70,29 @@ static char *dockerfile_of(const struct cli_call *call)
     return file ? xstrdup(file) : xasprintf("%s/Dockerfile", folder_of(call));
 }
 
+/* "id=NAME,src=FILE": no value is in an argument, where other users of the machine would see it. */
+static int add_secret(json_t *secrets, const char *given, struct error **err)
+{
+    const char *source = strstr(given, ",src=");
+    autowipe char *text = NULL;
+    if (!str_starts_with(given, "id=") || !source || source == given + strlen("id="))
+        return cli_misuse(err, "--secret is id=NAME,src=FILE, not '%s'", given);
+    autofree char *name = xstrndup(given + strlen("id="), (size_t)(source - given) - strlen("id="));
+    if (input_file(source + strlen(",src="), SECRET_BYTES_MAX, &text, err) < 0)
+        return -1;
+    json_t *value = json_string(text);
+    if (!value)
+        return cli_misuse(err, "the secret %s is no text in UTF-8", name);
+    json_object_set_new(secrets, name, value);
+    return 0;
+}
+
 static int read_dockerfile(const struct cli_call *call, json_t *body, struct error **err)
 {
     autofree char *path = dockerfile_of(call), *text = NULL;
-    json_auto_t *args = json_object();
+    json_auto_t *args = json_object(), *secrets = json_object();
     const char *value;
-    size_t at = 0;
+    size_t at = 0, next = 0;
     if (access(path, F_OK) < 0)
         return cli_misuse(err,
                           "there is no file %s: a template is made of one of a directory with a "
@@ -88,8 +107,13 @@ static int read_dockerfile(const struct cli_call *call, json_t *body, struct err
     while ((value = cli_next_value(call, "build-arg", &at)))
         if (input_pair(args, value, err) < 0)
             return -1;
+    while ((value = cli_next_value(call, "secret", &next)))
+        if (add_secret(secrets, value, err) < 0)
+            return -1;
     if (json_object_size(args))
         json_object_set(body, "build_args", args);
+    if (json_object_size(secrets))
+        json_object_set(body, "secrets", secrets);
     input_text(body, "target", cli_value(call, "target"));
     return 0;
 }
@@ -113,8 +137,9 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
                                "--image, --checkpoint, --host-image and --retry");
     if (!origins && read_dockerfile(call, body, err) < 0)
         return -1;
-    if (origins && (cli_value(call, "build-arg") || cli_value(call, "target")))
-        return cli_misuse(err, "--build-arg and --target go with a Dockerfile");
+    if (origins &&
+        (cli_value(call, "build-arg") || cli_value(call, "target") || cli_value(call, "secret")))
+        return cli_misuse(err, "--build-arg, --secret and --target go with a Dockerfile");
     input_text(body, "checkpoint_id", cli_value(call, "checkpoint"));
     input_text(body, "from_image", cli_value(call, "image"));
     input_text(body, "image", cli_value(call, "host-image"));
