@@ -517,7 +517,7 @@ INSERT INTO template_uses (id, counted_before) VALUES (1, '');
 -- The steps of a version that is built by steps. They run in a sandbox of the team, whose disk becomes the version.
 -- state: waiting (the steps are not sent yet), running, copying, starting (a sandbox of the copy runs the start command,
 -- to keep its memory), done. sealed: the steps, which may hold secrets; NULL
--- before they are sent and after the end. tags: a JSON list for the finished version. step: how many are done; begun 1:
+-- before they are sent and after the end, except after a failure, for a retry. tags: a JSON list for the finished version. step: how many are done; begun 1:
 -- the next one runs. output_at: bytes read of its output. cached_at_ms: when the sandbox began, or a step was cached.
 -- failed_step: "base", a number from 1, or "finalize". result_key: a hash of all that decides the version's files and its
 -- start; NULL: not known. step_titles: a JSON list of the steps, with no more than the log says; step_times: a JSON list of

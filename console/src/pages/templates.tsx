@@ -177,13 +177,18 @@ function Steps(props: { steps: Schemas['TemplateVersionBuild']['steps'] }) {
 
 function Log(props: { slug: string; version: Version; team: string }) {
   const { slug, version, team } = props
+  const read = useRef({ log: '', end: 0 })
   const polled = usePoll(
-    signal =>
-      api.get('/v1/templates/{slug}/versions/{version}', {
+    async signal => {
+      const from = read.current.end
+      const answer = await api.get('/v1/templates/{slug}/versions/{version}', {
         path: { slug, version: String(version.version) as never },
-        query: { team },
+        query: { team, log_offset: from },
         signal,
-      }),
+      })
+      if (read.current.end === from) read.current = { log: read.current.log + answer.log, end: answer.log_end }
+      return { ...answer, log: read.current.log }
+    },
     version.state === 'building' ? 1500 : null,
     [slug, version.version, team, version.state],
   )
@@ -253,6 +258,16 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
       say(`The template ${slug} is deleted.`)
       navigate('/templates')
     })
+  const retry = async (one: Version): Promise<void> => {
+    try {
+      const made = await api.post('/v1/templates/{slug}/versions', { path, body: { team: team.slug, retry: one.version } })
+      setShown(made.version)
+      say(`Version ${made.version} is being built as version ${one.version} was.`)
+      polled.refresh()
+    } catch (error) {
+      say(messageOf(error), true)
+    }
+  }
   const removeVersion = (one: Version): void =>
     ask(`Delete version ${one.version}?`, 'New sandboxes can no longer start from it.', 'Delete', async () => {
       await api.delete('/v1/templates/{slug}/versions/{version}', {
@@ -305,6 +320,11 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
                 <Button small label={`Log of version ${one.version}`} onClick={() => setShown(one.version)}>
                   Log
                 </Button>
+                {mayWrite && one.state === 'failed' && (
+                  <Button small label={`Build version ${one.version} again`} onClick={() => retry(one)}>
+                    Build again
+                  </Button>
+                )}
                 {mayWrite && (
                   <Button small label={`Delete version ${one.version}`} onClick={() => removeVersion(one)}>
                     Delete

@@ -19,6 +19,8 @@
 #define DOCKERFILE_STAGES_MAX       32
 #define DOCKERFILE_HEREDOCS_MAX     16 /* of an instruction */
 #define DOCKERFILE_ARGS_MAX         64
+#define DOCKERFILE_SECRETS_MAX      16
+#define DOCKERFILE_SECRET_MAX       65536             /* bytes of a secret */
 #define DOCKERFILE_NAME_MAX         128               /* of a stage, a variable */
 #define DOCKERFILE_VALUE_MAX        32768             /* of a variable */
 #define DOCKERFILE_EXPANDED_MAX     ((size_t)4 << 20) /* bytes of all words of a plan */
@@ -90,10 +92,11 @@ static inline void dockerfile_autofree_(struct dockerfile **file)
 
 /* The parameters of a build from a Dockerfile. All pointers are borrowed. */
 struct dockerfile_build {
-    const json_t *args;  /* name: text; NULL: none */
-    const char *target;  /* a stage; NULL: the last one */
-    const char *context; /* the hash of an archive (recipe/recipe_file.h); NULL: none */
-    const char *machine; /* as Docker names it, such as "amd64"; NULL: not known */
+    const json_t *args;    /* name: text; NULL: none */
+    const json_t *secrets; /* name: text, for RUN --mount=type=secret; NULL: none */
+    const char *target;    /* a stage; NULL: the last one */
+    const char *context;   /* the hash of an archive (recipe/recipe_file.h); NULL: none */
+    const char *machine;   /* as Docker names it, such as "amd64"; NULL: not known */
 };
 
 /* A build of several stages has several bases; an image from which COPY takes files is a stage of

@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "dockerfile/dockerfile_walk.h"
 
-#define CACHES_MAX 16
+#define MOUNTS_MAX 16
+#define SECRETS    "/run/secrets/"
 
 /* Run a script with a line "#!" at its beginning. */
 #define SCRIPT_RUN                                                            \
@@ -26,23 +27,38 @@
 
 static const char *const hints[][2] = {
     {"bind", "copy the files with COPY."},
-    {"secret",
-     "a build has no secrets; copy no secret with COPY, because it stays in the version."},
     {"ssh", "a build has no SSH agent."},
 };
 
 /* --- --mount --- */
 
 struct mount {
-    char *type, *target; /* owned */
+    char *type, *target, *id, *env, *required; /* owned; NULL: not given */
+};
+
+static void mount_deinit(struct mount *mount)
+{
+    free(mount->type);
+    free(mount->target);
+    free(mount->id);
+    free(mount->env);
+    free(mount->required);
+}
+
+/* The mounts of a command: folders of caches, and secrets as {"id", "target"} or {"id", "env"}. */
+struct mounts {
+    json_t *caches, *secrets;
 };
 
 static int read_mount_key(const struct dockerfile_walk *walk, size_t at, const char *key,
                           const char *value, struct mount *mount, struct error **err)
 {
-    static const char *const ignored[] = {"id", "sharing",  "mode", "uid",       "gid",
-                                          "ro", "readonly", "rw",   "readwrite", "size"};
-    char **to = str_equal(key, "type") ? &mount->type
+    static const char *const ignored[] = {"sharing",  "mode", "uid",       "gid", "ro",
+                                          "readonly", "rw",   "readwrite", "size"};
+    char **to = str_equal(key, "type")       ? &mount->type
+                : str_equal(key, "id")       ? &mount->id
+                : str_equal(key, "env")      ? &mount->env
+                : str_equal(key, "required") ? &mount->required
                 : str_equal(key, "target") || str_equal(key, "dst") || str_equal(key, "destination")
                     ? &mount->target
                     : NULL;
@@ -67,19 +83,56 @@ static int check_mount(const struct dockerfile_walk *walk, size_t at, const stru
         if (str_equal(type, hints[i][0]))
             return walk_refuse(walk, at, err, "RUN --mount=type=%s is not supported: %s", type,
                                hints[i][1]);
-    if (!str_equal(type, "cache") && !str_equal(type, "tmpfs"))
+    bool secret = str_equal(type, "secret");
+    if (!secret && !str_equal(type, "cache") && !str_equal(type, "tmpfs"))
         return walk_refuse(walk, at, err,
-                           "there is no --mount=type=%.32s; the types are cache and tmpfs.", type);
+                           "there is no --mount=type=%.32s; the types are cache, secret and tmpfs.",
+                           type);
+    if (secret && !mount->id)
+        return walk_refuse(walk, at, err,
+                           "name the secret: --mount=type=secret,id=NAME, which is a file in "
+                           "/run/secrets.");
+    if (secret && !mount->target)
+        return 0;
     if (!mount->target || mount->target[0] != '/' || strchr(mount->target, '\n'))
         return walk_refuse(walk, at, err,
                            "a mount needs an absolute path: --mount=type=%s,target=/PATH.", type);
     return 0;
 }
 
-static int read_mount(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
-                      json_t *caches, struct error **err)
+static bool is_variable(const char *name)
 {
-    struct mount mount = {NULL, NULL};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return *name && strlen(name) <= DOCKERFILE_NAME_MAX && !name[strspn(name, letters)];
+}
+
+/* A secret that the build does not have is left out, as in Docker, unless it is required. */
+static int add_secret(const struct dockerfile_walk *walk, size_t at, const struct mount *mount,
+                      json_t *secrets, struct error **err)
+{
+    bool required = mount->required && !str_equal(mount->required, "false");
+    autofree char *usual = xasprintf(SECRETS "%s", mount->id);
+    const char *target = mount->target ? mount->target : mount->env ? NULL : usual;
+    if (!*mount->id || strlen(mount->id) > DOCKERFILE_NAME_MAX || strpbrk(mount->id, "/\n"))
+        return walk_refuse(walk, at, err, "a secret's id is 1 to %d characters without a slash.",
+                           DOCKERFILE_NAME_MAX);
+    if (mount->env && !is_variable(mount->env))
+        return walk_refuse(walk, at, err, "env of a secret is the name of a variable.");
+    if (!json_object_get(walk->build->secrets, mount->id))
+        return required ? walk_refuse(walk, at, err,
+                                      "the build has no secret %s: give it in `secrets`, or with "
+                                      "--secret id=%s,src=FILE.",
+                                      mount->id, mount->id)
+                        : 0;
+    json_array_append_new(secrets, json_pack("{s:s, s:s*, s:s*}", "id", mount->id, "target", target,
+                                             "env", mount->env));
+    return 0;
+}
+
+static int read_mount(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
+                      const struct mounts *mounts, struct error **err)
+{
+    struct mount mount = {.type = NULL};
     autofree char *text = NULL;
     char *save = NULL;
     int result = dockerfile_walk_expand_known(walk, word, &text, err);
@@ -90,19 +143,23 @@ static int read_mount(const struct dockerfile_walk *walk, const struct dockerfil
             *equals = '\0';
         result = read_mount_key(walk, word->at, part, equals ? equals + 1 : "", &mount, err);
     }
+    bool secret = mount.type && str_equal(mount.type, "secret");
     if (result == 0)
         result = check_mount(walk, word->at, &mount, err);
-    if (result == 0 && json_array_size(caches) == CACHES_MAX)
-        result = walk_refuse(walk, word->at, err, "RUN has at most %d mounts.", CACHES_MAX);
-    if (result == 0)
-        json_array_append_new(caches, json_string(mount.target));
-    free(mount.type);
-    free(mount.target);
+    if (result == 0 &&
+        json_array_size(mounts->caches) + json_array_size(mounts->secrets) == MOUNTS_MAX)
+        result = walk_refuse(walk, word->at, err, "RUN has at most %d mounts.", MOUNTS_MAX);
+    if (result == 0 && secret)
+        result = add_secret(walk, word->at, &mount, mounts->secrets, err);
+    else if (result == 0)
+        json_array_append_new(mounts->caches, json_string(mount.target));
+    mount_deinit(&mount);
     return result;
 }
 
 /* --mount may be there several times. */
-static int read_flags(const struct dockerfile_walk *walk, json_t *caches, struct error **err)
+static int read_flags(const struct dockerfile_walk *walk, const struct mounts *mounts,
+                      struct error **err)
 {
     const char *text = walk->one->text;
     struct dockerfile_word word;
@@ -112,7 +169,7 @@ static int read_flags(const struct dockerfile_walk *walk, json_t *caches, struct
         struct dockerfile_word value = {word.at + strlen("--mount="),
                                         word.length - strlen("--mount=")};
         if (str_starts_with(flag, "--mount=")) {
-            if (read_mount(walk, &value, caches, err) < 0)
+            if (read_mount(walk, &value, mounts, err) < 0)
                 return -1;
         } else if (!str_equal(flag, "--network=default") && !str_equal(flag, "--security=sandbox"))
             return walk_refuse(walk, word.at, err,
@@ -184,9 +241,10 @@ static json_t *variables(const struct dockerfile_walk *walk)
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
 {
     const struct dockerfile_instruction *one = walk->one;
-    json_auto_t *caches = json_array();
+    json_auto_t *caches = json_array(), *secrets = json_array();
+    const struct mounts mounts = {caches, secrets};
     json_t *arguments;
-    if (read_flags(walk, caches, err) < 0 ||
+    if (read_flags(walk, &mounts, err) < 0 ||
         dockerfile_walk_array(walk, one->rest, &arguments, err) < 0)
         return -1;
     if (arguments && !json_array_size(arguments)) {
@@ -197,7 +255,8 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
         arguments = shell_form(walk);
     return dockerfile_walk_add(
         walk,
-        json_pack("{s:s, s:s, s:o, s:o}", "type", "run", "command", one->text + one->rest,
-                  "arguments", with_caches(arguments, caches), "variables", variables(walk)),
+        json_pack("{s:s, s:s, s:o, s:o, s:O*}", "type", "run", "command", one->text + one->rest,
+                  "arguments", with_caches(arguments, caches), "variables", variables(walk),
+                  "secrets", json_array_size(secrets) ? secrets : NULL),
         err);
 }

@@ -39,7 +39,7 @@ static const struct {
     const char *type;
     const char *needed[4], *allowed[7];
 } kinds[] = {
-    {"run", {"command"}, {"user", "arguments", "variables", "line"}},
+    {"run", {"command"}, {"user", "arguments", "variables", "secrets", "line"}},
     {"copy",
      {"files", "source", "destination"},
      {"user", "mode", "open", "exact", "unpack", "line"}},
@@ -162,9 +162,12 @@ int recipe_check_tags(const json_t *tags, const char *field, struct error **err)
     return 0;
 }
 
-void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan)
+void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
+                           const json_t *secrets)
 {
     json_object_set(recipe, "steps", plan->steps);
+    if (json_object_size(secrets))
+        json_object_set(recipe, RECIPE_SECRETS, (json_t *)(uintptr_t)secrets);
     json_object_set(recipe, RECIPE_CONFIG, plan->config);
 }
 

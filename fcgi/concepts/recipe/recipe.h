@@ -48,7 +48,9 @@
 #define RECIPE_COMMAND_MAX  65536
 #define RECIPE_PATH_MAX     4096
 #define RECIPE_FAILURE_SIZE 1024
-#define RECIPE_CONFIG       "config" /* member of the recipe of a Dockerfile */
+#define RECIPE_KEPT_MAX     262144    /* bytes of the sealed recipe of a failed build */
+#define RECIPE_SECRETS      "secrets" /* member of the recipe: values of secrets by their ids */
+#define RECIPE_CONFIG       "config"  /* member of the recipe of a Dockerfile */
 
 enum recipe_state {
     RECIPE_WAITING,
@@ -85,7 +87,8 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  * members besides:
  *
  *   all: "line", in the Dockerfile
- *   run: "arguments" instead of the shell and its command, "variables" of this command alone
+ *   run: "arguments" instead of the shell and its command, "variables" of this command alone, and
+ *        "secrets" (recipe_secret.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group", which must be the user's own
@@ -94,7 +97,8 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  * stages are fetched, each into its own folder. A step of type "stage" exchanges the root for the
  * image of its "number". A step of type "save" packs the "sources", which a later step of type
  * "copy_stage" copies: it is like copy, and has the number of the "stage" instead of "files". */
-void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan);
+void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
+                           const json_t *secrets);
 
 /* Check that a list of strings can be used as tags; NULL: none. field: for the errors. Errors:
  * ERR_INVALID_REQUEST. */
@@ -123,6 +127,12 @@ struct recipe_order {
  * id waits for its steps). */
 int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
                  struct error **err);
+
+/* Read the recipe of a failed build, to repeat it. *recipe: a new reference; NULL: it is not kept.
+ * Recipes with a login at a registry, those with secrets, and those beyond RECIPE_KEPT_MAX, are not
+ * kept. */
+int recipe_kept_read(struct db *db, const struct keyring *ring, const char *version_id,
+                     json_t **recipe, struct error **err);
 
 /* The progress of a recipe, for the API. */
 struct recipe_status {

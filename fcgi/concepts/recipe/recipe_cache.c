@@ -142,6 +142,7 @@ void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
         return;
     json_object_del(rest, "steps");
     json_object_del(rest, "no_cache");
+    json_object_del(rest, RECIPE_SECRETS);
     json_object_set_new(rest, "cpu", json_integer(version->cpu));
     json_object_set_new(rest, "memory_mb", json_integer(version->memory_mb));
     autowipe char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);

@@ -10,6 +10,8 @@
 #include "recipe/recipe_row.h"
 #include "template/template_tag.h"
 
+#define HAS_LOGIN "login" /* member of the sealed recipe */
+
 static const char *const state_names[] = {"waiting", "running", "copying", "starting", "done"};
 
 DB_STATEMENT(count_statement) = {
@@ -74,9 +76,13 @@ DB_STATEMENT(starting_statement) = {
     false};
 DB_STATEMENT(done_statement) = {
     "recipe.done",
-    "UPDATE template_recipes SET state = 'done', sealed = NULL, sandbox_id = NULL,"
-    " lease_until_ms = NULL" OURS,
+    "UPDATE template_recipes SET state = 'done', sandbox_id = NULL, lease_until_ms = NULL,"
+    " sealed = IF(? AND EXISTS (SELECT 1 FROM template_versions v"
+    "   WHERE v.id = template_version_id AND v.state = 'failed'), sealed, NULL)" OURS,
     false};
+DB_STATEMENT(kept_statement) = {
+    "recipe.kept",
+    "SELECT sealed FROM template_recipes WHERE template_version_id = ? AND state = 'done'", true};
 DB_STATEMENT(fail_statement) = {
     "recipe.fail",
     "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?" OURS, false};
@@ -124,11 +130,32 @@ static int seal(const struct keyring *ring, const json_t *whole, const char *ver
     return aead_seal(ring, text, strlen(text), version_id, sealed, err);
 }
 
+/* Return whether the recipe has a login or secrets. */
+static bool has_login(const json_t *recipe)
+{
+    size_t at;
+    json_t *step;
+    if (json_object_get(recipe, RECIPE_SECRETS))
+        return true;
+    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
+        if (json_object_get(step, "password"))
+            return true;
+    }
+    return false;
+}
+
+bool recipe_may_be_kept(const json_t *whole, size_t sealed_size)
+{
+    return whole && !json_is_true(json_object_get(whole, HAS_LOGIN)) &&
+           sealed_size <= RECIPE_KEPT_MAX;
+}
+
 int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
                  struct error **err)
 {
-    json_auto_t *whole = json_pack("{s:O, s:s, s:s}", "recipe", order->recipe, "network",
-                                   order->network, "base", order->base->id);
+    json_auto_t *whole =
+        json_pack("{s:O, s:s, s:s, s:b}", "recipe", order->recipe, "network", order->network,
+                  "base", order->base->id, HAS_LOGIN, (int)has_login(order->recipe));
     json_auto_t *titles = recipe_progress_titles(order->recipe);
     autofree char *titles_text = json_dumps(titles, JSON_COMPACT);
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
@@ -142,6 +169,33 @@ int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_
     if (!matched)
         return error_set(err, ERR_NOT_FOUND, "There is no such build that waits for its steps.");
     return template_version_set_base(db, order->version_id, order->base, order->image, err);
+}
+
+int recipe_open_sealed(const struct keyring *ring, const char *version_id, const void *sealed,
+                       size_t size, json_t **whole, struct error **err)
+{
+    struct buffer text = BUFFER_INIT(RECIPE_SEALED_MAX);
+    int result = aead_open(ring, sealed, size, version_id, &text, err);
+    if (result == 0)
+        *whole = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
+    buffer_wipe(&text);
+    return result;
+}
+
+int recipe_kept_read(struct db *db, const struct keyring *ring, const char *version_id,
+                     json_t **recipe, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    json_auto_t *whole = NULL;
+    size_t size = 0;
+    *recipe = NULL;
+    if (db_query(db, &kept_statement, DB_ARGS(db_text(version_id)), &rows, err) < 0)
+        return -1;
+    const void *sealed = db_rows_next(rows) ? db_get_blob(rows, 0, &size) : NULL;
+    if (size && recipe_open_sealed(ring, version_id, sealed, size, &whole, err) < 0)
+        return -1;
+    *recipe = json_incref(json_object_get(whole, "recipe"));
+    return 0;
 }
 
 int recipe_status_get(struct db *db, const char *version_id, struct recipe_status *status,
@@ -401,10 +455,11 @@ int recipe_row_started(struct db *db, const struct recipe_row *row, const char *
 }
 
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                    struct error **err)
+                    bool keeps, struct error **err)
 {
-    return db_exec(db, &done_statement, DB_ARGS(db_text(row->version_id), db_text(lease_owner)),
-                   NULL, err);
+    return db_exec(db, &done_statement,
+                   DB_ARGS(db_bool(keeps), db_text(row->version_id), db_text(lease_owner)), NULL,
+                   err);
 }
 
 static int fail_body(struct db *db, void *context, struct error **err)

@@ -28,6 +28,9 @@ struct recipe_row {
  * recipe_begin() has sealed. This is a transaction of its own. */
 int recipe_row_take(struct db *db, const char *lease_owner, uint64_t lease_s,
                     struct recipe_row *row, struct buffer *sealed, struct error **err);
+/* Open the bytes that recipe_begin() has sealed. *whole: a new reference. */
+int recipe_open_sealed(const struct keyring *ring, const char *version_id, const void *sealed,
+                       size_t size, json_t **whole, struct error **err);
 /* Begin to keep the lease of a recipe that was taken, or release the recipe for delay_ms. */
 void recipe_row_keep(struct db *db, const struct recipe_row *row, const char *lease_owner,
                      uint64_t lease_s, struct lease *lease);
@@ -72,9 +75,12 @@ int recipe_row_starting(struct db *db, const struct recipe_row *row, const char 
 int recipe_row_started(struct db *db, const struct recipe_row *row, const char *lease_owner,
                        const struct template_version *version, enum template_start start,
                        struct error **err);
-/* End the recipe, after its sandbox is gone. No effect when the lease is lost. */
+/* End the recipe, after its sandbox is gone. keeps: keep the sealed recipe if the version has
+ * failed. No effect when the lease is lost. */
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                    struct error **err);
+                    bool keeps, struct error **err);
+/* Return whether a sealed recipe of this size may be kept after a failed build. */
+bool recipe_may_be_kept(const json_t *whole, size_t sealed_size);
 /* Fail the version because a step failed. The sandbox is still to be deleted. Errors:
  * ERR_LEASE_LOST, ERR_NOT_FOUND. */
 int recipe_row_fail(struct db *db, const struct recipe_row *row, const char *lease_owner,

@@ -17,6 +17,7 @@
 #include "db/named_lease.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
+#include "recipe/recipe_secret.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
 #include "template/template_row.h"
@@ -180,6 +181,8 @@ static int look(struct recipe_turn *turn, struct recipe_place *place, bool *idle
         return 0;
     if (poll.status)
         return step_failed(turn, place, poll.status, err);
+    if (recipe_secrets_drop(place, row->step, err) < 0)
+        return -1;
     if (recipe_step_is_image(place, row->step) && image_over(turn, place, later, err) < 0)
         return -1;
     return step_over(turn, err) < 0 ? -1 : recipe_turn_cache(turn, place, err);
@@ -256,7 +259,13 @@ static int go_on(struct recipe_turn *turn, struct error **err)
 
 /* --- its end --- */
 
-static int end(struct recipe_turn *turn, struct error **err)
+static int open_recipe(struct recipe_turn *turn, const struct buffer *sealed, struct error **err)
+{
+    return recipe_open_sealed(turn->worker->ring, turn->row.version_id, sealed->data, sealed->size,
+                              &turn->whole, err);
+}
+
+static int end(struct recipe_turn *turn, const struct buffer *sealed, struct error **err)
 {
     const struct worker *worker = turn->worker;
     const struct template_version *version = &turn->version;
@@ -265,7 +274,13 @@ static int end(struct recipe_turn *turn, struct error **err)
          template_sources_remove(worker->db, worker->runtimes, version->id, err) < 0) ||
         recipe_turn_end_sandbox(turn, &ended, err) < 0)
         return -1;
-    return ended ? recipe_row_done(turn->worker->db, &turn->row, recipe_turn_owner(turn), err) : 0;
+    if (!ended)
+        return 0;
+    error_auto unreadable = NULL; /* then it is not kept */
+    bool keeps = version->state == TEMPLATE_FAILED && sealed->size &&
+                 open_recipe(turn, sealed, &unreadable) == 0 &&
+                 recipe_may_be_kept(turn->whole, sealed->size);
+    return recipe_row_done(worker->db, &turn->row, recipe_turn_owner(turn), keeps, err);
 }
 
 /* The version is copied: run its start command in a sandbox of its own. */
@@ -282,17 +297,6 @@ static int begin_start(struct recipe_turn *turn, struct error **err)
     if (recipe_row_starting(turn->worker->db, row, recipe_turn_owner(turn), err) < 0)
         return -1;
     return recipe_turn_defer(turn, 0, err);
-}
-
-static int open_recipe(struct recipe_turn *turn, const struct buffer *sealed, struct error **err)
-{
-    struct buffer text = BUFFER_INIT(RECIPE_SEALED_MAX);
-    int result =
-        aead_open(turn->worker->ring, sealed->data, sealed->size, turn->row.version_id, &text, err);
-    if (result == 0)
-        turn->whole = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
-    buffer_wipe(&text);
-    return result;
 }
 
 static int advance(struct recipe_turn *turn, const struct buffer *sealed, struct error **err)
@@ -357,7 +361,7 @@ static int take_part(struct recipe_turn *turn, const struct buffer *sealed, stru
         return -1;
     /* The end of a build asks no agent, and the team's next build does not wait for it. */
     if (turn->version.state != TEMPLATE_BUILDING)
-        return end(turn, err);
+        return end(turn, sealed, err);
     name_turn(turn, &names);
     if (enter_turn(turn, &names, &entered, err) < 0)
         return -1;

@@ -14,16 +14,16 @@
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
 #include "recipe/recipe_image.h"
+#include "recipe/recipe_secret.h"
 #include "recipe/recipe_setting.h"
 
 #define WORK_PARENT "/var/tmp"
-#define WORK_DIR    WORK_PARENT "/.sandlot-build"
+#define WORK_DIR    RECIPE_WORK_DIR
 /* The folder of the programs in a template of builders, and the folder in which they unpack. */
 #define IMAGE_PROGRAMS "/usr/lib/sandlot/image"
 #define IMAGE_DIR      "/.sandlot-image"
 #define ORDER_FILE     WORK_DIR "/image.json"
-/* An image may lack the tools of these scripts. The build adds them in this folder. */
-#define TOOLS "PATH=$PATH:/usr/lib/sandlot/tools; "
+#define TOOLS          RECIPE_TOOLS
 /* Time limits of a call: a look, and an act that begins a step. */
 #define LOOK_S        3
 #define DIGEST_S      5 /* for the digest of an image */
@@ -289,8 +289,7 @@ static int call(struct recipe_place *place, const struct recipe_setting *as, jso
                       deadline_within_ms(place->until, seconds * 1000 + ANSWER_MS), answer, err);
 }
 
-/* Run a short script that must succeed. */
-static int call_quick(struct recipe_place *place, json_t *args, const char *input,
+int recipe_place_call(struct recipe_place *place, json_t *args, const char *input,
                       struct error **err)
 {
     json_auto_t *answer = NULL;
@@ -347,8 +346,8 @@ static int start_program(struct recipe_place *place, unsigned step, const struct
     json_auto_t *rest = program;
     json_auto_t *answer = NULL;
     snprintf(number, sizeof number, "%u", step);
-    if (call_quick(place, json_pack("[s, s, s, s]", "-c", prepare_script, "sh", number), NULL,
-                   err) < 0)
+    if (recipe_place_call(place, json_pack("[s, s, s, s]", "-c", prepare_script, "sh", number),
+                          NULL, err) < 0)
         return -1;
     json_t *whole = json_pack("[s, s, s, s]", "-c", run_script, "sh", number);
     json_array_extend(whole, rest);
@@ -380,6 +379,8 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {*user ? user : as->user, as->cwd, envs};
     json_object_update(envs, json_object_get(one, "variables"));
+    if (recipe_secrets_put(place, step, with.user, envs, err) < 0)
+        return -1;
     return program ? start_program(place, step, &with, json_incref(program), err)
                    : run(place, step, &with, text_of(one, "command"), err);
 }
@@ -389,8 +390,8 @@ static int send_part(struct recipe_place *place, const char *path, const struct 
 {
     autofree char *text = xmalloc(BASE64_PADDED_SIZE(part->size));
     base64_encode(part->data, part->size, text);
-    return call_quick(place, json_pack("[s, s, s, s]", "-c", "cat >>\"$1\"", "sh", path), text,
-                      err);
+    return recipe_place_call(place, json_pack("[s, s, s, s]", "-c", "cat >>\"$1\"", "sh", path),
+                             text, err);
 }
 
 /* Count the whole parts of the archive that the sandbox has from earlier turns; the rest is cut
@@ -528,8 +529,8 @@ static int enter_stage(struct recipe_place *place, const json_t *one, enum recip
     char folder[FOLDER_SIZE];
     image_folder(one, "number", folder);
     *begun = RECIPE_NEW_ROOT;
-    return call_quick(place, json_pack("[s, s, s, s]", "-c", stage_script, "sh", folder), NULL,
-                      err);
+    return recipe_place_call(place, json_pack("[s, s, s, s]", "-c", stage_script, "sh", folder),
+                             NULL, err);
 }
 
 /* The order may hold a password: it goes through the standard input into a file that root alone may
@@ -540,11 +541,12 @@ static int send_order(struct recipe_place *place, const json_t *one, struct erro
     size_t size = strlen(order);
     autowipe char *text = xmalloc(BASE64_PADDED_SIZE(size));
     base64_encode(order, size, text);
-    return call_quick(place,
-                      json_pack("[s, s, s, s]", "-c",
-                                "mkdir -p " WORK_DIR " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
-                                "sh", ORDER_FILE),
-                      text, err);
+    return recipe_place_call(place,
+                             json_pack("[s, s, s, s]", "-c",
+                                       "mkdir -p " WORK_DIR
+                                       " && rm -f \"$1\" && umask 077 && cat >\"$1\"",
+                                       "sh", ORDER_FILE),
+                             text, err);
 }
 
 static int fetch_image(struct recipe_place *place, unsigned step, const json_t *one,
@@ -580,7 +582,7 @@ int recipe_image_digest(struct recipe_place *place, unsigned step, char digest[R
 
 int recipe_image_enter(struct recipe_place *place, struct error **err)
 {
-    return call_quick(place, json_pack("[s, s]", "-c", enter_script), NULL, err);
+    return recipe_place_call(place, json_pack("[s, s]", "-c", enter_script), NULL, err);
 }
 
 static int make_workdir(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
@@ -723,7 +725,8 @@ int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_sta
 
 int recipe_place_clean(struct recipe_place *place, struct error **err)
 {
-    return call_quick(place, json_pack("[s, s]", "-c", "rm -rf " WORK_DIR "; sync"), NULL, err);
+    return recipe_place_call(place, json_pack("[s, s]", "-c", "rm -rf " WORK_DIR "; sync"), NULL,
+                             err);
 }
 
 /* --- looking --- */

@@ -47,6 +47,16 @@ void recipe_step_name(const struct recipe_place *place, int step, char name[16])
 char *recipe_step_text(const struct recipe_place *place, unsigned step);
 char *recipe_step_title(const struct recipe_place *place, unsigned step);
 
+/* The folder of the build's own files, and the start of scripts: an image may lack their tools. The
+ * build adds them in this folder. */
+#define RECIPE_WORK_DIR "/var/tmp/.sandlot-build"
+#define RECIPE_TOOLS    "PATH=$PATH:/usr/lib/sandlot/tools; "
+
+/* Run a short script of root that must succeed; takes args. input: in Base64; NULL: none. Errors:
+ * those of agent_exec(), and ERR_INVALID_REQUEST (it failed). */
+int recipe_place_call(struct recipe_place *place, json_t *args, const char *input,
+                      struct error **err);
+
 /* Read the defaults of the base into place->defaults and place->path; a second call reads them
  * again. Errors: those of agent_exec(). */
 int recipe_place_read(struct recipe_place *place, struct error **err);

@@ -132,6 +132,10 @@ DB_STATEMENT(users_statement) = {
 DB_STATEMENT(delete_version_statement) = {
     "template.delete_version",
     "UPDATE template_versions SET state = 'deleting', lease_until_ms = ? WHERE id = ?", false};
+DB_STATEMENT(no_recipe_statement) = {
+    "template.no_recipe",
+    "UPDATE template_recipes SET sealed = NULL WHERE template_version_id = ? AND state = 'done'",
+    false};
 /* No slug looks like an id, so the slug becomes free and no slug leads to the row. */
 DB_STATEMENT(free_slug_statement) = {"template.free_slug",
                                      "UPDATE templates SET slug = id WHERE id = ?", false};
@@ -573,7 +577,8 @@ static int delete_locked(struct db *db, const char *id, struct error **err)
 {
     struct template_version version;
     if (template_version_get(db, id, &version, err) < 0 || refuse_used(db, &version, err) < 0 ||
-        drop_memory(db, &version, err) < 0 || template_tags_forget(db, id, err) < 0)
+        drop_memory(db, &version, err) < 0 || template_tags_forget(db, id, err) < 0 ||
+        db_exec(db, &no_recipe_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
         return -1;
     return db_exec(db, &delete_version_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)),
                    NULL, err);

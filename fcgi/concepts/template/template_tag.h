@@ -48,6 +48,8 @@ int template_tags_assign(struct db *db, const char *template_id, const char *ver
 /* Record the tags that a version gets when it becomes ready; NULL: none. tags: valid ones. */
 int template_tags_want(struct db *db, const char *version_id, const json_t *tags,
                        struct error **err);
+/* Read them. *tags: a new reference; NULL: none. */
+int template_tags_wanted(struct db *db, const char *version_id, json_t **tags, struct error **err);
 /* Assign them, inside the transaction that makes the version ready. *left_out: how many were not
  * assigned, because the template has TEMPLATE_TAGS_MAX others. */
 int template_tags_assign_wanted(struct db *db, const char *template_id, const char *version_id,

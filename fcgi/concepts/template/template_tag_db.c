@@ -141,7 +141,7 @@ int template_tags_want(struct db *db, const char *version_id, const json_t *tags
     return db_exec(db, &want_statement, DB_ARGS(db_text(text), db_text(version_id)), NULL, err);
 }
 
-static int read_wanted(struct db *db, const char *version_id, json_t **tags, struct error **err)
+int template_tags_wanted(struct db *db, const char *version_id, json_t **tags, struct error **err)
 {
     db_rows_auto *rows = NULL;
     *tags = NULL;
@@ -170,7 +170,7 @@ int template_tags_assign_wanted(struct db *db, const char *template_id, const ch
     size_t at;
     json_t *tag;
     *left_out = 0;
-    if (read_wanted(db, version_id, &tags, err) < 0)
+    if (template_tags_wanted(db, version_id, &tags, err) < 0)
         return -1;
     if (!json_array_size(tags))
         return 0;

@@ -62,6 +62,9 @@ static const struct route_query audit_query[] = {
 
 static const struct route_query team_query[] = {{.name = "team"}, {.name = NULL}};
 
+static const struct route_query build_query[] = {
+    {.name = "team"}, {.name = "log_offset"}, {.name = NULL}};
+
 static const struct route_query messages_query[] = {
     {.name = "limit"}, {.name = "before"}, {.name = NULL}};
 

@@ -67,6 +67,7 @@ const struct schema_member template_create_schema[] = {
 
 const struct schema_member template_version_create_schema[] = {
     VERSION_MEMBERS,
+    {.name = "retry", .type = SCHEMA_INTEGER, .min = 1, .max = UINT32_MAX},
     {.name = NULL},
 };
 
@@ -170,7 +171,8 @@ static int check_members(const json_t *body, const char *origin, struct error **
                                             "services",
                                             NULL};
     static const char *const of_images[] = {"registry_login", NULL};
-    static const char *const of_dockerfiles[] = {"context", "build_args", "target", NULL};
+    static const char *const of_dockerfiles[] = {"context", "build_args", "secrets", "target",
+                                                 NULL};
     bool dockerfile = str_equal(origin, "/dockerfile");
     bool image = str_equal(origin, "/from_image"), template = str_equal(origin, "/template");
     if (!dockerfile && refuse_members(body, of_dockerfiles, "dockerfile", err) < 0)
@@ -187,8 +189,8 @@ static int check_members(const json_t *body, const char *origin, struct error **
 
 static int check_origins(const json_t *body, struct error **err)
 {
-    static const char *const members[] = {"/checkpoint_id", "/image", "/template", "/from_image",
-                                          "/dockerfile"};
+    static const char *const members[] = {"/checkpoint_id", "/image",      "/template",
+                                          "/from_image",    "/dockerfile", "/retry"};
     const char *given = NULL;
     unsigned count = 0;
     for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -199,7 +201,8 @@ static int check_origins(const json_t *body, struct error **err)
     if (count != 1)
         return error_set_field(err, ERR_INVALID_REQUEST, given ? given : members[0],
                                "Give one of checkpoint_id, image, template, from_image and "
-                               "dockerfile: the source of the template.");
+                               "dockerfile: the source of the template; for another version also "
+                               "retry.");
     return check_members(body, given, err);
 }
 
@@ -323,7 +326,7 @@ static int order_dockerfile(struct api *api, const json_t *body, json_t *recipe,
     struct dockerfile_plan plan;
     int result = template_dockerfile_plan(api, body, &plan, err);
     if (result == 0) {
-        recipe_dockerfile_add(recipe, &plan);
+        recipe_dockerfile_add(recipe, &plan, json_object_get(body, "secrets"));
         result = template_dockerfile_origin(api, &plan, &origin, stages, err);
     }
     if (result == 0)
@@ -338,9 +341,9 @@ static int order_dockerfile(struct api *api, const json_t *body, json_t *recipe,
 }
 
 static int read_steps(struct api *api, const json_t *body, struct template_order *order,
-                      struct template_request *wanted, struct error **err)
+                      struct error **err)
 {
-    const json_t *tags = json_object_get(body, "tags");
+    json_t *tags = json_object_get(body, "tags");
     const struct template_origin origin = origin_of(body);
     json_auto_t *recipe = read_recipe(body);
     if ((json_object_get(body, "dockerfile")
@@ -348,30 +351,132 @@ static int read_steps(struct api *api, const json_t *body, struct template_order
              : template_builds_order(api, &origin, recipe, order, err)) < 0 ||
         recipe_check_tags(tags, "/tags", err) < 0)
         return -1;
-    order->tags = tags;
-    wanted->by_steps = true;
-    wanted->claim = claim_steps;
-    wanted->claim_context = order;
+    order->tags = json_incref(tags);
     return 0;
+}
+
+/* --- a failed build again --- */
+
+/* Find a version by its number or id. */
+static int find_version(struct api *api, const char *slug, const char *name,
+                        struct template_view *view, const struct template_version **version,
+                        struct error **err)
+{
+    uint64_t number = 0;
+    unsigned at;
+    if (template_view_find(api, slug, view, &at, err) < 0)
+        return -1;
+    if (!id_is_valid("tpv_", name) && str_parse_u64(name, 1, UINT32_MAX, &number) < 0)
+        return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
+    for (unsigned i = at; i < view->count && template_view_same(view, i, at); i++) {
+        *version = &view->versions[i];
+        if (number ? (*version)->version == number : str_equal((*version)->id, name))
+            return 0;
+    }
+    return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
+}
+
+static int refuse_retry(struct error **err, const char *reason)
+{
+    return error_set_field(err, ERR_INVALID_REQUEST, "/retry", "%s", reason);
+}
+
+static int find_failed(struct api *api, const char *slug, json_int_t number,
+                       struct template_version *failed, struct error **err)
+{
+    template_view_auto view = {0};
+    const struct template_version *version;
+    autofree char *name = xasprintf("%lld", (long long)number);
+    if (find_version(api, slug, name, &view, &version, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return refuse_retry(err, "The template has no version of this number.");
+    }
+    if (!str_equal(version->owner, api->access.team->id) || version->state != TEMPLATE_FAILED)
+        return refuse_retry(err, "Only a failed build of the team can be repeated.");
+    *failed = *version;
+    return 0;
+}
+
+static int check_files(struct api *api, const json_t *recipe, struct error **err)
+{
+    size_t at;
+    json_t *step;
+    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
+        const char *hash = json_string_value(json_object_get(step, "files"));
+        struct recipe_file file;
+        bool found = true;
+        if (hash &&
+            recipe_file_find(api->worker.db, api->access.team->id, hash, &file, &found, err) < 0)
+            return -1;
+        if (!found)
+            return refuse_retry(err, "The files of this build were deleted, a day after their "
+                                     "last use. Build a new version.");
+    }
+    return 0;
+}
+
+/* The steps begin with the same base. An image is unpacked in the builder of today. */
+static int order_again(struct api *api, struct template_order *order, struct error **err)
+{
+    const struct template_version *failed = &order->failed;
+    if (recipe_kept_read(api->worker.db, api->worker.ring, failed->id, &order->recipe, err) < 0)
+        return -1;
+    if (!order->recipe)
+        return refuse_retry(err,
+                            "The steps of this build are not kept, because it used a login "
+                            "at a registry or secrets, is too large, or ends just now. Build a new "
+                            "version.");
+    order->image = *failed->from_image ? failed->from_image : NULL;
+    if (check_files(api, order->recipe, err) < 0 ||
+        (order->image ? find_builder(api, &order->base, err)
+                      : template_resolve(api->worker.db, failed->owner, failed->base_id, "/retry",
+                                         &order->base, err)) < 0 ||
+        template_tags_wanted(api->worker.db, failed->id, &order->tags, err) < 0)
+        return -1;
+    return network_input_read(api, NULL, &order->network, err);
+}
+
+/* Return the body with the size of the failed version where it has none. */
+static json_t *with_size(const json_t *body, const struct template_version *failed)
+{
+    json_t *sized = json_copy((json_t *)(uintptr_t)body);
+    json_t *baseline = json_pack("{s:I, s:I}", "cpu", (json_int_t)failed->cpu, "memory_mb",
+                                 (json_int_t)failed->memory_mb);
+    json_object_update(baseline, json_object_get(body, "runtime_baseline"));
+    json_object_set_new(sized, "runtime_baseline", baseline);
+    return sized;
 }
 
 static int read_request(struct api *api, const json_t *body, struct template_order *order,
                         struct template_request *wanted, struct error **err)
 {
     const struct team *team = api->access.team;
+    const struct template_version *failed = &order->failed;
+    const json_t *retry = json_object_get(body, "retry");
     struct checkpoint checkpoint = {.id = ""};
     wanted->checkpoint_id = json_string_value(json_object_get(body, "checkpoint_id"));
     wanted->image = json_string_value(json_object_get(body, "image"));
-    wanted->claim = api_claim;
-    wanted->claim_context = api;
     wanted->owner = team->id;
-    if (check_origins(body, err) < 0)
+    if (check_origins(body, err) < 0 ||
+        (retry &&
+         find_failed(api, wanted->slug, json_integer_value(retry), &order->failed, err) < 0))
         return -1;
+    if (*failed->checkpoint_id)
+        wanted->checkpoint_id = failed->checkpoint_id;
+    else if (*failed->image)
+        wanted->image = failed->image;
+    wanted->by_steps = !wanted->checkpoint_id && !wanted->image;
+    wanted->claim = wanted->by_steps ? claim_steps : api_claim;
+    wanted->claim_context = wanted->by_steps ? (void *)order : api;
     if ((wanted->checkpoint_id ? find_checkpoint(api, team, wanted->checkpoint_id, &checkpoint, err)
          : wanted->image       ? check_image(api, wanted->image, err)
-                               : read_steps(api, body, order, wanted, err)) < 0)
+         : retry               ? order_again(api, order, err)
+                               : read_steps(api, body, order, err)) < 0)
         return -1;
-    return template_builds_baseline(api, body, &checkpoint, wanted, err);
+    json_auto_t *sized = retry ? with_size(body, failed) : json_incref((json_t *)(uintptr_t)body);
+    return template_builds_baseline(api, sized, &checkpoint, wanted, err);
 }
 
 /* --- building --- */
@@ -425,29 +530,22 @@ int template_versions_create(void *context, struct http_request *request,
 
 /* --- one version --- */
 
-/* Find a version by its number or id. */
-static int find_version(struct api *api, const struct http_request *request,
-                        struct template_view *view, const struct template_version **version,
-                        struct error **err)
+/* Add the log from an offset in bytes on. An offset inside a character or behind the end means the
+ * next place. */
+static void add_log(const struct api *api, const struct template_version *version, const char *log,
+                    uint64_t offset, json_t *body)
 {
-    const char *name = request->captures[1];
-    uint64_t number = 0;
-    unsigned at;
-    if (template_view_find(api, request->captures[0], view, &at, err) < 0)
-        return -1;
-    if (!id_is_valid("tpv_", name) && str_parse_u64(name, 1, UINT32_MAX, &number) < 0)
-        return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
-    for (unsigned i = at; i < view->count && template_view_same(view, i, at); i++) {
-        *version = &view->versions[i];
-        if (number ? (*version)->version == number : str_equal((*version)->id, name))
-            return 0;
-    }
-    return error_set(err, ERR_NOT_FOUND, "There is no such template version.");
+    size_t end = principal_reaches(&api->principal, version->owner) ? strlen(log) : 0;
+    size_t at = offset < end ? (size_t)offset : end;
+    while (at < end && (log[at] & 0xc0) == 0x80)
+        at++;
+    json_object_set_new(body, "log", json_stringn(log + at, end - at));
+    json_object_set_new(body, "log_end", json_integer((json_int_t)end));
 }
 
 /* Add the origin of a version. Users of other teams do not see it. */
 static void add_origin(const struct api *api, const struct template_version *version,
-                       const char *log, json_t *image_config, json_t *steps, json_t *body)
+                       json_t *image_config, json_t *steps, json_t *body)
 {
     /* The template of builders is no base: the version has none of its files. */
     const char *base = *version->from_image ? "" : version->base_id;
@@ -459,7 +557,6 @@ static void add_origin(const struct api *api, const struct template_version *ver
                         own && image_config ? json_incref(image_config) : json_null());
     json_object_set_new(body, "base_version", text_to_json(own ? base : ""));
     json_object_set_new(body, "finished_at", time_to_json(version->finished_at_ms));
-    json_object_set_new(body, "log", json_string(own ? log : ""));
     json_object_set_new(body, "steps", own ? json_incref(steps) : json_array());
 }
 
@@ -471,14 +568,20 @@ int template_versions_show(void *context, struct http_request *request,
     const struct template_version *version;
     autofree char *log = NULL;
     json_auto_t *image_config = NULL, *steps = NULL;
-    if (find_version(api, request, &view, &version, err) < 0 ||
+    const char *given = http_query(request, "log_offset");
+    uint64_t offset = 0;
+    if (given && str_parse_u64(given, 0, INT64_MAX, &offset) < 0)
+        return error_set_field(err, ERR_INVALID_REQUEST, "log_offset",
+                               "log_offset is the log_end of an earlier answer, or 0.");
+    if (find_version(api, request->captures[0], request->captures[1], &view, &version, err) < 0 ||
         template_view_read_tags(api, &view, (unsigned)(version - view.versions), err) < 0 ||
         template_version_log(api->worker.db, version->id, &log, err) < 0 ||
         template_version_image(api->worker.db, version->id, &image_config, err) < 0 ||
         recipe_steps_read(api->worker.db, version, &steps, err) < 0)
         return -1;
     json_t *body = template_version_to_json(version, view.tags, view.tag_count);
-    add_origin(api, version, log, image_config, steps, body);
+    add_origin(api, version, image_config, steps, body);
+    add_log(api, version, log, offset, body);
     return http_response_json(response, 200, body);
 }
 
@@ -504,7 +607,7 @@ int template_versions_delete(void *context, struct http_request *request,
     struct api *api = context;
     template_view_auto view = {0};
     const struct template_version *version;
-    if (find_version(api, request, &view, &version, err) < 0 ||
+    if (find_version(api, request->captures[0], request->captures[1], &view, &version, err) < 0 ||
         template_view_check_owner(api, version, err) < 0 ||
         template_version_delete(api->worker.db, version->id, err) < 0)
         return -1;

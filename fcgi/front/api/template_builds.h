@@ -20,17 +20,19 @@ struct template_origin {
 struct template_order {
     struct api *api;
     struct template_version base;
-    const char *image;  /* borrowed; NULL: none */
-    char *image_name;   /* owned: of a Dockerfile, then image is the same; NULL: none */
-    json_t *recipe;     /* owned */
-    const json_t *tags; /* borrowed */
+    const char *image; /* borrowed; NULL: none */
+    char *image_name;  /* owned: of a Dockerfile, then image is the same; NULL: none */
+    json_t *recipe;    /* owned */
+    json_t *tags;      /* owned */
     char *network;
+    struct template_version failed; /* the version that is built again; id "": none */
 };
 static inline void template_order_deinit(struct template_order *order)
 {
     free(order->network);
     free(order->image_name);
     json_decref(order->recipe);
+    json_decref(order->tags);
 }
 
 /* Check the recipe for the team of the request and find its base; for an image this is the template

@@ -12,6 +12,9 @@
 const struct schema_member template_build_arg_item = {.type = SCHEMA_STRING,
                                                       .max = DOCKERFILE_VALUE_MAX};
 
+const struct schema_member template_secret_item = {.type = SCHEMA_STRING,
+                                                   .max = DOCKERFILE_SECRET_MAX};
+
 static int check_context(struct api *api, const char *hash, struct error **err)
 {
     struct recipe_file file;
@@ -45,6 +48,7 @@ int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerf
     const char *text = json_string_value(json_object_get(body, "dockerfile"));
     const struct dockerfile_build build = {
         .args = json_object_get(body, "build_args"),
+        .secrets = json_object_get(body, "secrets"),
         .target = json_string_value(json_object_get(body, "target")),
         .context = json_string_value(json_object_get(body, "context")),
         .machine = machine_name(),

@@ -12,10 +12,14 @@
          .type = SCHEMA_MAP,                                                          \
          .max = DOCKERFILE_ARGS_MAX,                                                  \
          .item = &template_build_arg_item},                                           \
+        {.name = "secrets",                                                           \
+         .type = SCHEMA_MAP,                                                          \
+         .max = DOCKERFILE_SECRETS_MAX,                                               \
+         .item = &template_secret_item},                                              \
     {                                                                                 \
         .name = "target", .type = SCHEMA_STRING, .min = 1, .max = DOCKERFILE_NAME_MAX \
     }
-extern const struct schema_member template_build_arg_item;
+extern const struct schema_member template_build_arg_item, template_secret_item;
 
 /* Plan the build that a body asks for, and check its context. The caller calls
  * dockerfile_plan_deinit(). Errors: those of dockerfile_plan(). */

@@ -31,6 +31,25 @@ static void print_size(double bytes)
     fprintf(stderr, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
+static void print_bar(int64_t done, int64_t total)
+{
+    int filled = (int)(BAR_WIDTH * done / total);
+    fprintf(stderr, "[%.*s%*s]", filled, "########################", BAR_WIDTH - filled, "");
+}
+
+void progress_show_steps(size_t done, size_t total, const char *title, double seconds)
+{
+    if (!progress_is_wanted() || !total)
+        return;
+    state.visible = true;
+    fputs("\r\033[K", stderr);
+    print_bar((int64_t)done, (int64_t)total);
+    fprintf(stderr, " %zu of %zu steps", done, total);
+    if (*title)
+        fprintf(stderr, "  %.30s  %.0f s", title, seconds);
+    fflush(stderr);
+}
+
 void progress_show(const char *name, int64_t done, int64_t total)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -44,9 +63,8 @@ void progress_show(const char *name, int64_t done, int64_t total)
     state.visible = true;
     fprintf(stderr, "\r\033[K%.40s  ", name);
     if (total > 0) {
-        int filled = (int)(BAR_WIDTH * done / total);
-        fprintf(stderr, "[%.*s%*s] %3d %%  ", filled, "########################",
-                BAR_WIDTH - filled, "", (int)(100 * done / total));
+        print_bar(done, total);
+        fprintf(stderr, " %3d %%  ", (int)(100 * done / total));
     }
     print_size((double)done);
     if (now_ms > state.began_ms) {

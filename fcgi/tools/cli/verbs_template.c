@@ -11,6 +11,7 @@
 #include "cli/api.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/verbs.h"
 
 #define FOLLOW_S 1
@@ -75,22 +76,50 @@ const struct cli_option template_log_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static void print_more(const char *log)
+{
+    autofree char *more = printable(log, "\n\t");
+    if (*log)
+        progress_end();
+    fputs(isatty(STDOUT_FILENO) ? more : log, stdout);
+    fflush(stdout);
+}
+
+static void show_progress(const json_t *steps)
+{
+    size_t at, done = 0;
+    json_t *step, *running = NULL;
+    json_array_foreach ((json_t *)(uintptr_t)steps, at, step) {
+        const char *state = json_string_value(json_object_get(step, "state"));
+        done += state && str_equal(state, "done");
+        if (state && str_equal(state, "running"))
+            running = step;
+    }
+    const char *title = json_string_value(json_object_get(running, "title"));
+    autofree char *text = printable(title ? title : "", "");
+    progress_show_steps(done, json_array_size(steps), text,
+                        json_number_value(json_object_get(running, "seconds")));
+}
+
 int template_print_log(struct cli_call *call, const char *version, bool follow, struct error **err)
 {
     autofree char *behind = api_path("/versions/", "", version);
     autofree char *path = template_path(call, behind);
-    size_t printed = 0;
+    json_int_t end = 0;
     for (;;) {
         json_auto_t *answer = NULL;
-        if (api_call(call->cli, "GET", path, NULL, &answer, err) < 0)
+        autofree char *rest =
+            xasprintf("%s%clog_offset=%lld", path, strchr(path, '?') ? '&' : '?', (long long)end);
+        if (api_call(call->cli, "GET", rest, NULL, &answer, err) < 0)
             return -1;
         const char *log = json_string_value(json_object_get(answer, "log"));
         const char *state = json_string_value(json_object_get(answer, "state"));
-        size_t size = log ? strlen(log) : 0;
-        autofree char *more = printable(size > printed ? log + printed : "", "\n\t");
-        fputs(isatty(STDOUT_FILENO) ? more : size > printed ? log + printed : "", stdout);
-        printed = size;
-        fflush(stdout);
+        print_more(log ? log : "");
+        end = json_integer_value(json_object_get(answer, "log_end"));
+        if (follow && str_equal(state, "building"))
+            show_progress(json_object_get(answer, "steps"));
+        else
+            progress_end();
         if (str_equal(state, "failed"))
             return error_set(err, ERR_INTERNAL, "the build of version %s failed", version);
         if (!follow || !str_equal(state, "building"))

@@ -15,14 +15,17 @@
 #include "cli/verbs.h"
 
 #define DOCKERFILE_BYTES_MAX 65536
+#define SECRET_BYTES_MAX     65536
 
 const struct cli_option template_build_options[] = {
     {"checkpoint", 0, "CHECKPOINT", "make it of this checkpoint"},
     {"image", 0, "IMAGE", "make it of this OCI image"},
     {"file", 'f', "FILE", "the Dockerfile; default: Dockerfile in DIRECTORY"},
     {"build-arg", 0, "NAME=VALUE", "the value of an ARG of the Dockerfile"},
+    {"secret", 0, "id=NAME,src=FILE", "a secret for RUN --mount=type=secret,id=NAME"},
     {"target", 0, "STAGE", "the stage of the Dockerfile"},
     {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
+    {"retry", 0, "VERSION", "build this version again, whose build failed"},
     {"registry-user", 0, "USER", "sign in at the image's registry; the password is read"},
     {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
     {"start-command", 0, "COMMAND", "sandboxes begin with this command"},
@@ -67,12 +70,29 @@ static char *dockerfile_of(const struct cli_call *call)
     return file ? xstrdup(file) : xasprintf("%s/Dockerfile", folder_of(call));
 }
 
+/* "id=NAME,src=FILE": no value is in an argument, where other users of the machine would see it. */
+static int add_secret(json_t *secrets, const char *given, struct error **err)
+{
+    const char *source = strstr(given, ",src=");
+    autowipe char *text = NULL;
+    if (!str_starts_with(given, "id=") || !source || source == given + strlen("id="))
+        return cli_misuse(err, "--secret is id=NAME,src=FILE, not '%s'", given);
+    autofree char *name = xstrndup(given + strlen("id="), (size_t)(source - given) - strlen("id="));
+    if (input_file(source + strlen(",src="), SECRET_BYTES_MAX, &text, err) < 0)
+        return -1;
+    json_t *value = json_string(text);
+    if (!value)
+        return cli_misuse(err, "the secret %s is no text in UTF-8", name);
+    json_object_set_new(secrets, name, value);
+    return 0;
+}
+
 static int read_dockerfile(const struct cli_call *call, json_t *body, struct error **err)
 {
     autofree char *path = dockerfile_of(call), *text = NULL;
-    json_auto_t *args = json_object();
+    json_auto_t *args = json_object(), *secrets = json_object();
     const char *value;
-    size_t at = 0;
+    size_t at = 0, next = 0;
     if (access(path, F_OK) < 0)
         return cli_misuse(err,
                           "there is no file %s: a template is made of one of a directory with a "
@@ -87,8 +107,13 @@ static int read_dockerfile(const struct cli_call *call, json_t *body, struct err
     while ((value = cli_next_value(call, "build-arg", &at)))
         if (input_pair(args, value, err) < 0)
             return -1;
+    while ((value = cli_next_value(call, "secret", &next)))
+        if (add_secret(secrets, value, err) < 0)
+            return -1;
     if (json_object_size(args))
         json_object_set(body, "build_args", args);
+    if (json_object_size(secrets))
+        json_object_set(body, "secrets", secrets);
     input_text(body, "target", cli_value(call, "target"));
     return 0;
 }
@@ -105,18 +130,21 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
 {
     json_auto_t *baseline = json_object();
     unsigned origins = !!cli_value(call, "checkpoint") + !!cli_value(call, "image") +
-                       !!cli_value(call, "host-image");
+                       !!cli_value(call, "host-image") + !!cli_value(call, "retry");
     bool has_folder = cli_operand(call, 1) || cli_value(call, "file");
     if (origins + has_folder > 1)
         return cli_misuse(err, "a template is made of one of a directory with a Dockerfile, "
-                               "--image, --checkpoint and --host-image");
+                               "--image, --checkpoint, --host-image and --retry");
     if (!origins && read_dockerfile(call, body, err) < 0)
         return -1;
-    if (origins && (cli_value(call, "build-arg") || cli_value(call, "target")))
-        return cli_misuse(err, "--build-arg and --target go with a Dockerfile");
+    if (origins &&
+        (cli_value(call, "build-arg") || cli_value(call, "target") || cli_value(call, "secret")))
+        return cli_misuse(err, "--build-arg, --secret and --target go with a Dockerfile");
     input_text(body, "checkpoint_id", cli_value(call, "checkpoint"));
     input_text(body, "from_image", cli_value(call, "image"));
     input_text(body, "image", cli_value(call, "host-image"));
+    if (input_number(body, "retry", cli_value(call, "retry"), "--retry", err) < 0)
+        return -1;
     if (cli_flag(call, "start-image-command"))
         json_object_set_new(body, "start_image_command", json_true());
     input_text(body, "start_command", cli_value(call, "start-command"));
@@ -143,7 +171,7 @@ static int start_build(struct cli_call *call, json_t *body, json_t **version, st
     json_auto_t *made = NULL;
     if (api_call(call->cli, "POST", path, json_incref(body), version, &failed) == 0)
         return 0;
-    if (failed->code != ERR_NOT_FOUND)
+    if (failed->code != ERR_NOT_FOUND || cli_value(call, "retry"))
         return error_move(err, &failed);
     input_text(body, "slug", cli_operand(call, 0));
     if (api_call(call->cli, "POST", "/v1/templates", json_incref(body), &made, err) < 0)

@@ -7,6 +7,7 @@ import tarfile
 
 import pytest
 
+from cli import Cli
 from client import assert_error
 from stack import wait_until
 from tenant import Sandbox
@@ -152,3 +153,57 @@ def test_refusals_name_the_place(account, stack):
     too_long = api.post("/v1/templates", {"slug": slug(), "dockerfile": base + "#" * 65536})
     assert_error(too_long, 422, "invalid_request", "/dockerfile")
     assert json.dumps(api.get("/v1/templates").json()).count('"dockerfile"') == 0
+
+
+def test_a_command_gets_secrets_for_its_own_time(account, stack):
+    api, name, value = account.api, slug(), "s3cret-käse"
+    text = (f"FROM {stack.template}\nRUN useradd -m app\nUSER app\n"
+            "RUN --mount=type=secret,id=token --mount=type=secret,id=other,env=OTHER --mount=type=secret,id=none"
+            " --mount=type=secret,id=token,target=/home/app/.rc"
+            " wc -c </run/secrets/token >/tmp/size && stat -c %a-%U /run/secrets/token >>/tmp/size && test ! -e /run/secrets/none"
+            " && cmp /run/secrets/token ~/.rc && printenv OTHER | wc -c >>/tmp/size\n"
+            "RUN sleep 1.2; test ! -e /run/secrets/token && test ! -e ~/.rc && ! printenv OTHER\n")
+    create(api, name, dockerfile=text, secrets={"token": value, "other": "x"})
+    shown = built(api, name, 1, timeout_s=120)
+    assert value not in json.dumps(shown)
+    sandbox = Sandbox.create(api, template=name)
+    assert sandbox.data.check("cat /tmp/size").split() == [str(len(value.encode())), "400-app", "2"]
+    found = sandbox.data.check(f"sudo grep -rlF '{value}' /run /var/tmp /etc /home /root /tmp 2>/dev/null | wc -l")
+    assert found == "0\n", found
+    api.destroy(sandbox.id)
+    # Another value is no reason to run the step again, as in Docker.
+    assert api.post(f"/v1/templates/{name}/versions", {"dockerfile": text, "secrets": {"token": "a", "other": "b"}}).status == 201
+    assert all(step["cached"] for step in built(api, name, 2)["steps"])
+
+
+def test_a_failed_build_leaves_no_secret(account, stack):
+    api, name, value = account.api, slug(), "s3cret-" + slug()
+    create(api, name, dockerfile=f"FROM {stack.template}\nRUN --mount=type=secret,id=t false\n", secrets={"t": value})
+    assert value not in json.dumps(built(api, name, 1, "failed"))
+    wait_until(lambda: not stack.query(
+        "SELECT 1 FROM template_recipes r JOIN teams t ON t.id = r.team_id WHERE r.sealed IS NOT NULL AND t.slug = %s",
+        account.team), 60, "the end of the secret")
+    taken = f"FROM {stack.template}\nRUN --mount=type=secret,id=t,target=/etc/passwd true\n"
+    create(api, other := slug(), dockerfile=taken, secrets={"t": value})
+    assert "A file /etc/passwd exists already" in built(api, other, 1, "failed")["log"]
+
+
+@pytest.mark.parametrize("mount, secrets, place", [
+    ("id=t,required=true", {}, "Line 2, column 13: the build has no secret t"), ("target=/x", {}, "Line 2, column 13: name the secret"),
+    ("id=a/b", {}, "Line 2, column 13: a secret's id"), ("id=t,target=x", {"t": "1"}, "absolute path"),
+    ("id=t,env=A=B", {"t": "1"}, "name of a variable"),
+])
+def test_secrets_that_cannot_be(account, stack, mount, secrets, place):
+    body = {"slug": slug(), "dockerfile": f"FROM {stack.template}\nRUN --mount=type=secret,{mount} true\n", "secrets": secrets}
+    assert place in assert_error(account.api.post("/v1/templates", body), 422, "invalid_request", "/dockerfile")["message"]
+
+
+def test_secrets_over_the_command_line(account, stack, tmp_path):
+    cli, name = Cli(stack, tmp_path, account.api.key), slug()
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/Dockerfile").write_text(f"FROM {stack.template}\nRUN --mount=type=secret,id=t,required=true grep -c said /run/secrets/t\n")
+    (tmp_path / "secret").write_text("said")
+    done = cli("template", "build", name, str(tmp_path / "c"), "--secret", f"id=t,src={tmp_path}/secret", "--follow")
+    assert done.returncode == 0 and b"| 1\n" in done.stdout, done
+    assert cli("template", "build", name, str(tmp_path / "c"), "--secret", "t").returncode == 2
+    assert cli("template", "build", name, "--image", "x", "--secret", f"id=t,src={tmp_path}/secret").returncode == 2
