@@ -47,7 +47,7 @@ def markdown(text):
             continue
         elif line.startswith(("       " if in_list else "    ", "\t")) and (not block or not block[-1][1].strip()):
             continue
-        elif line.startswith("|"):
+        elif line.lstrip().startswith("|"):
             yield from end()
             if not re.fullmatch(r"[|\s:-]+", line):
                 yield number, line.replace("|", " . "), False

@@ -60,7 +60,7 @@ def test_forks_are_made_and_refused(cli, sandbox):
     assert cli("fork", sandbox.id, "--count", "none").returncode == 2
 
 
-def test_extend_never_shortens(cli, sandbox):
+def test_durations_have_units(cli, sandbox):
     until = cli.say("timeout", sandbox.id, "50m").strip()
     assert cli.say("extend", sandbox.id, "5m").strip() == until
     assert cli.say("extend", sandbox.id, "55m").strip() > until
