@@ -3,7 +3,7 @@
 
 TLS on port 443, and HTTP on port 80. It answers with JSON of
 what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP,
-"peer": port of the client}. Each request is
+"peer": port of the client, "from": its address}. Each request is
 such a line in DIRECTORY/requests. Some paths do more:
 
     /redirect       302 to https://elsewhere.test/
@@ -72,6 +72,7 @@ class Handler(BaseHTTPRequestHandler):
             "body": self.body(),
             "name": self.name,
             "peer": self.client_address[1],
+            "from": self.client_address[0],
         }
         with lock, open(DIRECTORY / "requests", "a", encoding="utf-8") as log:
             log.write(json.dumps(got) + "\n")
