@@ -159,6 +159,33 @@ def test_uploads_streams_and_websockets_pass(plain, outside):
     assert plain.data.check(f"python3 /tmp/tls_socket.py {HOST}").strip() == "hello"
 
 
+def grpc(sandbox, target, *arguments):
+    """The answer to a call with an empty message: heads and trailers, then the message."""
+    sandbox.data.check("printf '\\0\\0\\0\\0\\0' >/tmp/message")
+    return sandbox.data.check(
+        "curl -sS --http2 --max-time 20 -i -H 'Content-Type: application/grpc' -H 'TE: trailers' "
+        + " ".join(f"'{word}'" for word in arguments) + f" --data-binary @/tmp/message https://{HOST}{target} | tr -cd '\\11-\\176'")
+
+
+def test_a_grpc_call_gets_the_secret_and_its_trailers_come_back(plain, outside):
+    policy(plain, [{"host": HOST, "headers": BEARER, "paths": ["/echo.Echo/*"]}])
+    before = len(outside.requests())
+    answer = grpc(plain, "/echo.Echo/Once", "-H", "Authorization: Bearer mine", "-H", "X-HTTP-Method-Override: PUT")
+    got = outside.requests()[before:]
+    assert "grpc-status: 0" in answer and "grpc-message: done" in answer, answer
+    assert [one["target"] for one in got] == ["/echo.Echo/Once"] and got[0]["body"] == 5, answer
+    sent = dict(got[0]["headers"])
+    assert (sent["authorization"], sent["te"], sent[":authority"]) == (f"Bearer {VALUE}", "trailers", HOST), sent
+    assert "x-http-method-override" not in sent
+    assert "egress_refused" in grpc(plain, "/echo.Other/Once") and len(outside.requests()) == before + 1
+    outside.show("strange")
+    try:
+        assert "egress_upstream_failed" in grpc(plain, "/echo.Echo/Once") and len(outside.requests()) == before + 1
+    finally:
+        outside.show("good")
+    assert curl(plain, url=f"https://{HOST}/echo.Echo/Once")[0] == 200, "HTTP/1.1 is not disturbed by it"
+
+
 LIBRARIES = pathlib.Path("/usr/lib/python3/dist-packages")
 PHP = f'$c = curl_init("https://{HOST}/php"); curl_setopt($c, CURLOPT_FAILONERROR, true); curl_exec($c);'
 PYTHON = "PYTHONPATH=/tmp/python python3"
@@ -360,6 +387,11 @@ def raw(sandbox, text, name=HOST, port=443, address=None):
     "GET / HTTP/1.1\r\nHost: {host}\r\n X-Folded: x\r\n\r\n",
     "GET / HTTP/0.9\r\n\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: +1\r\n\r\nx",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.0\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 ])
 def test_a_request_that_is_not_for_the_host_of_its_connection_is_refused(plain, outside, head):
     before = len(outside.requests())
