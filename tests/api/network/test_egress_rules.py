@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import secrets as random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -242,7 +243,7 @@ def python_libraries(sandbox, tmp_path_factory):
     """Debian's, for the Python of the template."""
     names = [path.name for path in LIBRARIES.glob("*") if path.name.split("-")[0].split(".")[0] in (
         "requests", "urllib3", "certifi", "idna", "chardet", "charset_normalizer", "httpx", "httpcore", "h11", "anyio",
-        "sniffio", "rfc3986", "six", "pip")]
+        "sniffio", "rfc3986", "six", "pip", "h2", "hpack", "hyperframe")]
     if not {"requests", "httpx", "pip"} <= set(names):
         pytest.skip("python3-requests, python3-httpx and python3-pip are not installed here")
     packed = tmp_path_factory.mktemp("python") / "python.tar.gz"
@@ -398,6 +399,39 @@ def test_a_request_that_is_not_for_the_host_of_its_connection_is_refused(plain, 
     answer = raw(plain, head.format(host=HOST, other=OTHER_HOST))
     assert " 200 " not in answer.split("\r\n")[0] and VALUE not in answer, answer
     assert len(outside.requests()) == before
+
+
+@pytest.mark.parametrize("change, body, wanted", [
+    ({":authority": OTHER_HOST}, "", "403"),
+    ({":authority": OTHER_HOST, "host": HOST}, "", "400"),
+    ({"host": OTHER_HOST}, "", "400"),
+    ({":path": f"https://{OTHER_HOST}/"}, "", "400"),
+    ({":path": "/ HTTP/1.1"}, "", "400"),
+    ({":path": "/\r\nX: y"}, "", "reset"),
+    ({":method": "GET /"}, "", "400"),
+    ({"x-a": "b\r\nAuthorization: mine"}, "", "reset"),
+    ({"content-length": "0"}, f"GET /in HTTP/1.1\r\nHost: {HOST}\r\n\r\n", "400"),
+    ({"content-length": "500"}, "x", "400"),
+])
+def test_a_broken_request_over_http_2_is_refused_with_a_reason(plain, outside, python_libraries, change, body, wanted):
+    before = len(outside.requests())
+    answer = over_http_2(plain, body, **change)
+    assert answer.startswith(wanted) and VALUE not in answer, answer
+    assert wanted == "reset" or json.loads(answer.split("\n", 1)[1])["error"] == "egress_refused", answer
+    assert all(got["target"] == "/" and got["body"] != 500 for got in outside.requests()[before:])
+
+
+def test_http_2_carries_no_upgrade_and_no_length_of_chunks(plain, outside, python_libraries):
+    body = over_http_2(plain, "", upgrade="websocket").split("\n", 1)[1]
+    assert not values(body, "upgrade") and not values(body, "connection")
+    body = over_http_2(plain, "0\r\n\r\nx", **{":method": "POST", "transfer-encoding": "chunked"}).split("\n", 1)[1]
+    assert seen(body)["body"] == len("0\r\n\r\nx")
+
+
+def over_http_2(sandbox, body, **change):
+    headers = {":method": "GET", ":scheme": "https", ":authority": HOST, ":path": "/", **change}
+    words = [HOST, body, *("=".join(pair) for pair in headers.items())]
+    return sandbox.data.check(f"python3 {sandbox.put_guest('tls_h2.py')} " + " ".join(map(shlex.quote, words)))
 
 
 def test_http_1_0_and_pipelining_are_requests_like_others(plain, outside):
