@@ -496,6 +496,22 @@ int firewall_sizing(struct firewall *firewall, char **reason, struct error **err
     return 0;
 }
 
+int firewall_egress_addresses(struct firewall *firewall, json_t **missing, size_t *count,
+                              struct error **err)
+{
+    json_auto_t *json = NULL;
+    json_int_t number;
+    json_t *list;
+    if (get(firewall, "/v1/egress_addresses", &json, err) < 0)
+        return -1;
+    if (json_unpack(json, "{s:I, s:o}", "count", &number, "missing", &list) < 0 ||
+        !json_is_array(list) || number < 0)
+        return error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer has no egress addresses");
+    *missing = json_incref(list);
+    *count = (size_t)number;
+    return 0;
+}
+
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,
                      struct error **err)
 {

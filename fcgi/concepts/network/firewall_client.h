@@ -124,6 +124,12 @@ int firewall_usage(struct firewall *firewall, struct runtime_usage **list, size_
  * caller frees. Errors: ERR_RUNTIME_REFUSED (an earlier version without this value). */
 int firewall_sizing(struct firewall *firewall, char **reason, struct error **err);
 
+/* Count the teams with an egress address of their own, and list the addresses that the host does
+ * not have, as texts. *missing is a new reference. Errors: ERR_RUNTIME_REFUSED (an earlier version
+ * without this value). */
+int firewall_egress_addresses(struct firewall *firewall, json_t **missing, size_t *count,
+                              struct error **err);
+
 /* List the recent denials of the sandbox at that address, newest first, as a JSON array: {"at",
  * "kind", "target", "port", "protocol", "count"}. *denials is a new reference. */
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,

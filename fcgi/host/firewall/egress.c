@@ -100,13 +100,14 @@ static bool add_upstream(struct filter *filter, const struct filter_sandbox *san
         .tenant = wire->tenant,
         .user = wire->user,
     };
+    bool needs_way = wire->policy.proxy || sources_of(&filter->sources, wire->tenant);
     int way = ways_take(&filter->ways, &asked, clock_monotonic_ms());
     if (way >= 0)
         http_response_header(response, "Sandlot-Upstream", EGRESS_WAY "%d", way);
-    else if (!wire->policy.proxy)
+    else if (!needs_way)
         http_response_header(response, "Sandlot-Upstream", "%s:%u", ipv4_format(address, text),
                              egress_port(rule));
-    return way >= 0 || !wire->policy.proxy;
+    return way >= 0 || !needs_way;
 }
 
 static int pass(struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,

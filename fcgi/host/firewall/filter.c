@@ -31,6 +31,7 @@ static int open_parts(struct filter *filter, struct error **err)
 {
     const struct settings *settings = filter->settings;
     if (protected_open(&filter->protected_networks, settings->protected_networks_open, err) < 0 ||
+        sources_read(&filter->sources, settings->egress_addresses, err) < 0 ||
         kernel_open(&filter->kernel, err) < 0 ||
         flows_open(settings->firewall_tun, &filter->flows, err) < 0)
         return -1;
@@ -394,7 +395,7 @@ static int apply_policy(struct filter *filter, struct filter_sandbox *sandbox,
     autofree struct name_element *fresh = NULL;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox(&rules, sandbox->address, &wire->policy);
-    rules_tenants(&rules, sandbox->address, &sandbox->wire, wire);
+    rules_tenants(&rules, &filter->sources, sandbox->address, &sandbox->wire, wire);
     size_t count;
     if (change_elements(&rules, sandbox, names, &fresh, &count, err) < 0 ||
         kernel_run(filter->kernel, rules.commands, err) < 0)
@@ -589,7 +590,7 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
         return 0;
     rules_init(&rules, filter->settings->firewall_table);
     rules_sandbox_remove(&rules, address);
-    rules_tenants(&rules, address, &sandbox->wire, NULL);
+    rules_tenants(&rules, &filter->sources, address, &sandbox->wire, NULL);
     rules_names(&rules, address, sandbox->elements, sandbox->element_count, NULL, 0, 0);
     if (kernel_run(filter->kernel, rules.commands, err) < 0 || ended_add(filter, address, err) < 0)
         return -1;
@@ -693,7 +694,8 @@ int filter_apply_all(struct filter *filter, struct error **err)
             struct name_element *fresh;
             size_t count;
             rules_sandbox(&rules, sandbox->address, &sandbox->wire.policy);
-            rules_tenants(&rules, sandbox->address, &(struct policy_wire){0}, &sandbox->wire);
+            rules_tenants(&rules, &filter->sources, sandbox->address, &(struct policy_wire){0},
+                          &sandbox->wire);
             if (!names_elements(&sandbox->names, now_ms, &fresh, &count))
                 sandbox->closed = true;
             if (sandbox->closed)

@@ -19,6 +19,7 @@
 #include "firewall/kernel.h"
 #include "firewall/names.h"
 #include "firewall/rate.h"
+#include "firewall/sources.h"
 #include "firewall/ways.h"
 #include "network/protected.h"
 
@@ -65,6 +66,7 @@ struct filter {
     struct kernel *kernel;
     struct flows *flows;
     struct protected_networks protected_networks;
+    struct sources sources;
     struct lookup_list lookups;
     struct ways ways;
     struct places pending; /* waiting requests, by the numbers of routes.c */

@@ -291,7 +291,8 @@ static bool set_verdict(struct nftnl_set_elem *element, json_t *json)
     return true;
 }
 
-/* Add an element: a key alone, a key with a time, or a key with a verdict or a mark: [key, data].
+/* Add an element: a key alone, a key with a time, or a key with a verdict, a mark or an address:
+ * [key, data].
  */
 static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
 {
@@ -314,6 +315,11 @@ static bool add_element(struct nftnl_set *set, json_t *json, bool deletes)
         uint32_t mark = (uint32_t)json_integer_value(data);
         nftnl_set_elem_set(element, NFTNL_SET_ELEM_DATA, &mark, sizeof mark);
         return true;
+    }
+    if (json_is_string(data) && !deletes) {
+        size = write_key(key, data);
+        nftnl_set_elem_set(element, NFTNL_SET_ELEM_DATA, key, (uint32_t)size);
+        return size;
     }
     return !data || deletes || set_verdict(element, data);
 }

@@ -374,13 +374,22 @@ static bool keep_alive(int fd)
            set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == 0;
 }
 
+/* Fails when the source is no address of this host. source 0: the route decides. */
+static bool leave_from(int fd, uint32_t source)
+{
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(source)};
+    return set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) == 0 &&
+           bind(fd, (const struct sockaddr *)&from, sizeof from) == 0;
+}
+
 /* The mark lets the packet filter keep connections from this host and from protected networks. */
-static int connect_to(uint32_t address, uint16_t port)
+static int connect_to(uint32_t source, uint32_t address, uint16_t port)
 {
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
     autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || set(fd, SOL_SOCKET, SO_MARK, (int)MARK_OUTLET) < 0 || !keep_alive(fd) ||
+        !leave_from(fd, source) ||
         (connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS))
         return -1;
     return steal_fd(&fd);
@@ -497,8 +506,9 @@ static void begin(struct carried *carried, int guest)
     uint16_t port = 0;
     filter_lock(outlet->filter);
     uint32_t address = find_way(carried, &port, &reason);
+    uint32_t source = sources_of(&outlet->filter->sources, carried->tenant);
     filter_unlock(outlet->filter);
-    autoclose int fd = address ? connect_to(address, port) : -1;
+    autoclose int fd = address ? connect_to(source, address, port) : -1;
     if (address && fd < 0)
         reason = strerror(errno);
     if (fd < 0 || loop_add(&outlet->loop, &carried->proxy.source, fd, EPOLLOUT, on_end) < 0) {

@@ -268,6 +268,17 @@ static int get_host(void *context, struct http_request *request, struct http_res
                   "now_ms", (json_int_t)clock_now_ms(), "idle_ms", (json_int_t)idle_time_ms()));
 }
 
+static int get_egress_addresses(void *context, struct http_request *request,
+                                struct http_response *response, struct error **err)
+{
+    const struct filter *filter = context;
+    (void)request;
+    (void)err;
+    return http_response_json(response, 200,
+                              json_pack("{s:I, s:o}", "count", (json_int_t)filter->sources.count,
+                                        "missing", sources_missing(&filter->sources)));
+}
+
 static int list_usage(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -342,6 +353,10 @@ static const struct route routes[] = {
     {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
     {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
     {.method = "GET", .pattern = "/v1/egress", .operation = "askEgress", .handler = egress_answer},
+    {.method = "GET",
+     .pattern = "/v1/egress_addresses",
+     .operation = "getEgressAddresses",
+     .handler = get_egress_addresses},
     {.method = "GET", .pattern = "/v1/sizing", .operation = "getSizing", .handler = get_sizing},
     {.method = "GET",
      .pattern = "/v1/usage",

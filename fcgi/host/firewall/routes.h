@@ -13,6 +13,8 @@
  *                                               rules (firewall/egress.h)
  *   GET    /v1/host                             processors and memory of the machine
  *   GET    /v1/usage?after=NAME                 use by containers -> {"instances", "next"}
+ *   GET    /v1/egress_addresses                 {"count", "missing"}: the teams with an address of
+ *                                               their own, and addresses that this host lacks
  *   GET    /v1/sizing                           {"reason"}: why instances cannot be resized; null
  *                                               if they can
  *   GET    /health

@@ -289,9 +289,20 @@ static json_t *tenant_element(uint32_t address, uint64_t number)
                      (json_int_t)(uint32_t)(number ^ number >> 32));
 }
 
-void rules_tenants(struct rules *rules, uint32_t address, const struct policy_wire *old,
-                   const struct policy_wire *fresh)
+static json_t *source_element(uint32_t address, uint32_t source)
 {
+    return json_pack("[[o, o]]", json_address(address), json_address(source));
+}
+
+void rules_tenants(struct rules *rules, const struct sources *sources, uint32_t address,
+                   const struct policy_wire *old, const struct policy_wire *fresh)
+{
+    uint32_t before = sources_of(sources, old->tenant),
+             source = fresh ? sources_of(sources, fresh->tenant) : 0;
+    if (before)
+        remove_elements(rules, "sources", source_element(address, before));
+    if (source)
+        command_elements(rules, "add", "sources", source_element(address, source));
     if (old->policy.egress || old->policy.proxy) {
         remove_elements(rules, "teams", tenant_element(address, old->tenant));
         remove_elements(rules, "users", tenant_element(address, old->user));
@@ -389,6 +400,7 @@ void rules_close_all(struct rules *rules)
     command_named(rules, "flush", "set", "links");
     command_named(rules, "flush", "map", "teams");
     command_named(rules, "flush", "map", "users");
+    command_named(rules, "flush", "map", "sources");
     for (size_t set = 0; set < NAME_SETS; set++)
         command_named(rules, "flush", "set", name_sets[set]);
 }

@@ -17,6 +17,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "firewall/sources.h"
 #include "network/policy.h"
 
 #define RULES_LINEAR_MAX 16 /* rules of a chain before they become a set */
@@ -50,11 +51,11 @@ static inline void rules_autodeinit_(struct rules *rules)
 /* Apply a policy to a source address (host byte order), in place of any previous one. */
 void rules_sandbox(struct rules *rules, uint32_t address, const struct policy *policy);
 
-/* Count the connections from an address to this host's proxies for the team and the user of a
- * policy with egress rules or an egress proxy. old: the policy before, which may have no sandbox;
- * fresh NULL: none follows. */
-void rules_tenants(struct rules *rules, uint32_t address, const struct policy_wire *old,
-                   const struct policy_wire *fresh);
+/* Let an address leave from the address of its team. Count its connections to this host's proxies
+ * for the team and the user of a policy with egress rules or an egress proxy. old: the policy
+ * before, which may have no sandbox; fresh NULL: none follows. */
+void rules_tenants(struct rules *rules, const struct sources *sources, uint32_t address,
+                   const struct policy_wire *old, const struct policy_wire *fresh);
 
 /* Close an address and delete its chains, which must exist. */
 void rules_sandbox_remove(struct rules *rules, uint32_t address);

@@ -27,6 +27,28 @@ static void check_sizing(struct doctor *doctor, const struct host *host, struct 
     }
 }
 
+static void check_egress_addresses(struct doctor *doctor, const struct host *host,
+                                   struct firewall *firewall)
+{
+    error_auto ignored = NULL;
+    json_auto_t *missing = NULL;
+    size_t count;
+    /* A firewall of an earlier version does not know; one without an answer is reported already. */
+    if (firewall_egress_addresses(firewall, &missing, &count, &ignored) < 0 || !count)
+        return;
+    const char *first = json_string_value(json_array_get(missing, 0));
+    if (first)
+        doctor_wrong(doctor, "egress_addresses",
+                     "Give the address to a network interface of this host again, or take the team "
+                     "out of its egress_addresses and restart sandlot-firewall.",
+                     "%s does not have %s of egress_addresses: the sandboxes of this team get no "
+                     "answer from outside.",
+                     host->name, first);
+    else
+        doctor_ok(doctor, "egress_addresses", "%s has the egress address%s of %zu team%s.",
+                  host->name, count == 1 ? "" : "es", count, count == 1 ? "" : "s");
+}
+
 /* It answers only while its table is in the kernel; every sandbox that runs should have a policy.
  */
 void doctor_check_firewall(struct doctor *doctor, const struct host *host)
@@ -55,6 +77,7 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
     if (!err) {
         doctor_check_host_clock(doctor, host, firewall);
         check_sizing(doctor, host, firewall);
+        check_egress_addresses(doctor, host, firewall);
     }
     firewall_policies_free(policies, count);
 }

@@ -202,6 +202,7 @@ static const struct {
                     "}\n"},
     {"egress_reads", "        auth_request_set $sandlot_set_% $upstream_http_sandlot_set_%;\n"},
     {"egress_lines", "        proxy_set_header # $sandlot_egress_%;\n"},
+    {"egress_grpc_lines", "        grpc_set_header # $sandlot_egress_%;\n"},
 };
 
 /* One upstream for each way of sandlot-firewall to a host of egress rules. nginx keeps connections

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import secrets as random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -159,6 +160,33 @@ def test_uploads_streams_and_websockets_pass(plain, outside):
     assert plain.data.check(f"python3 /tmp/tls_socket.py {HOST}").strip() == "hello"
 
 
+def grpc(sandbox, target, *arguments):
+    """The answer to a call with an empty message: heads and trailers, then the message."""
+    sandbox.data.check("printf '\\0\\0\\0\\0\\0' >/tmp/message")
+    return sandbox.data.check(
+        "curl -sS --http2 --max-time 20 -i -H 'Content-Type: application/grpc' -H 'TE: trailers' "
+        + " ".join(f"'{word}'" for word in arguments) + f" --data-binary @/tmp/message https://{HOST}{target} | tr -cd '\\11-\\176'")
+
+
+def test_a_grpc_call_gets_the_secret_and_its_trailers_come_back(plain, outside):
+    policy(plain, [{"host": HOST, "headers": BEARER, "paths": ["/echo.Echo/*"]}])
+    before = len(outside.requests())
+    answer = grpc(plain, "/echo.Echo/Once", "-H", "Authorization: Bearer mine", "-H", "X-HTTP-Method-Override: PUT")
+    got = outside.requests()[before:]
+    assert "grpc-status: 0" in answer and "grpc-message: done" in answer, answer
+    assert [one["target"] for one in got] == ["/echo.Echo/Once"] and got[0]["body"] == 5, answer
+    sent = dict(got[0]["headers"])
+    assert (sent["authorization"], sent["te"], sent[":authority"]) == (f"Bearer {VALUE}", "trailers", HOST), sent
+    assert "x-http-method-override" not in sent
+    assert "egress_refused" in grpc(plain, "/echo.Other/Once") and len(outside.requests()) == before + 1
+    outside.show("strange")
+    try:
+        assert "egress_upstream_failed" in grpc(plain, "/echo.Echo/Once") and len(outside.requests()) == before + 1
+    finally:
+        outside.show("good")
+    assert curl(plain, url=f"https://{HOST}/echo.Echo/Once")[0] == 200, "HTTP/1.1 is not disturbed by it"
+
+
 LIBRARIES = pathlib.Path("/usr/lib/python3/dist-packages")
 PHP = f'$c = curl_init("https://{HOST}/php"); curl_setopt($c, CURLOPT_FAILONERROR, true); curl_exec($c);'
 PYTHON = "PYTHONPATH=/tmp/python python3"
@@ -215,7 +243,7 @@ def python_libraries(sandbox, tmp_path_factory):
     """Debian's, for the Python of the template."""
     names = [path.name for path in LIBRARIES.glob("*") if path.name.split("-")[0].split(".")[0] in (
         "requests", "urllib3", "certifi", "idna", "chardet", "charset_normalizer", "httpx", "httpcore", "h11", "anyio",
-        "sniffio", "rfc3986", "six", "pip")]
+        "sniffio", "rfc3986", "six", "pip", "h2", "hpack", "hyperframe")]
     if not {"requests", "httpx", "pip"} <= set(names):
         pytest.skip("python3-requests, python3-httpx and python3-pip are not installed here")
     packed = tmp_path_factory.mktemp("python") / "python.tar.gz"
@@ -360,12 +388,50 @@ def raw(sandbox, text, name=HOST, port=443, address=None):
     "GET / HTTP/1.1\r\nHost: {host}\r\n X-Folded: x\r\n\r\n",
     "GET / HTTP/0.9\r\n\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: +1\r\n\r\nx",
+    "GET / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.0\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 ])
 def test_a_request_that_is_not_for_the_host_of_its_connection_is_refused(plain, outside, head):
     before = len(outside.requests())
     answer = raw(plain, head.format(host=HOST, other=OTHER_HOST))
     assert " 200 " not in answer.split("\r\n")[0] and VALUE not in answer, answer
     assert len(outside.requests()) == before
+
+
+@pytest.mark.parametrize("change, body, wanted", [
+    ({":authority": OTHER_HOST}, "", "403"),
+    ({":authority": OTHER_HOST, "host": HOST}, "", "400"),
+    ({"host": OTHER_HOST}, "", "400"),
+    ({":path": f"https://{OTHER_HOST}/"}, "", "400"),
+    ({":path": "/ HTTP/1.1"}, "", "400"),
+    ({":path": "/\r\nX: y"}, "", "reset"),
+    ({":method": "GET /"}, "", "400"),
+    ({"x-a": "b\r\nAuthorization: mine"}, "", "reset"),
+    ({"content-length": "0"}, f"GET /in HTTP/1.1\r\nHost: {HOST}\r\n\r\n", "400"),
+    ({"content-length": "500"}, "x", "400"),
+])
+def test_a_broken_request_over_http_2_is_refused_with_a_reason(plain, outside, python_libraries, change, body, wanted):
+    before = len(outside.requests())
+    answer = over_http_2(plain, body, **change)
+    assert answer.startswith(wanted) and VALUE not in answer, answer
+    assert wanted == "reset" or json.loads(answer.split("\n", 1)[1])["error"] == "egress_refused", answer
+    assert all(got["target"] == "/" and got["body"] != 500 for got in outside.requests()[before:])
+
+
+def test_http_2_carries_no_upgrade_and_no_length_of_chunks(plain, outside, python_libraries):
+    body = over_http_2(plain, "", upgrade="websocket").split("\n", 1)[1]
+    assert not values(body, "upgrade") and not values(body, "connection")
+    body = over_http_2(plain, "0\r\n\r\nx", **{":method": "POST", "transfer-encoding": "chunked"}).split("\n", 1)[1]
+    assert seen(body)["body"] == len("0\r\n\r\nx")
+
+
+def over_http_2(sandbox, body, **change):
+    headers = {":method": "GET", ":scheme": "https", ":authority": HOST, ":path": "/", **change}
+    words = [HOST, body, *("=".join(pair) for pair in headers.items())]
+    return sandbox.data.check(f"python3 {sandbox.put_guest('tls_h2.py')} " + " ".join(map(shlex.quote, words)))
 
 
 def test_http_1_0_and_pipelining_are_requests_like_others(plain, outside):

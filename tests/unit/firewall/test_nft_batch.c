@@ -24,6 +24,7 @@ static const char *const table =
     " set outlets { type ipv4_addr; }\n"
     " map teams { type ipv4_addr : mark; }\n"
     " map users { type ipv4_addr : mark; }\n"
+    " map sources { type ipv4_addr : ipv4_addr; }\n"
     " set named { type ipv4_addr . ipv4_addr; flags timeout; }\n"
     " set named_port { type ipv4_addr . ipv4_addr . inet_service; flags timeout; }\n"
     " set denied { type ipv4_addr . ipv4_addr; flags timeout; }\n"
@@ -60,13 +61,14 @@ static void write_all(struct rules *rules)
         rules_sandbox(rules, SANDBOX + i, &policy);
         rules_names(rules, SANDBOX + i, elements, 4, elements, 4, NOW_MS);
     }
+    const struct sources sources = {.all = {{7, 0xcb007107}, {8, 0xcb007108}}, .count = 2};
     struct policy_wire none = {0}, one = {.tenant = 7, .user = UINT64_MAX - 7},
                        other = {.tenant = 8, .user = 1};
     one.policy.egress = other.policy.egress = json_object();
     for (unsigned i = 0; i < 3; i++)
-        rules_tenants(rules, SANDBOX + i, &none, &one);
-    rules_tenants(rules, SANDBOX, &one, &other);
-    rules_tenants(rules, SANDBOX + 1, &one, NULL);
+        rules_tenants(rules, &sources, SANDBOX + i, &none, &one);
+    rules_tenants(rules, &sources, SANDBOX, &one, &other);
+    rules_tenants(rules, &sources, SANDBOX + 1, &one, NULL);
     json_decref(one.policy.egress);
     rules_sandbox_remove(rules, SANDBOX + 1);
     rules_names(rules, SANDBOX + 1, elements, 4, NULL, 0, NOW_MS);

@@ -3,7 +3,7 @@
 
 TLS on port 443, and HTTP on port 80. It answers with JSON of
 what it got: {"method", "target", "headers": [[name, value], …], "body": bytes, "name": SNI, or null for HTTP,
-"peer": port of the client, "dropped": no answer}. Each request is
+"peer": port of the client, "from": its address, "dropped": no answer}. Each request is
 such a line in DIRECTORY/requests. Some paths do more:
 
     /redirect       302 to https://elsewhere.test/
@@ -13,6 +13,8 @@ such a line in DIRECTORY/requests. Some paths do more:
     /close          the connection ends after the answer, which does not say so
     /drop           the connection ends without an answer
     /last           an answer as to other paths, and the connection ends without an answer to its next request
+
+A client that takes HTTP/2 alone gets such JSON as the one message of a gRPC call, with the status in a trailer.
 
 The file DIRECTORY/certificate names the certificate of new connections.
 """
@@ -27,6 +29,10 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
+
+import h2.config
+import h2.connection
+import h2.events
 
 DIRECTORY, ADDRESS = pathlib.Path(sys.argv[1]), sys.argv[2]
 lock = threading.Lock()
@@ -50,11 +56,46 @@ class Handler(BaseHTTPRequestHandler):
             self.name = name
 
         context.sni_callback = note_name
+        context.set_alpn_protocols(["http/1.1", "h2"])
         return context.wrap_socket(self.request, server_side=True)
+
+    def handle(self):
+        if isinstance(self.request, ssl.SSLSocket) and self.request.selected_alpn_protocol() == "h2":
+            self.serve_grpc()
+        else:
+            super().handle()
+
+    def serve_grpc(self):
+        calls = {}
+        connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+        connection.initiate_connection()
+        self.request.sendall(connection.data_to_send())
+        while data := self.request.recv(65536):
+            for event in connection.receive_data(data):
+                call = getattr(event, "stream_id", None)
+                if isinstance(event, h2.events.RequestReceived):
+                    given = dict(event.headers)
+                    calls[call] = {"method": given[":method"], "target": given[":path"], "body": 0, "name": self.name,
+                                   "headers": [list(header) for header in event.headers], "peer": self.client_address[1]}
+                elif isinstance(event, h2.events.DataReceived):
+                    calls[call]["body"] += len(event.data)
+                    connection.acknowledge_received_data(event.flow_controlled_length, call)
+                elif isinstance(event, h2.events.StreamEnded):
+                    self.note(calls[call])
+                    message = json.dumps(calls.pop(call)).encode()
+                    connection.send_headers(call, [(":status", "200"), ("content-type", "application/grpc")])
+                    connection.send_data(call, b"\0" + len(message).to_bytes(4, "big") + message)
+                    connection.send_headers(call, [("grpc-status", "0"), ("grpc-message", "done")], end_stream=True)
+            self.request.sendall(connection.data_to_send())
 
     def finish(self):
         super().finish()
         self.request.close()
+
+    @staticmethod
+    def note(got):
+        with lock, open(DIRECTORY / "requests", "a", encoding="utf-8") as log:
+            log.write(json.dumps(got) + "\n")
 
     def body(self):
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
@@ -75,9 +116,9 @@ class Handler(BaseHTTPRequestHandler):
             "name": self.name,
             "peer": self.client_address[1],
             "dropped": self.was_last,
+            "from": self.client_address[0],
         }
-        with lock, open(DIRECTORY / "requests", "a", encoding="utf-8") as log:
-            log.write(json.dumps(got) + "\n")
+        self.note(got)
         special = getattr(self, "serve_" + self.path.strip("/").split("?")[0], None)
         if self.was_last:
             self.serve_drop()

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Know from which address of this host the packets of a team leave (the setting egress_addresses).
+ * Teams without an entry leave from the address of the route. */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define SOURCES_MAX 256
+
+struct source {
+    uint64_t tenant;  /* number of the team, as in struct policy_wire */
+    uint32_t address; /* host byte order */
+};
+
+struct sources {
+    struct source all[SOURCES_MAX];
+    size_t count;
+};
+
+/* Read "tea_…=ADDRESS", separated by commas. Errors: ERR_CONFIG. */
+int sources_read(struct sources *sources, const char *text, struct error **err);
+
+/* Return the address of a team, or 0. */
+uint32_t sources_of(const struct sources *sources, uint64_t tenant);
+
+/* Return the addresses that this host does not have now, as an array of texts. */
+json_t *sources_missing(const struct sources *sources);
