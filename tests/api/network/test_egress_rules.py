@@ -13,10 +13,9 @@ import subprocess
 
 import pytest
 
-from client import assert_error
 from fake_internet import FirewallProcess
 from stack import wait_until
-from tenant import Account, Sandbox
+from tenant import Sandbox
 from tls_outside import HOST, OTHER_HOST, TlsOutside
 
 VALUE = "sk-" + random.token_hex(16)
