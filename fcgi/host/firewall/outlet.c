@@ -335,6 +335,7 @@ static bool may_stay(struct carried *carried)
     struct filter *filter = carried->outlet->filter;
     const struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
     if (!sandbox || sandbox->closed || sandbox->wire.tenant != carried->tenant ||
+        sources_is_missing(&filter->sources, carried->tenant) ||
         (carried->way && sandbox->way != carried->way) || has_vanished(&carried->proxy))
         return false;
     if (is_of_way(carried))
@@ -342,12 +343,14 @@ static bool may_stay(struct carried *carried)
     return !has_vanished(&carried->guest) && filter_allows(filter, sandbox, &carried->flow);
 }
 
-/* End the connections that the policy no longer allows, or that have another way now. */
+/* End the connections that the policy no longer allows, that have another way now, or whose source
+ * address is gone. */
 static void on_check(struct loop_timer *timer)
 {
     struct outlet *outlet = container_of(timer, struct outlet, check);
     struct carried *next;
     filter_lock(outlet->filter);
+    sources_look(&outlet->filter->sources);
     for (struct carried *carried = outlet->first; carried; carried = next) {
         next = carried->next;
         if (!may_stay(carried))

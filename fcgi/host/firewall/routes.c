@@ -271,12 +271,16 @@ static int get_host(void *context, struct http_request *request, struct http_res
 static int get_egress_addresses(void *context, struct http_request *request,
                                 struct http_response *response, struct error **err)
 {
-    const struct filter *filter = context;
+    struct filter *filter = context;
     (void)request;
     (void)err;
-    return http_response_json(response, 200,
-                              json_pack("{s:I, s:o}", "count", (json_int_t)filter->sources.count,
-                                        "missing", sources_missing(&filter->sources)));
+    filter_lock(filter);
+    sources_look(&filter->sources);
+    json_t *missing = sources_missing(&filter->sources);
+    filter_unlock(filter);
+    return http_response_json(
+        response, 200,
+        json_pack("{s:I, s:o}", "count", (json_int_t)filter->sources.count, "missing", missing));
 }
 
 static int list_usage(void *context, struct http_request *request, struct http_response *response,

@@ -13,6 +13,20 @@
 #define SETTING     "egress_addresses"
 #define TEAM_PREFIX "tea_"
 
+static const struct source *find(const struct sources *sources, uint64_t tenant)
+{
+    for (size_t i = 0; i < sources->count; i++)
+        if (sources->all[i].tenant == tenant)
+            return &sources->all[i];
+    return NULL;
+}
+
+uint32_t sources_of(const struct sources *sources, uint64_t tenant)
+{
+    const struct source *source = find(sources, tenant);
+    return source ? source->address : 0;
+}
+
 static int read_one(struct sources *sources, char *text, struct error **err)
 {
     struct in_addr address;
@@ -23,7 +37,7 @@ static int read_one(struct sources *sources, char *text, struct error **err)
                          SETTING ": %s is not a team's id, an equals sign and an IPv4 address",
                          text);
     *equals = '\0';
-    struct source source = {pool_tenant(text), ntohl(address.s_addr)};
+    struct source source = {pool_tenant(text), ntohl(address.s_addr), false};
     if (sources_of(sources, source.tenant))
         return error_set(err, ERR_CONFIG, SETTING ": %s has two addresses", text);
     if (sources->count == SOURCES_MAX)
@@ -42,14 +56,6 @@ int sources_read(struct sources *sources, const char *text, struct error **err)
     return 0;
 }
 
-uint32_t sources_of(const struct sources *sources, uint64_t tenant)
-{
-    for (size_t i = 0; i < sources->count; i++)
-        if (sources->all[i].tenant == tenant)
-            return sources->all[i].address;
-    return 0;
-}
-
 static bool is_here(const struct ifaddrs *list, uint32_t address)
 {
     for (; list; list = list->ifa_next) {
@@ -60,16 +66,28 @@ static bool is_here(const struct ifaddrs *list, uint32_t address)
     return false;
 }
 
+void sources_look(struct sources *sources)
+{
+    struct ifaddrs *list = NULL;
+    if (!sources->count || getifaddrs(&list) < 0)
+        return;
+    for (size_t i = 0; i < sources->count; i++)
+        sources->all[i].missing = !is_here(list, sources->all[i].address);
+    freeifaddrs(list);
+}
+
+bool sources_is_missing(const struct sources *sources, uint64_t tenant)
+{
+    const struct source *source = find(sources, tenant);
+    return source && source->missing;
+}
+
 json_t *sources_missing(const struct sources *sources)
 {
     char text[IPV4_TEXT_SIZE];
-    struct ifaddrs *list = NULL;
     json_t *missing = json_array();
-    if (getifaddrs(&list) < 0)
-        return missing;
     for (size_t i = 0; i < sources->count; i++)
-        if (!is_here(list, sources->all[i].address))
+        if (sources->all[i].missing)
             json_array_append_new(missing, json_string(ipv4_format(sources->all[i].address, text)));
-    freeifaddrs(list);
     return missing;
 }

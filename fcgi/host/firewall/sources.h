@@ -4,6 +4,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,6 +14,7 @@
 struct source {
     uint64_t tenant;  /* number of the team, as in struct policy_wire */
     uint32_t address; /* host byte order */
+    bool missing;     /* the host did not have it at the last sources_look() */
 };
 
 struct sources {
@@ -26,5 +28,12 @@ int sources_read(struct sources *sources, const char *text, struct error **err);
 /* Return the address of a team, or 0. */
 uint32_t sources_of(const struct sources *sources, uint64_t tenant);
 
-/* Return the addresses that this host does not have now, as an array of texts. */
+/* Find out which addresses this host has now. */
+void sources_look(struct sources *sources);
+
+/* Return whether the host did not have the address of a team at the last sources_look(). */
+bool sources_is_missing(const struct sources *sources, uint64_t tenant);
+
+/* Return the addresses that the host did not have at the last sources_look(), as an array of texts.
+ */
 json_t *sources_missing(const struct sources *sources);

@@ -39,6 +39,7 @@ static void addresses_of_other_machines_are_missing(void **state)
     error_auto err = NULL;
     struct sources sources = {.count = 0};
     assert_ok(sources_read(&sources, FIRST "=127.0.0.1 " SECOND "=203.0.113.8", &err));
+    sources_look(&sources);
     json_auto_t *missing = sources_missing(&sources);
     assert_int_equal(json_array_size(missing), 1);
     assert_string_equal(json_string_value(json_array_get(missing, 0)), "203.0.113.8");
