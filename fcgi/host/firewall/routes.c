@@ -274,13 +274,10 @@ static int get_egress_addresses(void *context, struct http_request *request,
     struct filter *filter = context;
     (void)request;
     (void)err;
-    filter_lock(filter);
     sources_look(&filter->sources);
-    json_t *missing = sources_missing(&filter->sources);
-    filter_unlock(filter);
-    return http_response_json(
-        response, 200,
-        json_pack("{s:I, s:o}", "count", (json_int_t)filter->sources.count, "missing", missing));
+    return http_response_json(response, 200,
+                              json_pack("{s:I, s:o}", "count", (json_int_t)filter->sources.count,
+                                        "missing", sources_missing(&filter->sources)));
 }
 
 static int list_usage(void *context, struct http_request *request, struct http_response *response,
