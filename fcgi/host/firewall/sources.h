@@ -34,6 +34,5 @@ void sources_look(struct sources *sources);
 /* Return whether the host did not have the address of a team at the last sources_look(). */
 bool sources_is_missing(const struct sources *sources, uint64_t tenant);
 
-/* Return the addresses that the host did not have at the last sources_look(), as an array of texts.
- */
+/* Return those addresses that were missing at the last sources_look(), as an array of texts. */
 json_t *sources_missing(const struct sources *sources);

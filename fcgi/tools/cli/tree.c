@@ -181,7 +181,7 @@ int tree_walk(struct tree *tree, tree_take *take, void *context, struct error **
 int tree_send(const struct tree *tree, const struct buffer *list, struct error **err)
 {
     char name[32];
-    /* tar inherits it and opens it again. It has no name that could stay. */
+    /* tar inherits the descriptor, and opens the list again. A killed command leaves no file. */
     autoclose int fd = memfd_create("sandlot-sync", 0);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     const char *const argv[] = {"tar",

@@ -19,7 +19,7 @@ static int read_text(const char *path, int flags, char **text, struct error **er
     if (fd < 0 || fstat(fd, &info) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     if (!S_ISREG(info.st_mode))
-        return error_set(err, ERR_CONFIG, "cannot read %s: it is no file", path);
+        return error_set(err, ERR_CONFIG, "cannot read %s: it is not a regular file", path);
     autowipe char *room = xcalloc(1, PEM_MAX);
     ssize_t size = read(fd, room, PEM_MAX - 1);
     if (size < 0)

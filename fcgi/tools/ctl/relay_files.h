@@ -27,8 +27,8 @@ int relay_write(const char *dir, const char *name, const char *text, mode_t mode
 
 /* Return the text of a file that holds a certificate and its key; the caller wipes and frees it. */
 char *relay_pair_text(const struct certificate_pair *pair);
-/* Replace such a file. It is one file, so that a program that reads
- * it at any time, or after a crash, never sees the key of another certificate. */
+/* Replace such a file. A program that reads it at any time, or after a crash, never sees the key of
+ * another certificate. */
 int relay_write_pair(const char *dir, const char *name, const struct certificate_pair *pair,
                      mode_t mode, gid_t group, struct error **err);
 

@@ -576,7 +576,8 @@ static unsigned children(void)
     return count;
 }
 
-/* The test is the process that writes; another one waits, and there is none besides. */
+/* The test holds the lock as a process that writes does. Of eight calls, one process waits for the
+ * lock. */
 static void one_image_is_written_and_one_waits(void **state)
 {
     static const char image[] = "pool/containers/one/state";

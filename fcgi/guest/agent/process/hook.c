@@ -20,7 +20,7 @@ static struct {
     char *key; /* NULL: there was none */
     struct process_follower follower;
     json_t *end;             /* NULL: it runs */
-    struct request *waiting; /* NULL: nobody */
+    struct request *waiting; /* NULL: no caller waits */
     struct loop_timer patience;
 } hook;
 
