@@ -96,6 +96,10 @@ class Deployment:
             self.nginx.terminate()
             self.nginx.wait()
 
+    def workers(self):
+        """The processes of nginx, also those that end."""
+        return set(pathlib.Path(f"/proc/{self.nginx.pid}/task/{self.nginx.pid}/children").read_text(encoding="ascii").split())
+
     def connect(self):
         context = ssl.create_default_context(cafile=self.front / "ca.pem")
         context.load_cert_chain(self.front / "front.pem")
@@ -151,12 +155,15 @@ def test_a_host_gets_a_new_certificate_while_connections_stay(stack, deployment,
                          b"Content-Length: 2\r\nConnection: close\r\n\r\n{")
             assert renew(deployment) == {"front_renewed": False, "hosts": [deployment.name]}
             assert arrived.stat().st_mode & 0o077 == 0
+            old = deployment.workers()
             install(deployment, arrived)
             assert not arrived.exists()
             wait_until(lambda: deployment.served() > time.time() + 85 * 86400, 10, "the new certificate being served")
             kept.sendall(b"}")
             answer = b"".join(iter(lambda: kept.recv(4096), b""))
             assert answer.startswith(b"HTTP/1.1 422 "), answer
+        # Until then, an old worker may take a connection.
+        wait_until(lambda: not old & deployment.workers(), 10, "the end of nginx' old workers")
         assert has_days(deployment.host / "host.pem", 85)
         assert renew(deployment) == {"front_renewed": False, "hosts": []}
 

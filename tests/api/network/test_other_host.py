@@ -87,7 +87,7 @@ def ask_relay(stack, other, to, certificate=None, name="other.host.sandlot"):
     credentials = stack.root / "etc" / "relay"
     context = ssl.create_default_context(cafile=credentials / "ca.pem")
     if certificate:
-        context.load_cert_chain(f"{certificate}.pem", f"{certificate}.key")
+        context.load_cert_chain(certificate)
     with socket.create_connection((other.hostname, other.port), 10) as plain:
         with context.wrap_socket(plain, server_hostname=name) as connection:
             connection.sendall(f"GET /health HTTP/1.1\r\nHost: x\r\nX-Sandlot-To: {to}\r\n"
@@ -100,10 +100,10 @@ def ask_relay(stack, other, to, certificate=None, name="other.host.sandlot"):
 def test_the_relay_lets_fronts_in_and_no_one_else(sandbox, stack, other):
     address = stack.row(sandbox.id)["address"]
     to = ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0)) + ":49983"
-    front = stack.root / "etc" / "relay" / "front"
+    front = stack.root / "etc" / "relay" / "front.pem"
     assert ask_relay(stack, other, to, front) == 204
     assert ask_relay(stack, other, to) == 400
-    assert ask_relay(stack, other, to, stack.root / "other" / "relay" / "host") == 400
+    assert ask_relay(stack, other, to, stack.root / "other" / "relay" / "host.pem") == 400
     for elsewhere in ("127.0.0.1:22", f"{other.hostname}:8443", "169.254.0.1:53"):
         assert ask_relay(stack, other, elsewhere, front) == 403
     with pytest.raises(ssl.SSLCertVerificationError):
