@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Makes a template of virtual machines, and takes one sandbox through its life: create, exec, files, preview, network
-# policy, pause with memory, resume with the right time, checkpoint of the disk, refusals, delete.
+# A host without KVM refuses a template of virtual machines. With KVM, it is made, and one sandbox goes through its life:
+# create, exec, terminal, files, preview, network policy, pause with memory, resume with the right time, checkpoint of
+# the disk, drain, refusals, delete.
 # machines
 # shellcheck shell=bash disable=SC2016
 
 # Emulated processors are slow.
 grep -q '^machine_start_s' /etc/sandlot/sandlot.conf || echo 'machine_start_s = 240' >>/etc/sandlot/sandlot.conf
 systemctl restart sandlot.target
-modprobe -a kvm_amd 2>/dev/null || modprobe -a kvm_intel
-modprobe vhost_vsock
 sandlot-build-template --machine /root/machine
+modprobe -r kvm_amd kvm_intel kvm || true
 systemctl restart incus
 wait_until 600 sandlotctl doctor
+sandlotctl doctor | grep 'containers only'
 incus image import /root/machine.meta.tar /root/machine.qcow2 --alias machine
+! sandlotctl template add machine --image machine --cpu 1 --memory-mb 512 2>/tmp/refused || fail "made without KVM"
+grep KVM /tmp/refused || fail "the refusal does not name KVM: $(cat /tmp/refused)"
+modprobe -a kvm_amd 2>/dev/null || modprobe -a kvm_intel
+modprobe vhost_vsock
+systemctl restart incus
+wait_until 600 sandlotctl doctor
+sandlotctl doctor | grep 'can run virtual machines'
 sandlotctl template add machine --image machine --cpu 1 --memory-mb 512
-rm -f /root/machine.*
 
-sandlot create --name vm --timeout 12h machine
+id=$(api POST /sandboxes '{"template": "machine", "name": "vm", "timeout": 43200, "envs": {"GREETING": "from create"}}' |
+    tee /tmp/answer | head -n 1 | jq -er .id)
 [[ $(sandlot show --json vm | jq -r .isolation) == vm ]]
 [[ $(sandlot exec -n vm nproc) == 1 ]]
 sandlot exec -n vm sh -c 'test "$(cat /proc/1/comm)" = sandlot-init && id -un'
+[[ $(sandlot exec -n vm printenv GREETING) == "from create" ]]
+script -qc 'sandlot exec -t vm tty' /dev/null </dev/null | grep /dev/pts/
+
 # A kernel of its own, and the disk has the size of the sandbox.
 [[ $(sandlot exec -n vm cat /proc/sys/kernel/random/boot_id) != $(cat /proc/sys/kernel/random/boot_id) ]]
 [[ $(sandlot exec -n vm df --output=size -BM / | tail -n 1 | tr -dc 0-9) -gt 8000 ]]
@@ -47,8 +58,13 @@ now=$(date +%s)
 inside=$(sandlot exec -n vm date +%s)
 [[ $((inside - now)) -ge -2 ]] || fail "the clock stands at $inside, and it is $now"
 
+# It does not move, and a drain says so.
+sandlotctl host drain local --move-running | tee /tmp/drain
+grep 'is a virtual machine' /tmp/drain
+sandlotctl host activate local
+sandlot exec -n vm sh -c 'kill -0 $(cat /home/user/pid)'
+
 # The disk alone: the machine is asked to switch off, and boots again.
-id=$(id_of vm)
 api POST "/sandboxes/$id/pause" '{"memory": false}' | tee /tmp/answer
 [[ $(tail -n 1 /tmp/answer) == 200 ]]
 [[ $(sandlot resume vm) == disk ]]

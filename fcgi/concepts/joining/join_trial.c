@@ -252,10 +252,10 @@ static int use_sandbox(struct trial *trial, struct error **err)
     if (create_sandbox(trial, &at, err) < 0)
         return error_context(err, "the trial sandbox was not created");
     fault_point(FAULT_JOIN_TRIED);
-    if (agent_wait(
-            &at,
-            deadline_in_ms(worker_start_wait_ms(trial->worker, trial->version.virtual_machine)),
-            renew, trial, err) < 0 ||
+    if (agent_wait(&at,
+                   deadline_in_ms(worker_start_wait_ms(trial->worker->settings,
+                                                       trial->version.virtual_machine)),
+                   renew, trial, err) < 0 ||
         run_command(trial, &at, err) < 0)
         return error_context(err,
                              "the trial sandbox was started and cannot be used (the packet filter "

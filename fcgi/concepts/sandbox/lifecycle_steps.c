@@ -250,7 +250,7 @@ int work_open_runtime(struct work *work, struct error **err)
 
 unsigned work_start_wait_ms(const struct work *work)
 {
-    return worker_start_wait_ms(work->worker, work->sandbox.virtual_machine);
+    return worker_start_wait_ms(work->worker->settings, work->sandbox.virtual_machine);
 }
 
 struct deadline work_agent_deadline(struct work *work, unsigned wait_ms)

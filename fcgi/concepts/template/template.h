@@ -166,14 +166,14 @@ int template_source_add(struct db *db, const char *version_id, uint32_t host_id,
 int template_missing_sources(struct db *db, uint32_t host_id, struct template_version **versions,
                              unsigned *count, struct error **err);
 
-/* Change a version from building to ready or failed. Errors: ERR_NOT_FOUND when no such version is
- * being built. */
-/* The word of the API for it. */
+/* Returns the isolation of a version in the words of the API. */
 static inline const char *template_isolation(bool virtual_machine)
 {
     return virtual_machine ? "vm" : "container";
 }
 
+/* Change a version from building to ready or failed. Errors: ERR_NOT_FOUND when no such version is
+ * being built. */
 int template_version_finish(struct db *db, const char *id, bool ready, bool virtual_machine,
                             const char *fingerprint, struct error **err);
 

@@ -15,14 +15,12 @@
 #include "base/str.h"
 #include "checkpoint/checkpoint_move.h"
 #include "host/host.h"
-#include "runtime/agent_client.h"
 #include "template/template_row.h"
 #include "template/template_source.h"
-#include "template/warm_row.h"
+#include "template/template_trial.h"
 
 #define ATTEMPTS_MOST     8
 #define CAPACITY_DELAY_MS 5000
-#define TRIAL_DISK_GB     1
 
 struct building {
     struct worker *worker;
@@ -68,115 +66,19 @@ static int begin_host(void *context, const struct host *host, struct runtime *ru
 
 /* --- the trial --- */
 
-/* One name for all attempts: the next one finds the leftovers of the last one. */
-static void trial_name(const struct template_version *version, char name[INSTANCE_NAME_SIZE])
+static int try_out(struct building *building, uint32_t host_id, struct error **err)
 {
-    snprintf(name, INSTANCE_NAME_SIZE, "try-%s", version->id + strlen("tpv_"));
-}
-
-int template_trial_knows(struct worker *worker, const char *instance_name, bool *known,
-                         struct error **err)
-{
-    char id[ID_SIZE];
-    *known = false;
-    if (!str_starts_with(instance_name, "try-"))
-        return 0;
-    snprintf(id, sizeof id, "tpv_%s", instance_name + strlen("try-"));
-    return id_is_valid("tpv_", id) ? template_row_uses_source(worker->db, id, known, err) : 0;
-}
-
-static int release_body(struct db *db, void *context, struct error **err)
-{
-    return host_address_release(db, 0, context, err);
-}
-
-static int end_trial(struct worker *worker, const struct template_version *version,
-                     struct runtime *runtime, struct error **err)
-{
-    char name[INSTANCE_NAME_SIZE];
-    trial_name(version, name);
-    if (runtime->ops->destroy(runtime, name, err) < 0)
-        return -1;
-    return db_transaction(worker->db, release_body, name, err);
-}
-
-struct placing {
-    uint32_t host_id;
-    const struct runtime_resources *resources;
-    const char *name;
-    uint32_t address;
-};
-
-static int place_body(struct db *db, void *context, struct error **err)
-{
-    struct placing *placing = context;
-    return host_place_on(db, placing->host_id, placing->resources, false, placing->name,
-                         &placing->address, err);
-}
-
-static int say_silent(struct runtime *runtime, const char *name, unsigned waited_s,
-                      struct error **err)
-{
-    char tail[RUNTIME_CONSOLE_SIZE] = "";
-    error_auto ignored = NULL;
-    if (runtime->ops->measure->console(runtime, name, tail, &ignored) < 0)
-        tail[0] = '\0';
-    return error_set(err, ERR_RUNTIME_REFUSED,
-                     "a sandbox was started from it and its agent did not answer within %u "
-                     "seconds: the image must start sandlot-agent as root at boot%s%s",
-                     waited_s, *tail ? "; its console ends with: " : "", tail);
-}
-
-static int start_trial(struct building *building, const char *source, struct placing *placing,
-                       struct error **err)
-{
-    char address[IPV4_TEXT_SIZE];
     struct worker *worker = building->worker;
-    struct runtime *runtime = building->runtime;
-    struct agent_place at;
-    struct runtime_instance instance = {
-        .name = placing->name,
-        .source = source,
-        .sandbox_id = "",
-        .virtual_machine = building->version.virtual_machine,
-        .net_admin = building->version.net_admin,
-        .resources = *placing->resources,
+    struct template_trial trial = {
+        .db = worker->db,
+        .runtimes = worker->runtimes,
+        .settings = worker->settings,
+        .version = &building->version,
+        .host_id = host_id,
+        .tick = renew,
+        .context = building,
     };
-    if (db_transaction(worker->db, place_body, placing, err) < 0 ||
-        runtimes_agent(worker->runtimes, worker->db, placing->host_id, placing->address, &at, err) <
-            0)
-        return -1;
-    instance.address = ipv4_format(placing->address, address);
-    if (runtime->ops->create(runtime, &instance, err) < 0)
-        return -1;
-    fault_point(FAULT_BUILD_TRIED);
-    unsigned wait_ms = worker_start_wait_ms(worker, instance.virtual_machine);
-    if (agent_wait(&at, deadline_in_ms(wait_ms), renew, building, err) == 0)
-        return 0;
-    if ((*err)->code != ERR_RUNTIME_UNAVAILABLE && (*err)->code != ERR_RUNTIME_FAILED)
-        return -1;
-    error_clear(err);
-    return say_silent(runtime, placing->name, wait_ms / 1000, err);
-}
-
-static int try_out(struct building *building, uint32_t host_id, const char *source,
-                   struct error **err)
-{
-    char name[INSTANCE_NAME_SIZE];
-    const struct template_version *version = &building->version;
-    struct runtime_resources resources = {version->cpu, version->memory_mb, TRIAL_DISK_GB};
-    struct placing placing = {.host_id = host_id, .resources = &resources, .name = name};
-    error_auto second = NULL;
-    trial_name(version, name);
-    if (warm_row_disk_gb(building->worker->db, &resources.disk_gb, err) < 0 ||
-        end_trial(building->worker, version, building->runtime, err) < 0)
-        return -1;
-    int result = start_trial(building, source, &placing, err);
-    if (result < 0 && (*err)->code == ERR_LEASE_LOST)
-        building->runtime->tick = NULL; /* our own trial is ours to delete */
-    if (end_trial(building->worker, version, building->runtime, &second) == 0)
-        return result;
-    return result < 0 ? -1 : error_move(err, &second);
+    return template_trial_run(&trial, building->runtime, err);
 }
 
 /* --- sources --- */
@@ -265,9 +167,7 @@ static int build_source(struct building *building, struct error **err)
 
 static int build(struct building *building, struct error **err)
 {
-    char source[INSTANCE_NAME_SIZE];
     autofree char *begin = describe_origin(&building->version);
-    runtime_source_name(building->version.id, source);
     fault_point(FAULT_BUILD_TAKEN);
     say(building, begin);
     if (build_source(building, err) < 0)
@@ -275,8 +175,7 @@ static int build(struct building *building, struct error **err)
     fault_point(FAULT_BUILD_COPIED);
     say(building, "starting a sandbox from it for a trial");
     /* The runtime of the last host is still open. */
-    return try_out(building, building->sources.hosts[building->sources.host_count - 1], source,
-                   err);
+    return try_out(building, building->sources.hosts[building->sources.host_count - 1], err);
 }
 
 /* --- the end of a build --- */
@@ -306,7 +205,7 @@ static int end_trial_on(void *context, const struct host *host, struct error **e
     struct runtime *runtime;
     if (runtimes_get(worker->runtimes, worker->db, host->id, &runtime, err) < 0)
         return -1;
-    return end_trial(worker, orphan->version, runtime, err);
+    return template_trial_end(worker->db, runtime, orphan->version, err);
 }
 
 /* Remove the sources from every host. While a host cannot be reached, the version stays in its

@@ -9,7 +9,3 @@
  * This takes seconds. *worked: there was one. */
 int template_build_next(struct worker *worker, bool *worked, struct error **err);
 int template_remove_next(struct worker *worker, bool *worked, struct error **err);
-
-/* Check whether an instance is the trial of an existing template version. */
-int template_trial_knows(struct worker *worker, const char *instance_name, bool *known,
-                         struct error **err);

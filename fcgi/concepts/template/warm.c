@@ -159,7 +159,8 @@ static int start_instance(struct addition *addition, struct error **err)
     runtime->tick = NULL;
     if (created < 0)
         return -1;
-    if (agent_wait(&at, deadline_in_ms(worker_start_wait_ms(worker, instance.virtual_machine)),
+    if (agent_wait(&at,
+                   deadline_in_ms(worker_start_wait_ms(worker->settings, instance.virtual_machine)),
                    renew, addition, err) < 0)
         return error_context(err, "instance %s of version %s at %s", warm->name,
                              warm->template_version_id, address);

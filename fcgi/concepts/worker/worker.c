@@ -63,8 +63,7 @@ void worker_close(struct worker *worker)
 
 #define MS_PER_S 1000
 
-unsigned worker_start_wait_ms(const struct worker *worker, bool virtual_machine)
+unsigned worker_start_wait_ms(const struct settings *settings, bool virtual_machine)
 {
-    return virtual_machine ? (unsigned)worker->settings->machine_start_s * MS_PER_S
-                           : AGENT_START_WAIT_MS;
+    return virtual_machine ? (unsigned)settings->machine_start_s * MS_PER_S : AGENT_START_WAIT_MS;
 }

@@ -325,7 +325,7 @@ int agent_wait(const struct agent_place *at, struct deadline until,
     for (;; now_ms = clock_monotonic_ms()) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        if (now_ms >= tick_at_ms && tick(tick_context, err) < 0)
+        if (tick && now_ms >= tick_at_ms && tick(tick_context, err) < 0)
             return -1;
         if (now_ms >= tick_at_ms)
             tick_at_ms = now_ms + WAIT_TICK_MS;

@@ -112,7 +112,7 @@ int agent_run(const struct agent_place *at, const char *secret, const char *line
               struct deadline until, int *exit_code, struct error **err);
 
 /* Wait until the agent of an instance that was just started and that no sandbox has yet answers at
- * all. tick() is called twice a second and ends the waiting with its error. Errors:
+ * all. tick() is called twice a second and ends the waiting with its error; it may be NULL. Errors:
  * ERR_RUNTIME_UNAVAILABLE (no answer). */
 int agent_wait(const struct agent_place *at, struct deadline until,
                int (*tick)(void *context, struct error **err), void *tick_context,

@@ -12,7 +12,7 @@
 #include "joining/join_trial.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/sandbox_row.h"
-#include "template/template_build.h"
+#include "template/template_trial.h"
 #include "template/warm.h"
 
 #define LIST_PATIENCE_MS 15000
@@ -105,7 +105,7 @@ static int sweep_instance(struct worker *worker, uint32_t host_id, struct runtim
         return instance->status == RUNTIME_RUNNING ? 0
                                                    : warm_dismiss(worker->db, instance->name, err);
     if (sandbox_row_of_instance(worker->db, host_id, instance->name, id, &state, err) < 0 ||
-        (!*id && (template_trial_knows(worker, instance->name, &known, err) < 0 ||
+        (!*id && (template_trial_knows(worker->db, instance->name, &known, err) < 0 ||
                   (!known && join_trial_knows(worker, instance->name, &known, err) < 0))))
         return -1;
     return *id || known ? 0 : remove_orphan(worker, host_id, runtime, instance->name, err);

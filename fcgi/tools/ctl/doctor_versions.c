@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether a host runs versions that the tests ran with, and can map user ids. */
+/* Whether a host runs versions that the tests ran with, can map user ids, and can run virtual
+ * machines. */
 #include <jansson.h>
+#include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "ctl/doctor.h"
 #include "ctl/versions.h"
 #include "host/host.h"
 #include "incus/incus.h"
+#include "template/template.h"
 
 #define VERSION_SIZE 64
 
@@ -54,6 +58,45 @@ static void judge_users(struct doctor *doctor, const char *where, json_t *enviro
             where);
 }
 
+/* Set slug to a template of virtual machines, or to "" if there is none. */
+static int find_machine_template(struct doctor *doctor, char slug[SLUG_MAX + 1], struct error **err)
+{
+    autofree struct template_version *versions = NULL;
+    unsigned count;
+    *slug = '\0';
+    if (template_version_list(doctor->ctl->db, NULL, &versions, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count && !*slug; i++) {
+        if (versions[i].virtual_machine && versions[i].state == TEMPLATE_READY)
+            snprintf(slug, SLUG_MAX + 1, "%s", versions[i].slug);
+    }
+    return 0;
+}
+
+/* Incus names QEMU among its drivers if the host has KVM, QEMU and a firmware. */
+static void judge_machines(struct doctor *doctor, const char *where, json_t *environment)
+{
+    error_auto err = NULL;
+    char slug[SLUG_MAX + 1];
+    if (strstr(text_of(environment, "driver"), "qemu")) {
+        doctor_ok(doctor, "machines", "Incus of %s can run virtual machines.", where);
+        return;
+    }
+    if (find_machine_template(doctor, slug, &err) < 0)
+        doctor_wrong(doctor, "machines", "See the line about the database.", "%s.", err->message);
+    else if (*slug)
+        doctor_wrong(
+            doctor, "machines",
+            "Enable virtualization of the machine, so that it has /dev/kvm, install QEMU and its "
+            "firmware (packages qemu-system-x86 and ovmf), and restart Incus (`systemctl "
+            "restart incus`).",
+            "Incus of %s cannot run virtual machines, which the template %s needs.", where, slug);
+    else
+        doctor_ok(doctor, "machines",
+                  "Incus of %s runs containers only: it lacks KVM or QEMU. No template needs them.",
+                  where);
+}
+
 void doctor_check_versions(struct doctor *doctor, const struct host *host)
 {
     error_auto ignored = NULL; /* the line about the host says why */
@@ -72,6 +115,7 @@ void doctor_check_versions(struct doctor *doctor, const struct host *host)
             doctor_judge_version(doctor, host->name, COMPONENT_LIBLXC, version);
         judge_btrfs(doctor, host->name, environment);
         judge_users(doctor, host->name, environment);
+        judge_machines(doctor, host->name, environment);
     }
     incus_close(incus);
 }

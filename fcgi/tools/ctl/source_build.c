@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "template/template_source.h"
+#include "template/template_trial.h"
 
 /* Log a step of a build. */
 struct progress {
@@ -32,6 +33,29 @@ static void host_done(void *context, const struct host *host)
     const struct progress *progress = context;
     fprintf(stderr, "host %s: done in %.1f s\n", host->name,
             (double)(clock_monotonic_ms() - progress->started_ms) / 1000);
+}
+
+/* Start a sandbox from it. A host that has no room for one now still gets the version. */
+static int try_out(struct ctl *ctl, const struct template_sources *sources, struct error **err)
+{
+    struct runtime *runtime;
+    struct template_trial trial = {
+        .db = ctl->db,
+        .runtimes = ctl->runtimes,
+        .settings = ctl->settings,
+        .version = sources->version,
+        .host_id = sources->hosts[sources->host_count - 1],
+    };
+    if (runtimes_get(ctl->runtimes, ctl->db, trial.host_id, &runtime, err) < 0)
+        return -1;
+    if (template_trial_run(&trial, runtime, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NO_CAPACITY && (*err)->code != ERR_INSUFFICIENT_STORAGE)
+        return -1;
+    fprintf(stderr, "sandlotctl: no sandbox was started from it for a trial: %s\n",
+            (*err)->message);
+    error_clear(err);
+    return 0;
 }
 
 static int finish_body(struct db *db, void *context, struct error **err)
@@ -61,7 +85,7 @@ int source_build_all(struct ctl *ctl, struct template_version *version, struct e
         .done = host_done,
         .context = &progress,
     };
-    if (template_sources_build(&sources, err) < 0) {
+    if (template_sources_build(&sources, err) < 0 || try_out(ctl, &sources, err) < 0) {
         give_up(ctl, &sources);
         return *progress.host ? error_context(err, "host %s", progress.host) : -1;
     }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Templates: two versions, and how a request names one of them."""
 
+import json
 import secrets
 
 import pytest
 
 from client import Api, assert_error
+from image_registry import entry, folder, layer, shell
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +97,38 @@ def test_the_default_template_keeps_its_promises(shared_sandbox):
 def test_template_list(stack, slug):
     text = str(stack.ctl("template", "list"))
     assert slug in text and stack.template in text
+
+
+METADATA = b"architecture: x86_64\ncreation_date: 1\n"
+SILENT_INIT = b"#!/bin/sh\nexec sleep 1000\n"
+
+
+@pytest.fixture
+def image_without_agent(stack):
+    """The fingerprint of an image whose first process is no agent."""
+    folders = (folder(f"rootfs/{name}") for name in ("dev", "proc", "sbin", "sys"))
+    tarball = layer(entry("metadata.yaml", METADATA), folder("rootfs"), *folders, *shell("rootfs/bin"),
+                    entry("rootfs/sbin/init", SILENT_INIT, mode=0o755))
+    _, answer = stack.incus.raw("POST", "/1.0/images", tarball, {"Content-Type": "application/octet-stream"})
+    made = stack.incus.request("GET", json.loads(answer)["operation"] + "/wait?timeout=60")
+    fingerprint = made["metadata"]["fingerprint"]
+    yield fingerprint
+    stack.incus.request("DELETE", f"/1.0/images/{fingerprint}")
+
+
+@pytest.mark.one_host
+def test_an_operators_image_without_an_agent_is_refused_after_a_trial(stack, image_without_agent):
+    name = "t" + secrets.token_hex(5)
+    done = stack.ctl("template", "add", name, "--image", image_without_agent, "--cpu", "1", "--memory-mb", "64", check=False)
+    said = done.stderr + done.stdout
+    assert done.returncode != 0 and "its agent did not answer within 15 seconds" in said, said
+    rows = stack.query("SELECT v.id, v.state FROM template_versions v JOIN templates t ON t.id = v.template_id"
+                       " WHERE t.slug = %s", name)
+    assert [row["state"] for row in rows] == ["failed"]
+    left = {prefix + rows[0]["id"].removeprefix("tpv_") for prefix in ("try-", "tpl-")}
+    assert not left & stack.incus.names()
+    assert not stack.query("SELECT 1 FROM host_addresses WHERE holder = %s", "try-" + rows[0]["id"].removeprefix("tpv_"))
+    stack.ctl("template", "delete", name)
 
 
 def test_templates_over_the_api(api, stack, slug):
