@@ -621,7 +621,8 @@ CREATE TABLE warm_instances (
 -- sandbox is deleted. reserved: 1 while it holds quota of its team and room on its host; 2 when it is deleted and holds
 -- the room only, until its instance is gone. incarnation counts lifecycle moves: the result of a move counts only if
 -- the number is still the same. version changes with each change of what is shown; no number is used twice.
--- session_epoch: a new number ends the tokens that live as long as the sandbox.
+-- session_epoch: a new number ends all access tokens of the sandbox. sessions_due_at_ms: when a dispatcher disconnects
+-- their holders; NULL: nothing is due.
 -- network is the wanted policy and network_revision counts its changes; network_applied is the revision that the
 -- firewall is known to have, 0: none. A dispatcher tries again at network_due_at_ms; NULL: nothing is due.
 -- ports: "3000/1,8443/3", where 1 is public and 2 means that the server speaks TLS. request_host: the Host header that
@@ -677,6 +678,7 @@ CREATE TABLE sandboxes (
     pause_failures INT UNSIGNED NOT NULL DEFAULT 0,
     network_failure VARCHAR(500) NOT NULL DEFAULT '',
     session_epoch INT UNSIGNED NOT NULL DEFAULT 0,
+    sessions_due_at_ms BIGINT NULL,
     all_ports TINYINT NOT NULL DEFAULT 0,
     ports VARCHAR(1600) COLLATE ascii_bin NOT NULL DEFAULT '',
     request_host VARCHAR(255) COLLATE ascii_bin NOT NULL DEFAULT '',
@@ -704,6 +706,7 @@ CREATE TABLE sandboxes (
     KEY sandboxes_version (template_version_id),
     KEY sandboxes_list_state (team_id, state, id),
     KEY sandboxes_network_due (network_due_at_ms),
+    KEY sandboxes_sessions_due (sessions_due_at_ms),
     KEY sandboxes_snapshot (snapshot_id, state),
     KEY sandboxes_cleanup (state, cleanup_at_ms, stopped_at_ms),
     KEY sandboxes_stopped (state, team_id, stopped_at_ms, id),

@@ -7,7 +7,7 @@
 
 DB_STATEMENT(of_key_statement) = {
     "access_teams.of_key",
-    "SELECT t.id, t.slug, t.plan, m.role"
+    "SELECT t.id, t.slug, t.plan, m.role, COALESCE(k.expires_at_ms, 0)"
     " FROM api_keys k JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
     " JOIN memberships m ON m.user_id = k.user_id JOIN teams t ON t.id = m.team_id"
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id AND r.team_id = m.team_id"
@@ -16,7 +16,7 @@ DB_STATEMENT(of_key_statement) = {
     true};
 DB_STATEMENT(of_login_statement) = {
     "access_teams.of_login",
-    "SELECT t.id, t.slug, t.plan, m.role"
+    "SELECT t.id, t.slug, t.plan, m.role, LEAST(l.idle_at_ms, l.expires_at_ms)"
     " FROM logins l JOIN users u ON u.id = l.user_id AND u.disabled_at_ms IS NULL"
     " JOIN memberships m ON m.user_id = l.user_id JOIN teams t ON t.id = m.team_id"
     " WHERE l.id = ? AND l.idle_at_ms >= ? AND l.expires_at_ms >= ? LIMIT ?",
@@ -33,7 +33,9 @@ int access_teams_read(struct db *db, const char *credential_id, struct principal
                  DB_ARGS(db_text(credential_id), now, now, db_u64(PRINCIPAL_TEAMS_MAX)), &rows,
                  err) < 0)
         return -1;
-    while (db_rows_next(rows))
+    while (db_rows_next(rows)) {
         principal_row_append_team(rows, 0, principal);
+        principal->expires_at_ms = db_get_i64(rows, 4);
+    }
     return 0;
 }

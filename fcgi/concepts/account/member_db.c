@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "account/member_row.h"
 #include "base/clock.h"
@@ -197,6 +198,10 @@ static int change_body(struct db *db, void *context, struct error **err)
     if (write_change(db, change, err) < 0 ||
         (change->removes && member_row_record(db, EVENT_MEMBER_REMOVED, change->team_id,
                                               change->user_name, NULL, err) < 0))
+        return -1;
+    /* A viewer gets no token. */
+    if ((change->removes || change->role == ROLE_VIEWER) &&
+        access_end_of_team(db, change->team_id, err) < 0)
         return -1;
     return access_revision_bump(db, err);
 }

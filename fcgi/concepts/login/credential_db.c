@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -190,7 +191,7 @@ static int disable_body(struct db *db, void *context, struct error **err)
                 err) < 0 ||
         db_exec(db, &drop_invites_statement, DB_ARGS(db_text(user_id)), NULL, err) < 0)
         return -1;
-    if (login_row_end_all(db, user_id, NULL, err) < 0)
+    if (login_row_end_all(db, user_id, NULL, err) < 0 || access_end_of_user(db, user_id, err) < 0)
         return -1;
     return access_revision_bump(db, err);
 }

@@ -194,6 +194,3 @@ int sandbox_get_any(struct db *db, const char *id, bool lock, struct sandbox *sa
 /* Find the id of the sandbox with that route token, also of a deleted one. Errors:
  * ERR_NOT_FOUND. */
 int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], struct error **err);
-
-/* End the lasting tokens of a sandbox; tokens made afterwards are valid. */
-int sandbox_end_sessions(struct db *db, const char *id, struct error **err);

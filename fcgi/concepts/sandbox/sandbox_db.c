@@ -71,9 +71,6 @@ DB_STATEMENT(destroyed_statement) = {
     "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
 DB_STATEMENT(of_route_statement) = {"sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?",
                                     true};
-DB_STATEMENT(end_sessions_statement) = {
-    "sandbox.end_sessions", "UPDATE sandboxes SET session_epoch = session_epoch + 1 WHERE id = ?",
-    false};
 DB_STATEMENT(agent_statement) = {
     "sandbox.agent",
     "SELECT s.envs_sealed, p.process_log_kib FROM sandboxes s JOIN teams t ON t.id = s.team_id"
@@ -208,11 +205,6 @@ int sandbox_id_of_route(struct db *db, const char *route, char id[ID_SIZE], stru
         return -1;
     snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
-}
-
-int sandbox_end_sessions(struct db *db, const char *id, struct error **err)
-{
-    return db_exec(db, &end_sessions_statement, DB_ARGS(db_text(id)), NULL, err);
 }
 
 int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32_t *log_kib,

@@ -189,10 +189,20 @@ static int end_previews(struct worker *worker, const char *id, uint16_t port, st
     return firewall_end(firewall, err);
 }
 
+void sandbox_wait_for_gate(void)
+{
+    clock_sleep_ms(KEPT_ANSWER_MS);
+}
+
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port)
 {
+    sandbox_wait_for_gate();
+    sandbox_cut_previews(worker, id, port);
+}
+
+void sandbox_cut_previews(struct worker *worker, const char *id, uint16_t port)
+{
     error_auto err = NULL;
-    clock_sleep_ms(KEPT_ANSWER_MS);
     if (end_previews(worker, id, port, &err) < 0)
         log_warning("cannot end the open previews of a sandbox", LOG_STR("sandbox", id),
                     LOG_INT("port", port), LOG_ERROR(err));

@@ -15,7 +15,8 @@ enum { EXPIRES = 1, LASTING = 2, PREVIEW_EXPIRES = 3, PREVIEW_LASTING = 4 };
 /* Numbers are big endian. */
 struct body {
     unsigned char port[2]; /* of a token for previews; 0: all ports */
-    unsigned char ends[6]; /* expires: when, in seconds since 1970; lasting: the epoch */
+    unsigned char ends[6]; /* in seconds since 1970; 0: lasting */
+    unsigned char epoch[4];
     char sandbox_id[ID_SIZE - 1];
 };
 
@@ -48,18 +49,19 @@ static int make_token(const struct keyring *ring, uint16_t key_id,
 {
     struct body body;
     unsigned char version = claim->is_lasting ? LASTING : EXPIRES;
-    uint64_t ends = claim->is_lasting ? claim->epoch : (uint64_t)claim->expires_at_ms / 1000;
     if (claim->scope.is_preview)
         version = claim->is_lasting ? PREVIEW_LASTING : PREVIEW_EXPIRES;
     be_put(body.port, sizeof body.port, claim->scope.is_preview ? claim->scope.port : 0);
-    be_put(body.ends, sizeof body.ends, ends);
+    be_put(body.ends, sizeof body.ends, (uint64_t)claim->expires_at_ms / 1000);
+    be_put(body.epoch, sizeof body.epoch, claim->epoch);
     memcpy(body.sandbox_id, claim->sandbox_id, sizeof body.sandbox_id);
     return signed_token_make(ring, &kind, key_id, version, &body, token, err);
 }
 
-static struct session_claim claim_of(const char *sandbox_id, struct session_scope scope)
+static struct session_claim claim_of(const char *sandbox_id, struct session_scope scope,
+                                     uint32_t epoch)
 {
-    struct session_claim claim = {.scope = scope};
+    struct session_claim claim = {.scope = scope, .epoch = epoch};
     memcpy(claim.sandbox_id, sandbox_id, ID_SIZE);
     return claim;
 }
@@ -67,14 +69,14 @@ static struct session_claim claim_of(const char *sandbox_id, struct session_scop
 static int issue(const struct keyring *ring, const struct session_claim *claim,
                  struct session *session, struct error **err)
 {
-    session->expires_at_ms = claim->is_lasting ? 0 : claim->expires_at_ms;
+    session->expires_at_ms = claim->expires_at_ms;
     return make_token(ring, keyring_newest(ring), claim, session->token, err);
 }
 
 int session_issue(const struct keyring *ring, const char *sandbox_id, struct session_scope scope,
-                  uint64_t ttl_s, struct session *session, struct error **err)
+                  uint32_t epoch, uint64_t ttl_s, struct session *session, struct error **err)
 {
-    struct session_claim claim = claim_of(sandbox_id, scope);
+    struct session_claim claim = claim_of(sandbox_id, scope, epoch);
     claim.expires_at_ms = (int64_t)last_end_s(ttl_s) * 1000;
     return issue(ring, &claim, session, err);
 }
@@ -83,9 +85,8 @@ int session_issue_lasting(const struct keyring *ring, const char *sandbox_id,
                           struct session_scope scope, uint32_t epoch, struct session *session,
                           struct error **err)
 {
-    struct session_claim claim = claim_of(sandbox_id, scope);
+    struct session_claim claim = claim_of(sandbox_id, scope, epoch);
     claim.is_lasting = true;
-    claim.epoch = epoch;
     return issue(ring, &claim, session, err);
 }
 
@@ -102,7 +103,7 @@ static bool any_of_key(const struct keyring *ring, uint16_t key_id, const char *
                        bool (*matches)(const char *token, void *context), void *context)
 {
     char token[SESSION_TOKEN_SIZE];
-    struct session_claim claim = claim_of(sandbox_id, SESSION_ALL);
+    struct session_claim claim = claim_of(sandbox_id, SESSION_ALL, epoch);
     error_auto ignored = NULL;
     bool found = false;
     uint64_t now_s = (uint64_t)clock_now_ms() / 1000;
@@ -113,7 +114,7 @@ static bool any_of_key(const struct keyring *ring, uint16_t key_id, const char *
         found = matches(token, context);
     }
     claim.is_lasting = true;
-    claim.epoch = epoch;
+    claim.expires_at_ms = 0;
     if (!found && !ignored && make_token(ring, key_id, &claim, token, &ignored) == 0)
         found = matches(token, context);
     mem_wipe(token, sizeof token);
@@ -132,18 +133,15 @@ bool session_any(const struct keyring *ring, const char *sandbox_id, uint32_t ep
 /* Return the contents of a genuine token in *claim; false when its version is unknown. */
 static bool read_claim(unsigned char version, const struct body *body, struct session_claim *claim)
 {
-    uint64_t ends = be_get(body->ends, sizeof body->ends);
     bool is_preview = version == PREVIEW_EXPIRES || version == PREVIEW_LASTING;
     if (version < EXPIRES || version > PREVIEW_LASTING)
         return false;
     *claim = (struct session_claim){
         .scope = {is_preview, (uint16_t)be_get(body->port, sizeof body->port)},
         .is_lasting = version == LASTING || version == PREVIEW_LASTING,
+        .epoch = (uint32_t)be_get(body->epoch, sizeof body->epoch),
+        .expires_at_ms = (int64_t)be_get(body->ends, sizeof body->ends) * 1000,
     };
-    if (claim->is_lasting)
-        claim->epoch = (uint32_t)ends;
-    else
-        claim->expires_at_ms = (int64_t)ends * 1000;
     memcpy(claim->sandbox_id, body->sandbox_id, sizeof body->sandbox_id);
     return true;
 }
@@ -171,7 +169,7 @@ bool session_opens(const struct session_claim *claim, uint16_t port)
 
 bool session_fits(const struct session_claim *claim, const char *sandbox_id, uint32_t epoch)
 {
-    return !strcmp(claim->sandbox_id, sandbox_id) && (!claim->is_lasting || claim->epoch == epoch);
+    return !strcmp(claim->sandbox_id, sandbox_id) && claim->epoch == epoch;
 }
 
 void session_wipe(struct session *session)

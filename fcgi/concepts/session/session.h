@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Access tokens of sandboxes: `slt_` and the base64url of version, key id, port, expiry, sandbox id
- * and a MAC over all these. The version says which addresses a token opens: the data plane and
- * every private preview, or previews alone.
+ * Access tokens of sandboxes: `slt_` and the base64url of version, key id, port, expiry, epoch,
+ * sandbox id and a MAC over all these. The version says which addresses a token opens: the data
+ * plane and every private preview, or previews alone.
  *
  * Tokens are verified without the database. Those of a destroyed sandbox open nothing, because its
  * route is gone. A pause does not end a token: a request that wakes the sandbox can carry the token
  * from before the pause.
  *
- * A lasting token has no expiry and lives as long as its sandbox. It carries the epoch of the
- * sandbox's sessions, a number in the sandbox's row. A new epoch ends all older lasting tokens.
+ * A lasting token has no expiry and lives as long as its sandbox. Each token carries the epoch of
+ * the sandbox's sessions, a number in the sandbox's row. A new epoch ends all older tokens.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct session_claim {
     char sandbox_id[ID_SIZE];
     struct session_scope scope;
     bool is_lasting;
-    uint32_t epoch;        /* of a lasting token */
+    uint32_t epoch;
     int64_t expires_at_ms; /* of other tokens */
 };
 
@@ -47,7 +47,7 @@ struct session_claim {
  * rounded down to steps of at most a thirty-second of ttl_s, so that session_any() has few tokens
  * to try. */
 int session_issue(const struct keyring *ring, const char *sandbox_id, struct session_scope scope,
-                  uint64_t ttl_s, struct session *session, struct error **err);
+                  uint32_t epoch, uint64_t ttl_s, struct session *session, struct error **err);
 
 /* Make the lasting token of the sandbox. */
 int session_issue_lasting(const struct keyring *ring, const char *sandbox_id,

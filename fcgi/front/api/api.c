@@ -56,7 +56,8 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t
     int result =
         str_equal(lifetime, LIFETIME_SANDBOX)
             ? session_issue_lasting(ring, sandbox->id, scope, sandbox->session_epoch, &session, err)
-            : session_issue(ring, sandbox->id, scope, api->settings->session_ttl_s, &session, err);
+            : session_issue(ring, sandbox->id, scope, sandbox->session_epoch,
+                            api->settings->session_ttl_s, &session, err);
     if (result < 0)
         return -1;
     *json = session_to_json(api->settings, sandbox, &session);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Access tokens of a sandbox. They change neither its deadline nor its state. */
 #include "api/api.h"
-#include "base/deadline.h"
-#include "base/log.h"
 #include "base/str.h"
-#include "sandbox/lifecycle_steps.h"
-#include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_ports.h"
+#include "sandbox/sandbox_sessions.h"
 
 static const char *const lifetime_choices[] = {"session", LIFETIME_SANDBOX, NULL};
 static const char *const purpose_choices[] = {"sandbox", PURPOSE_PREVIEWS, NULL};
@@ -51,39 +48,13 @@ int sessions_create(void *context, struct http_request *request, struct http_res
     return http_response_json(response, 201, json_incref(made));
 }
 
-#define RECONNECT_MS 2000
-
-/* End the open previews and the open streams of the data plane. The latter are connections to the
- * agent, which disconnects them all and then takes new ones. A sandbox that does not run has
- * neither. */
-static void disconnect(struct api *api)
-{
-    work_auto work = {.worker = &api->worker};
-    const struct sandbox *sandbox = &api->access.sandbox;
-    error_auto err = NULL;
-    if (sandbox->state != SANDBOX_READY)
-        return;
-    sandbox_end_previews(&api->worker, sandbox->id, 0);
-    if (sandbox_get(api->worker.db, sandbox->id, &work.sandbox, &err) < 0) {
-        log_warning("cannot disconnect open streams after the end of all sessions",
-                    LOG_STR("sandbox", sandbox->id), LOG_ERROR(err));
-        return;
-    }
-    if (work.sandbox.state != SANDBOX_READY)
-        return;
-    work.agent_until = deadline_in_ms(RECONNECT_MS);
-    work_hang_up(&work);
-    work_greet_agent(&work);
-}
-
 int sessions_delete(void *context, struct http_request *request, struct http_response *response,
                     struct error **err)
 {
     struct api *api = context;
     (void)request;
-    if (sandbox_end_sessions(api->worker.db, api->access.sandbox.id, err) < 0)
+    if (sandbox_sessions_end(&api->worker, api->access.sandbox.id, err) < 0)
         return -1;
-    disconnect(api);
     response->status = 204;
     return 0;
 }

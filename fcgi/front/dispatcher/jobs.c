@@ -23,6 +23,7 @@
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_network.h"
+#include "sandbox/sandbox_sessions.h"
 #include "sandbox/sandbox_size.h"
 #include "secret/secret.h"
 #include "template/template_build.h"
@@ -232,6 +233,7 @@ struct job dispatcher_jobs[] = {
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
+    {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 
     {"template builds", PROCESS_BUILDS, .next = template_build_next, .due = DUE_BUILDS},

@@ -147,14 +147,21 @@ static int may_read(struct follower *one, bool *may, struct error **err)
     if (access_teams_read(one->server->worker.db, one->wanted.credential, &principal, err) < 0)
         return -1;
     *may = true;
+    one->allowed_until_ms = principal.expires_at_ms;
     for (unsigned i = 0; i < filter->team_count; i++)
         *may &= principal_reaches(&principal, filter->team_ids[i]);
     principal_deinit(&principal);
     return 0;
 }
 
-/* End waiting requests within seconds after their key was revoked, their sign-in ended, or their
- * user was removed from the team. */
+static bool must_check(const struct follower *one)
+{
+    return one->checked != one->server->access_revision ||
+           (one->allowed_until_ms && one->allowed_until_ms < clock_now_ms());
+}
+
+/* End waiting requests within seconds after their key was revoked or has expired, their sign-in
+ * ended, or their user was removed from the team. */
 static int check_access(struct server *server, struct error **err)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -168,7 +175,7 @@ static int check_access(struct server *server, struct error **err)
     }
     for (one = TAILQ_FIRST(&server->followers); one && checked < CHECK_MOST; one = next) {
         next = TAILQ_NEXT(one, entry);
-        if (!one->following || one->ending || one->checked == server->access_revision)
+        if (!one->following || one->ending || !must_check(one))
             continue;
         checked++;
         if (may_read(one, &may, err) < 0)

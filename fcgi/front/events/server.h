@@ -52,8 +52,9 @@ struct follower {
     struct loop_timer timer; /* the next heartbeat, or the end */
     struct buffer in, out;
     struct wanted wanted;
-    uint64_t cursor;  /* earlier events are sent, or the filter excludes them */
-    uint64_t checked; /* the access revision at which it was last allowed to read */
+    uint64_t cursor;          /* earlier events are sent, or the filter excludes them */
+    uint64_t checked;         /* the access revision at which it was last allowed to read */
+    int64_t allowed_until_ms; /* when its key or sign-in ends by itself; 0: never */
     int64_t end_at_ms;
     bool following, ending;
 };

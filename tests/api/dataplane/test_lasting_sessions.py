@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from client import assert_error
+from client import Api, assert_error
 from dataplane import DataPlane, Stream, collect, is_cut_off
 from faults import InBackground
 from stack import wait_until
@@ -42,7 +42,7 @@ def test_a_lasting_token_lives_over_pauses_until_all_are_ended(sandbox):
     assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
     # The gate's answers are kept for the rest of a second.
     wait_until(lambda: reads(sandbox, made["access_token"]) == 401, 10, "the end of the token")
-    assert reads(sandbox, short) == 200
+    assert reads(sandbox, short) == 401
     assert reads(sandbox, session(sandbox, lifetime="sandbox")["access_token"]) == 200
 
 
@@ -54,10 +54,11 @@ def test_open_streams_end_with_the_sessions(sandbox):
     assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
     assert waiting.result(10)
     assert plane.request("GET", "/files?path=/etc/hostname").status == 401
-    again = sandbox.data.follow(pid)
-    sandbox.data.type(pid, b"still there\n")
+    plane = DataPlane(sandbox.stack, session(sandbox))
+    again = plane.follow(pid)
+    plane.type(pid, b"still there\n")
     assert again.output() == b"still there\n"
-    sandbox.data.close_stdin(pid)
+    plane.close_stdin(pid)
     assert collect(again).exit_code == 0
 
 
@@ -73,6 +74,28 @@ def test_terminals_and_watches_end_with_the_sessions(sandbox):
     waiting = [InBackground(is_cut_off, stream) for stream in (open_terminal(plane), plane.watch("/tmp"))]
     assert sandbox.api.delete(f"{sandbox.path}/sessions").status == 204
     assert all(one.result(10) for one in waiting)
+
+
+@pytest.mark.parametrize("end", ["member", "viewer", "user"])
+def test_the_tokens_and_streams_of_a_person_end_with_the_access(stack, account, other_account, end):
+    team = account.make_team()
+    stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
+    theirs = Api(stack, other_account.key("write"))
+    path = f"/v1/sandboxes/{account.api.create(team=team)['id']}"
+    held = [DataPlane(stack, theirs.post(f"{path}/sessions", wish).json()["session"]) for wish in ({}, {"lifetime": "sandbox"})]
+    waiting = [InBackground(is_cut_off, plane.echoing()[0]) for plane in held]
+    member = f"/v1/teams/{team}/members/{other_account.user}"
+    if end == "user":
+        stack.ctl("user", "disable", other_account.user)
+    elif end == "member":
+        assert account.api.delete(member).status == 204
+    else:
+        assert account.api.request("PATCH", member, {"role": "viewer"}).status == 200
+    assert all(one.result(30) for one in waiting)
+    assert [plane.request("GET", "/files?path=/etc/hostname").status for plane in held] == [401, 401]
+    mine = DataPlane(stack, account.api.post(f"{path}/sessions", {}).json()["session"])
+    assert mine.request("GET", "/files?path=/etc/hostname").status == 200
+    stack.ctl("user", "enable", other_account.user)
 
 
 def test_a_replay_has_a_session_of_the_same_life(sandbox):

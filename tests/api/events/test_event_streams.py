@@ -91,21 +91,23 @@ def test_one_team_waits_only_so_many_times(account, other_account):
             stream.connection.close()
 
 
-@pytest.mark.parametrize("end", ["key", "member", "user"])
+@pytest.mark.parametrize("end", ["key", "expiry", "member", "user"])
 def test_a_stream_ends_with_the_access(stack, account, other_account, end):
     team = account.make_team()
     stack.ctl("team", "add-member", team, "--user", other_account.user, "--role", "member")
-    key = other_account.key_document("read")
+    key = other_account.key_document("read", *(["--expires", "20s"] if end == "expiry" else []))
     with events.Stream(Api(stack, key["key"]), f"team={team}") as stream, events.Stream(account.api, f"team={team}") as other:
         assert (stream.response.status, other.response.status) == (200, 200)
         rest = InBackground(lambda: list(iter(stream.event, None)))
         if end == "key":
             stack.ctl("key", "revoke", key["id"])
+        elif end == "expiry":
+            pass  # the key ends while the stream is open
         elif end == "member":
             assert account.api.delete(f"/v1/teams/{team}/members/{other_account.user}").status == 204
         else:
             stack.ctl("user", "disable", other_account.user)
-        told = rest.result(30)
+        told = rest.result(60)
         sandbox = account.api.create(team=team)
         while (event := other.event())["kind"] != "sandbox.created":
             assert event["data"]["user"] == other_account.user

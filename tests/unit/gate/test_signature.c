@@ -20,7 +20,7 @@ static int set_up(void **state)
     struct error *err = NULL;
     ring = unit_keyring(UNIT_KEY_1);
     id_new("sbx_", sandbox);
-    return session_issue(ring, sandbox, SESSION_ALL, TTL_S, &session, &err);
+    return session_issue(ring, sandbox, SESSION_ALL, 0, TTL_S, &session, &err);
 }
 
 static int tear_down(void **state)

@@ -27,7 +27,7 @@ static void opens_what_it_issued(void **state)
     struct session_claim opened;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 0, 60, &session, &err));
     assert_ok(session_open(ring, session.token, &opened, &err));
     assert_string_equal(opened.sandbox_id, id);
     assert_false(opened.is_lasting);
@@ -35,7 +35,7 @@ static void opens_what_it_issued(void **state)
     assert_true(left_ms > 50000 && left_ms <= 60000);
 }
 
-static void a_lasting_token_ends_with_its_epoch(void **state)
+static void tokens_end_with_their_epoch(void **state)
 {
     struct error *err = NULL;
     struct session session;
@@ -51,9 +51,11 @@ static void a_lasting_token_ends_with_its_epoch(void **state)
     assert_false(session_fits(&claim, id, 8));
     assert_false(session_fits(&claim, id, 6));
     assert_false(session_fits(&claim, other, 7));
-    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 7, 60, &session, &err));
     assert_ok(session_open(ring, session.token, &claim, &err));
-    assert_true(session_fits(&claim, id, 8)); /* it ends by itself */
+    assert_false(claim.is_lasting);
+    assert_true(session_fits(&claim, id, 7));
+    assert_false(session_fits(&claim, id, 8));
 }
 
 static void refuses_an_expired_token(void **state)
@@ -63,7 +65,7 @@ static void refuses_an_expired_token(void **state)
     struct session_claim opened;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, SESSION_ALL, 0, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 0, 0, &session, &err));
     assert_fails(session_open(ring, session.token, &opened, &err), ERR_UNAUTHORIZED);
     error_clear(&err);
 }
@@ -76,7 +78,7 @@ static void refuses_any_change(void **state)
     struct session_claim opened;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &session, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 0, 60, &session, &err));
     size_t length = strlen(session.token);
     for (size_t i = 0; i < length; i++) {
         char kept = session.token[i];
@@ -109,9 +111,9 @@ static void a_token_opens_what_it_is_for(void **state)
     struct session all, previews, one, of_cookie;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, SESSION_ALL, 60, &all, &err));
+    assert_ok(session_issue(ring, id, SESSION_ALL, 0, 60, &all, &err));
     assert_ok(session_issue_lasting(ring, id, (struct session_scope){true, 0}, 7, &previews, &err));
-    assert_ok(session_issue(ring, id, (struct session_scope){true, 3000}, 60, &one, &err));
+    assert_ok(session_issue(ring, id, (struct session_scope){true, 3000}, 0, 60, &one, &err));
     struct session_claim claim = open_now(all.token);
     assert_true(session_opens(&claim, 0) && session_opens(&claim, 3000));
     assert_ok(session_narrow(ring, &claim, 8080, &of_cookie, &err));
@@ -142,7 +144,7 @@ static void previews_sign_nothing(void **state)
     struct session session;
     char id[ID_SIZE];
     id_new("sbx_", id);
-    assert_ok(session_issue(ring, id, (struct session_scope){true, 0}, 3600, &session, &err));
+    assert_ok(session_issue(ring, id, (struct session_scope){true, 0}, 0, 3600, &session, &err));
     assert_false(session_any(ring, id, 0, 3600, is_this, session.token));
     assert_ok(session_issue_lasting(ring, id, (struct session_scope){true, 0}, 0, &session, &err));
     assert_false(session_any(ring, id, 0, 3600, is_this, session.token));
@@ -165,7 +167,7 @@ static void knows_what_it_may_have_issued(void **state)
     id_new("sbx_", other);
     for (size_t i = 0; i < ARRAY_SIZE(lives_s); i++) {
         int tried = 0;
-        assert_ok(session_issue(ring, id, SESSION_ALL, lives_s[i], &session, &err));
+        assert_ok(session_issue(ring, id, SESSION_ALL, 0, lives_s[i], &session, &err));
         int64_t left_ms = session.expires_at_ms - clock_now_ms();
         assert_true(left_ms <= (int64_t)lives_s[i] * 1000);
         assert_true(left_ms + 1000 >= (int64_t)lives_s[i] * 1000 / 32 * 31);
@@ -181,7 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_what_it_issued),
-        cmocka_unit_test(a_lasting_token_ends_with_its_epoch),
+        cmocka_unit_test(tokens_end_with_their_epoch),
         cmocka_unit_test(a_token_opens_what_it_is_for),
         cmocka_unit_test(previews_sign_nothing),
         cmocka_unit_test(refuses_an_expired_token),
