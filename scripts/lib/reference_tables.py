@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write the tables of doc/reference/ and doc/dev/ that follow from other files; scripts/check-style compares them.
+"""Write the tables of doc/ that follow from other files; scripts/check-style compares them.
 
     /usr/bin/python3 scripts/lib/reference_tables.py
 
@@ -151,7 +151,16 @@ def workarounds():
     return made + "\n"
 
 
-TABLES = {"workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
+def connections():
+    """The database connections: one for each worker and process of a dispatcher, and for sandlot-events, sandlot-ssh and a
+    sandlotctl."""
+    workers = sum(map(int, re.findall(r"^POOL\(\w+, [\w-]+, (\d+),", read("fcgi/drivers/config/pools.def"), re.MULTILINE)))
+    processes = re.search(r"#define DISPATCHER_PROCESSES_MAX (\d+)", read("fcgi/front/dispatcher/jobs.h"))
+    number = workers + int(processes[1]) + 3
+    return table(["front nodes", "connections"], [[str(nodes), str(nodes * number)] for nodes in (1, 2, 3)])
+
+
+TABLES = {"connections": connections, "workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
 
 
 def renew(text):
@@ -161,7 +170,7 @@ def renew(text):
 
 def pages():
     """The pages with such tables, as (path, text)."""
-    for folder in ("doc/dev", "doc/reference"):
+    for folder in ("doc/dev", "doc/howto", "doc/reference"):
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
             text = read(f"{folder}/{name}") if name.endswith(".md") else ""
             if PLACE.search(text):
