@@ -151,16 +151,22 @@ def workarounds():
     return made + "\n"
 
 
+def worker_pools():
+    """Every worker pool: from fcgi/drivers/config/pools.def."""
+    return table(["program", "worker pool", "workers", "requests"], [
+        [f"`{pool[1]}`", f"`{pool[0]}`", pool[2], pool[6]] for pool in rows_of("POOL", read("fcgi/drivers/config/pools.def"))])
+
+
 def connections():
     """The database connections: one for each worker and process of a dispatcher, and for sandlot-events, sandlot-ssh and a
     sandlotctl."""
-    workers = sum(map(int, re.findall(r"^POOL\(\w+, [\w-]+, (\d+),", read("fcgi/drivers/config/pools.def"), re.MULTILINE)))
+    workers = sum(int(pool[2]) for pool in rows_of("POOL", read("fcgi/drivers/config/pools.def")))
     processes = re.search(r"#define DISPATCHER_PROCESSES_MAX (\d+)", read("fcgi/front/dispatcher/jobs.h"))
     number = workers + int(processes[1]) + 3
     return table(["front nodes", "connections"], [[str(nodes), str(nodes * number)] for nodes in (1, 2, 3)])
 
 
-TABLES = {"connections": connections, "workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
+TABLES = {"connections": connections, "worker-pools": worker_pools, "workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
 
 
 def renew(text):
