@@ -438,6 +438,17 @@ def check_packed(sources):
             yield source.path, 1, "Makefile.am does not name it"
 
 
+def check_linked(sources):
+    """each installed program has its own _LDADD: that of all programs is for unit tests"""
+    makefiles = [source for source in sources if source.path.endswith(("Makefile.am", "Makefile.inc"))]
+    own = {name for source in makefiles for name in re.findall(r"^(\w+)_LDADD =", source.text, re.MULTILINE)}
+    for source in makefiles:
+        for found in re.finditer(r"^\w*(?:bin|libexec)_PROGRAMS \+= (.*)", source.text, re.MULTILINE):
+            for program in found[1].split():
+                if re.sub(r"\W", "_", program) not in own:
+                    yield source.path, source.line_of(found.start()), f"{program} has no _LDADD, which may be empty"
+
+
 def check_read_by_setup(sources):
     """each file that installed scripts read is installed with them"""
     listed = {word for source in sources if source.path == "scripts/Makefile.inc" for word in source.text.split()}
@@ -488,7 +499,7 @@ def check_openapi(_sources):
 
 
 CHECKS = [check_headers, check_lengths, check_calls, check_arrows, check_insides, check_sql, check_versions, check_curl,
-          check_hand, check_text, check_names, check_packed, check_read_by_setup, check_prose,
+          check_hand, check_text, check_names, check_packed, check_linked, check_read_by_setup, check_prose,
           check_prose_examples, check_openapi, check_reference, check_pictures]
 
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".am", ".ac", ".inc", ".m4", ".sql", ".in", ".txt",

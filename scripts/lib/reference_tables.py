@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write the tables of doc/reference/ and doc/dev/ that follow from other files; scripts/check-style compares them.
+"""Write the tables of doc/ that follow from other files; scripts/check-style compares them.
 
     /usr/bin/python3 scripts/lib/reference_tables.py
 
@@ -151,7 +151,22 @@ def workarounds():
     return made + "\n"
 
 
-TABLES = {"workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
+def worker_pools():
+    """Every worker pool: from fcgi/drivers/config/pools.def."""
+    return table(["program", "worker pool", "workers", "requests"], [
+        [f"`{pool[1]}`", f"`{pool[0]}`", pool[2], pool[6]] for pool in rows_of("POOL", read("fcgi/drivers/config/pools.def"))])
+
+
+def connections():
+    """The database connections: one for each worker and process of a dispatcher, and for sandlot-events, sandlot-ssh and a
+    sandlotctl."""
+    workers = sum(int(pool[2]) for pool in rows_of("POOL", read("fcgi/drivers/config/pools.def")))
+    processes = re.search(r"#define DISPATCHER_PROCESSES_MAX (\d+)", read("fcgi/front/dispatcher/jobs.h"))
+    number = workers + int(processes[1]) + 3
+    return table(["front nodes", "connections"], [[str(nodes), str(nodes * number)] for nodes in (1, 2, 3)])
+
+
+TABLES = {"connections": connections, "worker-pools": worker_pools, "workarounds": workarounds, "api-calls": api_calls, "cli-commands": cli_commands, "settings": settings}
 
 
 def renew(text):
@@ -161,7 +176,7 @@ def renew(text):
 
 def pages():
     """The pages with such tables, as (path, text)."""
-    for folder in ("doc/dev", "doc/reference"):
+    for folder in ("doc/dev", "doc/howto", "doc/reference"):
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
             text = read(f"{folder}/{name}") if name.endswith(".md") else ""
             if PLACE.search(text):

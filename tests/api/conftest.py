@@ -6,7 +6,7 @@ import datetime
 import pytest
 
 from bystander import Bystander
-from e2b_package import installed  # noqa: F401 (a fixture)
+from npm_packages import installed  # noqa: F401 (a fixture)
 from fake_internet import FakeInternet, FirewallProcess
 from identity_provider import ApiSettings
 from stack import Stack, StackMissing

@@ -16,10 +16,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "host/host.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_row.h"
-#include "template/template.h"
+#include "unit/fleet.h"
 #include "unit/schema.h"
 
 #define CLIENTS 8
@@ -121,13 +120,7 @@ static void add_hosts(unsigned from, unsigned to)
 {
     struct error *err = NULL;
     for (unsigned i = from; i < to; i++) {
-        struct host host = {.url = (char *)(uintptr_t) "unix:///run/incus.socket",
-                            .project = "sandlot",
-                            .pool = "pool",
-                            .nic_prefix = "sl",
-                            .vcpus = 100000,
-                            .memory_mb = 100000000,
-                            .memory_overcommit = 100};
+        struct host host = {UNIT_HOST, .vcpus = 100000, .memory_mb = 100000000};
         snprintf(host.name, sizeof host.name, "h%u", i);
         snprintf(host.address_range, sizeof host.address_range, "10.%u.%u.0/27", i / 256, i % 256);
         assert_ok(host_put(db, &host, &err));
@@ -165,8 +158,7 @@ int main(int argc, char **argv)
         snprintf(slug, sizeof slug, "team%u", i);
         assert_ok(team_create(db, slug, "pro", "alice", &teams[i], &err));
     }
-    assert_ok(template_version_add(db, "", "python", "image", 1, 512, false, &version, &err));
-    assert_ok(template_version_finish(db, version.id, true, false, "f00d", &err));
+    assert_ok(unit_template(db, &version, &err));
     printf("placements a second, %d clients, %d sandboxes a host\n", CLIENTS, RUNNING);
     printf("%8s %10s %12s %14s\n", "hosts", "counters", "of one host", "with the sums");
     double one = 0;

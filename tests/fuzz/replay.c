@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A main() for a fuzz target without libFuzzer: runs every file of a corpus, $SANDLOT_SOURCE_DIR/
- * and the directory compiled in, once. TAP on standard output.
+ * A main() for a fuzz target without libFuzzer: runs every file of its corpus once. For
+ * tests/fuzz/FOLDER/replay_NAME that is corpus/NAME of the folder, or corpus. TAP on standard
+ * output.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -23,6 +24,8 @@ static int replay(const char *directory, const char *name)
         return -1;
     autofree uint8_t *data = xmalloc(FILE_MAX);
     size_t size = fread(data, 1, FILE_MAX, file);
+    if (ferror(file))
+        return -1;
     /* A copy of the exact size: the sanitizer sees a read past its end. */
     autofree uint8_t *exact = xmalloc(size ? size : 1);
     memcpy(exact, data, size);
@@ -30,16 +33,33 @@ static int replay(const char *directory, const char *name)
     return 0;
 }
 
-int main(void)
+static DIR *corpus_open(const char *program, char **directory)
 {
     const char *source = getenv("SANDLOT_SOURCE_DIR");
-    autofree char *directory = xasprintf("%s/" FUZZ_CORPUS, source ? source : ".");
-    DIR *files = opendir(directory);
+    const char *path = strstr(program, "tests/fuzz/");
+    const char *name = path ? strstr(path, "/replay_") : NULL;
+    if (!name)
+        return NULL;
+    autofree char *all =
+        xasprintf("%s/%.*s/corpus", source ? source : ".", (int)(name - path), path);
+    *directory = xasprintf("%s/%s", all, name + strlen("/replay_"));
+    DIR *files = opendir(*directory);
+    if (files)
+        return files;
+    free(*directory);
+    *directory = xasprintf("%s", all);
+    return opendir(all);
+}
+
+int main(int argc, char **argv)
+{
+    autofree char *directory = NULL;
+    DIR *files = argc ? corpus_open(argv[0], &directory) : NULL;
     unsigned count = 0;
     int result = 0;
     if (!files) {
-        printf("1..0 # SKIP no corpus in %s\n", directory);
-        return 77;
+        printf("Bail out! no corpus in %s\n", directory ? directory : "a folder of tests/fuzz");
+        return 1;
     }
     for (struct dirent *entry; (entry = readdir(files));) {
         if (entry->d_name[0] == '.')

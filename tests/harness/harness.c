@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "db/migrate.h"
 #include "gate/serve.h"
+#include "unit/fleet.h"
 #include "unit/unit.h"
 
 #define PARAMETERS_MAX 24
@@ -84,14 +85,10 @@ static int add_template(struct harness *harness, struct error **err)
     struct db *db = harness->api.worker.db;
     struct template_version version;
     char source[64];
-    if (template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
-                             err) < 0)
+    if (unit_template(db, &version, err) < 0)
         return -1;
     runtime_source_name(version.id, source);
-    return template_version_finish(db, version.id, true, false, "f00d", err) < 0 ||
-                   template_source_add(db, version.id, harness->host.id, source, err) < 0
-               ? -1
-               : 0;
+    return template_source_add(db, version.id, harness->host.id, source, err);
 }
 
 static int add_user(struct harness *harness, struct error **err)

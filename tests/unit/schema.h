@@ -34,3 +34,11 @@ static int schema_teardown(void **state)
     db_close(db);
     return server_teardown(state);
 }
+
+/* A test: the database takes every statement of the program. */
+static inline void every_statement_can_be_prepared(void **state)
+{
+    error_auto err = NULL;
+    (void)state;
+    assert_ok(db_check_statements(db, &err));
+}

@@ -14,10 +14,13 @@
 #include "base/mem.h"
 #include "db/connection.h"
 #include "db/migration_file.h"
+#include "db/schema_needed.h"
 
 /* Statements that rebuild a large table take their time. */
 #define STATEMENT_TIMEOUT_S 3600
 #define LOCK_WAIT_S         60
+
+const unsigned db_schema_needed = SCHEMA_NEEDED;
 
 static const char table_sql[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
                                 " version INT UNSIGNED NOT NULL PRIMARY KEY,"
@@ -104,16 +107,16 @@ int db_schema_require(struct db *db, struct error **err)
     unsigned version;
     if (db_schema_version(db, &version, err) < 0)
         return -1;
-    if (version < DB_SCHEMA_VERSION)
+    if (version < db_schema_needed)
         return error_set(err, ERR_CONFIG,
                          "the database's schema is version %u and this program needs %u: run "
                          "`sandlotctl migrate`",
-                         version, DB_SCHEMA_VERSION);
-    if (version > DB_SCHEMA_VERSION)
+                         version, db_schema_needed);
+    if (version > db_schema_needed)
         return error_set(err, ERR_CONFIG,
                          "the database's schema is version %u and this program knows %u: install "
                          "the newer programs",
-                         version, DB_SCHEMA_VERSION);
+                         version, db_schema_needed);
     return 0;
 }
 
@@ -259,5 +262,5 @@ out:
 
 int db_migrate(struct db *db, const char *directory, unsigned *applied, struct error **err)
 {
-    return db_migrate_to(db, directory, DB_SCHEMA_VERSION, applied, err);
+    return db_migrate_to(db, directory, db_schema_needed, applied, err);
 }

@@ -9,8 +9,8 @@
 
 #include "db/db.h"
 
-/* The version that this build of the programs needs. */
-#define DB_SCHEMA_VERSION 1
+/* The version that this build of the programs needs: the number of migrations in sql/. */
+extern const unsigned db_schema_needed;
 
 /* Apply the missing migrations in order; applied (may be NULL) counts them. ERR_CONFIG: a file's
  * checksum differs from the applied one, there is a gap, or the database is newer than this
@@ -24,5 +24,5 @@ int db_migrate_to(struct db *db, const char *directory, unsigned target, unsigne
 /* Where the database stands; 0: nothing was ever applied. ERR_CONFIG: a migration died half-way. */
 int db_schema_version(struct db *db, unsigned *version, struct error **err);
 
-/* 0 when the database stands exactly at DB_SCHEMA_VERSION; else ERR_CONFIG saying what to do. */
+/* 0 when the database stands exactly at db_schema_needed; else ERR_CONFIG saying what to do. */
 int db_schema_require(struct db *db, struct error **err);

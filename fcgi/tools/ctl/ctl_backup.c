@@ -310,7 +310,7 @@ static int run(struct backing *backing, const char *directory, struct error **er
         check_chosen(backing, objects, count, err) < 0 ||
         make_partial(directory, &partial, err) < 0)
         return -1;
-    backup_begin(&backing->backup, partial, DB_SCHEMA_VERSION);
+    backup_begin(&backing->backup, partial, db_schema_needed);
     if (back_up(backing, objects, count, err) < 0 ||
         backup_finish(&backing->backup, directory, err) < 0)
         /* One in which nothing has been written yet goes. */

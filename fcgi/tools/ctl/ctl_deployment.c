@@ -44,10 +44,11 @@ int ctl_migrate(struct ctl *ctl, const struct ctl_arguments *arguments, struct e
     (void)arguments;
     if (ctl_migrate_schema(ctl, &applied, err) < 0)
         return -1;
-    ctl_print(ctl,
-              json_pack("{s:i, s:i}", "schema_version", DB_SCHEMA_VERSION, "applied", (int)applied),
-              "The schema is at version %d (%u migration%s applied).", DB_SCHEMA_VERSION, applied,
-              applied == 1 ? "" : "s");
+    ctl_print(
+        ctl,
+        json_pack("{s:i, s:i}", "schema_version", (int)db_schema_needed, "applied", (int)applied),
+        "The schema is at version %u (%u migration%s applied).", db_schema_needed, applied,
+        applied == 1 ? "" : "s");
     return 0;
 }
 

@@ -141,7 +141,7 @@ static bool check_database(struct doctor *doctor)
                      "%s.", err->message);
         return false;
     }
-    doctor_ok(doctor, "database", "It answers and its schema is at version %d.", DB_SCHEMA_VERSION);
+    doctor_ok(doctor, "database", "It answers and its schema is at version %u.", db_schema_needed);
     doctor_check_database_server(doctor);
     doctor_check_database_clock(doctor);
     check_audit(doctor);

@@ -23,18 +23,18 @@ static int parse_expiry(const char *text, int64_t *at_ms, struct error **err)
     return 0;
 }
 
-static json_t *key_json(const struct api_key *key)
+json_t *ctl_key_json(const struct api_key *key, enum api_key_kind kind)
 {
-    json_t *teams = json_array();
-    for (unsigned i = 0; i < key->team_count; i++)
+    json_t *teams = key->all_teams ? json_null() : json_array();
+    for (unsigned i = 0; i < key->team_count && !key->all_teams; i++)
         json_array_append_new(teams, json_string(key->teams[i].slug));
-    if (key->all_teams) {
-        json_decref(teams);
-        teams = json_null();
-    }
+    autofree char *fingerprint =
+        *key->ssh_fingerprint ? xasprintf("SHA256:%s", key->ssh_fingerprint) : xstrdup("");
+    const char *scope = key->can_write ? "write" : "read";
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "user",
-                     key->user_name, "name", key->name, "scope", key->can_write ? "write" : "read",
-                     "teams", teams, "created_at", ctl_json_time(key->created_at_ms), "expires_at",
+                     key->user_name, "name", key->name, kind == SSH_KEYS ? "fingerprint" : "scope",
+                     kind == SSH_KEYS ? fingerprint : scope, "teams", teams, "created_at",
+                     ctl_json_time(key->created_at_ms), "expires_at",
                      ctl_json_time(key->expires_at_ms), "revoked_at",
                      ctl_json_time(key->revoked_at_ms), "last_used_at",
                      ctl_json_time(key->last_used_at_ms));
@@ -58,7 +58,7 @@ int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     if (api_key_create(ctl->db, ctl->ring, &request, &key, text, err) < 0)
         return -1;
     memcpy(key.user_name, user.name, sizeof key.user_name);
-    json_t *object = key_json(&key);
+    json_t *object = ctl_key_json(&key, API_KEYS);
     api_key_to_hex(text, hex);
     if (ctl->json) {
         json_object_set_new(object, "key", json_string(text));
@@ -72,13 +72,15 @@ int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     return 0;
 }
 
-int ctl_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+static int list_keys(struct ctl *ctl, const struct ctl_arguments *arguments, enum api_key_kind kind,
+                     struct error **err)
 {
-    static const struct ctl_column columns[] = {
+    const bool ssh = kind == SSH_KEYS;
+    const struct ctl_column columns[] = {
         {"ID", "id"},
         {"USER", "user"},
         {"NAME", "name"},
-        {"SCOPE", "scope"},
+        {ssh ? "FINGERPRINT" : "SCOPE", ssh ? "fingerprint" : "scope"},
         {"ONLY TEAMS", "teams"},
         {"EXPIRES", "expires_at"},
         {"REVOKED", "revoked_at"},
@@ -90,14 +92,24 @@ int ctl_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct 
     const char *name = ctl_text(arguments, "user");
     if (name && user_get_by_name(ctl->db, name, &user, err) < 0)
         return -1;
-    if (api_key_list(ctl->db, API_KEYS, name ? user.id : NULL, &keys, &count, err) < 0)
+    if (api_key_list(ctl->db, kind, name ? user.id : NULL, &keys, &count, err) < 0)
         return -1;
     json_t *rows = json_array();
     for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, key_json(&keys[i]));
+        json_array_append_new(rows, ctl_key_json(&keys[i], kind));
     api_keys_free(keys, count);
-    ctl_print_rows(ctl, "keys", rows, columns, ARRAY_SIZE(columns));
+    ctl_print_rows(ctl, ssh ? "ssh_keys" : "keys", rows, columns, ARRAY_SIZE(columns));
     return 0;
+}
+
+int ctl_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    return list_keys(ctl, arguments, API_KEYS, err);
+}
+
+int ctl_ssh_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+{
+    return list_keys(ctl, arguments, SSH_KEYS, err);
 }
 
 int ctl_key_revoke(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

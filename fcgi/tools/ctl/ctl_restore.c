@@ -232,10 +232,10 @@ static int open_keys(struct restoring *restoring, struct error **err)
 static int run(struct restoring *restoring, struct error **err)
 {
     const struct backup *backup = restoring->backup;
-    if (backup->schema_version > DB_SCHEMA_VERSION)
+    if (backup->schema_version > db_schema_needed)
         return error_set(err, ERR_CONFIG,
                          "the backup is of schema version %u, newer than this version's %u",
-                         backup->schema_version, DB_SCHEMA_VERSION);
+                         backup->schema_version, db_schema_needed);
     if (backup_verify(backup, err) < 0 || open_keys(restoring, err) < 0)
         return -1;
     return ctl_flag(restoring->arguments, "check") ? check(restoring, err)

@@ -10,20 +10,6 @@
 #include "base/str.h"
 #include "ctl/output.h"
 
-static json_t *key_json(const struct api_key *key)
-{
-    json_t *teams = key->all_teams ? json_null() : json_array();
-    for (unsigned i = 0; i < key->team_count && !key->all_teams; i++)
-        json_array_append_new(teams, json_string(key->teams[i].slug));
-    autofree char *fingerprint = xasprintf("SHA256:%s", key->ssh_fingerprint);
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "user", key->user_name,
-        "name", key->name, "fingerprint", *key->ssh_fingerprint ? fingerprint : "", "teams", teams,
-        "created_at", ctl_json_time(key->created_at_ms), "expires_at",
-        ctl_json_time(key->expires_at_ms), "revoked_at", ctl_json_time(key->revoked_at_ms),
-        "last_used_at", ctl_json_time(key->last_used_at_ms));
-}
-
 /* The line of a .pub file; "-": of standard input. */
 static int read_line(const char *path, char line[2 * SSH_PUBLIC_KEY_MAX], struct error **err)
 {
@@ -54,7 +40,7 @@ static int add(struct ctl *ctl, const struct ctl_arguments *arguments,
     if (ssh_key_create(ctl->db, ctl->ring, &request, &key, err) < 0)
         return -1;
     memcpy(key.user_name, user.name, sizeof key.user_name);
-    ctl_print(ctl, key_json(&key), "The SSH key %s (SHA256:%s) signs %s in.", key.id,
+    ctl_print(ctl, ctl_key_json(&key, SSH_KEYS), "The SSH key %s (SHA256:%s) signs %s in.", key.id,
               key.ssh_fingerprint, user.name);
     api_key_deinit(&key);
     return 0;
@@ -70,34 +56,6 @@ int ctl_ssh_key_add(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     int result = add(ctl, arguments, &public, err);
     ssh_public_key_deinit(&public);
     return result;
-}
-
-int ctl_ssh_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
-{
-    static const struct ctl_column columns[] = {
-        {"ID", "id"},
-        {"USER", "user"},
-        {"NAME", "name"},
-        {"FINGERPRINT", "fingerprint"},
-        {"ONLY TEAMS", "teams"},
-        {"EXPIRES", "expires_at"},
-        {"REVOKED", "revoked_at"},
-        {"LAST USED", "last_used_at"},
-    };
-    struct user user;
-    struct api_key *keys = NULL;
-    unsigned count;
-    const char *name = ctl_text(arguments, "user");
-    if (name && user_get_by_name(ctl->db, name, &user, err) < 0)
-        return -1;
-    if (api_key_list(ctl->db, SSH_KEYS, name ? user.id : NULL, &keys, &count, err) < 0)
-        return -1;
-    json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(rows, key_json(&keys[i]));
-    api_keys_free(keys, count);
-    ctl_print_rows(ctl, "ssh_keys", rows, columns, ARRAY_SIZE(columns));
-    return 0;
 }
 
 int ctl_ssh_key_remove(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "account/api_key.h"
 #include "ctl/ctl.h"
 
 /* One object, or the sentence about it. */
@@ -32,3 +33,6 @@ void ctl_print_json(json_t *value);
 
 /* A time as the API writes it; null for 0. */
 json_t *ctl_json_time(int64_t at_ms);
+
+/* A key of the API, or one that signs in over SSH. */
+json_t *ctl_key_json(const struct api_key *key, enum api_key_kind kind);

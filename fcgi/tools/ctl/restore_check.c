@@ -23,8 +23,8 @@ static int compare(struct ctl *ctl, const char *scratch, const struct backup *ba
     if (database_open_other(ctl->settings, scratch, &db, err) < 0)
         return -1;
     int result = db_schema_version(db, &version, err);
-    *older = version < DB_SCHEMA_VERSION;
-    if (result == 0 && version == DB_SCHEMA_VERSION)
+    *older = version < db_schema_needed;
+    if (result == 0 && version == db_schema_needed)
         result = backup_db_difference(db, scratch, ctl->settings->database_name, difference, err);
     db_close(db);
     if (result == 0 && version != backup->schema_version)

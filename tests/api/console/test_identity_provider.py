@@ -8,7 +8,8 @@ import pytest
 
 from client import assert_error
 from console import Browser
-from identity_provider import ApiSettings, IdentityProvider, Visitor, install
+from identity_provider import ApiSettings, IdentityProvider, Visitor
+from npm_packages import programs
 
 pytestmark = pytest.mark.long  # most of it is the installation of the package
 
@@ -17,9 +18,7 @@ MEMORY = "__Host-sandlot_oidc"
 
 @pytest.fixture(scope="module")
 def provider(stack, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("idp")
-    install(folder)
-    provider = IdentityProvider(stack, folder)
+    provider = IdentityProvider(stack, programs(stack, "oidc", tmp_path_factory.mktemp("idp")))
     settings = ApiSettings(stack)
     teams = [name + secrets.token_hex(4) for name in ("acme", "ops")]
     provider.teams = teams

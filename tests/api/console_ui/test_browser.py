@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The console in a real browser on the real stack: tests/console has what it does there. A machine
+"""The console in a real browser on the real stack: tests/fixtures/browser has its programs. A machine
 without the browser, or without Node.js and npm, is an error here: scripts/test installs all three."""
 
 import os
@@ -13,7 +13,8 @@ import pytest
 
 from client import assert_error
 from console import Browser, Person, invite
-from identity_provider import ApiSettings, IdentityProvider, install
+from identity_provider import ApiSettings, IdentityProvider
+from npm_packages import programs
 from quiet_network import QuietNetwork, wrapper
 from receiver import Receiver
 from stack import wait_until
@@ -21,24 +22,11 @@ from tenant import Sandbox
 
 pytestmark = pytest.mark.parallel
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "console"
-
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The scripts with their libraries, in the versions and with the sums of the lock file."""
-    for program in ("node", "npm", "chromium"):
-        assert shutil.which(program), f"{program} is not installed: scripts/test does it"
-    made = tmp_path_factory.mktemp("console")
-    for source in SOURCES.iterdir():
-        if source.is_file():
-            shutil.copy(source, made)
-    done = subprocess.run(
-        ["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=2"],
-        cwd=made, capture_output=True, text=True, timeout=180, check=False,
-    )
-    assert done.returncode == 0, f"npm cannot install what the test needs: {done.stderr[-500:]}"
-    return made
+def folder(stack, tmp_path_factory):
+    assert shutil.which("chromium"), "chromium is not installed: scripts/test does it"
+    return programs(stack, "browser", tmp_path_factory.mktemp("browser"))
 
 
 @pytest.fixture(scope="module")
@@ -294,9 +282,8 @@ def refused_names(sandbox, script, plain):
 
 @pytest.fixture
 def provider(stack, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("idp")
-    install(folder)
-    provider, settings = IdentityProvider(stack, folder), ApiSettings(stack)
+    provider = IdentityProvider(stack, programs(stack, "oidc", tmp_path_factory.mktemp("idp")))
+    settings = ApiSettings(stack)
     try:
         provider.start()
         settings.set(provider.settings(oidc_create_users="on"))

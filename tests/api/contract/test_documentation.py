@@ -120,15 +120,6 @@ def test_settings_are_there():
             assert name in known, (page.name, name)
 
 
-def test_the_number_of_database_connections_is_right():
-    """One for each worker and process of a dispatcher, and for sandlot-events, sandlot-ssh and a sandlotctl."""
-    workers = sum(map(int, re.findall(r"^POOL\(\w+, [\w-]+, (\d+),", text_of("fcgi/drivers/config/pools.def"), re.MULTILINE)))
-    processes = re.search(r"#define DISPATCHER_PROCESSES_MAX (\d+)", text_of("fcgi/front/dispatcher/jobs.h"))
-    number = workers + int(processes[1]) + 3
-    assert f"needs {number} connections" in text_of("doc/howto/install-by-hand.md"), number
-    assert f"{number} and the number" in text_of("doc/howto/external-database.md"), number
-
-
 def test_units_are_there():
     pools = re.findall(r"^POOL\((\w+),", text_of("fcgi/drivers/config/pools.def"), re.MULTILINE)
     units = {path.name.removesuffix(".in") for path in (ROOT / "conf" / "systemd").iterdir()} | {

@@ -3,17 +3,14 @@
 
 import json
 import os
-import pathlib
-import shutil
 import subprocess
 
 import pytest
 
 import contract
+from npm_packages import programs
 
-pytestmark = [pytest.mark.parallel, pytest.mark.long]  # most of it is the installation of the packages
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+pytestmark = [pytest.mark.parallel, pytest.mark.long]
 
 
 def run(folder, *words, **environment):
@@ -24,14 +21,9 @@ def run(folder, *words, **environment):
 
 def test_a_generated_client_compiles_and_works(stack, account, tmp_path):
     """Filters of a list are a deepObject; a create needs no member; a policy may have some."""
-    for program in ("node", "npm"):
-        assert shutil.which(program), f"{program} is not installed: scripts/test does it"
-    for source in (ROOT / "tests" / "generated").iterdir():
-        shutil.copy(source, tmp_path)
-    run(tmp_path, "npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=2")
+    bin_folder = programs(stack, "client", tmp_path) / "node_modules" / ".bin"
     (tmp_path / "openapi.json").write_text(json.dumps(contract.DOCUMENT), encoding="utf-8")
-    programs = tmp_path / "node_modules" / ".bin"
-    run(tmp_path, str(programs / "openapi-ts"), "-i", "openapi.json", "-o", "client")
-    run(tmp_path, str(programs / "tsc"))
-    run(tmp_path, "node", "--require", "./localhost.cjs", "out/try.js",
+    run(tmp_path, str(bin_folder / "openapi-ts"), "-i", "openapi.json", "-o", "client")
+    run(tmp_path, str(bin_folder / "tsc"))
+    run(tmp_path, "node", "--require", "./local_names.cjs", "out/try.js",
         BASE_URL=stack.base_url, API_KEY=account.key("write"), NODE_EXTRA_CA_CERTS=str(stack.ca_file))

@@ -77,7 +77,7 @@ COPY one.txt sub/
 @pytest.mark.long
 def test_the_command_line_builds_a_template(installed, stack, account, files):
     (files / "Dockerfile").write_text(DOCKERFILE)
-    env = {**environment(stack, account), "HOME": str(files), "NODE_OPTIONS": f"--import {installed / 'local_names.mjs'}"}
+    env = {**environment(stack, account), "HOME": str(files), "NODE_OPTIONS": f"--require {installed / 'local_names.cjs'}"}
     template = name()
 
     def e2b(*words, **options):

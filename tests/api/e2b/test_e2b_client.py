@@ -76,8 +76,8 @@ def test_the_public_client_by_itself(installed, stack, account, part, client):
 
 @pytest.mark.long
 def test_the_public_command_line(installed, stack, account, tmp_path):
-    hook = installed / "local_names.mjs"
-    env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--import {hook}"}
+    hook = installed / "local_names.cjs"
+    env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--require {hook}"}
 
     def e2b(*words, **options):
         done = run([installed / "node_modules/.bin/e2b", *words], tmp_path, env, **options)
@@ -101,8 +101,8 @@ def test_the_public_command_line(installed, stack, account, tmp_path):
 
 @pytest.mark.long
 def test_the_command_line_publishes_a_template(installed, stack, account, template, tmp_path):
-    hook = installed / "local_names.mjs"
-    env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--import {hook}"}
+    hook = installed / "local_names.cjs"
+    env = {**environment(stack, account), "HOME": str(tmp_path), "NODE_OPTIONS": f"--require {hook}"}
     for word, is_public in (("publish", True), ("unpublish", False)):
         done = run([installed / "node_modules/.bin/e2b", "template", word, "--yes", template], tmp_path, env)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -24,7 +24,7 @@ PROJECT = "sandlot-probe"
 @pytest.fixture(scope="module")
 def program(stack):
     path = os.environ.get("SANDLOT_RUNTIME_PROBE")
-    path = path or stack.root / "build" / "tests" / "runtime" / "runtime_probe"
+    path = path or stack.root / "build" / "tests" / "api" / "lib" / "runtime_probe"
     assert os.access(path, os.X_OK), f"{path} is not built: make check builds it"
     return path
 

@@ -18,7 +18,7 @@ import pytest
 
 from edge import process_settings, replace
 
-SERVER = pathlib.Path(__file__).resolve().parents[2] / "s3" / "server.py"
+SERVER = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "s3" / "server.py"
 PACKAGES = (SERVER.parent / "packages.txt").read_text(encoding="utf-8").split()
 ARCHIVING = ("sandlot-dispatcher", "sandlot-api", "sandlot-gate")
 

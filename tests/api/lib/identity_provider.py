@@ -5,33 +5,15 @@ stack's API with settings of its own for a while."""
 import http.cookies
 import json
 import os
-import pathlib
 import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import urllib.parse
 
-import pytest
-
 from client import Origin
 from stack import wait_until
-
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "oidc"
-
-
-def install(folder):
-    """Skips the test where npm reaches no registry."""
-    if not shutil.which("npm") or not shutil.which("node"):
-        pytest.skip("npm is not installed")
-    for source in SOURCES.iterdir():
-        shutil.copy(source, folder)
-    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"],
-                          cwd=folder, capture_output=True, text=True, timeout=180, check=False)
-    if done.returncode:
-        pytest.skip(f"npm cannot install the package: {done.stderr.strip()[-300:]}")
 
 
 class ApiSettings:

@@ -11,12 +11,6 @@
 #include "login/login.h"
 #include "unit/schema.h"
 
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
-
 static void a_user_comes_with_a_team(void **state)
 {
     struct error *err = NULL;

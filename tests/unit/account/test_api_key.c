@@ -45,12 +45,6 @@ static void make_key(const struct api_key_request *changes, char id[ID_SIZE],
     api_key_deinit(&key);
 }
 
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
-
 static void a_key_reaches_the_teams_of_its_user(void **state)
 {
     struct error *err = NULL;

@@ -37,12 +37,6 @@ static int tear_down(void **state)
     return schema_teardown(state);
 }
 
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
-
 static void a_user_accepts_or_declines(void **state)
 {
     struct error *err = NULL;

@@ -3,12 +3,6 @@
 
 #include "unit/schema.h"
 
-static void every_statement_can_be_prepared(void **state)
-{
-    error_auto err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "host/host.h"
-#include "template/template.h"
+#include "unit/fleet.h"
 #include "unit/schema.h"
 
 #define WORKERS  6
@@ -21,13 +20,7 @@ static const struct runtime_resources resources = {EACH_CPU, EACH_MB, 10};
 
 static struct host host_of(const char *name, const char *range, uint32_t vcpus, uint32_t memory_mb)
 {
-    struct host host = {.url = (char *)(uintptr_t) "unix:///run/incus.socket",
-                        .project = "sandlot",
-                        .pool = "pool",
-                        .nic_prefix = "sl",
-                        .vcpus = vcpus,
-                        .memory_mb = memory_mb,
-                        .memory_overcommit = 100};
+    struct host host = {UNIT_HOST, .vcpus = vcpus, .memory_mb = memory_mb};
     snprintf(host.name, sizeof host.name, "%s", name);
     snprintf(host.address_range, sizeof host.address_range, "%s", range);
     return host;
@@ -41,9 +34,7 @@ static int set_up(void **state)
         return -1;
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
-           template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
-                                &err) < 0 ||
-           template_version_finish(db, version.id, true, false, "f00d", &err) < 0;
+           unit_template(db, &version, &err) < 0;
 }
 
 static long count(const char *sql)
@@ -136,12 +127,6 @@ static void assert_full(const struct runtime_resources *wanted)
 }
 
 /* --- hosts --- */
-
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
 
 static void a_host_is_put_and_changed(void **state)
 {

@@ -84,12 +84,6 @@ static bool remove_ended(void)
     return more;
 }
 
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
-
 static void only_what_ended_long_ago_is_removed(void **state)
 {
     put_sandbox("old", "destroyed", 0, 100, 95);

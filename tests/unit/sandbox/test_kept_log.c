@@ -64,12 +64,6 @@ static char kept(const struct sandbox *sandbox)
     return sealed.size ? sealed.data[0] : '\0';
 }
 
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
-}
-
 static void the_last_pause_counts(void **state)
 {
     struct error *err = NULL;

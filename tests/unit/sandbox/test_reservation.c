@@ -2,23 +2,14 @@
 /* All that a sandbox takes, taken by one statement: of each row, or of none. */
 #include "unit/unit.h"
 
-#include "host/host.h"
 #include "sandbox/reservation.h"
-#include "template/template.h"
+#include "unit/fleet.h"
 #include "unit/schema.h"
 
 static struct team team;
 static struct template_version version;
-static struct host host = {.name = "one",
-                           .url = (char *)(uintptr_t) "unix:///run/incus.socket",
-                           .project = "sandlot",
-                           .pool = "pool",
-                           .nic_prefix = "sl",
-                           .address_range = "10.1.0.0/24",
-                           .vcpus = 100,
-                           .memory_mb = 100000,
-                           .memory_overcommit = 100,
-                           .disk_overcommit = 2};
+static struct host host = {UNIT_HOST,    .name = "one",       .address_range = "10.1.0.0/24",
+                           .vcpus = 100, .memory_mb = 100000, .disk_overcommit = 2};
 
 static int set_up(void **state)
 {
@@ -28,10 +19,8 @@ static int set_up(void **state)
         return -1;
     return user_create(db, "alice", &user, &err) < 0 ||
            team_create(db, "acme", "pro", "alice", &team, &err) < 0 ||
-           template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
-                                &err) < 0 ||
-           template_version_finish(db, version.id, true, false, "f00d", &err) < 0 ||
-           host_put(db, &host, &err) < 0 || host_pool_put(db, host.id, 100000, 1000, &err) < 0;
+           unit_template(db, &version, &err) < 0 || host_put(db, &host, &err) < 0 ||
+           host_pool_put(db, host.id, 100000, 1000, &err) < 0;
 }
 
 /* Room that others have taken meanwhile is what there is of it here. */

@@ -2,10 +2,9 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "host/host.h"
-#include "template/template.h"
 #include "template/template_tag.h"
 #include "template/template_use.h"
+#include "unit/fleet.h"
 #include "unit/schema.h"
 
 static struct team acme, other;
@@ -46,12 +45,6 @@ static void assert_unknown(const char *team_id, const char *reference)
                  ERR_TEMPLATE_NOT_FOUND);
     assert_string_equal(err->field, "/template");
     error_clear(&err);
-}
-
-static void every_statement_can_be_prepared(void **state)
-{
-    struct error *err = NULL;
-    assert_ok(db_check_statements(db, &err));
 }
 
 static void versions_are_numbered(void **state)
@@ -371,15 +364,8 @@ static bool is_missing(uint32_t host_id, const char *version_id)
 static void knows_which_sources_a_host_lacks(void **state)
 {
     struct error *err = NULL;
-    struct host host = {.name = "h",
-                        .url = (char *)(uintptr_t) "unix:///run/incus.socket",
-                        .project = "p",
-                        .pool = "p",
-                        .nic_prefix = "sl",
-                        .address_range = "10.1.0.0/29",
-                        .vcpus = 1,
-                        .memory_mb = 64,
-                        .memory_overcommit = 100};
+    struct host host = {UNIT_HOST, .name = "h", .address_range = "10.1.0.0/29", .vcpus = 1,
+                        .memory_mb = 64};
     assert_ok(host_put(db, &host, &err));
     struct template_version ready = add(TEAM_DEPLOYMENT_ID, "sources", true),
                             failed = add(TEAM_DEPLOYMENT_ID, "sources", false);

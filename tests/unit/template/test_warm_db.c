@@ -5,23 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/host.h"
-#include "template/template.h"
 #include "template/warm_row.h"
+#include "unit/fleet.h"
 #include "unit/schema.h"
 
 #define CLAIMS 8
 
 static struct template_version version;
-static struct host host = {.name = "one",
-                           .url = (char *)(uintptr_t) "unix:///run/incus.socket",
-                           .project = "sandlot",
-                           .pool = "pool",
-                           .nic_prefix = "sl",
-                           .address_range = "10.1.0.0/24",
-                           .vcpus = 100,
-                           .memory_mb = 100000,
-                           .memory_overcommit = 100};
+static struct host host = {UNIT_HOST, .name = "one", .address_range = "10.1.0.0/24", .vcpus = 100,
+                           .memory_mb = 100000};
 static const struct runtime_resources wanted = {1, 512, 20}, other = {1, 512, 10};
 
 static int set_up(void **state)
@@ -31,10 +23,7 @@ static int set_up(void **state)
     if (schema_setup(state) < 0)
         return -1;
     snprintf(name, sizeof name, "src-python");
-    return template_version_add(db, TEAM_DEPLOYMENT_ID, "python", "image", 1, 512, false, &version,
-                                &err) < 0 ||
-           template_version_finish(db, version.id, true, false, "f00d", &err) < 0 ||
-           host_put(db, &host, &err) < 0 ||
+    return unit_template(db, &version, &err) < 0 || host_put(db, &host, &err) < 0 ||
            template_source_add(db, version.id, host.id, name, &err) < 0;
 }
 
