@@ -39,6 +39,8 @@ EXAMPLES = [
     ("doc/x.md", LONG[:len(LONG) // 2] + "\n- " + LONG[len(LONG) // 2:] + "\n", None),
     ("doc/x.md", "\n\n".join([SENTENCE * 2] * 3) + "\n", "sentences have"),
     ("doc/x.md", "\n\n".join([SENTENCE + "It waits. It reads. "] * 3) + "\n", None),
+    # A number at the end of a sentence is no mark of a list.
+    ("doc/x.md", "\n\n".join(["The worker reads the row from the database and writes 12. " * 2] * 6) + "\n", None),
     # A list item and a step are paragraphs of their own; one long item is too long.
     ("doc/x.md", "".join(f"- {LONG[:240]}\n" for _ in range(5)), None),
     ("doc/x.md", "".join(f"{number}. {LONG[:240]}\n" for number in range(1, 6)), None),

@@ -126,7 +126,7 @@ def test_the_number_of_database_connections_is_right():
     processes = re.search(r"#define DISPATCHER_PROCESSES_MAX (\d+)", text_of("fcgi/front/dispatcher/jobs.h"))
     number = workers + int(processes[1]) + 3
     assert f"needs {number} connections" in text_of("doc/howto/install-by-hand.md"), number
-    assert f"{number} and the number" in text_of("doc/howto/external-database.md"), number
+    assert f"at least {number} for each front node" in text_of("doc/howto/external-database.md"), number
 
 
 def test_units_are_there():
