@@ -104,4 +104,12 @@ EXAMPLES = [
     ("fcgi/base/x.c", "/* The worker goes on. */\n", '"goes on"'),
     ("fcgi/base/x.c", "/* " + "\n * ".join([LONG[:240], LONG[240:480], LONG[480:]]) + " */\n", "paragraph of 108 words"),
     ("fcgi/base/x.c", "/* Delete the old rows. */\nint what = nobody;\n", None),
+    # Comments of declarations.
+    ("fcgi/base/x.h", "/* The name of a file. */\nconst char *file_name(void);\n", '"The name of a file."'),
+    ("fcgi/base/x.h", "/* Whether a file\n * exists. */\nbool file_exists(int fd);\n", '"Whether a file exists."'),
+    ("fcgi/base/x.h", "/* Returns 0, or -1. */\nint file_open(const char *path,\n              int flags);\n", '"Returns 0'),
+    ("fcgi/base/x.h", "/* Return the name of a file. */\nconst char *file_name(void);\n", None),
+    ("fcgi/base/x.h", "/* Inside a transaction: delete the row. */\nint row_delete(int id);\n", None),
+    ("fcgi/base/x.h", "/* The name of a file. */\nstruct file_name {\n    int x;\n};\nint file_open(void);\n", None),
+    ("fcgi/base/x.c", "/* The name of a file. */\nstatic const char *file_name(void);\n", None),
 ]
