@@ -193,7 +193,7 @@ async function device(page) {
   await page.goto(url(`/device?code=${env.CODE}`))
   await page.getByRole('heading', { name: 'Let a laptop in?' }).waitFor()
   await page.getByRole('button', { name: 'Let it in' }).click()
-  await page.getByText('It is let in').waitFor()
+  await page.getByText('The program has its key').waitFor()
   await page.getByLabel('Code').fill('WRNG-CODE')
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByRole('alert').waitFor()
