@@ -27,13 +27,14 @@ void buffer_init(struct buffer *buffer, size_t max);
 /* Free the memory; the buffer is empty and may be used again. */
 void buffer_deinit(struct buffer *buffer);
 
-/* As buffer_deinit(), overwriting the bytes first. */
+/* Do the same as buffer_deinit(), overwriting the bytes first. */
 void buffer_wipe(struct buffer *buffer);
 
 /* Empty it, keep the memory, forget an overflow. */
 void buffer_clear(struct buffer *buffer);
 
-/* Each returns 0, or -1 when the maximum would be passed (nothing is appended then). */
+/* Append to the buffer. Returns 0, or -1 when the maximum would be passed (nothing is appended
+ * then). */
 int buffer_append(struct buffer *buffer, const void *data, size_t size);
 int buffer_append_string(struct buffer *buffer, const char *string);
 int buffer_append_char(struct buffer *buffer, char c);
@@ -50,7 +51,7 @@ void buffer_commit(struct buffer *buffer, size_t size);
 /* Drop size bytes (at most all) from the front. */
 void buffer_consume(struct buffer *buffer, size_t size);
 
-/* The contents as a string, "" when empty; owned by the buffer. */
+/* Return the contents as a string, "" when empty; owned by the buffer. */
 const char *buffer_string(const struct buffer *buffer);
 
 /* Hand the contents to the caller (free()); the buffer is empty afterwards. Never NULL. */

@@ -9,5 +9,5 @@
  * other text stays, cut to the size. Returns out. */
 const char *client_network(const char *address, char out[CLIENT_NETWORK_SIZE]);
 
-/* The same with the /48 of an IPv6 address, which is the most that one site usually has. */
+/* Return the same with the /48 of an IPv6 address, which is the most that one site usually has. */
 const char *client_network_wide(const char *address, char out[CLIENT_NETWORK_SIZE]);

@@ -16,7 +16,7 @@ void clock_sleep_ms(unsigned ms);
 
 #define CLOCK_ISO8601_SIZE sizeof("2026-11-21T10:05:00.000Z")
 
-/* RFC 3339 in UTC with milliseconds and a Z. Returns out. */
+/* Write RFC 3339 in UTC with milliseconds and a Z. Returns out. */
 const char *clock_format_iso8601(int64_t at_ms, char out[CLOCK_ISO8601_SIZE]);
 
 /* Parse an RFC 3339 timestamp with "Z" or a numeric offset. Returns 0, or -1 for any other text. */

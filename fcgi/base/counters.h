@@ -31,7 +31,7 @@ int counters_open(const char *dir, struct error **err);
 void counter_add(enum counter counter, const char *const labels[COUNTER_LABELS]);
 #define COUNT(counter, ...) counter_add(counter, (const char *const[COUNTER_LABELS]){__VA_ARGS__})
 
-/* Likewise for a histogram. */
+/* Count a value in a histogram. */
 void counter_observe(enum counter counter, int64_t duration_us,
                      const char *const labels[COUNTER_LABELS]);
 #define OBSERVE(counter, duration_us, ...) \

@@ -4,5 +4,5 @@
 
 #include <stdint.h>
 
-/* Returns 0, or -1 for any other text. */
+/* Read a duration. Returns 0, or -1 for any other text. */
 int duration_parse(const char *text, uint64_t *seconds);

@@ -30,12 +30,12 @@ struct error {
 int error_set(struct error **err, enum error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As error_set(), naming the input that is wrong: a JSON pointer ("/lifecycle/on_timeout") or the
- * name of a query parameter. */
+/* Do the same as error_set(), naming the input that is wrong: a JSON pointer
+ * ("/lifecycle/on_timeout") or the name of a query parameter. */
 int error_set_field(struct error **err, enum error_code code, const char *field, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 
-/* As error_set(), with the text of an errno value after the message. */
+/* Do the same as error_set(), with the text of an errno value after the message. */
 int error_set_errno(struct error **err, enum error_code code, int errnum, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -58,7 +58,7 @@ void error_clear(struct error **err);
 /* Move *from into *to (which must be NULL). Always returns -1. */
 int error_move(struct error **to, struct error **from);
 
-/* Whether an error says "away for now" rather than "no". */
+/* Return whether an error says "away for now" rather than "no". */
 bool error_is_transient(const struct error *err);
 
 const char *error_api_code(enum error_code code); /* "not_found" */

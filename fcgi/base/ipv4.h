@@ -6,5 +6,5 @@
 
 #define IPV4_TEXT_SIZE 16
 
-/* The dotted form of an address. Returns out. */
+/* Return the dotted form of an address. Returns out. */
 const char *ipv4_format(uint32_t address, char out[IPV4_TEXT_SIZE]);

@@ -19,9 +19,9 @@ void json_text_string(struct buffer *out, const char *name, const char *text);
 void json_text_string_or_null(struct buffer *out, const char *name, const char *text); /* "" */
 void json_text_number(struct buffer *out, const char *name, int64_t number);
 void json_text_bool(struct buffer *out, const char *name, bool value);
-/* A moment; 0: null. */
+/* Append a moment; 0: null. */
 void json_text_time(struct buffer *out, const char *name, int64_t at_ms);
-/* An object that was written before; anything else is an empty one. */
+/* Append an object that was written before; anything else is an empty one. */
 void json_text_object(struct buffer *out, const char *name, const char *text);
 
 /* Append a whole value as jansson writes it, but with the shortest form of each real that reads

@@ -34,7 +34,7 @@ struct error;
 #define LOG_ERROR(err_) \
     LOG_STR("error", log_error_symbol_(err_)), LOG_STR("reason", log_error_message_(err_))
 
-/* program: name that every line carries; static storage. */
+/* Start the log. program: name that every line carries; static storage. */
 void log_init(const char *program);
 void log_configure(enum log_level least, enum log_format format);
 
@@ -43,8 +43,8 @@ void log_configure(enum log_level least, enum log_format format);
 int log_to_file(const char *path);
 int log_reopen(void);
 
-/* Fields that every event carries until they are cleared: request id, operation. At most 6;
- * value is copied (cut at 63 bytes); NULL removes the field. key has static storage. */
+/* Set a field that every event carries until the fields are cleared: request id, operation. At most
+ * 6; value is copied (cut at 63 bytes); NULL removes the field. key has static storage. */
 void log_context_set(const char *key, const char *value);
 void log_context_clear(void);
 
@@ -57,7 +57,7 @@ void log_context_clear(void);
 #define log_warning(message, ...) log_event(LOG_LEVEL_WARNING, message, ##__VA_ARGS__)
 #define log_error(message, ...)   log_event(LOG_LEVEL_ERROR, message, ##__VA_ARGS__)
 
-/* fields[0] is a placeholder and is skipped. Use the macros. */
+/* Write an event to the log. fields[0] is a placeholder and is skipped. Use the macros. */
 void log_write(enum log_level level, const char *message, const struct log_field *fields,
                size_t count);
 const char *log_error_symbol_(const struct error *err);

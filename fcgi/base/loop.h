@@ -36,7 +36,7 @@ struct loop {
     void *context;
 };
 
-/* Returns 0, or -1 with errno. */
+/* Initialise a loop. Returns 0, or -1 with errno. */
 int loop_init(struct loop *loop);
 void loop_deinit(struct loop *loop);
 
@@ -52,7 +52,7 @@ void loop_change(struct loop *loop, struct loop_source *source, uint32_t events)
  */
 void loop_remove(struct loop *loop, struct loop_source *source);
 
-/* The same, and close the descriptor. Nothing happens when the source is not watched. */
+/* Do the same, and close the descriptor. Nothing happens when the source is not watched. */
 void loop_close(struct loop *loop, struct loop_source *source);
 
 /* Call before() and after() around each callback, not around the wait: they take and release the

@@ -18,7 +18,7 @@
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
-/* Room for count elements; aborts when count * size overflows. */
+/* Allocate room for count elements; aborts when count * size overflows. */
 void *xreallocarray(void *pointer, size_t count, size_t size);
 char *xstrdup(const char *string);
 /* Return a copy; NULL for NULL. */

@@ -9,5 +9,5 @@
  */
 void printable_append(const char *text, const char *keep, struct buffer *out);
 
-/* The same as a new string, which is never longer than text. */
+/* Return the same as a new string, which is never longer than text. */
 char *printable(const char *text, const char *keep);

@@ -12,8 +12,8 @@ bool str_equal(const char *a, const char *b); /* NULL equals NULL only */
 bool str_starts_with(const char *text, const char *prefix);
 bool str_ends_with(const char *text, const char *suffix);
 
-/* The whole text as a decimal number without sign, blanks or leading zeros ("0" itself is fine).
- * Returns 0, or -1 for any other text and for numbers outside [min, max]. */
+/* Read the whole text as a decimal number without sign, blanks or leading zeros ("0" itself is
+ * fine). Returns 0, or -1 for any other text and for numbers outside [min, max]. */
 int str_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 /* Return the entry of names (count entries) that a person most likely meant, or NULL when none is
@@ -24,14 +24,14 @@ const char *str_nearest(const char *text, const char *const names[], size_t coun
  * character. */
 size_t str_cut(const char *text, size_t most);
 
-/* Whether text is well-formed UTF-8 (RFC 3629). */
+/* Return whether text is well-formed UTF-8 (RFC 3629). */
 bool str_is_utf8(const char *text, size_t length);
 
-/* Whether text is 1 to most letters, digits, hyphens and underscores of ASCII, beginning with a
- * letter or a digit. NULL is no name. */
+/* Return whether text is 1 to most letters, digits, hyphens and underscores of ASCII, beginning
+ * with a letter or a digit. NULL is no name. */
 bool str_is_name(const char *text, size_t most);
 
-/* Whether value is one of choices, which are separated by bars: "a|b|c". */
+/* Return whether value is one of choices, which are separated by bars: "a|b|c". */
 bool str_is_choice(const char *choices, const char *value);
 
 /* Return whether a person typed this word of a command; `delete` and `remove` mean `rm`. size: the

@@ -21,10 +21,10 @@ struct throttle {
     } places[THROTTLE_PLACES];
 };
 
-/* Whether the address has used up its allowance: rate refusals a second, and twice as many at
- * once. IPv6 addresses count by their network of 64 bits. */
+/* Return whether the address has used up its allowance: rate refusals a second, and twice as many
+ * at once. IPv6 addresses count by their network of 64 bits. */
 bool throttle_is_over(struct throttle *throttle, const char *address, uint64_t rate,
                       int64_t now_ms);
 
-/* One more refusal. */
+/* Count one more refusal. */
 void throttle_count(struct throttle *throttle, const char *address, uint64_t rate, int64_t now_ms);

@@ -38,7 +38,7 @@ int id_of_uuid(const char *prefix, const char *text, char out[ID_SIZE]);
 
 #define ROUTE_TOKEN_LENGTH 26
 
-/* 26 random characters [a-z2-7] (130 bits). Returns out. */
+/* Write 26 random characters [a-z2-7] (130 bits). Returns out. */
 const char *route_token_new(char out[ROUTE_TOKEN_LENGTH + 1]);
 
 bool route_token_is_valid(const char *text);

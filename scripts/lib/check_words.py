@@ -37,6 +37,11 @@ COMMENTS = (3, 8, 2)
 NEVER = re.compile(r"\b(?:goes on|go on|is none|are none|anew|of before|tells|is told|are told)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 
+# A declaration of a header with its comment, and first words of a comment that are no imperative.
+DECLARATION = re.compile(r"^/\*((?:(?!\*/).)*)\*/\n(?!typedef|struct \w+ \{)[a-z][\w \n*]*\([^;{}]*\)[^;{}]*;", re.DOTALL | re.MULTILINE)
+NO_IMPERATIVE = re.compile(r"(?:As|Whether|The|A|An|It|Its|All|Each|Every|One|How|NULL|This|Another|Likewise|Errors|GET|POST|[a-z_]+:"
+                           r"|Returns|Gives|Takes|Makes|Checks|Calls|Reads|Writes|Runs|Connects)\b|[\"{`0-9]")
+
 # A kind of text: the files that have it, how it is read, and the limits of its habits.
 Kind = collections.namedtuple("Kind", "name files read limits")
 # The parts of the programs whose comments keep to the limits.
@@ -145,11 +150,23 @@ def bare_pages(texts):
             yield path, 1, f"over {BARE_LINES_MAX} lines without a picture, a table or an example"
 
 
+def declarations(path, text):
+    """The declarations of a header whose comment does not begin with an imperative: (path, line, sentence)."""
+    for found in DECLARATION.finditer(text):
+        comment = re.sub(r"\s*\n\s*\*\s*", " ", found[1]).strip()
+        if NO_IMPERATIVE.match(comment):
+            line = text.count("\n", 0, found.start()) + 1
+            yield path, line, f'"{comment[:40]}": begin with an imperative, such as "Return"'
+
+
 def findings(texts, rate_words_min=RATE_WORDS_MIN):
     """All that is wrong with some files, from {path: text}: (path, line, sentence)."""
     for kind in KINDS:
         yield from kind_findings(kind, read(kind, texts), rate_words_min)
     yield from bare_pages(texts)
+    for path, text in sorted(texts.items()):
+        if path.startswith("fcgi/") and path.endswith(".h"):
+            yield from declarations(path, text)
     for folder in ADDRESSED:
         inside = read(KINDS[0], {path: text for path, text in texts.items() if path.startswith(folder)})
         found, _, words = rate(inside, ADDRESS)

@@ -59,7 +59,6 @@ http {
     proxy_temp_path $NGINX_DIR/proxy;
     fastcgi_temp_path $NGINX_DIR/fastcgi;
     server_tokens off;
-    variables_hash_max_size 2048;
     sendfile on;
     tcp_nopush on;
 

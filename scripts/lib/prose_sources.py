@@ -7,7 +7,7 @@ lengths of sentences; a heading, a cell, a label or a message alone does not."""
 import json
 import re
 
-LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]|\(\d+\))\s+")
+LIST_ITEM = re.compile(r"^\s*(?:[-*]|\d+[.)]|\(\d+\))\s+")
 # A row of names and meanings in a comment.
 ROW = re.compile(r"\s{2,}\S.*?\S {2,}\S")
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)

@@ -39,6 +39,8 @@ EXAMPLES = [
     ("doc/x.md", LONG[:len(LONG) // 2] + "\n- " + LONG[len(LONG) // 2:] + "\n", None),
     ("doc/x.md", "\n\n".join([SENTENCE * 2] * 3) + "\n", "sentences have"),
     ("doc/x.md", "\n\n".join([SENTENCE + "It waits. It reads. "] * 3) + "\n", None),
+    # A number at the end of a sentence is no mark of a list.
+    ("doc/x.md", "\n\n".join(["The worker reads the row from the database and writes 12. " * 2] * 6) + "\n", None),
     # A list item and a step are paragraphs of their own; one long item is too long.
     ("doc/x.md", "".join(f"- {LONG[:240]}\n" for _ in range(5)), None),
     ("doc/x.md", "".join(f"{number}. {LONG[:240]}\n" for number in range(1, 6)), None),
@@ -102,4 +104,12 @@ EXAMPLES = [
     ("fcgi/base/x.c", "/* The worker goes on. */\n", '"goes on"'),
     ("fcgi/base/x.c", "/* " + "\n * ".join([LONG[:240], LONG[240:480], LONG[480:]]) + " */\n", "paragraph of 108 words"),
     ("fcgi/base/x.c", "/* Delete the old rows. */\nint what = nobody;\n", None),
+    # Comments of declarations.
+    ("fcgi/base/x.h", "/* The name of a file. */\nconst char *file_name(void);\n", '"The name of a file."'),
+    ("fcgi/base/x.h", "/* Whether a file\n * exists. */\nbool file_exists(int fd);\n", '"Whether a file exists."'),
+    ("fcgi/base/x.h", "/* Returns 0, or -1. */\nint file_open(const char *path,\n              int flags);\n", '"Returns 0'),
+    ("fcgi/base/x.h", "/* Return the name of a file. */\nconst char *file_name(void);\n", None),
+    ("fcgi/base/x.h", "/* Inside a transaction: delete the row. */\nint row_delete(int id);\n", None),
+    ("fcgi/base/x.h", "/* The name of a file. */\nstruct file_name {\n    int x;\n};\nint file_open(void);\n", None),
+    ("fcgi/base/x.c", "/* The name of a file. */\nstatic const char *file_name(void);\n", None),
 ]

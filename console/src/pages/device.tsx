@@ -33,7 +33,7 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
         autoComplete="current-password"
         value={password}
         onInput={setPassword}
-        hint="Without it the program is let in until this sign-in ends."
+        hint="Without it, the program's key ends with this sign-in."
       />
       <div class="actions">
         <Button kind="primary" busy={busy} onClick={() => answer(true)}>
@@ -63,7 +63,7 @@ export function Device() {
   return (
     <Page title="Log a program in">
       {done !== null && (
-        <Note>{done ? 'It is let in; you can close this page.' : 'It is refused.'}</Note>
+        <Note>{done ? 'The program has its key; you can close this page.' : 'It is refused.'}</Note>
       )}
       <Problem error={error} />
       {waiting ? (

@@ -63,7 +63,7 @@ function LinkDialog(props: { team: string; onClose: () => void; onMade: (link: S
         value={role}
         choices={LINK_ROLES}
         onChange={value => setRole(value as 'member' | 'viewer')}
-        hint="Everybody who has the link can take this role: send it only to the people whom you mean."
+        hint="Everybody who has the link can take this role: send it only to the people that you mean."
       />
       <TextField label="People" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="How many can join with it." />
       <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="It ends after these." />

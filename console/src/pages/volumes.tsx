@@ -55,7 +55,7 @@ function Attached(props: { volume: Volume }) {
 }
 
 function remove(volume: Volume, done: () => void): void {
-  ask(`Delete the volume ${volume.name}?`, 'All files in it are gone for good.', 'Delete', async () => {
+  ask(`Delete the volume ${volume.name}?`, 'This deletes all files in it; you cannot undo it.', 'Delete', async () => {
     await api.delete('/v1/volumes/{id}', { path: { id: volume.id } })
     say(`The volume ${volume.name} is deleted.`)
     done()

@@ -94,7 +94,7 @@ struct user {
 /* Create a user together with the personal team (plan basic), which the user owns. Errors:
  * ERR_NAME_TAKEN, ERR_INVALID_REQUEST. */
 int user_create(struct db *db, const char *name, struct user *user, struct error **err);
-/* The same; then(db, user, context) runs in the same transaction. */
+/* Do the same; then(db, user, context) runs in the same transaction. */
 int user_create_and(struct db *db, const char *name,
                     int (*then)(struct db *db, const struct user *user, void *context,
                                 struct error **err),

@@ -83,8 +83,8 @@ static int compare_object(void *context, const struct objects_listed *one, struc
         return -1;
     if (known)
         return 0;
-    log_warning("removing an object of the archive that no row knows", LOG_STR("object", one->key),
-                LOG_INT("bytes", one->size));
+    log_warning("deleting an object of the archive that has no row in the database",
+                LOG_STR("object", one->key), LOG_INT("bytes", one->size));
     comparison->removed++;
     return objects_delete(comparison->objects, one->key, err);
 }

@@ -62,7 +62,7 @@ typedef int dockerfile_take_pair(void *context, const char *name, size_t at,
 int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
                           dockerfile_take_pair *take, void *context, struct error **err);
 
-/* The instructions: dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c. */
+/* Execute an instruction (dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c). */
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_env(struct dockerfile_walk *walk, struct error **err);

@@ -156,8 +156,8 @@ static int fetch_sources(struct trial *trial, struct error **err)
         error_context(&failure, "template %s:%u", version->slug, version->version);
         if (str_equal(version->id, trial->version.id))
             return error_move(err, &failure);
-        log_warning("a template is not on a host that joins", LOG_STR("host", trial->host.name),
-                    LOG_ERROR(failure));
+        log_warning("cannot copy a template to a host that joins",
+                    LOG_STR("host", trial->host.name), LOG_ERROR(failure));
     }
     return 0;
 }

@@ -235,7 +235,7 @@ int credential_confirm_totp(struct db *db, const struct keyring *ring,
         return is_on_already(err);
     if (!credential->totp_sealed_size)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "There is no secret yet that the code could be of; ask for one first.");
+                         "There is no secret for codes yet; request one first (POST /v1/me/totp).");
     if (find_step(ring, credential, code, &step, err) < 0)
         return -1;
     if (!step)

@@ -81,8 +81,9 @@ static int check_crowd(struct db *db, const char *address, struct error **err)
         return -1;
     if (made_room)
         return 0;
-    return error_set(err, ERR_RATE_LIMITED,
-                     "Too many programs wait to be let in; try again in some minutes.");
+    return error_set(
+        err, ERR_RATE_LIMITED,
+        "Too many programs wait for a confirmation of their login; try again in some minutes.");
 }
 
 int device_begin(struct db *db, const struct keyring *ring, const char *client, const char *address,

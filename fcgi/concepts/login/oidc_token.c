@@ -116,7 +116,8 @@ static int check_claims(const json_t *claims, const struct oidc_expected *expect
     if (!json_is_integer(ends) || json_integer_value(ends) <= now_s - CLOCK_SKEW_S)
         return refuse(err, "the ID token has ended; is the clock right?");
     if (!json_is_integer(made) || json_integer_value(made) > now_s + CLOCK_SKEW_S)
-        return refuse(err, "the ID token is of a time to come; is the clock right?");
+        return refuse(err, "the ID token was issued in the future; check the clocks of this "
+                           "machine and of the provider");
     if (!str_equal(json_string_value(json_object_get(claims, "nonce")), expected->nonce))
         return refuse(err, "the ID token is of another sign-in");
     return 0;

@@ -53,6 +53,6 @@ int team_link_find(struct db *db, const struct keyring *ring, const char *text,
 int team_link_accept(struct db *db, const struct team_link *link, const char *user_name,
                      struct member *member, struct error **err);
 
-/* The same inside a transaction of the caller. A member already: ERR_DB_DUPLICATE. */
+/* Do the same inside a transaction of the caller. A member already: ERR_DB_DUPLICATE. */
 int team_link_use(struct db *db, const struct team_link *link, const char *user_name,
                   struct member *member, struct error **err);

@@ -64,8 +64,8 @@ struct sample_point {
 int sample_read(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t to_ms,
                 struct sample_point **points, size_t *count, int64_t *step_ms, struct error **err);
 
-/* Each round also stores the sums of the sandboxes of each host and of each team, as samples that
- * sample_read() reads by the id of the team, or by this id of a host. */
+/* Write the id by which sample_read() reads the sums of a host. Each round also stores the sums of
+ * the sandboxes of each host and of each team, as samples. Those of a team have the team's id. */
 void sample_host_id(uint32_t host_id, char id[ID_SIZE]);
 
 /* The last sample of a running sandbox. */

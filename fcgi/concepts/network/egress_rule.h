@@ -56,7 +56,7 @@ extern const char *const egress_header_names[];
 /* Check that this can be the name of a secret: 1 to 63 letters, digits, hyphens, underscores. */
 bool egress_secret_name_is_valid(const char *name);
 
-/* Whether a text is the mention of one secret and nothing else. Copies its name. */
+/* Return whether a text is the mention of one secret and nothing else. Copies its name. */
 bool egress_is_mention(const char *text, char name[EGRESS_SECRET_NAME_MAX + 1]);
 
 /* Call visit() for each mention of a secret in a rule. It may be called with one name several
@@ -83,10 +83,11 @@ struct egress_request {
     const char *method, *uri;
 };
 
-/* The port of a rule: EGRESS_PORT, or EGRESS_PORT_HTTP. */
+/* Return the port of a rule: EGRESS_PORT, or EGRESS_PORT_HTTP. */
 uint16_t egress_port(const json_t *rule);
 
-/* Whether a rule names the host, and the port; port 0: any. egress NULL: there are no rules. */
+/* Return whether a rule names the host, and the port; port 0: any. egress NULL: there are no
+ * rules. */
 bool egress_has_host(const json_t *egress, const char *name, uint16_t port);
 
 /* Return the rule that lets a request pass, or NULL, and *reason: a sentence without text of the

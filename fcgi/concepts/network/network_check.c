@@ -129,7 +129,7 @@ int network_verdict_find(const struct policy *policy, const struct protected_net
     bool is_address = policy_address_parse(host, &address) == 0;
     if (bracketed && (!is_address || !strchr(host, ':')))
         return error_set_field(err, ERR_INVALID_REQUEST, "/host",
-                               "Brackets stand around an IPv6 address.");
+                               "Write an IPv6 address in brackets.");
     if (is_address) {
         check_address(policy, networks, &address, question->port, verdict);
         return 0;

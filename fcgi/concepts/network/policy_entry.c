@@ -208,7 +208,7 @@ static int parse_bracketed(const char *text, struct policy_entry *entry, struct 
 {
     const char *end = strchr(text, ']');
     if (!end || (end[1] && end[1] != ':'))
-        return refuse(err, "Brackets stand around an IPv6 address or network, with :port behind.");
+        return refuse(err, "Write an IPv6 address or network in brackets, and then :port.");
     autofree char *inside = xstrndup(text + 1, (size_t)(end - text - 1));
     if (!strchr(inside, ':'))
         return refuse(err, "Brackets are for IPv6 addresses only.");

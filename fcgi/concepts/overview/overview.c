@@ -212,10 +212,11 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
                     "sandboxes, volumes and checkpoints. Delete unused ones, or enlarge the pool.",
                     name);
         if (is_in_condition(host, "down"))
-            problem(problems,
-                    "Host %s does not answer: sandboxes on it are not reached, and new ones go to "
-                    "others. If it will not come back, say so with `sandlotctl host lost %s`.",
-                    name, name);
+            problem(
+                problems,
+                "Host %s does not answer: its sandboxes cannot be reached, and new sandboxes start "
+                "on other hosts. If the host is lost for good, run `sandlotctl host lost %s`.",
+                name, name);
         else if (is_in_condition(host, "silent"))
             problem(problems,
                     "Incus on host %s does not answer: its sandboxes keep running, and no sandbox "

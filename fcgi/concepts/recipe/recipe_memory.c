@@ -41,5 +41,5 @@ int recipe_turn_look_at_memory(struct recipe_turn *turn, struct error **err)
         return recipe_turn_ready(turn, TEMPLATE_START_MEMORY, err);
     return checkpoint.state == CHECKPOINT_CREATING
                ? recipe_turn_defer(turn, RECIPE_SOON_MS, err)
-               : recipe_turn_no_memory(turn, "The worker that kept it is gone.", err);
+               : recipe_turn_no_memory(turn, "The worker that saved the memory has died.", err);
 }

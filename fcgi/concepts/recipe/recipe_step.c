@@ -310,7 +310,7 @@ static int call_look(struct recipe_place *place, json_t *args, json_t **answer, 
     if (json_integer_value(json_object_get(*answer, "exit_code")) == 0)
         return 0;
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                     "a look into the sandbox of the build was cut off");
+                     "the connection to the sandbox of the build broke");
 }
 
 int recipe_place_read(struct recipe_place *place, struct error **err)

@@ -96,5 +96,5 @@ int recipe_turn_cache(struct recipe_turn *turn, const struct recipe_place *place
 int recipe_turn_keep_memory(struct recipe_turn *turn, struct recipe_place *place,
                             struct error **err);
 
-/* Another worker has begun to keep the memory. */
+/* Look whether the memory is saved, which another worker has begun. */
 int recipe_turn_look_at_memory(struct recipe_turn *turn, struct error **err);

@@ -18,7 +18,9 @@ static struct agent_notes *open_notes(const struct worker *worker)
     error_auto err = NULL;
     if (!notes &&
         agent_notes_open(worker->settings->pools_dir, TABLE, FAILED_START_S, &notes, &err) < 0)
-        log_warning("cannot remember which checkpoints do not start", LOG_ERROR(err));
+        log_warning(
+            "cannot open the table of failed starts; creates from all checkpoints are tried",
+            LOG_ERROR(err));
     return notes;
 }
 

@@ -105,7 +105,7 @@ int work_still_ours(struct work *work, struct error **err);
  * waits of this work may take together. */
 struct deadline work_agent_deadline(struct work *work, unsigned wait_ms);
 
-/* The longest wait for its agent after a start from the disk. */
+/* Return the longest wait for its agent after a start from the disk. */
 unsigned work_start_wait_ms(const struct work *work);
 
 /* Find the address of its agent. Errors: those of runtimes_link(). */

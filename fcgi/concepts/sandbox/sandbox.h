@@ -161,7 +161,7 @@ const char *sandbox_network_status(const struct sandbox *sandbox);
  * sandbox. */
 const char *sandbox_network_reason(const struct sandbox *sandbox);
 
-/* Whether it is stopped without a pause: its programs are gone. */
+/* Return whether it is stopped without a pause: its programs are gone. */
 bool sandbox_has_ended(const struct sandbox *sandbox);
 
 bool sandbox_has_volumes(const struct sandbox *sandbox);

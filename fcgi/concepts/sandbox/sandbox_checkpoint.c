@@ -245,7 +245,7 @@ int work_undo_checkpoint(struct work *work, struct error **err)
     work->settle = give_up;
     work->settle_context = &checkpoint;
     error_auto gone = NULL;
-    error_set(&gone, ERR_INTERNAL, "the worker that made the checkpoint is gone");
+    error_set(&gone, ERR_INTERNAL, "the worker that made the checkpoint has died");
     return work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, gone, err);
 }
 

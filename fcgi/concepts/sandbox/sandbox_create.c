@@ -19,8 +19,8 @@
 #include "network/denied_names.h"
 #include "network/egress_profile.h"
 #include "network/firewall_client.h"
+#include "sandbox/assignment.h"
 #include "sandbox/failed_starts.h"
-#include "sandbox/hand_over.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/reservation.h"
 #include "sandbox/sandbox_events.h"
@@ -362,7 +362,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
         egress_rules_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
-        (hand_over_told_later(sandbox, &insert->warm, request->mount_count) &&
+        (assignment_updates_incus_later(sandbox, &insert->warm, request->mount_count) &&
          sandbox_size_owe(db, sandbox->id, err) < 0) ||
         reserve_last(db, insert, err) < 0)
         return -1;
@@ -447,7 +447,7 @@ static int start_cold(struct work *work, const struct source *from, const struct
         failed_start_forget(work->worker, sandbox->team_id, source_id(from));
     else if ((*err)->code == ERR_RUNTIME_UNAVAILABLE)
         failed_start_note(work->worker, sandbox->team_id, source_id(from));
-    return result < 0 ? -1 : hand_over_wait(work, err);
+    return result < 0 ? -1 : assignment_wait(work, err);
 }
 
 static int take_warm(struct work *work, const struct warm_instance *warm, const struct source *from,
@@ -457,8 +457,8 @@ static int take_warm(struct work *work, const struct warm_instance *warm, const 
                                         from->checkpoint.agent_key_id};
     if (from->from_memory)
         snprintf(work->sandbox.resumed_from, sizeof work->sandbox.resumed_from, "memory");
-    return hand_over(work, warm, from->from_memory ? &former : NULL, list->mounts, list->count,
-                     err);
+    return assignment_make(work, warm, from->from_memory ? &former : NULL, list->mounts,
+                           list->count, err);
 }
 
 /* The firewall takes the policy while the agent of a warm instance gets ready, or a copy is made.
@@ -466,7 +466,7 @@ static int take_warm(struct work *work, const struct warm_instance *warm, const 
 static int start(struct work *work, const struct warm_instance *warm, const struct source *from,
                  const struct mount_list *list, struct error **err)
 {
-    hand_over_plan(work, warm, list->mounts, list->count);
+    assignment_plan(work, warm, list->mounts, list->count);
     work_network_begin(work);
     if (!warm->name[0])
         work_network_tell(work);

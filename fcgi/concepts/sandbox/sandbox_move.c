@@ -243,7 +243,7 @@ static int choose_by_volumes(struct db *db, const struct beginning *beginning, u
         return refuse(err, "it has volumes, which are on its host and go first when that is "
                            "drained");
     if (beginning->to_host && beginning->to_host != *host_id)
-        return refuse(err, "its volumes are on yet another host");
+        return refuse(err, "its volumes are on a third host");
     return 0;
 }
 

@@ -263,7 +263,7 @@ static int take_volumes(struct work *work, int64_t give_up_ms, struct error **er
         return error_is_transient(*err) ? -1 : volumes_stay(err, (*err)->message);
     if (moving_wait(worker, volume_id, give_up_ms, &arrived, err) < 0)
         return -1;
-    return arrived ? 0 : volumes_stay(err, "they could not be copied to another yet.");
+    return arrived ? 0 : volumes_stay(err, "they could not be copied to another host yet.");
 }
 
 /* Begin to move the sandbox, or first its volumes. *stays: why it does not move; NULL when the

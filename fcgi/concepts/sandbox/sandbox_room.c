@@ -31,9 +31,9 @@ static int sandbox_remove_next(struct worker *worker, bool *worked, struct error
     *worked = work.operation.id[0];
     if (!*worked)
         return 0;
-    if (open_removal(worker, &work, &gone, err) < 0)
-        return -1;
-    return gone ? 0 : work_run_destroy(&work, err);
+    if (open_removal(worker, &work, &gone, err) < 0 || (!gone && work_run_destroy(&work, err) < 0))
+        return error_context(err, "sandbox %s", work.operation.sandbox_id);
+    return 0;
 }
 
 /* A dispatcher repeats a removal that failed; the caller does not fail with it. */

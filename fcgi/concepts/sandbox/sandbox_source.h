@@ -19,5 +19,5 @@ const char *source_id(const struct source *source);
 int source_find(struct worker *worker, const struct sandbox_create *request, bool may_remember,
                 struct source *source, struct error **err);
 
-/* The error for a checkpoint that is not there. */
+/* Set the error for a checkpoint that is not there. */
 int source_no_checkpoint(const char *field, struct error **err);

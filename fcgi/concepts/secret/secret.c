@@ -43,7 +43,7 @@ int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **
         autofree char *at = xasprintf("%s/%zu", pointer, index);
         return error_set_field(err, ERR_INVALID_REQUEST, at,
                                "A host of a secret is a name in lower case, *. and a name, or an "
-                               "IPv4 address, without a port; the star alone stands for any host.");
+                               "IPv4 address, without a port; the star alone means any host.");
     }
     return count && count <= SECRET_HOSTS_MAX
                ? 0

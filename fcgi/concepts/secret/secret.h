@@ -34,8 +34,8 @@ struct secret {
 };
 void secret_deinit(struct secret *secret);
 
-/* Checks of a schema: a value can be in a header, hosts is a list of names, wildcards and IPv4
- * addresses, or the star alone, and metadata fits its column. Errors: ERR_INVALID_REQUEST at
+/* Check members of a schema: a value can be in a header, hosts is a list of names, wildcards and
+ * IPv4 addresses, or the star alone, and metadata fits its column. Errors: ERR_INVALID_REQUEST at
  * pointer. */
 int secret_check_value(const json_t *value, const char *pointer, struct error **err);
 int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err);

@@ -21,7 +21,9 @@ static int public_error(struct error **err)
     case ERR_DB_FULL:
     case ERR_RUNTIME_UNAVAILABLE:
     case ERR_LEASE_LOST:
-        log_warning("cannot finish creating or deleting a volume", LOG_ERROR(*err));
+        log_warning(
+            "cannot finish creating or deleting a volume; the client can repeat the request",
+            LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
                          "The runtime is not available at the moment; try again in a few seconds.");

@@ -33,5 +33,6 @@ int worker_open_in_pool(const struct settings *settings, const char *program,
 
 void worker_close(struct worker *worker);
 
-/* The longest wait for the agent of an instance after its start. A virtual machine boots first. */
+/* Return the longest wait for the agent of an instance after its start. A virtual machine boots
+ * first. */
 unsigned worker_start_wait_ms(const struct settings *settings, bool virtual_machine);

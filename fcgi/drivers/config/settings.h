@@ -32,24 +32,25 @@ static inline void settings_autofree_(struct settings **settings)
 }
 #define settings_auto __attribute__((cleanup(settings_autofree_))) struct settings *
 
-/* The value of a setting as the file would spell it; the caller frees it. NULL: no such name. */
+/* Return the value of a setting as the file would spell it; the caller frees it. NULL: no such
+ * name. */
 char *settings_get(const struct settings *settings, const char *name);
 
 /* Return the unit of a number such as "ms"; "" for other settings, for counts and for no setting.
  */
 const char *settings_unit(const char *name);
 
-/* A commented sample file with every setting at its default. */
+/* Write a commented sample file with every setting at its default. */
 void settings_print_sample(FILE *out);
 
-/* The manual page of the settings file, in mdoc(7). */
+/* Write the manual page of the settings file, in mdoc(7). */
 void settings_print_manual(FILE *out);
 
-/* `host` of base_url / console_url / data_plane_host, without scheme and port; owned by the caller.
- * NULL: there is no console. */
+/* Return `host` of base_url / console_url / data_plane_host, without scheme and port; owned by the
+ * caller. NULL: there is no console. */
 char *settings_api_host(const struct settings *settings);
 char *settings_console_host(const struct settings *settings);
 char *settings_data_plane_domain(const struct settings *settings);
 
-/* Whether to listen on IPv6 too (listen_ipv6). */
+/* Return whether to listen on IPv6 too (listen_ipv6). */
 bool settings_listen_ipv6(const struct settings *settings);

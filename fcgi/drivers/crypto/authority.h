@@ -22,21 +22,22 @@ enum certificate_role {
     CERTIFICATE_OF_CALLED, /* a server to TLS, under its name alone */
 };
 
-/* A new authority that signs end entities and no other authority. Errors: ERR_INTERNAL. */
+/* Create a new authority that signs end entities and no other authority. Errors: ERR_INTERNAL. */
 int authority_new(const char *name, unsigned days, struct certificate_pair *authority,
                   struct error **err);
 
-/* A new key for a name (a DNS name, which is also its subjectAltName), signed for one role. Errors:
- * ERR_CONFIG when the authority's PEM texts are no such pair. */
+/* Create a new key for a name (a DNS name, which is also its subjectAltName), signed for one role.
+ * Errors: ERR_CONFIG when the authority's PEM texts are no such pair. */
 int authority_sign(const struct certificate_pair *authority, enum certificate_role role,
                    const char *name, unsigned days, struct certificate_pair *pair,
                    struct error **err);
 
-/* Whether a pair is this authority's, has the name of a previous certificate (PEM), and is valid
- * for longer than that. */
+/* Return whether a pair is this authority's, has the name of a previous certificate (PEM), and is
+ * valid for longer than that. */
 bool authority_renews(const char *authority, const char *before,
                       const struct certificate_pair *pair);
 
-/* Whether a certificate (PEM) is this authority's, of this name, and holds for that long yet. */
+/* Return whether a certificate (PEM) is this authority's, of this name, and holds for that long
+ * yet. */
 bool authority_signed(const char *authority, const char *certificate, const char *name,
                       unsigned days);

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the key may sign by that algorithm, and the signature is its. Keys and signatures that
- * are malformed sign nothing. */
+/* Return whether the key may sign by that algorithm, and the signature is its. Keys and signatures
+ * that are malformed sign nothing. */
 bool jwk_verifies(const json_t *key, const char *algorithm, const void *data, size_t size,
                   const unsigned char *signature, size_t signature_size);
 
-/* Whether jwk_verifies() knows it. */
+/* Return whether jwk_verifies() knows it. */
 bool jwk_knows_algorithm(const char *algorithm);

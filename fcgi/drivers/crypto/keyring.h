@@ -34,8 +34,8 @@ enum key_purpose {
     KEY_PURPOSE_ARCHIVE,     /* copies of sandboxes in the archive */
 };
 
-/* Reads the file (refused unless only its owner and group can read it; not world-readable).
- * Errors: ERR_CONFIG naming the line, never its contents. */
+/* Read the file (refused unless only its owner and group can read it; not world-readable). Errors:
+ * ERR_CONFIG naming the line, never its contents. */
 int keyring_load(const char *path, struct keyring **ring, struct error **err);
 void keyring_free(struct keyring *ring);
 
@@ -45,8 +45,8 @@ int keyring_create(const char *path, struct error **err);
 /* Append a fresh random key with the next id; replaces the file atomically. */
 int keyring_rotate(const char *path, struct error **err);
 
-/* The same in two steps, for several machines that have the file: a key that all are to know, and
- * its use. Errors: also when there is one that waits to be used, or none. */
+/* Do the same in two steps, for several machines that have the file: a key that all are to know,
+ * and its use. Errors: also when there is one that waits to be used, or none. */
 int keyring_add(const char *path, struct error **err);
 int keyring_use(const char *path, struct error **err);
 
@@ -64,14 +64,14 @@ int keyring_read_text(const char *path, struct buffer *text, struct error **err)
 int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
                      struct error **err);
 
-/* Of the keys in use. */
+/* Return the newest of the keys in use. */
 uint16_t keyring_newest(const struct keyring *ring);
 
 struct keyring_key {
     uint16_t id;
     bool in_use;
 };
-/* The key at an index from 0; false: there are no more. */
+/* Return the key at an index from 0; false: there are no more. */
 bool keyring_key_at(const struct keyring *ring, size_t index, struct keyring_key *key);
 
 #define KEYRING_SUBKEY_BYTES 32

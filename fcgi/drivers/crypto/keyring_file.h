@@ -6,5 +6,5 @@
 
 #define KEYRING_KEYS_MAX 64u
 
-/* ERR_CONFIG naming the line, never its contents. */
+/* Read a key ring. ERR_CONFIG naming the line, never its contents. */
 int keyring_parse(const char *text, size_t size, struct keyring **ring, struct error **err);

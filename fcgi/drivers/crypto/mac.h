@@ -11,7 +11,8 @@
 
 #define MAC_BYTES 32
 
-/* The MAC of data under the subkey of (key_id, purpose). ERR_CONFIG: no such key in the ring. */
+/* Write the MAC of data under the subkey of (key_id, purpose). ERR_CONFIG: no such key in the
+ * ring. */
 int mac_compute(const struct keyring *ring, uint16_t key_id, enum key_purpose purpose,
                 const void *data, size_t size, unsigned char out[MAC_BYTES], struct error **err);
 
@@ -28,12 +29,11 @@ void random_fill(void *out, size_t size);
 /* URL-safe base64 without padding. out needs BASE64_SIZE(size) bytes. */
 #define BASE64_SIZE(size) (((size)*4 + 2) / 3 + 1)
 void base64url_encode(const void *data, size_t size, char *out);
-/* Exact decoding of a whole string into at most capacity bytes; returns the size or -1. */
+/* Decode a whole string exactly into at most capacity bytes; returns the size or -1. */
 int base64url_decode(const char *text, void *out, size_t capacity);
 
 /* Base64 of MIME with its padding (RFC 4648, section 4). out needs BASE64_PADDED_SIZE(size). */
 #define BASE64_PADDED_SIZE(size) (((size) + 2) / 3 * 4 + 1)
 void base64_encode(const void *data, size_t size, char *out);
-/* Exact decoding of a whole string, without blanks, into at most capacity bytes. Returns 0 or -1.
- */
+/* Decode a whole string exactly, without blanks, into at most capacity bytes. Returns 0 or -1. */
 int base64_decode(const char *text, size_t length, void *out, size_t capacity, size_t *size);

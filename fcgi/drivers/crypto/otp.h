@@ -13,10 +13,11 @@
 #define OTP_SECRET_SIZE  33 /* in base 32, without padding */
 #define OTP_CODE_SIZE    7
 
-/* Upper-case base 32 of at most size bytes, five bits a character; out needs size * 8 / 5 + 2. */
+/* Write upper-case base 32 of at most size bytes, five bits a character; out needs size * 8 / 5 +
+ * 2. */
 void base32_encode(const unsigned char *data, size_t size, char *out);
 
-/* The code of a time step. */
+/* Write the code of a time step. */
 void otp_code(const unsigned char secret[OTP_SECRET_BYTES], uint64_t step, char out[OTP_CODE_SIZE]);
 
 /* Find the time step of a code, near now and later than after. False: a wrong code. */

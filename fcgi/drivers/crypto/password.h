@@ -16,7 +16,7 @@
 /* RFC 9106, section 4, has 64 MiB and three passes as the second of its two choices. */
 #define PASSWORD_MEMORY ((size_t)64 << 20)
 
-/* Errors: ERR_INTERNAL (no memory). */
+/* Hash a password. Errors: ERR_INTERNAL (no memory). */
 int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct error **err);
 
 /* Check a password against its hash. A NULL hash takes the same time and fails, so that the time

@@ -24,7 +24,7 @@ int signed_token_make(const struct keyring *ring, const struct signed_token_kind
                       uint16_t ring_key, unsigned char version, const void *body, char *token,
                       struct error **err);
 
-/* Version and body of a token of this kind that one of the ring's keys has signed. Returns 0, or -1
- * with neither set. */
+/* Read version and body of a token of this kind that one of the ring's keys has signed. Returns 0,
+ * or -1 with neither set. */
 int signed_token_open(const struct keyring *ring, const struct signed_token_kind *kind,
                       const char *token, unsigned char *version, void *body);

@@ -42,7 +42,8 @@ struct db {
  * Errors: ERR_DB_UNAVAILABLE, ERR_DB_DEADLOCK. */
 int db_connection_ready(struct db *db, struct error **err);
 
-/* Whether the other side has closed: seen without a round trip, so nothing was sent to it. */
+/* Return whether the other side has closed: seen without a round trip, so nothing was sent to
+ * it. */
 bool db_connection_closed_by_peer(struct db *db);
 
 /* Drop the connection and all its prepared statements; a transaction becomes DB_CUT. */
@@ -68,17 +69,19 @@ int db_say(struct db *db, const char *sql, size_t length, struct error **err);
 int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
                     struct error **err);
 
-/* Whether it says that the statement lost against another and was rolled back, right away. */
+/* Return whether it says that the statement lost against another and was rolled back, right
+ * away. */
 bool db_is_conflict(unsigned code, const char *message);
 
-/* Whether a write that it answers may have happened all the same. */
+/* Return whether a write that it answers may have happened all the same. */
 bool db_is_uncertain(unsigned code, const char *message);
 
 /* --- transaction.c --- */
 
 #define DB_RUNS_MAX 8 /* of a statement that loses against others */
 
-/* A growing random pause before the next run, the first is 1. */
+/* Wait for a random time before the next run, which grows with the number of runs; the first is
+ * 1. */
 void db_pause_after(unsigned run);
 
 /* --- rows.c --- */

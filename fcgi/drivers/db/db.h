@@ -42,14 +42,15 @@ struct db_options {
     unsigned timeout_s; /* connect, read and write */
 };
 
-/* Connects (READ COMMITTED, strict mode, UTC, utf8mb4). The options are copied; the password copy
- * is wiped by db_close(). Errors: ERR_DB_UNAVAILABLE. */
+/* Connect to the database (READ COMMITTED, strict mode, UTC, utf8mb4). The options are copied; the
+ * password copy is wiped by db_close(). Errors: ERR_DB_UNAVAILABLE. */
 int db_open(const struct db_options *options, struct db **db, struct error **err);
 void db_close(struct db *db);
 
-/* The host that it is connected to, or was last; its socket's path instead, where it has one. */
+/* Return the host that it is connected to, or was last; its socket's path instead, where it has
+ * one. */
 const char *db_server(const struct db *db);
-/* The cipher of the connection, or NULL: it is not encrypted, or not open. */
+/* Return the cipher of the connection, or NULL: it is not encrypted, or not open. */
 const char *db_cipher(const struct db *db);
 
 /* In a process that was forked: let go of the connection of the process before it, without a word
@@ -100,10 +101,11 @@ struct db_value db_null(void);
 struct db_value db_i64(int64_t value);
 struct db_value db_u64(uint64_t value);
 struct db_value db_bool(bool value);
-/* NULL: SQL NULL. Against an ascii column only ASCII may be asked for: MariaDB refuses to compare
- * anything else (ERR_INTERNAL), so a name from outside is checked for its form first. */
+/* Return a text as a value of a statement. NULL: SQL NULL. Against an ascii column only ASCII may
+ * be asked for: MariaDB refuses to compare anything else (ERR_INTERNAL), so a name from outside is
+ * checked for its form first. */
 struct db_value db_text(const char *text);
-/* The beginning of a text, of at most so many bytes. */
+/* Return the beginning of a text, of at most so many bytes. */
 struct db_value db_text_cut(const char *text, size_t most);
 struct db_value db_blob(const void *data, size_t size);
 
@@ -115,7 +117,7 @@ struct db_value db_blob(const void *data, size_t size);
 
 /* --- running --- */
 
-/* A statement without result rows. affected (may be NULL): rows matched, as with
+/* Run a statement without result rows. affected (may be NULL): rows matched, as with
  * CLIENT_FOUND_ROWS. Errors: ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_DB_UNAVAILABLE,
  * ERR_OUTCOME_UNKNOWN, ERR_INTERNAL. */
 int db_exec(struct db *db, const struct db_statement *statement, const struct db_value *args,
@@ -128,17 +130,17 @@ int db_exec_all(struct db *db, const struct db_statement *statement, const struc
 
 struct db_rows;
 
-/* A statement with result rows, all fetched into memory before this returns (cap them with LIMIT).
- * The caller ends with db_rows_free(). */
+/* Run a statement with result rows, all fetched into memory before this returns (cap them with
+ * LIMIT). The caller ends with db_rows_free(). */
 int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
              size_t count, struct db_rows **rows, struct error **err);
 
-/* A statement with one row at most, which becomes the current one. ERR_NOT_FOUND with the message
- * `missing` without a row. */
+/* Run a statement with one row at most, which becomes the current one. ERR_NOT_FOUND with the
+ * message `missing` without a row. */
 int db_query_row(struct db *db, const struct db_statement *statement, const struct db_value *args,
                  size_t count, const char *missing, struct db_rows **rows, struct error **err);
 
-/* Whether it has any row. */
+/* Check whether it has any row. */
 int db_query_finds(struct db *db, const struct db_statement *statement, const struct db_value *args,
                    size_t count, bool *found, struct error **err);
 
@@ -170,8 +172,8 @@ void *db_rows_array(const struct db_rows *rows, size_t element_size);
         result_;                                                  \
     })
 
-/* Columns of the current row, from 0. Reading a number from a column of another type aborts: the
- * statement is wrong. NULL reads as 0, "" and an empty blob; ask db_is_null() where it matters.
+/* Read a column of the current row, from 0. Reading a number from a column of another type aborts:
+ * the statement is wrong. NULL reads as 0, "" and an empty blob; ask db_is_null() where it matters.
  * Strings live until db_rows_free() of their rows. */
 bool db_is_null(const struct db_rows *rows, unsigned column);
 int64_t db_get_i64(const struct db_rows *rows, unsigned column);
@@ -213,8 +215,8 @@ struct db_companion {
     void *context;
 };
 
-/* companion is borrowed until it has gone or is taken back with NULL. */
+/* Set the companion, which is borrowed until it has gone or is taken back with NULL. */
 void db_accompany(struct db *db, const struct db_companion *companion);
 
-/* Whether one still waits. */
+/* Return whether one still waits. */
 bool db_is_accompanied(const struct db *db);

@@ -113,7 +113,7 @@ struct lease_table {
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
 
-/* The same, but only lock the row: the caller changes it so that it is due no more. */
+/* Do the same, but only lock the row: the caller changes it so that it is due no more. */
 int lease_lock(struct db *db, const struct lease_table *table, char key[LEASE_KEY_SIZE],
                struct error **err);
 

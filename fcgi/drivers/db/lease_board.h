@@ -17,8 +17,8 @@ int lease_board_open(void);
  * them at once. Without this call no team is bounded in this process. */
 void lease_board_join(unsigned group, unsigned processes, unsigned most);
 
-/* Whether this process may work for the team and user (0: none); then its slot says so. */
+/* Return whether this process may work for the team and user (0: none); then its slot says so. */
 bool lease_board_enter(uint64_t team, uint64_t user);
 
-/* The work on the row has ended. */
+/* Note that the work on the row has ended. */
 void lease_board_leave(void);

@@ -17,12 +17,14 @@ extern const unsigned db_schema_needed;
  * build. */
 int db_migrate(struct db *db, const char *directory, unsigned *applied, struct error **err);
 
-/* As db_migrate(), for a directory that ends at another version. */
+/* Do the same as db_migrate(), for a directory that ends at another version. */
 int db_migrate_to(struct db *db, const char *directory, unsigned target, unsigned *applied,
                   struct error **err);
 
-/* Where the database stands; 0: nothing was ever applied. ERR_CONFIG: a migration died half-way. */
+/* Read where the database stands; 0: nothing was ever applied. ERR_CONFIG: a migration died
+ * half-way. */
 int db_schema_version(struct db *db, unsigned *version, struct error **err);
 
-/* 0 when the database stands exactly at db_schema_needed; else ERR_CONFIG saying what to do. */
+/* Check that the database stands exactly at db_schema_needed. Returns 0, or else ERR_CONFIG saying
+ * what to do. */
 int db_schema_require(struct db *db, struct error **err);

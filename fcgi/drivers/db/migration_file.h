@@ -25,7 +25,7 @@ int migration_files_read(const char *directory, unsigned target, struct migratio
                          struct error **err);
 void migration_files_deinit(struct migration_files *files);
 
-/* The next statement at *at, which moves behind it: a ';' at the end of a line ends one. Lines
- * that begin with "--" are comments. false: the end; reading the file refuses text without its
- * ';'. */
+/* Read the next statement at *at, which moves behind it: a ';' at the end of a line ends one.
+ * Lines that begin with "--" are comments. false: the end; reading the file refuses text without
+ * its ';'. */
 bool migration_next_statement(const char **at, const char **statement, size_t *length);

@@ -12,14 +12,14 @@
 
 #define NAMED_LEASE_SIZE 65
 
-/* Have it for NAMED_LEASE_MS from now, unless somebody else does. To be called often: it is written
- * when a quarter of its time is over. */
+/* Take it for NAMED_LEASE_MS from now, unless another process has it. To be called often: it is
+ * written when a quarter of its time is over. */
 int named_lease_take(struct db *db, const char *name, const char *owner, bool *ours,
                      struct error **err);
 
 /* Release it, if it is ours. */
 int named_lease_release(struct db *db, const char *name, const char *owner, struct error **err);
 
-/* Whether a process holds it, by the clock of the server: the clock of another machine may be
+/* Check whether a process holds it, by the clock of the server: the clock of another machine may be
  * wrong. */
 int named_lease_is_held(struct db *db, const char *name, bool *held, struct error **err);

@@ -22,7 +22,8 @@ struct dns_clients_calls {
                      const uint8_t *wire, size_t size);
 };
 
-/* Takes the listening descriptor. calls: borrowed. NULL when it cannot be watched. */
+/* Serve clients at the listening descriptor, which is taken over. calls: borrowed. NULL when it
+ * cannot be watched. */
 struct dns_clients *dns_clients_open(struct loop *loop, int listen_fd,
                                      const struct dns_clients_calls *calls, void *context);
 void dns_clients_close(struct dns_clients *clients); /* NULL is allowed */

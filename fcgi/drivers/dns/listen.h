@@ -11,6 +11,6 @@
  * exist yet. The caller closes it. Errors: ERR_CONFIG. */
 int dns_listen(int type, const struct sockaddr_storage *address, struct error **err);
 
-/* The address without its port. Returns text. */
+/* Return the address without its port. Returns text. */
 const char *dns_address_text(const struct sockaddr_storage *address,
                              char text[CLIENT_NETWORK_SIZE]);

@@ -74,11 +74,11 @@ size_t dns_result_addresses(const struct dns_result *result, uint32_t *addresses
  * own. */
 size_t dns_result_memory(const struct dns_result *result);
 
-/* Calls back with the target of each alias, in lower case. False when the callback said so. */
+/* Call back with the target of each alias, in lower case. False when the callback said so. */
 bool dns_result_each_alias(const struct dns_result *result,
                            bool (*visit)(void *context, const char *name), void *context);
 
-/* A message to an upstream. Returns 0 and the bytes, which the caller frees. */
+/* Write a message to an upstream. Returns 0 and the bytes, which the caller frees. */
 int dns_query_write(uint16_t id, const char *name, uint16_t type, uint8_t **wire, size_t *size);
 
 /* Write an answer. A result of NULL or without records gives an empty answer with that rcode.

@@ -77,18 +77,19 @@ struct http_request {
 void http_request_init(struct http_request *request, char **parameters, size_t body_max);
 /* Free the members of the request and wipe its body. */
 void http_request_deinit(struct http_request *request);
-/* As it was before it was served; a body that was read stays. */
+/* Return the request to its state before it was served; a body that was read stays. */
 void http_request_rewind(struct http_request *request);
-/* Of one that is pending: its body is not needed any more. */
+/* Drop the body of a pending request, which is not needed any more. */
 void http_request_drop_body(struct http_request *request);
 
 /* Decode QUERY_STRING into request->query. Errors (ERR_INVALID_REQUEST, naming the parameter):
  * a bad percent-escape, too many parameters, too long a query. */
 int http_request_parse_query(struct http_request *request, struct error **err);
 
-/* The value of a request header ("Idempotency-Key"), or NULL when absent or empty. Borrowed. */
+/* Return the value of a request header ("Idempotency-Key"), or NULL when absent or empty.
+ * Borrowed. */
 const char *http_header(const struct http_request *request, const char *name);
-/* A raw FastCGI parameter ("SANDLOT_REASON"), or NULL when absent or empty. Borrowed. */
+/* Return a raw FastCGI parameter ("SANDLOT_REASON"), or NULL when absent or empty. Borrowed. */
 const char *http_parameter(const struct http_request *request, const char *name);
 /* Return the first query parameter with this name whose value is text, or NULL. Borrowed. */
 const char *http_query(const struct http_request *request, const char *name);
@@ -100,13 +101,13 @@ int http_percent_decode(const char *text, size_t size, bool plus_is_space, char 
 /* Return the bytes of a query parameter, *size bytes and a zero byte, or NULL. Borrowed. */
 const char *http_query_bytes(const struct http_request *request, const char *name, size_t *size);
 
-/* The error of a body that came too slowly. Returns -1. */
+/* Set the error of a body that came too slowly. Returns -1. */
 int http_body_too_slow(struct error **err);
 
 /* Return the value of Content-Length, or -1. */
 int64_t http_content_length(const struct http_request *request);
 
-/* Whether the media type of the body is this one, parameters aside. */
+/* Return whether the media type of the body is this one, parameters aside. */
 bool http_content_is(const struct http_request *request, const char *media_type);
 
 /* All zero (http_response_init()) is "200, nothing yet". */
@@ -142,12 +143,12 @@ int http_response_json(struct http_response *response, int status, json_t *body)
  * and the header lines are those of the response. Returns -1 when the client is gone. */
 int http_response_begin(struct http_response *response, const struct http_request *request,
                         const char *content_type, uint64_t size);
-/* The next piece; nothing happens for HEAD. Returns -1 when the client is gone. */
+/* Send the next piece; nothing happens for HEAD. Returns -1 when the client is gone. */
 int http_response_send(struct http_response *response, const struct http_request *request,
                        const void *data, size_t size);
 
-/* The error body of the interface: error, message, request_id, field and the error's details; and
- * the headers that belong to the status (Retry-After, WWW-Authenticate). Messages of conditions
+/* Write the error body of the interface: error, message, request_id, field and the error's details;
+ * and the headers that belong to the status (Retry-After, WWW-Authenticate). Messages of conditions
  * inside the service do not leave it: the client gets a general sentence, the log the message.
  * Replaces the previous contents of the response. */
 void http_response_error(struct http_response *response, const struct http_request *request,
@@ -156,7 +157,7 @@ void http_response_error(struct http_response *response, const struct http_reque
 /* Return the members of such an answer for the error itself, a new reference. */
 json_t *http_error_to_json(const struct error *error);
 
-/* The answer as FastCGI carries it, header lines first, without the body for HEAD. out must have
- * room for the body; past its maximum it is overflowed. */
+/* Write the answer as FastCGI carries it, header lines first, without the body for HEAD. out must
+ * have room for the body; past its maximum it is overflowed. */
 void http_response_format(const struct http_response *response, const struct http_request *request,
                           struct buffer *out);

@@ -25,10 +25,11 @@
 
 struct http_link;
 
-/* Whether an address of a relay is https://a.b.c.d:port. No name: nginx would look it up once. */
+/* Return whether an address of a relay is https://a.b.c.d:port. No name: nginx would look it up
+ * once. */
 bool http_link_url_is_valid(const char *relay_url);
 
-/* The link to a host by its relay; the texts are copied. relay_url is valid. */
+/* Return the link to a host by its relay; the texts are copied. relay_url is valid. */
 struct http_link *http_link_new(const char *host_name, const char *relay_url,
                                 const char *credentials_dir);
 void http_link_free(struct http_link *link); /* NULL is allowed */
@@ -39,6 +40,6 @@ void http_link_free(struct http_link *link); /* NULL is allowed */
 void http_link_set(const struct http_link *link, CURL *curl, const char *target, const char *path,
                    struct curl_slist **headers);
 
-/* The status of the target's answer; 0 when the relay answered in its place, because it does not
- * reach it. After a transfer that succeeded. */
+/* Return the status of the target's answer; 0 when the relay answered in its place, because it does
+ * not reach it. After a transfer that succeeded. */
 long http_link_status(const struct http_link *link, CURL *curl);

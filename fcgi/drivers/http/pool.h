@@ -30,13 +30,13 @@ struct pool_claim {
     bool waits;
 };
 
-/* A number that stands for an id. */
+/* Return a number that stands for an id. */
 uint64_t pool_tenant(const char *id);
 
 /* Take a slot in the pool that accepts on file descriptor 0; its file is in dir. Errors: ERR_CONFIG
  * (no Unix socket with a name, no such folder). */
 int pool_open(const char *dir, struct pool **pool, struct error **err);
-/* As pool_open(), for the named pool. */
+/* Do the same as pool_open(), for the named pool. */
 int pool_open_as(const char *dir, const char *name, struct pool **pool, struct error **err);
 void pool_close(struct pool *pool);
 
@@ -53,24 +53,24 @@ const char *pool_name(const struct pool *pool);
 bool pool_enter(struct pool *pool, const struct pool_claim *claim);
 void pool_leave(struct pool *pool);
 
-/* While it is shut, this worker enters for no tenant. */
+/* Shut the pool: while it is shut, this worker enters for no tenant. */
 void pool_shut(struct pool *pool, bool shut);
 
-/* While it lends, this worker also enters for a team that has its half, if the claim borrows. Lend
+/* Lend: meanwhile this worker also enters for a team that has its half, if the claim borrows. Lend
  * only while no connection waits to be accepted: the next connection waits until such a request has
  * ended. */
 void pool_lend(struct pool *pool, bool lend);
 
-/* Whether pool_enter() would let it in now. */
+/* Return whether pool_enter() would let it in now. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim);
 
-/* Whether two tenants without a common team or user have started sandboxes in the last minute. Each
- * may then start as many at once as half of the processors, and at least two. A tenant alone may
- * have half of the workers. */
+/* Return whether two tenants without a common team or user have started sandboxes in the last
+ * minute. Each may then start as many at once as half of the processors, and at least two. A tenant
+ * alone may have half of the workers. */
 bool pool_is_beside_others(const struct pool *pool);
 
-/* Whether this worker starts a sandbox beside others, and for the tenant who started the last one
- * too. */
+/* Return whether this worker starts a sandbox beside others, and for the tenant who started the
+ * last one too. */
 bool pool_repeats(const struct pool *pool);
 
 /* Read the pools of this machine: the live workers, and the number that serve a team. */

@@ -48,19 +48,19 @@ struct httpd_failure {
 
 void httpd_request_deinit(struct httpd_request *request);
 
-/* Header or query argument, NULL when absent. A value with a NUL byte in it counts as absent for
- * headers; for arguments it is -1. An argument without "=" is "". */
+/* Return a header or a query argument, NULL when absent. A value with a NUL byte in it counts as
+ * absent for headers; for arguments it is -1. An argument without "=" is "". */
 const char *httpd_header(const struct httpd_request *request, const char *name);
 int httpd_argument(const struct httpd_request *request, const char *name, const char **value);
 
-/* Whether the header shows this secret. */
+/* Return whether the header shows this secret. */
 bool httpd_shows_secret(const struct httpd_request *request, const char *header,
                         const struct shared_secret *secret);
 
-/* Whether the media type of the body is this one, parameters aside. */
+/* Return whether the media type of the body is this one, parameters aside. */
 bool httpd_content_is(const struct httpd_request *request, const char *media_type);
 
-/* The connection's socket, or -1. */
+/* Return the connection's socket, or -1. */
 int httpd_fd(const struct httpd_request *request);
 
 /* Answer, now or, while the request is suspended, after its resumption. The JSON value's reference
@@ -70,7 +70,7 @@ int httpd_reply_json(struct httpd_request *request, unsigned status, json_t *jso
 int httpd_reply_empty(struct httpd_request *request, unsigned status);
 int httpd_reply_failure(struct httpd_request *request);
 
-/* The request has failed: its answer follows at its end, or in the middle of a long body. */
+/* Fail the request: its answer follows at its end, or in the middle of a long body. */
 void httpd_fail(struct httpd_request *request);
 
 /* Throw size bytes of a refused body away. Returns -1 when the connection is to be closed. */

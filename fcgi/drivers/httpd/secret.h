@@ -18,6 +18,6 @@ struct shared_secret {
 /* Adopt a secret. Returns 0, or -1 when it is not 64 hexadecimal digits. */
 int shared_secret_set(struct shared_secret *secret, const char *hex, size_t length);
 
-/* Whether this is the secret; takes the same time for every wrong one. False while none is known.
- */
+/* Return whether this is the secret; takes the same time for every wrong one. False while none is
+ * known. */
 bool shared_secret_matches(const struct shared_secret *secret, const char *hex, size_t length);

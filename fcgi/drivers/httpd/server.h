@@ -45,7 +45,7 @@ struct httpd_options {
     MHD_NotifyConnectionCallback connected; /* with context; optional */
 };
 
-/* A listening socket. Errors: ERR_CONFIG. */
+/* Create a listening socket. Errors: ERR_CONFIG. */
 int httpd_listen(const char *address, uint16_t port, struct error **err);
 
 /* Serve. NULL with *err: ERR_INTERNAL. */

@@ -41,12 +41,12 @@ struct incus_options {
 
 struct incus;
 
-/* Nothing is sent yet. Strings are copied. Errors: ERR_CONFIG. */
+/* Prepare a connection; nothing is sent yet. Strings are copied. Errors: ERR_CONFIG. */
 int incus_open(const struct incus_options *options, struct incus **incus, struct error **err);
 void incus_close(struct incus *incus); /* NULL is allowed */
 
-/* How many orders have been sent over this connection: when it has grown during a series of calls,
- * the failure of a later read does not mean that nothing happened. */
+/* Return how many orders have been sent over this connection: when it has grown during a series of
+ * calls, the failure of a later read does not mean that nothing happened. */
 unsigned incus_orders_sent(const struct incus *incus);
 
 /* Return the kind of refusal of the last failed call. */
@@ -55,10 +55,11 @@ enum incus_error incus_last_error(const struct incus *incus);
 /* Sleep, calling tick(). Errors: those of tick(). */
 int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err);
 
-/* GET path (below /1.0, with a query if it has one). *metadata: the answer, owned by the caller. */
+/* Get a path (below /1.0, with a query if it has one). *metadata: the answer, owned by the
+ * caller. */
 int incus_get(struct incus *incus, const char *path, json_t **metadata, struct error **err);
 
-/* As incus_get(), for answers that grow with the number of instances. */
+/* Do the same as incus_get(), for answers that grow with the number of instances. */
 int incus_get_large(struct incus *incus, const char *path, json_t **metadata, struct error **err);
 
 /* Give an order and wait until it is carried out, be it answered at once or as an operation.
@@ -90,7 +91,7 @@ struct incus_instance {
 void incus_instance_deinit(struct incus_instance *instance);
 #define incus_instance_auto __attribute__((cleanup(incus_instance_deinit))) struct incus_instance
 
-/* "" when the instance itself does not have it. */
+/* Return a value of the configuration, "" when the instance itself does not have it. */
 const char *incus_instance_config(const struct incus_instance *instance, const char *key);
 const char *incus_instance_device(const struct incus_instance *instance, const char *device,
                                   const char *key);
@@ -98,7 +99,7 @@ const char *incus_instance_device(const struct incus_instance *instance, const c
 int incus_instance_get(struct incus *incus, const char *name, struct incus_instance *instance,
                        struct error **err);
 
-/* All of the project; the caller frees with incus_instance_list_free(). */
+/* List all of the project; the caller frees with incus_instance_list_free(). */
 int incus_instance_list(struct incus *incus, struct incus_instance **list, size_t *count,
                         struct error **err);
 void incus_instance_list_free(struct incus_instance *list, size_t count);
@@ -108,7 +109,7 @@ void incus_instance_list_free(struct incus_instance *list, size_t count);
 int incus_instance_console(struct incus *incus, const char *name, const char **text,
                            struct error **err);
 
-/* Whether an operation on it is under way. */
+/* Check whether an operation on it is under way. */
 int incus_instance_busy(struct incus *incus, const char *name, bool *busy, struct error **err);
 
 int incus_instance_create(struct incus *incus, json_t *body, struct error **err);
@@ -164,7 +165,7 @@ int incus_instance_delete(struct incus *incus, const char *name, struct error **
 /* Read the whole definition of an instance, as for a new one; owned by the caller. */
 int incus_instance_describe(struct incus *incus, const char *name, json_t **instance,
                             struct error **err);
-/* The answer of incus_instance_get() for the same instance. */
+/* Read the answer of incus_instance_get() for the same instance. */
 int incus_instance_read(json_t *described, struct incus_instance *instance, struct error **err);
 
 /* Copy a stopped instance to another server, with the memory image if it has one and without its
@@ -180,11 +181,11 @@ struct incus_volume {
     int64_t created_at_ms;
 };
 
-/* config: borrowed. INCUS_ERROR_EXISTS when the name is taken. */
+/* Create a volume. config: borrowed. INCUS_ERROR_EXISTS when the name is taken. */
 int incus_volume_create(struct incus *incus, const char *pool, const char *name, json_t *config,
                         struct error **err);
 
-/* INCUS_ERROR_IN_USE while an instance has it, stopped ones included. */
+/* Delete a volume. INCUS_ERROR_IN_USE while an instance has it, stopped ones included. */
 int incus_volume_delete(struct incus *incus, const char *pool, const char *name,
                         struct error **err);
 
@@ -197,7 +198,7 @@ struct incus_volume_place {
 int incus_volume_send(const struct incus_volume_place *from, const struct incus_volume_place *to,
                       const char *name, struct error **err);
 
-/* All of the project on that pool; the caller frees the array. */
+/* List all of the project on that pool; the caller frees the array. */
 int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume **list,
                       size_t *count, struct error **err);
 
@@ -224,7 +225,7 @@ int incus_export(struct incus *incus, const struct incus_archive *archive, FILE 
 int incus_import(struct incus *incus, const struct incus_archive *archive, FILE *from,
                  uint64_t size, struct error **err);
 
-/* "btrfs", "dir"; owned by the caller. */
+/* Find the driver of a storage pool: "btrfs", "dir"; owned by the caller. */
 int incus_pool_driver(struct incus *incus, const char *pool, char **driver, struct error **err);
 
 /* --- prerequisites of instances --- */
@@ -241,7 +242,7 @@ int incus_project_remove(struct incus *incus, const char *const *profiles, unsig
 int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, json_t *devices,
                          struct error **err);
 
-/* The image that an alias or a fingerprint names. *fingerprint is owned by the caller. */
+/* Find the image that an alias or a fingerprint names. *fingerprint is owned by the caller. */
 int incus_image_resolve(struct incus *incus, const char *reference, char **fingerprint,
                         bool *virtual_machine, struct error **err);
 

@@ -12,7 +12,7 @@
 /* A head without end is no head. */
 #define INCUS_UPGRADE_HEAD_MAX 8192
 
-/* A random key, and the answer that a server gives to it. */
+/* Write a random key, and the answer that a server gives to it. */
 void incus_upgrade_key(char key[INCUS_UPGRADE_KEY_SIZE]);
 void incus_upgrade_accept(const char *key, char accept[INCUS_UPGRADE_ACCEPT_SIZE]);
 

@@ -55,21 +55,21 @@ struct incus_request {
 #define INCUS_ORDER_MOST_S (15 * 60)
 #define INCUS_ANSWER_MAX   ((size_t)16 << 20)
 
-/* Where to connect, and whom to trust and be there: for every connection to this server. */
+/* Set where to connect, and whom to trust and be there: for every connection to this server. */
 void incus_set_connection(const struct incus *incus, CURL *curl);
 
-/* One request, one answer; *document is owned by the caller. */
+/* Send one request, and read one answer; *document is owned by the caller. */
 enum incus_reach incus_exchange(struct incus *incus, const struct incus_request *request,
                                 json_t **document, struct error **err);
 
-/* GET a text that is not JSON. *text is valid until the next call. Errors as incus_get(). */
+/* Get a text that is not JSON. *text is valid until the next call. Errors as incus_get(). */
 int incus_get_text(struct incus *incus, const char *path, size_t answer_max, const char **text,
                    struct error **err);
 
-/* incus->member is known after this. Errors as incus_get(). */
+/* Find the member; incus->member is known after this. Errors as incus_get(). */
 int incus_find_member(struct incus *incus, struct error **err);
 
-/* As incus_order(), for a POST that makes something. */
+/* Do the same as incus_order(), for a POST that makes something. */
 int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err);
 
 /* Give an order of any kind and do not wait for its operation. *document: the owner of the memory
@@ -77,7 +77,7 @@ int incus_order_new(struct incus *incus, const char *path, json_t *body, struct 
 int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,
                       struct incus_answer *answer, struct error **err);
 
-/* As incus_order_within(), of any request. */
+/* Do the same as incus_order_within(), of any request. */
 int incus_order_request(struct incus *incus, const struct incus_request *request, unsigned most_s,
                         struct error **err);
 
@@ -85,13 +85,13 @@ int incus_order_request(struct incus *incus, const struct incus_request *request
 int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s,
                          struct error **err);
 
-/* As incus_order(), for an order with a bound of its own. */
+/* Do the same as incus_order(), for an order with a bound of its own. */
 int incus_order_within(struct incus *incus, const char *method, const char *path, json_t *body,
                        unsigned most_s, struct error **err);
 
-/* "/1.0/storage-pools/<pool>/volumes/custom", and with a name the volume below it. Owned by the
- * caller. */
+/* Return "/1.0/storage-pools/<pool>/volumes/custom", and with a name the volume below it. Owned by
+ * the caller. */
 char *incus_volumes_path(struct incus *incus, const char *pool, const char *name);
 
-/* "/1.0/<collection>/<name>" with the name escaped; owned by the caller. */
+/* Return "/1.0/<collection>/<name>" with the name escaped; owned by the caller. */
 char *incus_path(struct incus *incus, const char *collection, const char *name);

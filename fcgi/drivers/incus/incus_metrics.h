@@ -25,7 +25,7 @@ struct incus_usage {
     uint64_t memory_kills; /* processes that the kernel killed for want of memory, likewise */
 };
 
-/* The caller frees *list. Errors as incus_get(). */
+/* Get the metrics of all instances. The caller frees *list. Errors as incus_get(). */
 int incus_metrics_get(struct incus *incus, struct incus_usage **list, size_t *count,
                       struct error **err);
 

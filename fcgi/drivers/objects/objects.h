@@ -31,15 +31,16 @@ struct objects_place {
 
 struct objects;
 
-/* Whether a url is one; nothing is opened. Errors: ERR_CONFIG. */
+/* Check whether a url is one; nothing is opened. Errors: ERR_CONFIG. */
 int objects_check_url(const char *url, struct error **err);
 
-/* Nothing is sent yet. Errors: ERR_CONFIG (no such form of url, the file of the credentials cannot
- * be read or holds something else). */
+/* Prepare a storage; nothing is sent yet. Errors: ERR_CONFIG (no such form of url, the file of the
+ * credentials cannot be read or holds something else). */
 int objects_open(const struct objects_place *place, struct objects **objects, struct error **err);
 void objects_close(struct objects *objects); /* NULL is allowed */
 
-/* Called at least every second while the storage is waited for; -1 ends the wait with its error. */
+/* Set the function that is called at least every second while the storage is waited for; -1 ends
+ * the wait with its error. */
 void objects_tick_by(struct objects *objects, int (*tick)(void *context, struct error **err),
                      void *context);
 
@@ -54,7 +55,7 @@ int objects_put(struct objects *objects, const char *key, const void *data, size
 int objects_read(struct objects *objects, const char *key, uint64_t offset, void *data, size_t size,
                  size_t *got, struct error **err);
 
-/* A missing key is success. */
+/* Delete an object. A missing key is success. */
 int objects_delete(struct objects *objects, const char *key, struct error **err);
 
 struct objects_listed {
@@ -62,7 +63,7 @@ struct objects_listed {
     uint64_t size;
     int64_t modified_at_ms;
 };
-/* Every object below "folder/". act may delete the one that it is given. */
+/* List every object below "folder/". act may delete the one that it is given. */
 int objects_each(struct objects *objects, const char *folder,
                  int (*act)(void *context, const struct objects_listed *one, struct error **err),
                  void *context, struct error **err);
@@ -71,12 +72,12 @@ int objects_each(struct objects *objects, const char *folder,
 
 struct objects_upload;
 
-/* name: by which abandon() finds it later, OBJECTS_UPLOAD_SIZE bytes; until the first part there is
- * nothing that would have to be abandoned. */
+/* Begin an upload. name: by which abandon() finds it later, OBJECTS_UPLOAD_SIZE bytes; until the
+ * first part there is nothing that would have to be abandoned. */
 int objects_upload_begin(struct objects *objects, const char *key, char *name,
                          struct objects_upload **upload, struct error **err);
 
-/* The next part: OBJECTS_PART_BYTES, or the rest. */
+/* Send the next part: OBJECTS_PART_BYTES, or the rest. */
 int objects_upload_part(struct objects_upload *upload, const void *data, size_t size,
                         struct error **err);
 

@@ -53,7 +53,7 @@ int s3_ask(struct s3 *s3, struct s3_request *request, struct error **err);
 /* Make an error of an answer that says one. Returns -1. */
 int s3_refused(struct s3 *s3, const struct s3_request *request, struct error **err);
 
-/* Percent-encoded as signatures have it; the caller frees it. */
+/* Return a text percent-encoded as signatures have it; the caller frees it. */
 char *s3_escape(struct s3 *s3, const char *text);
 
 int s3_upload_begin(struct objects_upload *upload, struct error **err);

@@ -9,5 +9,5 @@
  * caller frees it. *at moves behind it; NULL without one. */
 char *objects_xml_next(const char **at, const char *name);
 
-/* The same of a document, from its beginning. */
+/* Do the same of a document, from its beginning. */
 char *objects_xml_find(const char *text, const char *name);

@@ -30,7 +30,7 @@ struct agent_place {
     void *tick_context;
 };
 
-/* The secret that the agent of this instance expects: derived from a key of the ring and the
+/* Find the secret that the agent of this instance expects: derived from a key of the ring and the
  * instance's name, so it is stored nowhere. The caller wipes it. */
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err);
@@ -102,7 +102,7 @@ int agent_exec(const struct agent_place *at, const char *secret, const json_t *c
 int agent_hook(const struct agent_place *at, const char *secret, const char *key,
                const json_t *call, unsigned wait_ms, int *exit_code, struct error **err);
 
-/* How many processors commands find. One attempt. Errors as agent_init(). */
+/* Set how many processors commands find. One attempt. Errors as agent_init(). */
 int agent_cpus(const struct agent_place *at, const char *secret, struct deadline until,
                unsigned *cpus, struct error **err);
 

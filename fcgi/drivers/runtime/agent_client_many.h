@@ -13,7 +13,7 @@ struct agent_many;
 struct agent_question; /* that waits for its answer */
 
 struct agent_many *agent_many_open(void);
-/* Every question is dropped or answered before. */
+/* Close the connections. Every question is dropped or answered before. */
 void agent_many_close(struct agent_many *many);
 
 #define AGENT_MANY_BODY_SIZE 256
@@ -38,7 +38,7 @@ struct agent_said {
 
 /* Send and receive without waiting. */
 void agent_many_go_on(struct agent_many *many);
-/* The next answer, or end of the waiting for one; the question is gone then. False: none. */
+/* Take the next answer, or the end of the wait for one; the question is gone then. False: none. */
 bool agent_many_take(struct agent_many *many, struct agent_said *said);
 /* Wait until there is something to do, or fd can be read; at most wait_ms. */
 void agent_many_wait(struct agent_many *many, int fd, unsigned wait_ms);

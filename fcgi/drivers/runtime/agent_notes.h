@@ -24,16 +24,16 @@ void agent_notes_close(struct agent_notes *notes);
 
 /* sandbox: pool_tenant() of its id, in all of these. */
 
-/* It gave no answer where it was waited for. */
+/* Note that it gave no answer where it was waited for. */
 void agent_notes_silent(struct agent_notes *notes, uint64_t sandbox);
 bool agent_notes_is_silent(const struct agent_notes *notes, uint64_t sandbox);
 
-/* It was too slow for the gate and is waited for elsewhere, for wait_ms at most. */
+/* Note that it was too slow for the gate and is waited for elsewhere, for wait_ms at most. */
 void agent_notes_slow(struct agent_notes *notes, uint64_t sandbox, unsigned wait_ms);
 bool agent_notes_is_slow(const struct agent_notes *notes, uint64_t sandbox);
 
-/* It answered: nothing of the above holds any more. */
+/* Note that it answered: nothing of the above holds any more. */
 void agent_notes_answered(struct agent_notes *notes, uint64_t sandbox);
 
-/* Whether it answered within the last two seconds, and has not been silent since. */
+/* Return whether it answered within the last two seconds, and has not been silent since. */
 bool agent_notes_is_fresh(const struct agent_notes *notes, uint64_t sandbox);

@@ -385,8 +385,8 @@ struct runtime {
     char memory_lost[256];
 };
 
-/* From now on calls end within about this time, with ERR_RUNTIME_UNAVAILABLE; 0: they take as long
- * as it takes. It uses tick. */
+/* Bound the time of calls: from now on they end within about this time, with
+ * ERR_RUNTIME_UNAVAILABLE; 0: they take as long as it takes. It uses tick. */
 void runtime_limit(struct runtime *runtime, unsigned ms);
 
 /* Open a connection to an Incus host; nothing is sent yet. Errors: ERR_CONFIG. */

@@ -65,10 +65,10 @@ static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
 #define RUNTIME_HOST_NAME_SIZE 16 /* of a network interface */
 #define RUNTIME_HWADDR_SIZE    LINK_ADDRESS_SIZE
 
-/* A name for the host's side of a NIC that was never used before. */
+/* Write a name for the host's side of a NIC that was never used before. */
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);
 
-/* The hardware address that belongs to an IPv4 address: a neighbour entry that the host still
+/* Write the hardware address that belongs to an IPv4 address: a neighbour entry that the host still
  * holds from the last user of the address then stays true. Returns -1 when it is no address. */
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
 
@@ -77,20 +77,21 @@ int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
  * counts of this sandbox. NULL for a wrong address. */
 json_t *runtime_users_config(const char *address);
 
-/* Each returns a new reference. */
+/* Return the configuration, as a new reference. */
 json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
 
-/* Lines for liblxc that confine a container. They replace those of its profile, so every instance
- * that has lines of its own has all of them. instance: its name (NULL: no instance, without a view
- * of its disk); init: the program to run instead of the template's, may be NULL. Returns a string
- * of the caller's. */
+/* Return lines for liblxc that confine a container. They replace those of its profile, so every
+ * instance that has lines of its own has all of them. instance: its name (NULL: no instance,
+ * without a view of its disk); init: the program to run instead of the template's, may be NULL.
+ * Returns a string of the caller's. */
 char *runtime_lxc(const struct runtime_instance *instance, const char *init);
 
-/* The lines of an instance as they are for another size of its memory; a string of the caller's. */
+/* Return the lines of an instance as they are for another size of its memory; a string of the
+ * caller's. */
 char *runtime_lxc_resized(const char *lxc, unsigned memory_mb);
 
-/* The part of the containers' profile about the kernel. */
+/* Return the part of the containers' profile about the kernel. */
 json_t *runtime_confinement(void);
 
 json_t *runtime_profile_devices(const char *pool);
@@ -99,7 +100,7 @@ int runtime_check_address(const struct runtime_instance *instance, struct error 
 json_t *runtime_nic_device(const char *address, const char *hwaddr, const char *host_name,
                            bool virtual_machine);
 json_t *runtime_root_device(const char *pool, const char *size);
-/* The limits of an instance with these resources, and a root device with its size. */
+/* Return the limits of an instance with these resources, and a root device with its size. */
 json_t *runtime_size_config(const struct runtime_resources *resources, bool virtual_machine);
 json_t *runtime_sized_root(const char *pool, const struct runtime_resources *resources,
                            bool virtual_machine);
@@ -109,27 +110,27 @@ void runtime_add_mounts(json_t *devices, const char *pool, const struct runtime_
 /* Return the configuration of a new volume. Its files have the user ids inside instances, and each
  * mount of the volume maps these ids to those of the instance. */
 json_t *runtime_volume_config(unsigned size_gb);
-/* A container with an empty root file system. NULL for a wrong address. */
+/* Return the definition of a container with an empty root file system. NULL for a wrong address. */
 json_t *runtime_keeper_body(const struct runtime_incus *runtime,
                             const struct runtime_keeper *keeper);
 json_t *runtime_source_body(const char *name, const char *fingerprint, bool virtual_machine);
 
-/* A copy of another instance's disk alone; devices: those of the original, of which only the root
- * stays. */
+/* Return a copy of another instance's disk alone; devices: those of the original, of which only the
+ * root stays. */
 json_t *runtime_copy_body(const char *name, const char *original, const json_t *devices,
                           bool virtual_machine, const char *owner);
 
-/* NULL for a wrong address. */
+/* Return the definition of a new instance, or NULL for a wrong address. */
 json_t *runtime_create_body(const struct runtime_incus *runtime,
                             const struct runtime_instance *instance);
 
-/* The definition of an instance on the host that it moves to, without a source. original: Incus'
- * description on the old host; token: of the move, or NULL. */
+/* Return the definition of an instance on the host that it moves to, without a source. original:
+ * Incus' description on the old host; token: of the move, or NULL. */
 json_t *runtime_move_body(const struct runtime_incus *to, const json_t *original, const char *role,
                           const char *token);
 
 #define RUNTIME_SIZE_SIZE 24
-/* The size limit of the root volume while the instance runs, and with room for its memory. */
+/* Write the size limit of the root volume while the instance runs, and with room for its memory. */
 void runtime_root_size(const struct runtime_resources *resources, char out[RUNTIME_SIZE_SIZE]);
 void runtime_root_size_paused(const struct runtime_resources *resources,
                               char out[RUNTIME_SIZE_SIZE]);
@@ -219,10 +220,10 @@ int runtime_incus_snapshot_memory(struct runtime *runtime, const char *name, con
                                   struct error **err);
 int runtime_incus_snapshot_drop(struct runtime *runtime, const char *name, const char *snapshot,
                                 struct error **err);
-/* create() of an instance with_memory. */
+/* Do create() of an instance with_memory. */
 int runtime_incus_continue(struct runtime *runtime, const struct runtime_instance *instance,
                            struct error **err);
-/* Tell from Incus' error why a memory was not kept: ERR_RUNTIME_SHORT when the host was short of
+/* Find from Incus' error why a memory was not kept: ERR_RUNTIME_SHORT when the host was short of
  * descriptors, inotify instances, room, processes or time, ERR_MEMORY_NOT_KEPT when CRIU met
  * something in a process of the instance, and otherwise ERR_HOST_KEEPS_NO_MEMORY. */
 enum error_code runtime_memory_refusal(const char *text);

@@ -4,9 +4,9 @@
 
 #include "api/api.h"
 
-/* Router hook: authenticate the request and check the key's scope. Fills in the principal. For a
- * key that this worker knows, the principal may be presumed until access_settle() has confirmed it.
- * Errors: ERR_UNAUTHORIZED, ERR_INSUFFICIENT_SCOPE. */
+/* Authenticate the request and check the key's scope, as a hook of the router. Fills in the
+ * principal. For a key that this worker knows, the principal may be presumed until access_settle()
+ * has confirmed it. Errors: ERR_UNAUTHORIZED, ERR_INSUFFICIENT_SCOPE. */
 int api_authorize(void *context, const struct route *route, struct http_request *request,
                   struct error **err);
 

@@ -93,7 +93,8 @@ int act_do(struct api *api, const struct route *route, struct http_request *requ
     if (audit_end(&api->audit, failure, &lost) < 0 && result == 0)
         return error_move(err, &lost);
     if (lost)
-        log_warning("cannot record that an act failed", LOG_ERROR(lost));
+        log_warning("cannot record in the audit log that an act failed",
+                    LOG_STR("operation", route->operation), LOG_ERROR(lost));
     return result == 0 ? 0 : error_move(err, &failure);
 }
 
@@ -123,14 +124,16 @@ void act_refused(struct api *api, const struct route *route, const struct http_r
     audit->entry.result = AUDIT_REFUSED;
     if (audit_refusal_count(api->worker.db, audit->entry.actor_id, &is_written, &unwritten, &err) <
         0)
-        log_warning("cannot count a refused act", LOG_ERROR(err));
+        log_warning("cannot count a refused act of an actor",
+                    LOG_STR("actor", audit->entry.actor_id), LOG_ERROR(err));
     if (err || !is_written)
         return;
     name_refused(audit, unwritten);
     COPY(audit->entry.action, audit->action->name);
     COPY(audit->entry.error, error_api_code(failure->code));
     if (audit_write(api->worker.db, api->worker.ring, &audit->entry, &err) < 0)
-        log_warning("cannot record that an act was refused", LOG_ERROR(err));
+        log_warning("cannot record in the audit log that an act was refused",
+                    LOG_STR("action", audit->entry.action), LOG_ERROR(err));
 }
 
 void act_signs_in(struct api *api, const struct login *login)

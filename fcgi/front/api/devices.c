@@ -82,7 +82,7 @@ int device_token(void *context, struct http_request *request, struct http_respon
                         err) < 0)
         return -1;
     record_key(api, request, &key, user_id);
-    log_info("program let in with a confirmed code", LOG_STR("key", key.id),
+    log_info("a user confirmed the login of a program", LOG_STR("key", key.id),
              LOG_STR("address", request->remote_address));
     json_t *body = json_pack("{s:s, s:s, s:o}", "access_token", text, "token_type", "Bearer", "key",
                              key_to_json(&key));

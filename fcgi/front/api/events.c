@@ -142,7 +142,7 @@ static int answer(struct api *api, const struct http_request *request, struct as
         return -1;
     if (asked->after > head)
         return error_set_field(err, ERR_INVALID_REQUEST, "after",
-                               "There is no event of this id yet.");
+                               "There is no event with this id yet.");
     if (asked->stream && asked->from_start)
         asked->after = head;
     if (asked->stream)

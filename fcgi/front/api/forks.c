@@ -41,9 +41,10 @@ static int check_any(struct forks *forks, struct error **err)
     for (unsigned i = 0; i < forks->count; i++)
         if (!forks->list[i].failure)
             return 0;
-    return forks->count ? error_move(err, &forks->list[0].failure)
-                        : error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                                    "The worker that was at the fork is gone, and none was made.");
+    return forks->count
+               ? error_move(err, &forks->list[0].failure)
+               : error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                           "The worker that made the fork has died; no sandbox was created.");
 }
 
 /* A refusal left nothing behind: the copy that the key names is deleted, and has no fork. */

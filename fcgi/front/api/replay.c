@@ -96,7 +96,8 @@ static void settle(struct api *api, const struct idempotency *idempotency,
                  : response->status < 500 ? idempotency_release(db, idempotency, &failure)
                                           : idempotency_abandon(db, idempotency, &failure);
     if (result < 0)
-        log_warning("cannot keep the answer for its Idempotency-Key", LOG_ERROR(failure));
+        log_warning("cannot store the result of a request for its Idempotency-Key",
+                    LOG_ERROR(failure));
 }
 
 static int call_handler(struct api *api, const struct route *route, struct http_request *request,

@@ -5,7 +5,7 @@
 
 #include "api/api.h"
 
-/* Router hook around every handler: settle access, then run the handler or replay its kept
- * answer. */
+/* Settle access, then run the handler or replay its stored answer: a hook of the router around
+ * every handler. */
 int api_invoke(void *context, const struct route *route, struct http_request *request,
                struct http_response *response, struct error **err);

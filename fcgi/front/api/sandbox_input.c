@@ -52,7 +52,7 @@ static int request_host_check(const json_t *value, const char *pointer, struct e
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
                            "The host that servers see is a name, with or without a port, such as "
-                           "localhost:${PORT}; ${PORT} stands for the port that is asked.");
+                           "localhost:${PORT}; ${PORT} stands for the port of the request.");
 }
 
 static int name_check(const json_t *value, const char *pointer, struct error **err)
@@ -88,8 +88,8 @@ static int name_check(const json_t *value, const char *pointer, struct error **e
     SANDBOX_FIELDS(BOOL_MEMBER, CHOICE_MEMBER, TEXT_MEMBER, NUMBER_MEMBER, in, at)
 
 static const struct schema_member lifecycle_members[] = {
-    {.name = "auto_pause", .hint = "it stands beside lifecycle, and means on_timeout = pause"},
-    {.name = "timeout", .hint = "it stands beside lifecycle, not in it"} FIELD_MEMBERS(IN_LIFECYCLE,
+    {.name = "auto_pause", .hint = "write it next to lifecycle; it means on_timeout = pause"},
+    {.name = "timeout", .hint = "write it next to lifecycle, not in it"} FIELD_MEMBERS(IN_LIFECYCLE,
                                                                                        AT_UPDATE),
     {.name = NULL},
 };
@@ -135,7 +135,7 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "ports", .hint = PORTS_HINT},
     {.name = "volumes", .hint = "volumes are mounted by \"volume_mounts\": {\"/path\": \"name\"}"},
     {.name = "network",
-     .hint = "the members of the policy stand beside the others: allow_internet_access, "
+     .hint = "write the members of the policy next to the others: allow_internet_access, "
              "allow_package_registry_access, allow_public_traffic, allow_out, deny_out, "
              "egress_profiles"},
     {.name = "environment", .hint = "environment variables are given by \"envs\""},

@@ -80,10 +80,9 @@ static int put_json(struct api *api, const struct http_request *request,
 {
     struct content content;
     if (request->query_count)
-        return error_set_field(
-            err, ERR_INVALID_REQUEST, request->query[0].name,
-            "path, mode, uid and gid stand in the body, or in the query of a body "
-            "of application/octet-stream.");
+        return error_set_field(err, ERR_INVALID_REQUEST, request->query[0].name,
+                               "Send path, mode, uid and gid in the JSON body, or in the query "
+                               "next to a body of application/octet-stream.");
     int result = content_decode(request, &content, err);
     autofree char *data = content.data;
     if (result < 0)
@@ -173,7 +172,8 @@ static int get_octets(struct reading *reading, const char *path, struct error **
         return error_move(err, &failure);
     /* The head has been sent: the client can only notice that the body is too short. */
     if (failure && strcmp(reading->request->method, "HEAD"))
-        log_warning("a download was cut", LOG_ERROR(failure));
+        log_warning("cannot send the rest of a volume's file; the download is cut",
+                    LOG_ERROR(failure));
     return 0;
 }
 

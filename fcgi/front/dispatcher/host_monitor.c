@@ -87,7 +87,8 @@ static void mark_heard(struct host_monitor *monitor, bool heard)
     monitor->said_ms = clock_monotonic_ms();
     if (host_mark_heard(monitor->worker->db, monitor->host_id, monitor->worker->lease_owner, heard,
                         &err) < 0)
-        log_warning("cannot record the state of a host's event stream", LOG_ERROR(err));
+        log_warning("cannot record the state of a host's event stream",
+                    LOG_INT("host", monitor->host_id), LOG_ERROR(err));
 }
 
 struct host_monitor *host_monitor_new(struct worker *worker, uint32_t host_id,

@@ -42,7 +42,7 @@ static int run(struct work *work, struct error **err)
         return work_run_destroy(work, err);
     case OPERATION_CREATE:
         /* The client never got this sandbox, so it is removed and not finished. */
-        error_set(err, ERR_RUNTIME_UNAVAILABLE, "the worker that created it is gone");
+        error_set(err, ERR_RUNTIME_UNAVAILABLE, "the worker that created it has died");
         work_undo_create(work, err);
         error_clear(err);
         return 0;

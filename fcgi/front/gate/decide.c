@@ -43,7 +43,7 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
     case ERR_HOST_LOST:
         return refuse(decision, REFUSAL_HOST_LOST);
     default:
-        log_warning("cannot reach a sandbox", LOG_ERROR(err));
+        log_warning("cannot decide about a request to a sandbox; it is refused", LOG_ERROR(err));
         return refuse(decision, REFUSAL_UNAVAILABLE);
     }
 }

@@ -145,7 +145,8 @@ static void add_quota(struct gate *gate, const struct http_request *request, jso
     if (read_quota(gate->worker.db, route ? route : "", &quota, &failure) == 0)
         json_object_set_new(body, "quota", quota_to_json(&quota));
     else
-        log_warning("cannot read the quota for a refusal", LOG_ERROR(failure));
+        log_warning("cannot read the quota of a sandbox's team; its refusal lacks the numbers",
+                    LOG_STR("route", route ? route : ""), LOG_ERROR(failure));
 }
 
 /* Return the member `code` of the agent's errors at this address: a word of the Connect protocol

@@ -38,7 +38,7 @@ int wire_receive(int fd, int wait_ms, json_t **message, struct error **err)
         return 0;
     ssize_t size = recv(fd, text, sizeof text, MSG_DONTWAIT);
     if (size <= 0)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the other side is gone");
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the other process has ended");
     *message = json_read(text, (size_t)size, JSON_REJECT_DUPLICATES, NULL);
     mem_wipe(text, (size_t)size);
     if (!json_is_object(*message)) {

@@ -25,8 +25,9 @@ struct activity {
 /* Packets of the interfaces but loopback, both directions, from the text of /proc/net/dev. */
 uint64_t activity_packets(const char *text);
 
-/* Established TCP connections from this sandbox to other hosts, from the text of /proc/net/tcp or
- * tcp6. A connection to a port that listens here came from outside and does not count. */
+/* Count established TCP connections from this sandbox to other hosts, from the text of
+ * /proc/net/tcp or tcp6. A connection to a port that listens here came from outside and does not
+ * count. */
 unsigned activity_connections(const char *text);
 
 /* Take a reading of the packets. The first one is busy. */

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Whether the sandbox has just booted: besides its init and the agent with its guard nothing runs.
- * An agent that is started again later finds other processes. */
+/* Return whether the sandbox has just booted: besides its init and the agent with its guard nothing
+ * runs. An agent that is started again later finds other processes. */
 bool boot_is_fresh(void);
 
 /* Empty /tmp, and remove files, sockets and pipes below /run; its directories stay, as packages

@@ -4,32 +4,33 @@
 
 #include "agent/framework/request.h"
 
-/* GET /health: 204 for everybody. */
+/* Handle GET /health: 204 for everybody. */
 int health_finish(struct request *request, struct rpc_error *error);
 
-/* POST /init: {"secret","envs","sandbox_id","default_user","route","template","log_kib",
+/* Handle POST /init: {"secret","envs","sandbox_id","default_user","route","template","log_kib",
  * "services"}. The first one sets the secret; later ones must have it in the header, and replace
  * everything else, services only if there are any. route and template become E2B_SANDBOX_ID and
  * E2B_TEMPLATE_ID. */
 int init_begin(struct request *request, struct rpc_error *error);
 int init_finish(struct request *request, struct rpc_error *error);
 
-/* POST /internal/hang-up: ends all requests, because the sandbox is about to be paused: a waiting
- * client would not notice otherwise. Processes and watchers stay. New requests are refused until
- * the next POST /init, or for some seconds if the pause does not come. */
+/* Handle POST /internal/hang-up: end all requests, because the sandbox is about to be paused: a
+ * waiting client would not notice otherwise. Processes and watchers stay. New requests are refused
+ * until the next POST /init, or for some seconds if the pause does not come. */
 int hang_up_finish(struct request *request, struct rpc_error *error);
 
-/* GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */
+/* Handle GET /internal/ports/<n>: {"listener":"any"|"loopback"|"none"}. */
 int ports_finish(struct request *request, struct rpc_error *error);
 
-/* GET /internal/activity?idle=SECONDS: {"idle_ms": N, "connections": M}, see activity.h.
+/* Handle GET /internal/activity?idle=SECONDS: {"idle_ms": N, "connections": M}, see activity.h.
  * Connections are counted only when the sandbox was idle for SECONDS, because that costs most;
  * otherwise the number is 0. */
 int activity_finish(struct request *request, struct rpc_error *error);
 
-/* POST /hold {"seconds": N}: the sandbox counts as busy for so long. 0 ends the hold. */
+/* Handle POST /hold {"seconds": N}: the sandbox counts as busy for so long. 0 ends the hold. */
 int hold_finish(struct request *request, struct rpc_error *error);
 
-/* GET /metrics: the present usage of the sandbox; GET /envs: the variables from POST /init. */
+/* Handle GET /metrics: the present usage of the sandbox; GET /envs: the variables from POST
+ * /init. */
 int metrics_finish(struct request *request, struct rpc_error *error);
 int envs_finish(struct request *request, struct rpc_error *error);

@@ -7,6 +7,6 @@
  */
 #pragma once
 
-/* command: ends with NULL. Returns the exit status, with a line on standard error: the command does
- * not run. */
+/* Run a command under a hold. command: ends with NULL. Returns the exit status, with a line on
+ * standard error: the command does not run. */
 int hold_run(char *const command[]);

@@ -11,5 +11,5 @@
  * sandbox's owner may have changed them. */
 void identity_adopt(const char *route, const char *template);
 
-/* Whether the files say that the sandbox of this route has run from this disk before. */
+/* Return whether the files say that the sandbox of this route has run from this disk before. */
 bool identity_is_recorded(const char *route);

@@ -27,23 +27,23 @@ void services_begin(struct agent *agent, const struct defaults *defaults, const 
  * specification continue, others are replaced. own NULL: nothing changes. */
 void services_take(struct agent *agent, const struct defaults *defaults, const json_t *own);
 
-/* The memory has come to another sandbox: forget all output. */
+/* Forget all output, because the memory has come to another sandbox. */
 void services_clear_logs(struct agent *agent);
 
 /* Bound the log of each service by the log of all processes. */
 void services_set_log_max(struct agent *agent, size_t max);
 
-/* For service.c: the processes of services have changed. Keep a record for the next agent. */
+/* For service.c, when the processes of services have changed: keep a record for the next agent. */
 void services_record(struct agent *agent);
 
 /* For service.c: write START_ENDED_FILE, for the build of a template. */
 void services_record_start_end(const struct service *service);
 
-/* GET /internal/services; POST: start now those that wait since services_begin(). */
+/* Handle GET /internal/services; POST: start now those that wait since services_begin(). */
 int services_list_finish(struct request *request, struct rpc_error *error);
 int services_release_finish(struct request *request, struct rpc_error *error);
 
-/* GET /internal/services/NAME: its output, with the query of GET /internal/logs. POST: start it
- * again. RPC_NOT_FOUND: there is no such service. */
+/* Handle GET /internal/services/NAME: its output, with the query of GET /internal/logs. POST: start
+ * it again. RPC_NOT_FOUND: there is no such service. */
 int services_logs_finish(struct request *request, struct rpc_error *error);
 int services_restart_finish(struct request *request, struct rpc_error *error);

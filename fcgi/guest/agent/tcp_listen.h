@@ -18,6 +18,6 @@
 
 #include <stdint.h>
 
-/* Each returns an exit status: 1 with a line on standard error. */
+/* Run the program. Returns an exit status: 1 with a line on standard error. */
 int tcp_listen_run(uint16_t port);
 int tcp_accepted_run(const char *name);

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <sys/stat.h>
 
-/* {"type", "size", "mode", "uid", "gid", "accessed_at", "modified_at", "changed_at"}, a new
+/* Return {"type", "size", "mode", "uid", "gid", "accessed_at", "modified_at", "changed_at"}, a new
  * reference. */
 json_t *entry_json(const struct stat *status);
 
@@ -13,6 +13,6 @@ json_t *entry_json(const struct stat *status);
  * <key>_b64 the bytes. */
 void entry_set_name(json_t *entry, const char *key, const char *name);
 
-/* The same for the target of a link; nothing for other entries. name is below directory; "" with a
- * link's own O_PATH descriptor is that link. */
+/* Do the same for the target of a link; nothing for other entries. name is below directory; "" with
+ * a link's own O_PATH descriptor is that link. */
 void entry_set_target(json_t *entry, int directory, const char *name, const struct stat *status);

@@ -13,5 +13,5 @@ struct keeper_error {
 /* Fill *error. Always returns -1. */
 int keeper_error_set(struct keeper_error *error, enum keeper_code code, const char *message);
 
-/* As keeper_error_set(), from the errno value of a file operation. */
+/* Do the same as keeper_error_set(), from the errno value of a file operation. */
 int keeper_error_set_errno(struct keeper_error *error, int errnum);

@@ -20,15 +20,15 @@
 /* Where volumes are mounted, each under its id. Set once, at the start. */
 extern const char *place_volumes;
 
-/* The root of a volume, which must be a mount of its own. A file descriptor to be closed. */
+/* Open the root of a volume, which must be a mount of its own. A file descriptor to be closed. */
 int place_open_volume(const char *volume_id, struct keeper_error *error);
 
-/* The place of a path relative to the root ("" is the root itself), links followed; flags are
+/* Open the place of a path relative to the root ("" is the root itself), links followed; flags are
  * added to O_PATH. A file descriptor, or -1 with errno. */
 int place_open(int volume, const char *path, int flags);
 
-/* The directory that a path lies in, and the last name in *name (borrowed from path). make: create
- * missing parts. Returns a file descriptor, or -1 with *error. */
+/* Open the directory that a path lies in, and the last name in *name (borrowed from path). make:
+ * create missing parts. Returns a file descriptor, or -1 with *error. */
 int place_open_parent(int volume, const char *path, bool make, const char **name,
                       struct keeper_error *error);
 

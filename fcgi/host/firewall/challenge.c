@@ -87,7 +87,7 @@ int challenge_open(const char *name)
     autoclose int fd = device_fd();
     if (fd < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || attach(fd, name) < 0 ||
         bring_up(name) < 0) {
-        log_warning("cannot tell the idle ends of cut connections, they end at their time-outs",
+        log_warning("cannot notify the idle ends of cut connections; they end at their timeouts",
                     LOG_STR("device", name), LOG_STR("reason", strerror(errno)));
         return -1;
     }

@@ -23,8 +23,9 @@
 #define PROXY_TTL_S    30 /* of the proxy's address, for hosts with egress rules */
 
 #define REASON_DENIED  "The network policy of this sandbox does not allow this name."
-#define REASON_ASKED \
-    "The network policy of this sandbox does not allow this name yet: approval is asked for."
+#define REASON_ASKED                                                                              \
+    "The network policy of this sandbox does not allow this name yet; it waits for the approval " \
+    "of the team."
 
 /* Questions for new names: the burst, and the rate for each second, by the rule that allows
  * them. */
@@ -205,8 +206,8 @@ static void log_flood(struct filter_sandbox *sandbox, const char *name)
     if (sandbox->flood_logged_at_ms && now_ms - sandbox->flood_logged_at_ms < FLOOD_LOG_MS)
         return;
     sandbox->flood_logged_at_ms = now_ms;
-    log_warning("too many new names", LOG_STR("sandbox", sandbox->wire.sandbox_id),
-                LOG_STR("name", name));
+    log_warning("refused a DNS name of a sandbox, which asks for too many new names",
+                LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_STR("name", name));
 }
 
 /* Forward a question to the upstreams. Takes the contents of question. */

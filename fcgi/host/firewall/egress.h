@@ -10,14 +10,14 @@
  * and that a sandbox may reach, or 0. */
 uint32_t egress_address_of(const struct filter *filter, const char *host);
 
-/* Whether an entry of the policy denies a host by its name. */
+/* Return whether an entry of the policy denies a host by its name. */
 bool egress_is_denied(const struct policy *policy, const char *host, uint16_t port);
 
 /* Remember when a secret was sent; it forgets secrets of former policies when there is no more
  * room. */
 void egress_note_secret(struct filter_sandbox *sandbox, const char *name);
 
-/* GET /v1/egress. Answers 200 with header lines, or 403 with the line Sandlot-Reason. context: the
- * filter. */
+/* Handle GET /v1/egress. Answers 200 with header lines, or 403 with the line Sandlot-Reason.
+ * context: the filter. */
 int egress_answer(void *context, struct http_request *request, struct http_response *response,
                   struct error **err);

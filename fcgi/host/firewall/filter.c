@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "firewall/certificates.h"
-#include "firewall/ended.h"
+#include "firewall/stale_flows.h"
 #include "firewall/state.h"
 
 #define DNS_PORT     53
@@ -73,7 +73,7 @@ static void sandbox_free(struct filter *filter, struct filter_sandbox *sandbox)
     names_deinit(&sandbox->names);
     policy_wire_deinit(&sandbox->wire);
     json_decref(sandbox->secrets_used);
-    asks_deinit(&sandbox->asks);
+    approval_entries_deinit(&sandbox->asks);
     free(sandbox->elements);
     free(sandbox);
 }
@@ -417,8 +417,8 @@ static void close_sandbox(struct filter *filter, struct filter_sandbox *sandbox)
     sandbox->closed = true;
     if (kernel_run(filter->kernel, rules.commands, &err) < 0 ||
         flows_cut(filter->flows, sandbox->address, NULL, NULL, &cut, &err) < 0)
-        log_error("sandbox not closed", LOG_STR("sandbox", sandbox->wire.sandbox_id),
-                  LOG_ERROR(err));
+        log_error("cannot close the network of a sandbox",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
 }
 
 /* Copy the answers that the new policy allows. Errors: those of lookup_denied(). The names must be
@@ -445,7 +445,7 @@ static void take_policy(struct filter *filter, struct filter_sandbox *sandbox,
     if (!same_sandbox(sandbox, wire->sandbox_id)) {
         sandbox->denials = (struct denials){.count = 0};
         sandbox->waiting = 0; /* on_result() counts down for the sandbox that has asked alone */
-        asks_deinit(&sandbox->asks);
+        approval_entries_deinit(&sandbox->asks);
         json_decref(sandbox->secrets_used);
         sandbox->secrets_used = NULL;
     }
@@ -520,7 +520,7 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     struct names names;
     int64_t started_ms = clock_monotonic_ms();
     uint32_t address = wire->address;
-    if (check_wire(filter, wire, err) < 0 || ended_cut_now(filter, address, err) < 0)
+    if (check_wire(filter, wire, err) < 0 || stale_flows_cut_now(filter, address, err) < 0)
         return -1;
     struct filter_sandbox *sandbox = filter_find(filter, address);
     bool added = !sandbox;
@@ -592,7 +592,8 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
     rules_sandbox_remove(&rules, address);
     rules_tenants(&rules, &filter->sources, address, &sandbox->wire, NULL);
     rules_names(&rules, address, sandbox->elements, sandbox->element_count, NULL, 0, 0);
-    if (kernel_run(filter->kernel, rules.commands, err) < 0 || ended_add(filter, address, err) < 0)
+    if (kernel_run(filter->kernel, rules.commands, err) < 0 ||
+        stale_flows_add(filter, address, err) < 0)
         return -1;
     log_info("policy removed", LOG_STR("sandbox", sandbox_id));
     certificates_change(filter->settings->firewall_certificates_dir, address,
@@ -626,7 +627,7 @@ void filter_ask_name(struct filter_sandbox *sandbox, const char *name)
         return;
     policy_name_find(policy, name, &found);
     if (!found.listed)
-        asks_add(&sandbox->asks, host, clock_monotonic_ms());
+        approval_entries_add(&sandbox->asks, host, clock_monotonic_ms());
     policy_name_deinit(&found);
 }
 
@@ -653,7 +654,7 @@ void filter_ask_connection(const struct filter *filter, struct filter_sandbox *s
         policy_decide_address(policy, &remote, port).rule)
         return;
     autofree char *entry = entry_for(&sandbox->names, address, port);
-    asks_add(&sandbox->asks, entry, clock_monotonic_ms());
+    approval_entries_add(&sandbox->asks, entry, clock_monotonic_ms());
 }
 
 /* --- all sandboxes --- */
@@ -738,7 +739,7 @@ static void on_state(void *context, struct policy_wire *wire, const json_t *answ
 int filter_restore(struct filter *filter, struct error **err)
 {
     if (state_load(filter->settings->firewall_state_dir, on_state, filter, err) < 0 ||
-        ended_restore(filter, err) < 0)
+        stale_flows_restore(filter, err) < 0)
         return -1;
     filter_wake(filter);
     return filter_apply_all(filter, err);

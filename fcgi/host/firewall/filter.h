@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 #include "common/places.h"
 #include "config/settings.h"
-#include "firewall/asks.h"
+#include "firewall/approval_entries.h"
 #include "firewall/denials.h"
 #include "firewall/flows.h"
 #include "firewall/kernel.h"
@@ -35,7 +35,7 @@ struct filter_sandbox {
     struct name_element *elements; /* in the kernel's sets, unless expired */
     size_t element_count;
     struct denials denials;
-    struct asks asks;
+    struct approval_entries asks;
     json_t *secrets_used; /* name -> when it was last sent, wall clock ms; NULL: none was; owned */
     struct rate lookups, wildcard_lookups; /* lookups that go to the upstream */
     unsigned waiting;                      /* questions without an answer */
@@ -83,7 +83,7 @@ struct filter {
 int filter_open(const struct settings *settings, struct filter **filter, struct error **err);
 void filter_close(struct filter *filter); /* the kernel's rules stay */
 
-/* The calls below need the lock. */
+/* Lock the filter; the calls below need the lock. */
 void filter_lock(struct filter *filter);
 void filter_unlock(struct filter *filter);
 

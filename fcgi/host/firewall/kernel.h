@@ -19,7 +19,7 @@ void kernel_close(struct kernel *kernel); /* NULL is allowed */
  * ERR_RUNTIME_REFUSED, with the message of nftables. */
 int kernel_run(struct kernel *kernel, json_t *commands, struct error **err);
 
-/* Like kernel_run(), for a command that lists. *answer: the array that nftables prints; the caller
+/* Run a command that lists, like kernel_run(). *answer: the array that nftables prints; the caller
  * owns it. */
 int kernel_query(struct kernel *kernel, json_t *commands, json_t **answer, struct error **err);
 

@@ -193,7 +193,7 @@ int netfilter_table_handle(struct netfilter *netfilter, const char *table, uint6
     request_init(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFPROTO_INET, 0);
     request_add(&request, NFTA_TABLE_NAME, table, strnlen(table, 64) + 1);
     if (ask(netfilter->fd, &request, &reply) < 0 && errno != ENOENT) {
-        error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the table %s cannot be looked at", table);
+        error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the table %s cannot be read", table);
         return give_up(netfilter);
     }
     *handle = reply.handle;

@@ -22,8 +22,8 @@
 
 struct resolver;
 
-/* The callback for an answer. result: borrowed; NULL: no upstream answered. left_ms: the rest of
- * its time to live. */
+/* Receive an answer. result: borrowed; NULL: no upstream answered. left_ms: the rest of its time to
+ * live. */
 typedef void resolver_done(void *context, const struct dns_result *result, int64_t left_ms);
 
 /* Open a resolver. upstreams: addresses separated by commas or blanks, each with an optional port

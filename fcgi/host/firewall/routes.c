@@ -177,7 +177,7 @@ static void read_boot_id(char boot_id[BOOT_ID_SIZE])
 /* room: for entries that need approval; what is listed is taken from it. */
 static json_t *policy_summary(const struct filter_sandbox *sandbox, size_t *room)
 {
-    json_t *asked = asks_json(&sandbox->asks, *room, clock_monotonic_ms());
+    json_t *asked = approval_entries_json(&sandbox->asks, *room, clock_monotonic_ms());
     *room -= json_array_size(asked);
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(sandbox->address);
@@ -194,7 +194,7 @@ static int list_policies(void *context, struct http_request *request,
     const struct filter *filter = context;
     char started_at[CLOCK_ISO8601_SIZE], boot_id[BOOT_ID_SIZE];
     json_t *policies = json_array();
-    size_t room = ASKS_LIST_MAX;
+    size_t room = APPROVAL_ENTRIES_LIST_MAX;
     (void)request;
     (void)err;
     /* From another bucket each time, so that all have their turn for the room. */

@@ -13,8 +13,8 @@
 #include "base/panic.h"
 #include "base/thread.h"
 #include "firewall/dns_server.h"
-#include "firewall/ended.h"
 #include "firewall/netfilter.h"
+#include "firewall/stale_flows.h"
 
 #define TICK_MS          50
 #define IDLE_MS          500 /* between two ticks without pending work */
@@ -149,7 +149,7 @@ static void check_table(struct service *service)
     struct filter *filter = service->filter;
     uint64_t handle;
     if (kernel_table_handle(filter->kernel, filter->settings->firewall_table, &handle, &err) < 0) {
-        log_error("cannot read the nftables table, policies may be missing until the next look",
+        log_error("cannot read the nftables table; policies may be missing until the next check",
                   LOG_ERROR(err));
         return;
     }
@@ -162,7 +162,7 @@ static void check_table(struct service *service)
     }
     if (handle != service->table_handle)
         log_warning(handle ? "the nftables table was loaded again; policies applied again"
-                           : "table is gone",
+                           : "the nftables table does not exist",
                     LOG_STR("table", filter->settings->firewall_table),
                     LOG_INT("sandboxes", filter->count));
     service->table_handle = handle;
@@ -218,7 +218,7 @@ static void *run(void *context)
         if (loop_run_once(&service->loop, rest_ms) < 0)
             panic("the event loop of the firewall cannot wait");
         rest_ms = tick(service);
-        ended_cut_due(service->filter);
+        stale_flows_cut_due(service->filter);
     }
     return NULL;
 }

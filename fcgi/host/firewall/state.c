@@ -118,7 +118,7 @@ static int load_file(const char *path, json_t **json, struct policy_wire *wire, 
     struct stat status;
     json_error_t problem;
     if (stat(path, &status) < 0 || status.st_size > (off_t)FILE_MAX)
-        return error_set(err, ERR_CONFIG, "is gone or too large");
+        return error_set(err, ERR_CONFIG, "does not exist or is too large");
     *json = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
     if (!*json)
         return error_set(err, ERR_CONFIG, "line %d: %s", problem.line, problem.text);

@@ -41,7 +41,8 @@ struct group_use {
     uint64_t used_us;
     unsigned cpus;
 };
-/* Errors: ERR_NOT_FOUND (no such instance runs), ERR_RUNTIME_REFUSED. */
+/* Measure the group of an instance. Errors: ERR_NOT_FOUND (no such instance runs),
+ * ERR_RUNTIME_REFUSED. */
 int groups_use(const struct groups *groups, const char *instance, struct group_use *use,
                struct error **err);
 

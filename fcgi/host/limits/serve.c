@@ -59,7 +59,8 @@ static void reply(int fd, const struct order *order, int64_t begun_us, const str
 {
     char text[ANSWER_SIZE] = SIZING_DONE;
     if (failure) {
-        log_info("cannot give an instance its size here; Incus does it", LOG_ERROR(failure));
+        log_info("cannot give an instance its size here; Incus does it",
+                 LOG_STR("instance", order ? order->instance : ""), LOG_ERROR(failure));
         snprintf(text, sizeof text, "%s\n", failure->message);
     } else if (order && order->cpu) {
         log_info("instance has its size", LOG_STR("instance", order->instance),

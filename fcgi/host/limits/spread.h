@@ -21,7 +21,8 @@ void spread_close(struct spread *spread); /* NULL is allowed */
 int spread_fd(const struct spread *spread);
 /* Note changes, when spread_fd() is readable. */
 void spread_look(struct spread *spread);
-/* The same, but pass over changes of weights: the caller has made them, and they are no sizes. */
+/* Do the same, but pass over changes of weights: the caller has made them, and they are no
+ * sizes. */
 void spread_pass_over_weights(struct spread *spread);
 /* Return how long to wait for the next spread_run(), at most most_ms; -1: without end. */
 int spread_wait_ms(const struct spread *spread, int most_ms);

@@ -14,11 +14,11 @@
 int api_call(struct cli *cli, const char *method, const char *path, json_t *body, json_t **answer,
              struct error **err);
 
-/* All pages of a list: its rows, a new reference. path may have a query. */
+/* List all pages of a list: its rows, a new reference. path may have a query. */
 int api_list(struct cli *cli, const char *path, const char *member, json_t **rows,
              struct error **err);
 
-/* A path with a value in it, which is escaped; the caller's. */
+/* Return a path with a value in it, which is escaped; the caller's. */
 char *api_path(const char *before, const char *after, const char *value);
 char *api_escape(const char *text);
 
@@ -28,17 +28,17 @@ void api_add_query(struct buffer *path, const char *name, const char *value);
 /* Set the error of an answer outside 2xx, with its field and message. Returns -1. */
 int api_error(const struct exchange *exchange, struct error **err);
 
-/* The id of the sandbox that a word means: an id, or a name. The caller's. */
+/* Find the id of the sandbox that a word means: an id, or a name. The caller's. */
 int api_sandbox_id(struct cli *cli, const char *word, char **id, struct error **err);
 
 /* Call api_call() for a path below the sandbox that the first operand names. */
 int api_call_sandbox(struct cli_call *call, const char *method, const char *what, json_t *body,
                      json_t **answer, struct error **err);
 
-/* The id of a volume, likewise. */
+/* Find the id of a volume, likewise. */
 int api_volume_id(struct cli *cli, const char *word, char **id, struct error **err);
 
-/* The id of a checkpoint, likewise, or NAME:VERSION. */
+/* Find the id of a checkpoint, likewise, or NAME:VERSION. */
 int api_checkpoint_id(struct cli *cli, const char *word, char **id, struct error **err);
 
 /* A sandbox that runs, and how its data plane is reached. */

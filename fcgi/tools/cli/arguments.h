@@ -9,9 +9,9 @@
 int arguments_parse(char **words, size_t count, struct cli_call *call, struct error **err);
 void arguments_free(struct cli_call *call);
 
-/* The verb that these words begin with, and how many words its name has. */
+/* Return the verb that these words begin with, and how many words its name has. */
 const struct cli_verb *arguments_verb(char **words, size_t count, size_t *name_words);
 
-/* The option of a verb, or of all, by its name or its letter (the other one NULL, 0). */
+/* Return the option of a verb, or of all, by its name or its letter (the other one NULL, 0). */
 const struct cli_option *arguments_option(const struct cli_verb *verb, const char *name,
                                           size_t length, char letter);

@@ -78,15 +78,16 @@ extern const size_t cli_verb_count;
 /* Options of every verb: --deployment, --ca, --json, --help. */
 extern const struct cli_option cli_common_options[];
 
-/* The last value of an option, NULL when it is not there. */
+/* Return the last value of an option, NULL when it is not there. */
 const char *cli_value(const struct cli_call *call, const char *name);
 bool cli_flag(const struct cli_call *call, const char *name);
 
-/* The values of an option that may be there several times: *at begins at 0; NULL at the end. */
+/* Return the values of an option that may be there several times: *at begins at 0; NULL at the
+ * end. */
 const char *cli_next_value(const struct cli_call *call, const char *name, size_t *at);
 
-/* A wrong command line: ERR_CONFIG, which ends with CLI_USAGE. Returns -1. */
+/* Report a wrong command line: ERR_CONFIG, which ends with CLI_USAGE. Returns -1. */
 int cli_misuse(struct error **err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* An operand, or NULL. */
+/* Return an operand, or NULL. */
 const char *cli_operand(const struct cli_call *call, size_t at);

@@ -11,8 +11,8 @@
  * key of the file. ERR_UNAUTHORIZED: there is no key; ERR_CONFIG: the file or the name is wrong. */
 int deployments_choose(struct cli *cli, struct error **err);
 
-/* The whole document, {"default": name, "deployments": {name: {"url", "key", "ca_file"}}}; an empty
- * one when there is no file. A new reference. */
+/* Read the whole document, {"default": name, "deployments": {name: {"url", "key", "ca_file"}}}; an
+ * empty one when there is no file. A new reference. */
 int deployments_load(json_t **document, struct error **err);
 
 /* Write it in place of the former one. */

@@ -22,6 +22,7 @@ bool envelope_take_output(struct buffer *buffer, char **bytes, size_t *size, boo
  * is incomplete, -1 when it is not a message. */
 int envelope_take(struct buffer *buffer, json_t **message, bool *is_last);
 
-/* Base64 of bytes as a JSON string, and back: the caller's memory, NULL for none. */
+/* Return the base64 of bytes as a JSON string, and read it back: the caller's memory, NULL for
+ * none. */
 json_t *envelope_bytes(const void *data, size_t size);
 char *envelope_decode(const char *text, size_t *size);

@@ -46,5 +46,5 @@ void exchange_free(struct exchange *exchange);
  * any, is freed by the caller after the handle. */
 struct curl_slist *exchange_prepare(const struct cli *cli, CURL *handle, const char *url);
 
-/* The error that a failed transfer amounts to. Returns -1. */
+/* Set the error that a failed transfer amounts to. Returns -1. */
 int exchange_failed(const struct cli *cli, CURLcode code, const char *url, struct error **err);

@@ -6,13 +6,13 @@
 
 #include "cli/cli.h"
 
-/* A member, unless the value is NULL. */
+/* Add a member, unless the value is NULL. */
 void input_text(json_t *body, const char *member, const char *value);
 int input_number(json_t *body, const char *member, const char *value, const char *option,
                  struct error **err);
 
-/* A member in seconds, or at a time that is written as such or as a duration from now; unless the
- * text is NULL. */
+/* Add a member in seconds, or at a time that is written as such or as a duration from now; unless
+ * the text is NULL. */
 int input_duration(json_t *body, const char *member, const char *text, struct error **err);
 void input_time(json_t *body, const char *member, const char *text);
 
@@ -27,9 +27,9 @@ int input_file(const char *path, size_t max, char **text, struct error **err);
 int input_json(json_t *body, const char *member, const char *path, json_type type,
                struct error **err);
 
-/* "NAME=VALUE" into an object. */
+/* Add "NAME=VALUE" to an object. */
 int input_pair(json_t *object, const char *value, struct error **err);
 
-/* --no-internet, --internet, --ask, --allow, --deny, --profile, --rules as members of a network
+/* Add --no-internet, --internet, --ask, --allow, --deny, --profile, --rules as members of a network
  * policy. */
 int input_network(const struct cli_call *call, json_t *body, struct error **err);

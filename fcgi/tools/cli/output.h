@@ -11,19 +11,19 @@ struct output_column {
     const char *key; /* member of each row; "a.b": member b of member a */
 };
 
-/* A JSON text as a line; to a terminal in ASCII. */
+/* Print a JSON text as a line; to a terminal in ASCII. */
 void output_json_line(const json_t *value);
 
-/* {"<name>": rows} or a table; rows are taken over. */
+/* Print {"<name>": rows} or a table; rows are taken over. */
 void output_rows(const struct cli *cli, const char *name, json_t *rows,
                  const struct output_column *columns, size_t count);
 
-/* One object as JSON, or a line for each of its members; taken over. */
+/* Print one object as JSON, or a line for each of its members; taken over. */
 void output_object(const struct cli *cli, json_t *object);
 
 /* Print one object as JSON, or only the member that a script needs. The reference is taken over. */
 void output_result(const struct cli *cli, json_t *object, const char *member);
 
-/* A line on standard error for a person: nothing with --json. */
+/* Print a line on standard error for a person: nothing with --json. */
 void output_note(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -9,7 +9,8 @@
 
 #include "cli/api.h"
 
-/* "SANDBOX:PATH" as its two parts, which are the caller's. False: a path of this machine. */
+/* Split "SANDBOX:PATH" into its two parts, which are the caller's. False: a path of this
+ * machine. */
 bool place_split(const char *word, char **sandbox, char **path);
 
 struct remote_entry {
@@ -25,15 +26,16 @@ int remote_look(struct cli *cli, const struct session *session, const char *path
 void remote_entry_free(struct remote_entry *entry);
 #define remote_entry_auto __attribute__((cleanup(remote_entry_free))) struct remote_entry
 
-/* A unary call of filesystem.Filesystem; the message is taken over. ERR_NOT_FOUND as it comes. */
+/* Run a unary call of filesystem.Filesystem; the message is taken over. ERR_NOT_FOUND as it
+ * comes. */
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
                 json_t **answer, struct error **err);
 
-/* The processes that were started over the data plane: process.Process/List with details. */
+/* List the processes that were started over the data plane: process.Process/List with details. */
 int remote_processes(struct cli *cli, const struct session *session, json_t **answer,
                      struct error **err);
 
-/* The address of a file of the data plane; the caller's. */
+/* Return the address of a file of the data plane; the caller's. */
 char *remote_file_url(const struct session *session, const char *path);
 
 /* Start tar of this machine with a pipe from its standard output. */

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether there is somebody to show it to. */
+/* Return whether there is somebody to show it to. */
 bool progress_is_wanted(void);
 
-/* total 0: not known. */
+/* Show the progress. total 0: not known. */
 void progress_show(const char *name, int64_t done, int64_t total);
 
 /* Show that a number of steps is over, and which one runs for how long. */

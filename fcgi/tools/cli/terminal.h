@@ -8,7 +8,7 @@
 void terminal_make_raw(void);
 void terminal_restore(void);
 
-/* Its size; 80 by 24 where it has none. */
+/* Read its size; 80 by 24 where it has none. */
 void terminal_size(int *cols, int *rows);
 
 /* Read a line without showing it; the caller's, to be wiped. NULL: nothing came. */

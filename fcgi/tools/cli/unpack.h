@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* folder: an open folder, which stays the caller's. sets_mode: the folder itself gets the mode that
- * the archive has for it. *left_out: the number of devices and FIFOs. Files that were
- * unpacked before an error stay. */
+/* Unpack an archive. folder: an open folder, which stays the caller's. sets_mode: the folder itself
+ * gets the mode that the archive has for it. *left_out: the number of devices and FIFOs. Files that
+ * were unpacked before an error stay. */
 int unpack(int folder, const char *archive, bool sets_mode, uint64_t *left_out, struct error **err);

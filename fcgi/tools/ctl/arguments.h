@@ -46,7 +46,7 @@ struct ctl_arguments {
 int ctl_arguments_parse(int argc, char **argv, const char *operands,
                         const struct ctl_option *options, struct ctl_arguments *arguments);
 
-/* Values of an option of the row; NULL, the fallback or false when it was not given. */
+/* Return values of an option of the row; NULL, the fallback or false when it was not given. */
 const char *ctl_text(const struct ctl_arguments *arguments, const char *name);
 uint64_t ctl_number(const struct ctl_arguments *arguments, const char *name, uint64_t fallback);
 uint64_t ctl_seconds(const struct ctl_arguments *arguments, const char *name, uint64_t fallback);

@@ -45,7 +45,7 @@ void backup_deinit(struct backup *backup);
 /* Begin one in a folder that is there. */
 void backup_begin(struct backup *backup, const char *directory, unsigned schema_version);
 
-/* The strings of file are taken over. */
+/* Add a file; its strings are taken over. */
 void backup_add(struct backup *backup, const struct backup_file *file);
 void backup_leave_out(struct backup *backup, const char *id, const char *reason);
 
@@ -53,7 +53,7 @@ void backup_leave_out(struct backup *backup, const char *id, const char *reason)
 const struct backup_file *backup_find(const struct backup *backup, enum backup_kind kind,
                                       const char *host, const char *name);
 
-/* The whole path of a file; owned by the caller. */
+/* Return the whole path of a file; owned by the caller. */
 char *backup_path(const struct backup *backup, const char *path);
 
 /* Put the file on the disk, and fill in its size and hash. Errors: ERR_CONFIG. */

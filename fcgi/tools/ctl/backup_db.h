@@ -18,21 +18,21 @@ struct backup_object {
     char state[17]; /* of a sandbox; "" for others */
 };
 
-/* Volumes first, since instances mount them. The caller frees the array. */
+/* List the objects, volumes first, since instances mount them. The caller frees the array. */
 int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
                       struct error **err);
 
-/* Whether the sandbox is stopped and unchanged since its stamp. */
+/* Check whether the sandbox is stopped and unchanged since its stamp. */
 int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,
                            struct error **err);
 
-/* How many sandboxes, volumes and checkpoints there are. */
+/* Count sandboxes, volumes and checkpoints. */
 int backup_db_count(struct db *db, uint64_t *count, struct error **err);
 
-/* The instances of the warm pool leave it: they are not on their hosts any more. */
+/* Remove the instances of the warm pool: they are not on their hosts any more. */
 int backup_db_dismiss_warm(struct db *db, struct error **err);
 
-/* The first column or index that one of two databases has and the other has not, or has otherwise;
- * "": none. */
+/* Find the first column or index that one of two databases has and the other has not, or has
+ * otherwise; "": none. */
 int backup_db_difference(struct db *db, const char *one, const char *other, char out[256],
                          struct error **err);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "crypto/locked.h"
+#include "crypto/lockbox.h"
 #include "ctl/output.h"
 
 #define SECRET_SIZE 1024
@@ -33,13 +33,13 @@ static int write_new(const char *path, const void *data, size_t size, struct err
     return written ? 0 : error_set_errno(err, ERR_CONFIG, errno, "cannot write %s", path);
 }
 
-static int lock(const struct ctl *ctl, const struct locked_with *with, struct buffer *locked,
+static int lock(const struct ctl *ctl, const struct lockbox_with *with, struct buffer *locked,
                 struct error **err)
 {
     struct buffer text = BUFFER_INIT(BACKUP_KEYRING_MAX);
     int result = keyring_read_text(ctl->settings->key_file, &text, err);
     if (result == 0)
-        result = locked_close(with, text.data, text.size, locked, err);
+        result = lockbox_close(with, text.data, text.size, locked, err);
     buffer_wipe(&text);
     return result;
 }
@@ -50,7 +50,7 @@ int backup_keys_write(const struct ctl *ctl, const struct ctl_arguments *argumen
     const char *file = ctl_text(arguments, "passphrase-file");
     char secret[SECRET_SIZE] = "";
     struct buffer locked = BUFFER_INIT(BACKUP_KEYRING_MAX);
-    struct locked_with with = {
+    struct lockbox_with with = {
         .passphrase = file ? secret : NULL,
         .key = file ? NULL : ctl_text(arguments, "recipient"),
     };
@@ -82,7 +82,7 @@ int backup_keys_read(const struct ctl_arguments *arguments, const char *path, st
     const char *identity = ctl_text(arguments, "identity-file");
     char secret[SECRET_SIZE] = "";
     struct buffer locked = BUFFER_INIT(BACKUP_KEYRING_MAX);
-    struct locked_with with = {
+    struct lockbox_with with = {
         .passphrase = passphrase ? secret : NULL,
         .key = passphrase ? NULL : secret,
     };
@@ -92,7 +92,7 @@ int backup_keys_read(const struct ctl_arguments *arguments, const char *path, st
     if (result == 0)
         result = read_locked(path, &locked, err);
     if (result == 0)
-        result = locked_open(&with, locked.data, locked.size, text, err);
+        result = lockbox_open(&with, locked.data, locked.size, text, err);
     mem_wipe(secret, sizeof secret);
     buffer_deinit(&locked);
     return result == 0 ? 0 : error_context(err, "the key ring in %s", path);
@@ -101,10 +101,10 @@ int backup_keys_read(const struct ctl_arguments *arguments, const char *path, st
 int ctl_backup_recipient(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *path = arguments->operands[0];
-    char private_key[LOCKED_KEY_SIZE], public_key[LOCKED_KEY_SIZE];
-    locked_new_pair(private_key, public_key);
-    private_key[LOCKED_KEY_SIZE - 1] = '\n';
-    int result = write_new(path, private_key, LOCKED_KEY_SIZE, err);
+    char private_key[LOCKBOX_KEY_SIZE], public_key[LOCKBOX_KEY_SIZE];
+    lockbox_new_pair(private_key, public_key);
+    private_key[LOCKBOX_KEY_SIZE - 1] = '\n';
+    int result = write_new(path, private_key, LOCKBOX_KEY_SIZE, err);
     mem_wipe(private_key, sizeof private_key);
     if (result < 0)
         return -1;

@@ -221,7 +221,7 @@ const struct ctl_command ctl_commands[] = {
     {"host list", "", NULL, CTL_DATABASE, ctl_host_list,
      "list hosts, whether they answer, and their reservations"},
     {"host lost", "NAME", host_lost_options, CTL_WORKER, ctl_host_lost,
-     "give up a host that will not come back, with everything on it"},
+     "give up a host that is lost for good, with everything on it"},
     {"host renew", "", nginx_options, CTL_RUNTIMES, ctl_host_renew,
      "renew the certificates of this front and of all hosts that need it; a timer runs this"},
     {"host rm", "NAME", NULL, CTL_DATABASE, ctl_host_remove,
@@ -324,7 +324,7 @@ const struct ctl_command ctl_commands[] = {
     {"user rm", "NAME", user_remove_options, CTL_DATABASE, ctl_user_remove,
      "remove a user; the teams keep the user's sandboxes and other objects"},
     {"user reset", "NAME", NULL, CTL_KEYRING, ctl_user_reset,
-     "take a user's password and second factor away and print a link as `user invite` does"},
+     "delete a user's password and second factor, and print a link as `user invite` does"},
     {"whoami", "", NULL, CTL_DATABASE, ctl_whoami,
      "print the name that the audit log records, and the deployment"},
 };

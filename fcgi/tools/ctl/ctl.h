@@ -68,8 +68,8 @@ const char *ctl_operator(void); /* the login behind it */
 int ctl_run(struct ctl *ctl, const struct ctl_command *command,
             const struct ctl_arguments *arguments, struct error **err);
 
-/* The worker of a handler that needs CTL_WORKER. When the operator interrupts an operation, a
- * dispatcher finishes it after its lease has run out. */
+/* Return the worker of a handler that needs CTL_WORKER. When the operator interrupts an operation,
+ * a dispatcher finishes it after its lease has run out. */
 struct worker ctl_worker(const struct ctl *ctl);
 
 /* All commands, for tests. */

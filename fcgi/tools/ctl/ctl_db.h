@@ -28,7 +28,7 @@ struct ctl_staying {
     uint32_t address;
     struct runtime_resources resources;
 };
-/* Sandboxes, then checkpoints, volumes, and templates. Owned by the caller. */
+/* List sandboxes, then checkpoints, volumes, and templates. Owned by the caller. */
 int ctl_db_staying(struct db *db, uint32_t host_id, struct ctl_staying **list, unsigned *count,
                    struct error **err);
 
@@ -67,7 +67,7 @@ struct ctl_stuck {
 int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list, unsigned limit,
                  unsigned *count, struct error **err);
 
-/* Whether our login may remove rows of the audit log; none is. */
+/* Return whether our login may remove rows of the audit log; none is. */
 bool ctl_db_may_change_audit(struct db *db);
 
 /* Read the clock of the server. */
@@ -76,8 +76,8 @@ int ctl_db_clock(struct db *db, int64_t *now_ms, struct error **err);
 /* Append the largest tables with their sizes, as the server estimates them. */
 int ctl_db_tables(struct db *db, unsigned most, struct buffer *text, struct error **err);
 
-/* The directory of the server's data, on its machine. */
+/* Find the directory of the server's data, on its machine. */
 int ctl_db_directory(struct db *db, char *path, size_t size, struct error **err);
 
-/* Instances of the warm pool. */
+/* Count instances of the warm pool. */
 int ctl_db_count_warm(struct db *db, uint64_t *ready, uint64_t *starting, struct error **err);

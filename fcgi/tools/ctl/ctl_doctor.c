@@ -119,7 +119,7 @@ static void check_audit(struct doctor *doctor)
     if (ctl_db_may_change_audit(doctor->ctl->db))
         doctor_note(doctor, "audit log",
                     "The programs' database user can change and delete rows of the audit log. Set "
-                    "database_admin_user; then `sandlotctl migrate` takes that right away.");
+                    "database_admin_user; then `sandlotctl migrate` removes this right.");
     else
         doctor_ok(doctor, "audit log",
                   "The programs' database user can add rows and cannot change or delete them.");

@@ -168,13 +168,14 @@ static void report(const struct restoring *restoring, bool keys_replaced)
     const char *key_file = restoring->ctl->settings->key_file;
     size_t index;
     json_t *left_out;
-    ctl_print(restoring->ctl,
-              json_pack("{s:s, s:i, s:i, s:b, s:O}", "made_at", backup->made_at, "restored",
-                        (int)restoring->made, "already_there", (int)restoring->there,
-                        "keys_replaced", keys_replaced, "left_out", backup->left_out),
-              "The deployment is restored to its state at %s: %u volumes and instances were "
-              "created, %u existed already. Later objects are gone. Start all programs now.",
-              backup->made_at, restoring->made, restoring->there);
+    ctl_print(
+        restoring->ctl,
+        json_pack("{s:s, s:i, s:i, s:b, s:O}", "made_at", backup->made_at, "restored",
+                  (int)restoring->made, "already_there", (int)restoring->there, "keys_replaced",
+                  keys_replaced, "left_out", backup->left_out),
+        "The deployment is restored to its state at %s: %u volumes and instances were "
+        "created, %u existed already. Later objects do not exist any more. Start all programs now.",
+        backup->made_at, restoring->made, restoring->there);
     if (restoring->ctl->json)
         return;
     if (keys_replaced)

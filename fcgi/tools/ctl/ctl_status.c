@@ -69,7 +69,7 @@ static void print_problems(const json_t *status)
     json_array_foreach (problems, i, sentence)
         printf("%sWRONG: %s\n", i ? "" : "\n", json_string_value(sentence));
     if (!json_array_size(problems))
-        puts("\nNothing waits that should not; `sandlotctl doctor` looks closer.");
+        puts("\nNo work is late; `sandlotctl doctor` checks more.");
 }
 
 static void print_section(const json_t *status, const char *name, const struct ctl_column *columns,

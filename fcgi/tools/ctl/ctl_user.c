@@ -80,7 +80,7 @@ int ctl_user_invite(struct ctl *ctl, const struct ctl_arguments *arguments, stru
         return error_set(err, ERR_INVALID_REQUEST, "user %s is disabled; enable it first", name);
     if (user.has_password)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "user %s has a password; `sandlotctl user reset` takes it away", name);
+                         "user %s has a password; `sandlotctl user reset` deletes it", name);
     return print_invite(ctl, &user, err);
 }
 
@@ -131,7 +131,7 @@ int ctl_user_link(struct ctl *ctl, const struct ctl_arguments *arguments, struct
         identity_link(ctl->db, issuer, subject, user.id, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:s}", "user", user.name, "subject", subject),
-              "User %s is whom the identity provider knows as %s.", user.name, subject);
+              "User %s is linked to the identity provider's subject %s.", user.name, subject);
     return 0;
 }
 

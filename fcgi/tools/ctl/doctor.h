@@ -14,11 +14,11 @@ struct doctor {
     bool is_quiet; /* findings are not printed as they come */
 };
 
-/* It is as it should be. */
+/* Report that a thing is as it should be. */
 void doctor_ok(struct doctor *doctor, const char *check, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Good to know; not a fault of the installation. */
+/* Report a thing that is good to know; not a fault of the installation. */
 void doctor_note(struct doctor *doctor, const char *check, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -26,7 +26,7 @@ void doctor_note(struct doctor *doctor, const char *check, const char *format, .
 void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 
-/* The checks; each reports its findings. */
+/* Check a part, and report the findings. */
 void doctor_check_hosts(struct doctor *doctor);  /* runtime hosts and templates on them */
 void doctor_check_joins(struct doctor *doctor);  /* machines that are to become hosts */
 void doctor_check_fronts(struct doctor *doctor); /* facts that must be equal on all fronts */
@@ -53,7 +53,7 @@ void doctor_check_front(struct doctor *doctor); /* the authority for relays, and
 void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */
 int doctor_check_pool(struct doctor *doctor, const struct host *host, struct error **err);
 
-/* A machine that is a host only: whether it is one, and the checks that need no database. */
+/* Return whether the machine is a host only; below are the checks that need no database. */
 bool doctor_is_host_only(const struct doctor *doctor);
 void doctor_check_machine(struct doctor *doctor);
 

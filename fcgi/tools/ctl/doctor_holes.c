@@ -118,7 +118,7 @@ static bool judge_kernel(struct doctor *doctor, const struct holes *holes, const
     const char *at = uname(&kernel) == 0 ? strstr(kernel.version, word) : NULL;
     if (!at) {
         doctor_note(doctor, CHECK,
-                    "The kernel is not Debian's, so its known holes were not looked up.");
+                    "The kernel is not Debian's, so its known holes were not checked.");
         return false;
     }
     at += strlen(word);

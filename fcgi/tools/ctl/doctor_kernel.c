@@ -72,8 +72,8 @@ static void check_counts(struct doctor *doctor)
             continue;
         high = false;
         doctor_wrong(doctor, "kernel",
-                     "Run load-network (sandlot-nftables.service), which raises it, and look for a "
-                     "file of /etc/sysctl.d that sets it back.",
+                     "Run load-network (sandlot-nftables.service), which raises it. Check whether "
+                     "a file in /etc/sysctl.d lowers it again.",
                      "%s is %ld: one sandbox can use it up for the whole host.", counts[i].name,
                      value);
     }

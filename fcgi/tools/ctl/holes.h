@@ -36,7 +36,7 @@ struct holes {
     size_t count;
 };
 
-/* The built-in rows. Release them with holes_deinit(). */
+/* Fill the list with the built-in rows. Release them with holes_deinit(). */
 void holes_built_in(struct holes *holes);
 
 /* Add a copy of a row. Return -1 when there are HOLES_MAX already. */
@@ -49,7 +49,7 @@ int holes_read(FILE *file, struct holes *holes, struct error **err);
 /* Write rows as holes_read() reads them. */
 void holes_write(const struct holes *holes, FILE *file);
 
-/* The rows of HOLES_FILE; the built-in rows where that file does not exist. */
+/* Read the rows of HOLES_FILE; the built-in rows where that file does not exist. */
 int holes_load(struct holes *holes, struct error **err);
 
 void holes_deinit(struct holes *holes);

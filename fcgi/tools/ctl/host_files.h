@@ -6,6 +6,6 @@
 
 #include "ctl/ctl.h"
 
-/* A new certificate for its relay, with the key, and whom its relay and its Incus let in, by the
- * names of their files. Errors: ERR_CONFIG. */
+/* Create a new certificate for its relay, with the key, and whom its relay and its Incus let in, by
+ * the names of their files. Errors: ERR_CONFIG. */
 int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct error **err);

@@ -26,12 +26,13 @@ int nginx_config_render_relay(const struct settings *settings, const char *templ
                               const struct nginx_relay *relay, const char *output_dir,
                               struct error **err);
 
-/* One file whose text is made elsewhere, replaced in one step where it says something else. */
+/* Write one file whose text is made elsewhere, replaced in one step where it says something
+ * else. */
 int nginx_config_put_file(const char *directory, const char *name, const char *text, bool *changed,
                           struct error **err);
 
-/* The same files as text, in the order of their names and each under a comment with its path; as
- * if they stood in /etc/sandlot/nginx. */
+/* Print the same files as text, in the order of their names and each under a comment with its path;
+ * as if they stood in /etc/sandlot/nginx. */
 int nginx_config_print(const struct settings *settings, const char *template_dir, FILE *out,
                        struct error **err);
 

@@ -9,7 +9,7 @@
 #include "account/api_key.h"
 #include "ctl/ctl.h"
 
-/* One object, or the sentence about it. */
+/* Print one object, or the sentence about it. */
 void ctl_print(const struct ctl *ctl, json_t *object, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -18,20 +18,20 @@ struct ctl_column {
     const char *key; /* member of each row */
 };
 
-/* {"<name>": rows}, or a table of the columns. */
+/* Print {"<name>": rows}, or a table of the columns. */
 void ctl_print_rows(const struct ctl *ctl, const char *name, json_t *rows,
                     const struct ctl_column *columns, unsigned count);
 
 /* Print the table, also with --json; rows stay the caller's. */
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns, unsigned count);
 
-/* A value as JSON with a line break; to a terminal in ASCII. flags: those of json_dumpf(). */
+/* Write a value as JSON with a line break; to a terminal in ASCII. flags: those of json_dumpf(). */
 void ctl_dump_json(const json_t *value, size_t flags);
 
-/* An object as JSON. */
+/* Print an object as JSON. */
 void ctl_print_json(json_t *value);
 
-/* A time as the API writes it; null for 0. */
+/* Return a time as the API writes it; null for 0. */
 json_t *ctl_json_time(int64_t at_ms);
 
 /* A key of the API, or one that signs in over SSH. */

@@ -15,7 +15,7 @@
 
 /* Read a text; the caller wipes and frees it. */
 int relay_read_path(const char *path, char **text, struct error **err);
-/* The same, for a file in a folder of another user: it must be a file, and no link. */
+/* Do the same for a file in a folder of another user: it must be a file, and no link. */
 int relay_read_sent(const char *path, char **text, struct error **err);
 int relay_read(const char *dir, const char *name, char **text, struct error **err);
 /* Read the authority with its key. */
@@ -41,5 +41,5 @@ int relay_renew_front(const struct settings *settings, bool *renewed, struct err
 
 int relay_make_dir(const char *dir, struct error **err);
 bool relay_has(const char *dir, const char *name);
-/* Whether dir has a certificate of the authority for this name that needs no renewal yet. */
+/* Return whether dir has a certificate of the authority for this name that needs no renewal yet. */
 bool relay_is_fresh(const char *authority_dir, const char *dir, const char *file, const char *name);

@@ -15,11 +15,11 @@ enum component {
 const char *component_name(enum component component);
 const char *component_tested(enum component component);
 
-/* Whether a version is newer than the tested one: their first two numbers count. A text that is no
- * version is not newer. */
+/* Return whether a version is newer than the tested one: their first two numbers count. A text that
+ * is no version is not newer. */
 bool component_is_newer(enum component component, const char *version);
 
-/* Of lists as Incus gives them, "lxc | qemu" and "5.0.2 | 7.2.0": the version with this name.
+/* Find the version with this name in lists as Incus gives them, "lxc | qemu" and "5.0.2 | 7.2.0".
  * Returns false when the name is not there. */
 bool component_version_in(const char *names, const char *versions, const char *name, char *out,
                           size_t size);

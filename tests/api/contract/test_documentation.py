@@ -50,13 +50,13 @@ def assert_in_order(said, *expected):
 
 def test_the_five_requests_of_the_readme(make_account, stack):
     said = run(stack, make_account("pro"), requests_of("README.md"))
-    assert_in_order(said, "hello world", '[{"name":"README.md"', "stopped\n204\n")
+    assert_in_order(said, "hello world\n", '[{"name":"README.md"', "\nstopped\n204\n")
 
 
 def test_the_first_sandbox(make_account, stack):
     said = run(stack, make_account("pro"), requests_of("doc/tutorial/first-sandbox.md"))
-    assert_in_order(said, "hello world", '[{"name":"README.md"', "# sandlot", "hello world",
-                    "stopped\nmemory\nhello world\n204\n")
+    assert_in_order(said, '","ready"]\nhello world\n\n[{"name":"README.md"', "\n# sandlot\n0\nhttps://", "hello world\n",
+                    '",1]\nstopped\nmemory\nhello world\n204\n')
 
 
 def test_volumes_and_network_policy(make_account, stack):

@@ -2,7 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/mem.h"
-#include "firewall/asks.h"
+#include "firewall/approval_entries.h"
 #include "firewall/denials.h"
 #include "firewall/rules.h"
 
@@ -158,21 +158,23 @@ static void denials_are_counted_and_bounded(void **state)
 
 static void asks_are_few_and_recent(void **state)
 {
-    struct asks asks = {0};
-    assert_null(asks_json(&asks, 10, 1));
-    for (int i = 0; i < 3 * ASKS_MAX; i++) {
+    struct approval_entries asks = {0};
+    assert_null(approval_entries_json(&asks, 10, 1));
+    for (int i = 0; i < 3 * APPROVAL_ENTRIES_MAX; i++) {
         autofree char *entry = xasprintf("n%d.example.com", i);
-        asks_add(&asks, entry, i);
-        asks_add(&asks, "often.example.com", i);
+        approval_entries_add(&asks, entry, i);
+        approval_entries_add(&asks, "often.example.com", i);
     }
-    json_auto_t *all = asks_json(&asks, 100, 3 * ASKS_MAX), *few = asks_json(&asks, 3, 1);
+    json_auto_t *all = approval_entries_json(&asks, 100, 3 * APPROVAL_ENTRIES_MAX),
+                *few = approval_entries_json(&asks, 3, 1);
     autofree char *text = json_dumps(all, JSON_COMPACT);
-    assert_int_equal(json_array_size(all), ASKS_MAX);
+    assert_int_equal(json_array_size(all), APPROVAL_ENTRIES_MAX);
     assert_int_equal(json_array_size(few), 3);
     assert_int_equal(count_of(text, "often.example.com"), 1);
     assert_int_equal(count_of(text, "\"n0."), 0);
-    assert_null(asks_json(&asks, 100, 3 * ASKS_MAX + ASKS_RECENT_MS));
-    asks_deinit(&asks);
+    assert_null(
+        approval_entries_json(&asks, 100, 3 * APPROVAL_ENTRIES_MAX + APPROVAL_ENTRIES_RECENT_MS));
+    approval_entries_deinit(&asks);
 }
 
 int main(void)

@@ -10,10 +10,10 @@
 
 #include "base/mem.h"
 #include "common/btrfs.h"
-#include "helper/btrfs/asked.h"
+#include "helper/btrfs/btrfs_call.h"
 #include "helper/btrfs/files.h"
 #include "helper/btrfs/fork_image.h"
-#include "helper/btrfs/next.h"
+#include "helper/btrfs/real_btrfs.h"
 #include "helper/btrfs/size.h"
 #include "helper/btrfs/subvolume.h"
 #include "helper/btrfs/transfer.h"
@@ -36,15 +36,15 @@ static void assert_line(const char *in, const char *name, const char *expected)
 /* --- calls --- */
 
 /* The text is cut, and must outlive what is read. */
-static struct asked read_text(char *text)
+static struct btrfs_call read_text(char *text)
 {
     char *words[16], *rest = NULL;
     unsigned count = 0;
-    struct asked asked;
+    struct btrfs_call asked;
     for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     words[count] = NULL;
-    asked_read(words, &asked);
+    btrfs_call_read(words, &asked);
     return asked;
 }
 
@@ -55,44 +55,44 @@ static void what_incusd_asks_is_known(void **state)
     char sealed[] = "property get -ts /a";
     char group[] = "qgroup show -e -f --raw /a";
     char send[] = "send /a", receive[] = "receive -e /a";
-    struct asked asked = read_text(snapshot);
-    assert_int_equal(asked.kind, ASKED_SNAPSHOT);
+    struct btrfs_call asked = read_text(snapshot);
+    assert_int_equal(asked.kind, BTRFS_CALL_SNAPSHOT);
     assert_string_equal(asked.from, "/a");
     assert_string_equal(asked.path, "/b");
     asked = read_text(delete);
-    assert_int_equal(asked.kind, ASKED_DELETE);
+    assert_int_equal(asked.kind, BTRFS_CALL_DELETE);
     assert_string_equal(asked.path, "/a");
     asked = read_text(seal);
-    assert_int_equal(asked.kind, ASKED_SEAL);
+    assert_int_equal(asked.kind, BTRFS_CALL_SEAL);
     assert_string_equal(asked.path, "/a");
     asked = read_text(unseal);
-    assert_int_equal(asked.kind, ASKED_UNSEAL);
+    assert_int_equal(asked.kind, BTRFS_CALL_UNSEAL);
     assert_string_equal(asked.path, "/b");
     asked = read_text(group);
-    assert_int_equal(asked.kind, ASKED_GROUP);
+    assert_int_equal(asked.kind, BTRFS_CALL_GROUP);
     assert_string_equal(asked.path, "/a");
     asked = read_text(sealed);
-    assert_int_equal(asked.kind, ASKED_SEALED);
+    assert_int_equal(asked.kind, BTRFS_CALL_SEALED);
     assert_string_equal(asked.path, "/a");
     asked = read_text(send);
-    assert_int_equal(asked.kind, ASKED_SEND);
+    assert_int_equal(asked.kind, BTRFS_CALL_SEND);
     assert_string_equal(asked.path, "/a");
     asked = read_text(receive);
-    assert_int_equal(asked.kind, ASKED_RECEIVE);
+    assert_int_equal(asked.kind, BTRFS_CALL_RECEIVE);
     assert_string_equal(asked.path, "/a");
 }
 
 static void sizes_are_read(void **state)
 {
     char size[] = "qgroup limit 10737418240 0/257 /a", none[] = "qgroup limit -e none 0/257 /a";
-    struct asked asked = read_text(size);
-    assert_int_equal(asked.kind, ASKED_SIZE);
+    struct btrfs_call asked = read_text(size);
+    assert_int_equal(asked.kind, BTRFS_CALL_SIZE);
     assert_string_equal(asked.path, "/a");
     assert_int_equal(asked.group, 257);
     assert_int_equal(asked.limit, BTRFS_QGROUP_LIMIT_MAX_RFER);
     assert_true(asked.bytes == UINT64_C(10) << 30);
     asked = read_text(none);
-    assert_int_equal(asked.kind, ASKED_SIZE);
+    assert_int_equal(asked.kind, BTRFS_CALL_SIZE);
     assert_string_equal(asked.path, "/a");
     assert_int_equal(asked.group, 257);
     assert_int_equal(asked.limit, BTRFS_QGROUP_LIMIT_MAX_EXCL);
@@ -135,8 +135,8 @@ static void all_else_is_left_to_btrfs(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         autofree char *text = xstrdup(others[i]);
-        struct asked asked = read_text(text);
-        if (asked.kind != ASKED_OTHER)
+        struct btrfs_call asked = read_text(text);
+        if (asked.kind != BTRFS_CALL_OTHER)
             fail_msg("\"%s\" is not left to btrfs", others[i]);
     }
 }
@@ -342,7 +342,7 @@ static void the_top_is_where_it_is_mounted(void **state)
 
 static void no_size_is_set_without_btrfs(void **state)
 {
-    const struct asked asked = {.kind = ASKED_SIZE, .path = "/proc/self", .group = 257};
+    const struct btrfs_call asked = {.kind = BTRFS_CALL_SIZE, .path = "/proc/self", .group = 257};
     assert_int_equal(size_set(&asked), -1);
 }
 
@@ -355,9 +355,9 @@ static void it_does_not_call_itself(void **state)
     make_folders("own");
     assert_int_equal(symlink("/proc/self/exe", "own/btrfs"), 0);
     assert_int_equal(setenv("PATH", own, 1), 0);
-    assert_int_equal(next_prepare(), 0);
+    assert_int_equal(real_btrfs_prepare(), 0);
     assert_string_equal(getenv("PATH"), "/sbin");
-    assert_int_equal(next_prepare(), -1);
+    assert_int_equal(real_btrfs_prepare(), -1);
     assert_int_equal(unsetenv("SANDLOT_BTRFS_WRAPPER"), 0);
     assert_int_equal(setenv("PATH", path, 1), 0);
 }

@@ -12,10 +12,10 @@
 
 #include "base/mem.h"
 #include "helper/criu/call.h"
+#include "helper/criu/id_map.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_clock.h"
 #include "helper/criu/image_sync.h"
-#include "helper/criu/mapped.h"
 #include "helper/criu/tar_pack.h"
 
 static void write_bytes(const char *path, const char *data, size_t size)
@@ -412,11 +412,11 @@ static void an_image_gets_the_user_ids_of_its_container(void **state)
     assert_int_equal(mkdir("users", 0700), 0);
     write_bytes("run/lxc.conf", config, sizeof config - 1);
     write_bytes("users/userns-9.img", before, sizeof before - 1);
-    assert_int_equal(mapped_prepare(&call, NULL), 0);
+    assert_int_equal(id_map_prepare(&call, NULL), 0);
     assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof before - 1);
     /* Its files are the container's already. */
     assert_int_equal(chown("users", ROOT, 3000000), 0);
-    assert_int_equal(mapped_prepare(&call, "run/lxc.conf"), 0);
+    assert_int_equal(id_map_prepare(&call, "run/lxc.conf"), 0);
     assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof after - 1);
     assert_memory_equal(out, after, sizeof after - 1);
     /* The image itself has not changed. */
@@ -436,7 +436,7 @@ static void a_disk_and_an_image_are_seen_as_the_containers(void **state)
     assert_int_equal(mkdir("memory", 0700), 0);
     write_bytes("disk/file", "", 0);
     assert_int_equal(chown("disk/file", 1000, 1000), 0);
-    if (mapped_prepare(&call, "run/lxc.conf") < 0)
+    if (id_map_prepare(&call, "run/lxc.conf") < 0)
         skip(); /* this file system maps no ids */
     assert_int_equal(stat("disk/file", &found), 0);
     assert_int_equal(found.st_uid, ROOT + 1000);

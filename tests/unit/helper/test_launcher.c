@@ -14,10 +14,10 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "common/bounded.h"
+#include "common/bounded_run.h"
 #include "common/mount_note.h"
 #include "helper/launcher/container_config.h"
-#include "helper/launcher/given.h"
+#include "helper/launcher/granted_mounts.h"
 #include "helper/launcher/hook.h"
 #include "helper/launcher/incusd.h"
 #include "helper/launcher/machine.h"
@@ -597,13 +597,13 @@ static void what_it_was_given_is_not_mounted_again(void **state)
     assert_int_equal(mkdir("volume", 0755), 0);
     assert_int_equal(mkdir("another", 0755), 0);
     assert_int_equal(stat("volume", &noted.volume), 0);
-    assert_false(given_has("notes", "p_c", "volume", "/data"));
+    assert_false(granted_mounts_has("notes", "p_c", "volume", "/data"));
     assert_ok(mount_note_write("notes", "c", &noted, 1, &err));
-    assert_true(given_has("notes", "p_c", "volume", "/data"));
-    assert_false(given_has("notes", "p_c", "volume", "/mnt"));
-    assert_false(given_has("notes", "p_c", "another", "/data"));
-    assert_false(given_has("notes", "p_c", "missing", "/data"));
-    assert_false(given_has("notes", "p_d", "volume", "/data"));
+    assert_true(granted_mounts_has("notes", "p_c", "volume", "/data"));
+    assert_false(granted_mounts_has("notes", "p_c", "volume", "/mnt"));
+    assert_false(granted_mounts_has("notes", "p_c", "another", "/data"));
+    assert_false(granted_mounts_has("notes", "p_c", "missing", "/data"));
+    assert_false(granted_mounts_has("notes", "p_d", "volume", "/data"));
 }
 
 static void it_does_not_start_without_what_it_was_given(void **state)
@@ -611,13 +611,13 @@ static void it_does_not_start_without_what_it_was_given(void **state)
     const struct mount_noted noted[] = {{.path = "/data"}, {.path = "/mnt/a b"}};
     struct container_config config = {.mount_count = 1, .mounts = {{.target = (char[]){"data"}}}};
     error_auto err = NULL;
-    assert_ok(given_settle("notes", "p_none", &config, &err));
+    assert_ok(granted_mounts_settle("notes", "p_none", &config, &err));
     assert_ok(mount_note_write("notes", "c", noted, 2, &err));
-    assert_fails_saying(given_settle("notes", "p_c", &config, &err), ERR_RUNTIME_REFUSED,
+    assert_fails_saying(granted_mounts_settle("notes", "p_c", &config, &err), ERR_RUNTIME_REFUSED,
                         "/mnt/a b");
     error_clear(&err);
     config.mounts[config.mount_count++].target = (char[]){"mnt/a b"};
-    assert_ok(given_settle("notes", "p_c", &config, &err));
+    assert_ok(granted_mounts_settle("notes", "p_c", &config, &err));
     assert_null(mount_note_read("notes", "c"));
 }
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "helper/common/run.h"
 #include "helper/common/self.h"
-#include "helper/criu/found.h"
+#include "helper/criu/criu_path.h"
 #include "helper/network/ip.h"
 #include "helper/network/nft.h"
 
@@ -111,18 +111,18 @@ static void the_named_criu_comes_first(void **state)
 {
     struct words criu = {.list = NULL};
     assert_int_equal(setenv("SANDLOT_CRIU", "/usr/sbin/criu", 1), 0);
-    assert_int_equal(found_criu("nowhere", "nowhere.so", &criu), 0);
+    assert_int_equal(criu_path_find("nowhere", "nowhere.so", &criu), 0);
     assert_int_equal(criu.count, 1);
     assert_string_equal(criu.list[0], "/usr/sbin/criu");
     words_deinit(&criu);
-    assert_false(found_tell_version("nowhere", (char *[]){(char *)"--version", NULL}));
+    assert_false(criu_path_tell_version("nowhere", (char *[]){(char *)"--version", NULL}));
     assert_int_equal(unsetenv("SANDLOT_CRIU"), 0);
 }
 
 static void an_unpacked_criu_has_its_own_loader(void **state)
 {
     struct words criu = {.list = NULL};
-    assert_int_equal(found_criu("unpacked", "first.so", &criu), -1);
+    assert_int_equal(criu_path_find("unpacked", "first.so", &criu), -1);
     assert_int_equal(mkdir("unpacked", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr/sbin", 0755), 0);
@@ -130,9 +130,9 @@ static void an_unpacked_criu_has_its_own_loader(void **state)
     assert_int_equal(mkdir("unpacked/usr/lib/x86_64-linux-gnu", 0755), 0);
     assert_int_equal(mkdir("unpacked/usr/lib64", 0755), 0);
     make_file("unpacked/usr/sbin/criu", "", 0755);
-    assert_int_equal(found_criu("unpacked", "first.so", &criu), -1); /* no loader */
+    assert_int_equal(criu_path_find("unpacked", "first.so", &criu), -1); /* no loader */
     make_file("unpacked/usr/lib64/ld-linux-x86-64.so.2", "", 0755);
-    assert_int_equal(found_criu("unpacked", "first.so", &criu), 0);
+    assert_int_equal(criu_path_find("unpacked", "first.so", &criu), 0);
     assert_int_equal(criu.count, 4);
     assert_string_equal(criu.list[0], "unpacked/usr/lib64/ld-linux-x86-64.so.2");
     assert_string_equal(criu.list[1], "--library-path");
@@ -140,7 +140,7 @@ static void an_unpacked_criu_has_its_own_loader(void **state)
     assert_string_equal(criu.list[3], "unpacked/usr/sbin/criu");
     words_deinit(&criu);
     make_file("first.so", "", 0755);
-    assert_int_equal(found_criu("unpacked", "first.so", &criu), 0);
+    assert_int_equal(criu_path_find("unpacked", "first.so", &criu), 0);
     assert_int_equal(criu.count, 6);
     assert_string_equal(criu.list[3], "--preload");
     assert_string_equal(criu.list[4], "first.so");
@@ -151,14 +151,14 @@ static void an_unpacked_criu_has_its_own_loader(void **state)
 static void the_version_is_told_without_criu(void **state)
 {
     char version[] = "--version", check[] = "check";
-    assert_false(found_tell_version("known", (char *[]){version, NULL}));
+    assert_false(criu_path_tell_version("known", (char *[]){version, NULL}));
     assert_int_equal(mkdir("known", 0755), 0);
     make_file("known/version", "", 0644);
-    assert_false(found_tell_version("known", (char *[]){version, NULL}));
+    assert_false(criu_path_tell_version("known", (char *[]){version, NULL}));
     make_file("known/version", "# Version: 4.2\n", 0644);
-    assert_false(found_tell_version("known", (char *[]){check, NULL}));
-    assert_false(found_tell_version("known", (char *[]){NULL}));
-    assert_true(found_tell_version("known", (char *[]){version, NULL}));
+    assert_false(criu_path_tell_version("known", (char *[]){check, NULL}));
+    assert_false(criu_path_tell_version("known", (char *[]){NULL}));
+    assert_true(criu_path_tell_version("known", (char *[]){version, NULL}));
 }
 
 /* --- other programs --- */

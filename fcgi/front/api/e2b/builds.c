@@ -34,8 +34,8 @@ static int refuse_name(struct error **err)
 {
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
                            "A template's name is 1 to %d letters, digits, hyphens and "
-                           "underscores, with no hyphen at either end. The own team and a slash "
-                           "may stand before it, and a colon and a tag behind it.",
+                           "underscores, with no hyphen at either end. You can write your own team "
+                           "and a slash before it, and a colon and a tag after it.",
                            SLUG_MAX);
 }
 

@@ -86,8 +86,8 @@ int e2b_snapshots_create(void *context, struct http_request *request,
     if (given && !name)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "A snapshot's name is letters, digits, dots, underscores and "
-                               "hyphens, beginning with a letter or a digit. The own team and a "
-                               "slash may stand before it, and a colon and a tag behind it.");
+                               "hyphens, beginning with a letter or a digit. You can write your "
+                               "own team and a slash before it, and a colon and a tag after it.");
     if (snapshot(api, &wanted, &checkpoint, err) < 0)
         return -1;
     log_context_set("checkpoint", checkpoint.id);

@@ -10,8 +10,8 @@ struct cpu_time {
     unsigned count;     /* of processors */
 };
 
-/* All members are 0 when /proc/stat cannot be read. */
+/* Read the processor times. All members are 0 when /proc/stat cannot be read. */
 void cpu_time_read(struct cpu_time *time);
 
-/* The length of a tick in milliseconds. */
+/* Return the length of a tick in milliseconds. */
 unsigned cpu_time_tick_ms(void);

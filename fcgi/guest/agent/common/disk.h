@@ -14,6 +14,6 @@ struct disk_usage {
 
 void disk_measure(struct disk_usage *usage);
 
-/* The same from the directory of a quota group. Returns -1, and leaves usage alone, when it is not
- * there or limits nothing. */
+/* Do the same from the directory of a quota group. Returns -1, and leaves usage alone, when it is
+ * not there or limits nothing. */
 int disk_read_quota(const char *group, struct disk_usage *usage);

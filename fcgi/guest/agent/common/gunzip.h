@@ -14,7 +14,7 @@ typedef int gunzip_sink(void *context, const char *data, size_t size, struct rpc
  */
 #define GUNZIP_PIECE_MAX 2048
 
-/* NULL when there is no memory. */
+/* Start to decompress. NULL when there is no memory. */
 struct gunzip *gunzip_new(void);
 void gunzip_free(struct gunzip *gunzip);
 
@@ -23,7 +23,7 @@ void gunzip_free(struct gunzip *gunzip);
 int gunzip_data(struct gunzip *gunzip, const char *data, size_t size, gunzip_sink *sink,
                 void *context, struct rpc_error *error);
 
-/* RPC_INVALID_ARGUMENT when the data ended before its end. */
+/* Check that the data is complete. RPC_INVALID_ARGUMENT when the data ended before its end. */
 int gunzip_end(struct gunzip *gunzip, struct rpc_error *error);
 
 /* Append a complete message to *out. It stops at the buffer's maximum (RPC_TOO_LARGE). Otherwise as

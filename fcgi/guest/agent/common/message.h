@@ -64,9 +64,9 @@ struct message {
         rows, ARRAY_SIZE(rows) \
     }
 
-/* A new reference, NULL with an error: RPC_INVALID_ARGUMENT for other bytes, and for text that is
- * not UTF-8 or holds NUL; RPC_TOO_LARGE past MESSAGE_VALUES_MAX. Fields without a row are
- * skipped. */
+/* Read a message as a new reference, or NULL with an error: RPC_INVALID_ARGUMENT for other bytes,
+ * and for text that is not UTF-8 or holds NUL; RPC_TOO_LARGE past MESSAGE_VALUES_MAX. Fields
+ * without a row are skipped. */
 json_t *message_read(const struct message *message, const char *data, size_t size,
                      struct rpc_error *error);
 

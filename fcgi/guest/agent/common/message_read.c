@@ -103,7 +103,7 @@ static int skip(struct reader *reader, struct tag tag)
         if (tag.wire == WIRE_GROUP)
             open[depth++] = tag.number;
         else if (tag.wire == WIRE_GROUP_END && (!depth || open[--depth] != tag.number))
-            return refuse(reader, "a group ends that has not begun");
+            return refuse(reader, "a group ends that has not started");
         else if (tag.wire != WIRE_GROUP_END && skip_value(reader, &tag) < 0)
             return -1;
         if (!depth)

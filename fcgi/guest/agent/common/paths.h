@@ -11,9 +11,9 @@
 
 struct user;
 
-/* The absolute path that text means for a user, without "." and "..", doubled or trailing slashes
- * (taken away by text, as `cd` would show them, not by following links). Empty text is the home.
- * *path is the caller's. RPC_INVALID_ARGUMENT: too long, or somebody else's "~name". */
+/* Find the absolute path that text means for a user, without "." and "..", doubled or trailing
+ * slashes (taken away by text, as `cd` would show them, not by following links). Empty text is the
+ * home. *path is the caller's. RPC_INVALID_ARGUMENT: too long, or somebody else's "~name". */
 int paths_resolve(const char *text, const struct user *user, char **path, struct rpc_error *error);
 
 /* Return the part after the last slash; "/" for the root. */
@@ -23,5 +23,5 @@ const char *paths_base(const char *path);
  * A directory that is there already is fine. */
 int paths_make_directories(const char *path, const struct user *user, struct rpc_error *error);
 
-/* As above, for the directory that path would stand in. */
+/* Do the same, for the directory that path would stand in. */
 int paths_make_parents(const char *path, const struct user *user, struct rpc_error *error);

@@ -13,10 +13,11 @@
 
 #include "agent/common/rpc_error.h"
 
-/* The field's value, or NULL when it is absent or null. name is in lowerCamelCase. */
+/* Return the field's value, or NULL when it is absent or null. name is in lowerCamelCase. */
 const json_t *proto_field(const json_t *message, const char *name);
 
-/* Strings and objects belong to the message; the default of a string is "", of an object NULL. */
+/* Read a string or an object, which belongs to the message; the default of a string is "", of an
+ * object NULL. */
 int proto_string(const json_t *message, const char *name, const char **value,
                  struct rpc_error *error);
 int proto_object(const json_t *message, const char *name, const json_t **value,
@@ -26,13 +27,13 @@ int proto_array(const json_t *message, const char *name, const json_t **value,
 int proto_bool(const json_t *message, const char *name, bool fallback, bool *value,
                struct rpc_error *error);
 
-/* Integers: a number or its decimal digits in a string. Default 0. */
+/* Read an integer: a number or its decimal digits in a string. Default 0. */
 int proto_integer(const json_t *message, const char *name, int64_t min, int64_t max, int64_t *value,
                   struct rpc_error *error);
 
-/* Bytes: base64, standard or URL-safe, padded or not. The caller frees *data (never NULL). */
+/* Read bytes: base64, standard or URL-safe, padded or not. The caller frees *data (never NULL). */
 int proto_bytes(const json_t *value, const char *name, char **data, size_t *size,
                 struct rpc_error *error);
 
-/* A name from outside as a JSON string: where it is not UTF-8, the replacement character. */
+/* Return a name from outside as a JSON string: where it is not UTF-8, the replacement character. */
 json_t *proto_text(const char *text);

@@ -25,8 +25,8 @@ struct rpc_error {
 int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As rpc_error_set() with the code that an errno value of a file operation means, and its text
- * after the message. */
+/* Do the same as rpc_error_set(), with the code that an errno value of a file operation means, and
+ * its text after the message. */
 int rpc_error_set_errno(struct rpc_error *error, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -40,5 +40,5 @@ unsigned rpc_connect_status(enum rpc_code code);
 unsigned rpc_rest_status(enum rpc_code code);
 const char *rpc_api_code(enum rpc_code code); /* as in the errors of the API: "not_found" */
 
-/* Whether the same request can succeed later: its answer gets Retry-After. */
+/* Return whether the same request can succeed later: its answer gets Retry-After. */
 bool rpc_may_retry(enum rpc_code code);

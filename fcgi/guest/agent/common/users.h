@@ -21,15 +21,15 @@ struct user {
     size_t group_count;
 };
 
-/* Where the two files are read; tests name others. Static storage. */
+/* Set the paths of the two files; tests name others. Static storage. */
 void users_set_files(const char *passwd_file, const char *group_file);
 
 /* Look a user up by name. RPC_UNAUTHENTICATED: no such user; RPC_INTERNAL: no user list. */
 int users_find(const char *name, struct user *user, struct rpc_error *error);
 void user_deinit(struct user *user);
 
-/* Names of an owner, for listings; the number as text when it has none. Answers for the same ids
- * in a row come from memory until users_forget(). Valid until the next call. */
+/* Return names of an owner, for listings; the number as text when it has none. Answers for the same
+ * ids in a row come from memory until users_forget(). Valid until the next call. */
 const char *users_name_of_uid(uid_t uid);
 const char *users_name_of_gid(gid_t gid);
 void users_forget(void);

@@ -8,9 +8,9 @@
 
 #include <microhttpd.h>
 
-/* Whether a file gets smaller, by the look of its beginning. True for all that are small. */
+/* Return whether a file gets smaller, by the look of its beginning. True for all that are small. */
 bool files_gzip_pays(int fd, uint64_t size);
 
-/* The whole file from the descriptor's position, compressed as it is sent. Takes fd over. NULL when
- * there is no memory; fd is closed then, too. */
+/* Return the whole file from the descriptor's position, compressed as it is sent. Takes fd over.
+ * NULL when there is no memory; fd is closed then, too. */
 struct MHD_Response *files_gzip_response(int fd);

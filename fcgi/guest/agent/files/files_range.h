@@ -33,13 +33,13 @@ struct file_parts {
     } items[FILE_PARTS_MAX];
 };
 
-/* Gives 200 (whole file), 206 (in parts), 304, 412 or 416. For 200 and 206 *parts says what to
- * send, in the order asked for; for 200 that is one part. A Range header that makes no sense is
- * ignored, as is any on an empty file, and one that asks for more than the whole file. */
+/* Choose the answer: 200 (whole file), 206 (in parts), 304, 412 or 416. For 200 and 206 *parts says
+ * what to send, in the order asked for; for 200 that is one part. A Range header that makes no
+ * sense is ignored, as is any on an empty file, and one that asks for more than the whole file. */
 int files_select(const struct file_conditions *conditions, const struct file_version *version,
                  struct file_parts *parts);
 
-/* An HTTP date in any of its three forms. Returns 0, or -1 for any other text. */
+/* Read an HTTP date in any of its three forms. Returns 0, or -1 for any other text. */
 int files_parse_date(const char *text, time_t *at_s);
 
 #define FILES_DATE_SIZE sizeof("Sun, 06 Nov 1994 08:49:37 GMT")

@@ -4,12 +4,12 @@
 
 #include "agent/framework/request.h"
 
-/* GET and POST /files. */
+/* Handle GET and POST /files. */
 int files_get_finish(struct request *request, struct rpc_error *error);
 int files_put_begin(struct request *request, struct rpc_error *error);
 int files_put_data(struct request *request, const char *data, size_t size, struct rpc_error *error);
 int files_put_finish(struct request *request, struct rpc_error *error);
 void files_put_closed(struct request *request);
 
-/* POST /files/compose: {"source_paths","destination","username"}. */
+/* Handle POST /files/compose: {"source_paths","destination","username"}. */
 int files_compose_finish(struct request *request, struct rpc_error *error);

@@ -21,22 +21,23 @@ struct multipart_events {
 
 struct multipart;
 
-/* content_type is the value of that header. RPC_INVALID_ARGUMENT: it names no usable boundary.
- * events and context are borrowed. */
+/* Start to read a body. content_type is the value of that header. RPC_INVALID_ARGUMENT: it names no
+ * usable boundary. events and context are borrowed. */
 int multipart_new(const char *content_type, const struct multipart_events *events, void *context,
                   struct multipart **multipart, struct rpc_error *error);
 void multipart_free(struct multipart *multipart);
 
-/* RPC_INVALID_ARGUMENT: malformed. Errors of the events are passed on. Nothing may follow one. */
+/* Read the next bytes. RPC_INVALID_ARGUMENT: malformed. Errors of the events are passed on. Nothing
+ * may follow one. */
 int multipart_data(struct multipart *multipart, const char *data, size_t size,
                    struct rpc_error *error);
 
-/* RPC_INVALID_ARGUMENT when the last delimiter has not come. */
+/* End the body. RPC_INVALID_ARGUMENT when the last delimiter has not come. */
 int multipart_end(const struct multipart *multipart, struct rpc_error *error);
 
 /* --- between the parts of this concept --- */
 
-/* The parameter of that name in the value of a header, behind its first ';': a new string, or NULL.
- * A backslash stands before a quote or another backslash only: names of files of some systems are
- * full of them, and browsers send those as they are. */
+/* Return the parameter of that name in the value of a header, behind its first ';': a new string,
+ * or NULL. A backslash stands before a quote or another backslash only: names of files of some
+ * systems are full of them, and browsers send those as they are. */
 char *multipart_parameter(const char *value, const char *name);

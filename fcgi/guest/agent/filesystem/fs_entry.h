@@ -10,5 +10,5 @@
 /* Create the EntryInfo for path; status is its lstat(). Never NULL. */
 json_t *fs_entry(const char *path, const struct stat *status);
 
-/* As above, looking first. RPC_NOT_FOUND and others when there is nothing to see. */
+/* Do the same, looking first. RPC_NOT_FOUND and others when there is nothing to see. */
 int fs_entry_at(const char *path, json_t **entry, struct rpc_error *error);

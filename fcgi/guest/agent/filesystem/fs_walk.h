@@ -14,8 +14,8 @@ struct fs_walk {
     bool binary;      /* the form of the answer */
 };
 
-/* ListDir: an fs_message_listed, each directory before its entries, names in byte order.
- * RPC_TOO_LARGE: there are more than GUEST_LISTED_MAX; checked before they are read. */
+/* List a directory (ListDir): an fs_message_listed, each directory before its entries, names in
+ * byte order. RPC_TOO_LARGE: there are more than GUEST_LISTED_MAX; checked before they are read. */
 int fs_walk_list(const void *walk, struct buffer *answer, struct rpc_error *error);
 
 /* Remove: everything at path; a missing path is not an error. */

@@ -25,21 +25,22 @@ struct rpc_type {
 /* The initial value for every request: plain JSON. */
 extern const struct rpc_type *const rpc_type_json;
 
-/* Whether the path is that of a service (known method or not). */
+/* Return whether the path is that of a service (known method or not). */
 bool rpc_is_service_path(const char *path);
 
-/* How a request at such a path is written, by its media type; NULL: in no way that is known. */
+/* Find how a request at such a path is written, by its media type; NULL: in no way that is
+ * known. */
 const struct rpc_type *rpc_type_of(const struct request *request);
 
-/* Whether it is one that a call can have whose request or answer is a stream, or not, and which
- * codings the messages have: request->type, compressed, packs. RPC_UNIMPLEMENTED: another than
- * gzip. */
+/* Check whether it is one that a call can have whose request or answer is a stream, or not, and
+ * which codings the messages have: request->type, compressed, packs. RPC_UNIMPLEMENTED: another
+ * than gzip. */
 int rpc_check_type(struct request *request, bool streams, struct rpc_error *error);
 
-/* As above where JSON is all there is. */
+/* Check the same where JSON is all there is. */
 int rpc_check_json(struct request *request, struct rpc_error *error);
 
-/* The header that says the coding of messages in an answer. */
+/* Return the header that says the coding of messages in an answer. */
 const char *rpc_coding_header(const struct rpc_type *type);
 
 /* Connect-Timeout-Ms or Grpc-Timeout; 0 when the client sets no limit. */

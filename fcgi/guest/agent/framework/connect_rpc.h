@@ -24,7 +24,7 @@ struct rpc {
     const struct message *request, *answer;  /* their binary forms */
 };
 
-/* The handlers of every route with an rpc row. */
+/* Begin a call, for every route with an rpc row. */
 int rpc_begin(struct request *request, struct rpc_error *error);
 int rpc_finish(struct request *request, struct rpc_error *error);
 void rpc_closed(struct request *request);
@@ -36,5 +36,6 @@ json_t *rpc_parse_body(const struct request *request, struct rpc_error *error);
 json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,
                            struct rpc_error *error);
 
-/* The user that Basic authentication selects (its password means nothing), or the default one. */
+/* Find the user that Basic authentication selects (its password means nothing), or the default
+ * one. */
 int rpc_user(struct request *request, struct user *user, struct rpc_error *error);

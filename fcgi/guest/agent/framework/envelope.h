@@ -24,7 +24,7 @@ struct envelope {
     bool compressed;
 };
 
-/* The body of a request that is exactly one envelope. */
+/* Read the body of a request that is exactly one envelope. */
 int envelope_parse(const char *data, size_t size, struct envelope *envelope,
                    struct rpc_error *error);
 

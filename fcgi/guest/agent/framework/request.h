@@ -36,7 +36,7 @@ struct request {
     LIST_ENTRY(request) nudge_link;
 };
 
-/* Made and ended by the server. */
+/* Create a request; the server makes and ends it. */
 struct request *request_new(struct agent *agent);
 void request_free(struct request *request);
 
@@ -45,17 +45,17 @@ static inline struct request *request_of(struct httpd_request *http)
     return container_of(http, struct request, http);
 }
 
-/* As httpd_argument(); a value with a NUL byte in it is RPC_INVALID_ARGUMENT. */
+/* Do the same as httpd_argument(); a value with a NUL byte in it is RPC_INVALID_ARGUMENT. */
 int request_argument(const struct request *request, const char *name, const char **value,
                      struct rpc_error *error);
 
-/* The answer is this error. */
+/* Answer with this error. */
 int request_reply_error(struct request *request, const struct rpc_error *error);
 
-/* The peer of this request has sent its last byte. The library waits for changes of sockets, takes
- * a short read for all that there is, and so misses an end that came together with the last bytes:
- * the server makes it read once more, after the known bytes. Call it again when that read brought
- * more. */
+/* Let the library look at the socket: the peer of this request has sent its last byte. The library
+ * waits for changes of sockets, takes a short read for all that there is, and so misses an end that
+ * came together with the last bytes: the server makes it read once more, after the known bytes.
+ * Call it again when that read brought more. */
 void request_nudge(struct request *request);
 
 /* Start telling about a peer that goes away. hung_up NULL: the library is made to look. */

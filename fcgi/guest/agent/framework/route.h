@@ -49,5 +49,5 @@ struct route_table {
 const struct route *route_find(const struct route_table *table, const char *method,
                                const char *path, bool *path_known);
 
-/* The methods that a path knows, for the header Allow. */
+/* List the methods that a path knows, for the header Allow. */
 void route_allow(const struct route_table *table, const char *path, struct buffer *methods);

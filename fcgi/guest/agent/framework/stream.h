@@ -69,10 +69,10 @@ void stream_send_bytes(struct stream *stream, const struct stream_bytes *where, 
 /* Append one server-sent event. The JSON value's reference is taken over. */
 void stream_send_event(struct stream *stream, const char *name, json_t *data);
 
-/* False: the owner waits for drained(). */
+/* Return whether there is room. False: the owner waits for drained(). */
 bool stream_has_room(struct stream *stream);
 
-/* The end: of envelopes one that says success (error NULL) or an error. */
+/* End the stream: of envelopes one that says success (error NULL) or an error. */
 void stream_end(struct stream *stream, const struct rpc_error *error);
 
 /* Cut the response off without an end. */
@@ -81,5 +81,5 @@ void stream_abort(struct stream *stream);
 /* Cut off all that are open. */
 void stream_abort_all(struct agent *agent);
 
-/* For the end of the request. */
+/* Close the stream, at the end of the request. */
 void stream_closed(struct stream *stream);

@@ -15,7 +15,7 @@
 /* The largest answer of a worker. */
 #define WORKER_ANSWER_MAX (64 * 1024 * 1024)
 
-/* Runs in the copy: appends the answer as rpc_encode() would, or fails. */
+/* Compute in the copy: append the answer as rpc_encode() would, or fail. */
 typedef int worker_function(const void *context, struct buffer *answer, struct rpc_error *error);
 
 /* Suspend the request and answer it with 200 and the result of work(), or with its error. context

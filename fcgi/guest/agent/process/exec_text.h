@@ -5,8 +5,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* How many bytes at the end are the beginning of a character whose rest is missing: 0 to 3. */
+/* Count the bytes at the end that are the beginning of a character whose rest is missing: 0 to
+ * 3. */
 size_t exec_text_unfinished(const char *data, size_t size);
 
-/* A new reference to the string; *encoding, which is literal, says which it is. */
+/* Return a new reference to the string; *encoding, which is literal, says which it is. */
 json_t *exec_text_json(const char *data, size_t size, const char **encoding);

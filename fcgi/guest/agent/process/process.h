@@ -79,7 +79,7 @@ struct process_output {
     size_t owed; /* after the grace: bytes that followers still get */
 };
 
-/* Told when a request's bytes are written (error NULL) or never will be. */
+/* Learn that a request's bytes are written (error NULL) or never will be. */
 typedef void process_written(struct request *request, const struct rpc_error *error);
 
 /* Bytes on their way to standard input. */
@@ -140,11 +140,11 @@ void process_reap(struct agent *agent);
  * search recently ended processes. */
 struct process *process_find(struct process_table *table, pid_t pid, const char *tag, bool ended);
 
-/* Tell a follower everything from now on; it leaves by itself, or when the process has ended. Not
+/* Send a follower everything from now on; it leaves by itself, or when the process has ended. Not
  * of one that is over. */
 void process_follow(struct process *process, struct process_follower *follower);
 
-/* Whether the process has ended for its followers. */
+/* Return whether the process has ended for its followers. */
 bool process_is_over(const struct process *process);
 void process_unfollow(struct process_follower *follower);
 
@@ -157,7 +157,7 @@ struct process_resume {
     uint64_t offsets[PROCESS_OUTPUT_KINDS];
 };
 
-/* Whether all that a process has written since then is kept. RPC_INVALID_ARGUMENT: it has not
+/* Check whether all that a process has written since then is kept. RPC_INVALID_ARGUMENT: it has not
  * written as much; RPC_OUT_OF_RANGE: it is not kept any more. */
 int process_check_resume(const struct process *process, const struct process_resume *resume,
                          struct rpc_error *error);
@@ -185,7 +185,7 @@ void process_limit(struct process *process, int64_t limit_ms);
 int process_write(struct process *process, struct request *request, process_written *written,
                   char *data, size_t size, struct rpc_error *error);
 
-/* The request of a waiting process_write() ends before it could be answered. */
+/* Forget the request of a waiting process_write(), which ends before it could be answered. */
 void process_forget_writer(struct process *process, const struct request *request);
 
 /* Close standard input after its queue has been written. */

@@ -6,6 +6,6 @@
 
 #include "agent/process/process.h"
 
-/* {"event":{"end":{…}}}: exitCode, exited, status, and error unless it was exit code 0; reason and
- * message where the status does not say it. */
+/* Return {"event":{"end":{…}}}: exitCode, exited, status, and error unless it was exit code 0;
+ * reason and message where the status does not say it. */
 json_t *process_end_event(const struct process_end *how);

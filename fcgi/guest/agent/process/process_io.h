@@ -13,19 +13,19 @@ void process_io_close(struct process *process);
 /* Read on, if all watchers have room. */
 void process_io_resume(struct process *process);
 
-/* The program has ended: read the present contents of the outputs, and do not wait for an end,
- * because a child may hold them open. */
+/* Read the present contents of the outputs, because the program has ended, and do not wait for an
+ * end, because a child may hold them open. */
 void process_io_hurry(struct process *process);
 
-/* The program exited a while ago: followers get the present contents of the outputs, and no
- * more. */
+/* Give followers the present contents of the outputs, and no more, because the program exited a
+ * while ago. */
 void process_io_owe(struct process *process);
 
-/* In process_input.c: standard input or the terminal; fd -1: closed. Closing answers the writers
- * that wait. */
+/* Open the input (process_input.c): standard input or the terminal; fd -1: closed. Closing answers
+ * the writers that wait. */
 void process_input_open(struct process *process, int fd);
 void process_input_close(struct process *process);
 
-/* In process.c: the process ends (and moves to the ended list) when it has exited and both outputs
+/* End the process (process.c), and move it to the ended list, when it has exited and both outputs
  * are at their end; for its followers also when nothing is owed to them any more. */
 void process_end_if_done(struct process *process);

@@ -19,7 +19,8 @@ struct process_call {
     int64_t cols, rows;
 };
 
-/* Whether command and args can be those of a program. RPC_INVALID_ARGUMENT names the field. */
+/* Check whether command and args can be those of a program. RPC_INVALID_ARGUMENT names the
+ * field. */
 int process_call_check(const struct process_call *call, struct rpc_error *error);
 
 /* Start it as this user. Its environment has, in this order, the variables of every process, of the

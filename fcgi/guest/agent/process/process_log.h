@@ -52,7 +52,7 @@ struct process_log {
 
 void process_log_init(struct process_log *log);
 
-/* Most bytes of the log, with its overhead; 0: keep nothing. */
+/* Set the most bytes of the log, with its overhead; 0: keep nothing. */
 void process_log_set_max(struct process_log *log, size_t max);
 
 /* Drop all output so far. Numbers of entries continue. */
@@ -69,7 +69,8 @@ void process_log_append(struct process_log *log, struct process_log_source *sour
  * speaks of yet. It has the pid 1 and the command "kernel". */
 void process_log_note_kills(struct process_log *log, uint64_t kills);
 
-/* The first entry of an output that holds its byte at an offset or a later one; NULL: none. */
+/* Return the first entry of an output that holds its byte at an offset or a later one; NULL:
+ * none. */
 const struct process_log_entry *process_log_find(const struct process_log *log,
                                                  const struct process_log_source *source,
                                                  enum process_output_kind kind, uint64_t offset);

@@ -28,7 +28,7 @@ static int read_number(const struct request *request, const char *name, uint64_t
         return -1;
     if (!text || str_parse_u64(text, least, most, value) == 0)
         return 0;
-    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is not a number as it should be", name);
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s must be a number", name);
 }
 
 static int read_query(const struct request *request, struct logs_query *query,

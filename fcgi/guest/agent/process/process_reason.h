@@ -25,7 +25,7 @@ struct process_end {
     char message[PROCESS_MESSAGE_SIZE]; /* the reason in words; "" without one */
 };
 
-/* The name in answers; NULL: none. */
+/* Return the name in answers; NULL: none. */
 const char *process_reason_name(enum process_reason reason);
 
 /* Find the reason of a program that failed and is not reaped yet. A program that fails while the
@@ -34,6 +34,6 @@ const char *process_reason_name(enum process_reason reason);
 void process_reason_find(struct process_end *end, pid_t pid, const struct group_counts *before,
                          const struct group_counts *now);
 
-/* The program was ended by its time limit, or by an order of a client. */
+/* Note that the program was ended by its time limit, or by an order of a client. */
 void process_reason_time_limit(struct process_end *end);
 void process_reason_order(struct process_end *end);

@@ -5,14 +5,14 @@
 #include "agent/framework/connect_rpc.h"
 #include "agent/process/process.h"
 
-/* process.Process/StreamInput. */
+/* Handle process.Process/StreamInput. */
 int stream_input_begin(struct request *request, struct rpc_error *error);
 int stream_input_data(struct request *request, const char *data, size_t size,
                       struct rpc_error *error);
 int stream_input_finish(struct request *request, struct rpc_error *error);
 void stream_input_closed(struct request *request);
 
-/* The process that a message's "process" member selects: {"pid":n} or {"tag":"…"}. With ended,
+/* Find the process that a message's "process" member selects: {"pid":n} or {"tag":"…"}. With ended,
  * also one that ended lately. */
 int process_rpc_select(struct request *request, const json_t *message, bool ended,
                        struct process **process, struct rpc_error *error);
@@ -23,7 +23,7 @@ int process_rpc_write_bytes(struct process *process, struct request *request, bo
                             char *data, size_t size, process_written *written,
                             struct rpc_error *error);
 
-/* The same with the bytes of an "input" member. */
+/* Do the same with the bytes of an "input" member. */
 int process_rpc_write(struct process *process, struct request *request, const json_t *input,
                       process_written *written, struct rpc_error *error);
 

@@ -36,8 +36,8 @@ struct process_ends {
  * Call it once at start. */
 void process_spawn_init(void);
 
-/* Returns when the program runs. RPC_INVALID_ARGUMENT: no such directory or command, or not
- * allowed for the user, or an argument is longer than the kernel takes; RPC_RESOURCE_EXHAUSTED: no
- * descriptor, process or memory left. */
+/* Start a program, and return when it runs. RPC_INVALID_ARGUMENT: no such directory or command, or
+ * not allowed for the user, or an argument is longer than the kernel takes; RPC_RESOURCE_EXHAUSTED:
+ * no descriptor, process or memory left. */
 int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_ends *ends,
                   struct rpc_error *error);

@@ -77,7 +77,7 @@ int watcher_new(struct agent *agent, const char *path, const struct watch_option
                 const struct watch_listener *listener, void *owner, struct watcher **watcher,
                 struct rpc_error *error);
 
-/* Not from within a listener's call. */
+/* Free a watcher, but not from within a listener's call. */
 void watcher_free(struct watcher *watcher);
 
 /* --- between the parts of this concept --- */
@@ -88,11 +88,11 @@ int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struc
 /* Remove the place with that name and all places below it. */
 void watch_place_drop_tree(struct watcher *watcher, const char *name);
 
-/* Tell the watcher of one change. */
+/* Notify the watcher of one change. */
 void watch_tell(struct watcher *watcher, const char *type, const char *name);
 
 /* Read some of the waiting directories; a timer continues when there are more. */
 void watch_scan(struct watch_hub *hub);
 
-/* "below" in the directory of a place; "" for the place itself. The caller frees it. */
+/* Return "below" in the directory of a place; "" for the place itself. The caller frees it. */
 char *watch_join(const char *directory, const char *below);

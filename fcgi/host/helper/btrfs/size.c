@@ -56,7 +56,7 @@ static void join_here(int top, uint64_t group)
         fprintf(stderr, "ERROR: unable to assign quota group: %s\n", strerror(errno));
 }
 
-static void join(enum size_joiner joiner, int top, const struct asked *asked)
+static void join(enum size_joiner joiner, int top, const struct btrfs_call *asked)
 {
     if (joiner == SIZE_GUARD)
         guard_join(asked->path, asked->group);
@@ -64,7 +64,7 @@ static void join(enum size_joiner joiner, int top, const struct asked *asked)
         join_here(top, asked->group);
 }
 
-int size_set(const struct asked *asked)
+int size_set(const struct btrfs_call *asked)
 {
     if (strstr(asked->path, POOL_INSTANCES))
         size_put_aside(asked->path);

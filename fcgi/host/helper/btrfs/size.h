@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "helper/btrfs/asked.h"
+#include "helper/btrfs/btrfs_call.h"
 
 /* How a quota group joins the guests. */
 enum size_joiner {
@@ -29,4 +29,4 @@ void size_put_aside(const char *instance);
 
 /* Handle `qgroup limit`. Returns the exit status, or -1 when the path is not on btrfs. incusd reads
  * only the result of the limit itself. */
-int size_set(const struct asked *asked);
+int size_set(const struct btrfs_call *asked);

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "helper/btrfs/asked.h"
+#include "helper/btrfs/btrfs_call.h"
 #include "helper/btrfs/fork_image.h"
-#include "helper/btrfs/next.h"
 #include "helper/btrfs/parent.h"
 #include "helper/btrfs/pool.h"
+#include "helper/btrfs/real_btrfs.h"
 #include "helper/btrfs/size.h"
 #include "helper/btrfs/spare.h"
 #include "helper/btrfs/subvolume.h"
@@ -75,29 +75,29 @@ static int remove_subvolume(const char *path)
 }
 
 /* Handle a call. Returns the exit status, or -1 to pass the call to the real btrfs. */
-static int act(const struct asked *asked)
+static int act(const struct btrfs_call *asked)
 {
     switch (asked->kind) {
-    case ASKED_SNAPSHOT:
+    case BTRFS_CALL_SNAPSHOT:
         return copy(asked->from, asked->path);
-    case ASKED_DELETE:
+    case BTRFS_CALL_DELETE:
         return remove_subvolume(asked->path);
-    case ASKED_SIZE:
+    case BTRFS_CALL_SIZE:
         return size_set(asked);
-    case ASKED_GROUP:
+    case BTRFS_CALL_GROUP:
         return subvolume_tell_group(asked->path);
-    case ASKED_SEAL:
+    case BTRFS_CALL_SEAL:
         return seal(asked->path);
-    case ASKED_UNSEAL:
+    case BTRFS_CALL_UNSEAL:
         return unseal(asked->path);
-    case ASKED_SEALED:
+    case BTRFS_CALL_SEALED:
         return subvolume_tell_sealed(asked->path);
-    case ASKED_SEND:
+    case BTRFS_CALL_SEND:
         return transfer_send(asked->path);
-    case ASKED_RECEIVE:
+    case BTRFS_CALL_RECEIVE:
         transfer_prepare_receive(asked->path);
         break;
-    case ASKED_OTHER:
+    case BTRFS_CALL_OTHER:
         break;
     }
     return -1;
@@ -105,11 +105,11 @@ static int act(const struct asked *asked)
 
 int helper_btrfs(int argc, char **argv)
 {
-    struct asked asked;
+    struct btrfs_call asked;
     (void)argc;
-    if (next_prepare() < 0)
+    if (real_btrfs_prepare() < 0)
         return RUN_CANNOT;
-    asked_read(argv + 1, &asked);
+    btrfs_call_read(argv + 1, &asked);
     int status = act(&asked);
     return status < 0 ? run_become("btrfs", argv) : status;
 }

@@ -17,11 +17,11 @@
 #include "helper/common/run.h"
 #include "helper/common/self.h"
 #include "helper/criu/call.h"
+#include "helper/criu/criu_path.h"
 #include "helper/criu/dump.h"
-#include "helper/criu/found.h"
+#include "helper/criu/id_map.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_clock.h"
-#include "helper/criu/mapped.h"
 #include "helper/criu/sockets.h"
 #include "helper/helper.h"
 
@@ -80,7 +80,7 @@ static int restore(struct call *call)
         return refuse(call);
     clock_gettime(CLOCK_BOOTTIME, &now);
     image_advance_clock(call->images, &now);
-    if (mapped_prepare(call, config) < 0)
+    if (id_map_prepare(call, config) < 0)
         return EXIT_FAILURE;
     set_path(image_is_plain(call->images));
     call_map_folder(call, config);
@@ -113,9 +113,9 @@ int helper_criu(int argc, char **argv)
     struct words criu = {.list = NULL};
     struct call call;
     (void)argc;
-    if (found_tell_version(root, argv + 1))
+    if (criu_path_tell_version(root, argv + 1))
         return EXIT_SUCCESS;
-    if (found_criu(root, preloaded, &criu) < 0)
+    if (criu_path_find(root, preloaded, &criu) < 0)
         return RUN_CANNOT;
     call_read(&call, call_host_has_apparmor(), criu.list, argv + 1);
     words_deinit(&criu);

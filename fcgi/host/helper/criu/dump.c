@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "common/bounded.h"
+#include "common/bounded_run.h"
 #include "helper/common/self.h"
 #include "helper/criu/container.h"
 #include "helper/criu/image.h"

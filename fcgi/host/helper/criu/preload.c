@@ -4,7 +4,7 @@
  *
  * A mount that maps user ids has the option "idmapped" in /proc/PID/mountinfo. CRIU (4.2) refuses
  * options that it does not know. fgets() below, which CRIU calls in place of the C library's,
- * leaves this one out. helper/criu/mapped.c maps the ids again before a restore.
+ * leaves this one out. helper/criu/id_map.c maps the ids again before a restore.
  */
 #include <stdbool.h>
 #include <stdio.h>

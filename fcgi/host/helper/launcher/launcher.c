@@ -26,14 +26,14 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "common/bounded.h"
+#include "common/bounded_run.h"
 #include "common/mount_note.h"
 #include "helper/common/run.h"
 #include "helper/common/self.h"
 #include "helper/confine/confine.h"
 #include "helper/helper.h"
 #include "helper/launcher/disk_view.h"
-#include "helper/launcher/given.h"
+#include "helper/launcher/granted_mounts.h"
 #include "helper/launcher/hook.h"
 #include "helper/launcher/incusd.h"
 #include "helper/launcher/links.h"
@@ -133,7 +133,7 @@ static int prepare(const struct start *start, struct error **err)
 {
     autofree char *own = self_beside("incusd-exec");
     hook_take_over(start->config_path, own);
-    if (given_settle(MOUNT_NOTES, start->name, &start->config, err) < 0 ||
+    if (granted_mounts_settle(MOUNT_NOTES, start->name, &start->config, err) < 0 ||
         disk_view_prepare(&start->config, err) < 0)
         return -1;
     if (start->image)
@@ -266,10 +266,10 @@ static int forkmigrate(char **words)
 /* Handle forkmount move-mount -- PID PIDFD TYPE SOURCE TARGET …. */
 static int forkmount(char **words)
 {
-    autofree char *container = given_container(words[4]);
+    autofree char *container = granted_mounts_container(words[4]);
     container_config_auto config = {.rootfs = xasprintf("/proc/%s/root", words[4])};
     error_auto err = NULL;
-    if (container && given_has(MOUNT_NOTES, container, words[7], words[8]))
+    if (container && granted_mounts_has(MOUNT_NOTES, container, words[7], words[8]))
         return EXIT_SUCCESS;
     if (mount_point_check(&config, words[8], &err) < 0)
         return fail(err);

@@ -58,7 +58,7 @@ static int step(struct walk *walk, const char *path, size_t length, const char *
     if (next < 0 && errno == ENOENT)
         return 1;
     if (next < 0 || fstat(next, &found) < 0) {
-        error_set_errno(err, ERR_CONFIG, errno, "/%.*s cannot be looked at", (int)length, path);
+        error_set_errno(err, ERR_CONFIG, errno, "/%.*s cannot be read", (int)length, path);
         if (next >= 0)
             close(next);
         return -1;

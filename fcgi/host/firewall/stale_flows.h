@@ -12,15 +12,15 @@
 #include "firewall/filter.h"
 
 /* Add an address whose policy was just removed. Errors: ERR_INTERNAL. */
-int ended_add(struct filter *filter, uint32_t address, struct error **err);
+int stale_flows_add(struct filter *filter, uint32_t address, struct error **err);
 
 /* Cut the flows of an address now, because another sandbox gets it. Errors: ERR_RUNTIME_REFUSED;
  * the address then stays in the list. */
-int ended_cut_now(struct filter *filter, uint32_t address, struct error **err);
+int stale_flows_cut_now(struct filter *filter, uint32_t address, struct error **err);
 
 /* Read the list from the state directory. Errors: ERR_CONFIG. */
-int ended_restore(struct filter *filter, struct error **err);
+int stale_flows_restore(struct filter *filter, struct error **err);
 
 /* Cut the flows of all addresses that are due. Only one thread may call this. It takes the filter's
  * lock itself, and releases it while it reads the connection table. */
-void ended_cut_due(struct filter *filter);
+void stale_flows_cut_due(struct filter *filter);

@@ -12,22 +12,22 @@
 #include "base/error.h"
 
 /* A key of a recipient as text: 64 hexadecimal digits. */
-#define LOCKED_KEY_SIZE 65
+#define LOCKBOX_KEY_SIZE 65
 
 /* One is set; the other is NULL. */
-struct locked_with {
+struct lockbox_with {
     const char *passphrase;
     const char *key; /* the public one to lock, the private one to open */
 };
 
 /* Append the locked form of data to out. Errors: ERR_CONFIG (not a key). */
-int locked_close(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
-                 struct error **err);
+int lockbox_close(const struct lockbox_with *with, const void *data, size_t size,
+                  struct buffer *out, struct error **err);
 
 /* Append the plain bytes to out, which the caller wipes. Errors: ERR_CONFIG (not that passphrase or
  * key, locked with the other kind, changed or cut off). */
-int locked_open(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
-                struct error **err);
+int lockbox_open(const struct lockbox_with *with, const void *data, size_t size, struct buffer *out,
+                 struct error **err);
 
-/* A new pair; the caller wipes the private one. */
-void locked_new_pair(char private_key[LOCKED_KEY_SIZE], char public_key[LOCKED_KEY_SIZE]);
+/* Create a new pair; the caller wipes the private one. */
+void lockbox_new_pair(char private_key[LOCKBOX_KEY_SIZE], char public_key[LOCKBOX_KEY_SIZE]);

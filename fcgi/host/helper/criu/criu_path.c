@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helper/criu/found.h"
+#include "helper/criu/criu_path.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const char *named(void)
     return path && *path ? path : NULL;
 }
 
-bool found_tell_version(const char *root, char *const words[])
+bool criu_path_tell_version(const char *root, char *const words[])
 {
     if (!words[0] || !str_equal(words[0], "--version") || named())
         return false;
@@ -67,7 +67,7 @@ static char *loader_in(const char *root)
     return NULL;
 }
 
-int found_criu(const char *root, const char *preloaded, struct words *criu)
+int criu_path_find(const char *root, const char *preloaded, struct words *criu)
 {
     autofree char *program = xasprintf("%s/usr/sbin/criu", root);
     autofree char *folder = xasprintf("%s/usr/lib", root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helper/launcher/given.h"
+#include "helper/launcher/granted_mounts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define PAYLOAD "/lxc.payload."
 
-char *given_container(const char *pid)
+char *granted_mounts_container(const char *pid)
 {
     autofree char *path = xasprintf("/proc/%s/cgroup", pid);
     autofree char *line = NULL;
@@ -28,7 +28,8 @@ char *given_container(const char *pid)
     return NULL;
 }
 
-bool given_has(const char *notes, const char *container, const char *source, const char *target)
+bool granted_mounts_has(const char *notes, const char *container, const char *source,
+                        const char *target)
 {
     autofree char *note = mount_note_read(notes, container);
     struct stat volume;
@@ -43,8 +44,8 @@ static bool has_mount(const struct container_config *config, const char *path)
     return false;
 }
 
-int given_settle(const char *notes, const char *container, const struct container_config *config,
-                 struct error **err)
+int granted_mounts_settle(const char *notes, const char *container,
+                          const struct container_config *config, struct error **err)
 {
     autofree char *note = mount_note_read(notes, container);
     const char *left = note;
@@ -53,10 +54,9 @@ int given_settle(const char *notes, const char *container, const struct containe
     for (char *path; (path = mount_note_next(&left));) {
         bool found = has_mount(config, path);
         if (!found)
-            error_set(
-                err, ERR_RUNTIME_REFUSED,
-                "incusd was not told yet of the volume at %s, without which it is not started",
-                path);
+            error_set(err, ERR_RUNTIME_REFUSED,
+                      "incusd does not know yet the volume at %s, without which it is not started",
+                      path);
         free(path);
         if (!found)
             return -1;

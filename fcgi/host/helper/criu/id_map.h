@@ -11,4 +11,4 @@
 /* Mount the disk and the image so that their files belong to the container of the configuration,
  * and give CRIU its range. Only the mount namespace of this process changes. config: the path;
  * NULL: change nothing. Returns 0, or -1 after a message on standard error. */
-int mapped_prepare(struct call *call, const char *config);
+int id_map_prepare(struct call *call, const char *config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "firewall/ended.h"
+#include "firewall/stale_flows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,10 +55,12 @@ static void drop(struct filter *filter, uint32_t address)
             (ended->count - at) * sizeof *ended->addresses);
     /* If the file stays, the address is cut again after the next start. */
     if (state_forget_ended(filter->settings->firewall_state_dir, address, &err) < 0)
-        log_warning("file of a sandbox that is gone stays", LOG_ERROR(err));
+        log_warning("cannot delete the file of a deleted sandbox; its connections are cut again at "
+                    "the next start",
+                    LOG_ERROR(err));
 }
 
-int ended_add(struct filter *filter, uint32_t address, struct error **err)
+int stale_flows_add(struct filter *filter, uint32_t address, struct error **err)
 {
     if (state_end(filter->settings->firewall_state_dir, address, err) < 0)
         return -1;
@@ -66,7 +68,7 @@ int ended_add(struct filter *filter, uint32_t address, struct error **err)
     return 0;
 }
 
-int ended_cut_now(struct filter *filter, uint32_t address, struct error **err)
+int stale_flows_cut_now(struct filter *filter, uint32_t address, struct error **err)
 {
     size_t cut;
     if (!holds(&filter->ended, address))
@@ -83,7 +85,7 @@ static void on_ended(void *context, uint32_t address)
     insert(&filter->ended, address);
 }
 
-int ended_restore(struct filter *filter, struct error **err)
+int stale_flows_restore(struct filter *filter, struct error **err)
 {
     return state_load_ended(filter->settings->firewall_state_dir, on_ended, filter, err);
 }
@@ -122,7 +124,7 @@ static size_t cut_found(struct filter *filter, const struct flows_found *found,
     return cut;
 }
 
-void ended_cut_due(struct filter *filter)
+void stale_flows_cut_due(struct filter *filter)
 {
     struct flows_found *found = NULL;
     error_auto err = NULL;
@@ -131,7 +133,8 @@ void ended_cut_due(struct filter *filter)
     if (!addresses)
         return;
     if (flows_find(filter->flows, addresses, count, &found, &err) < 0) {
-        log_warning("connections of sandboxes that are gone are cut later", LOG_ERROR(err));
+        log_warning("cannot cut connections of deleted sandboxes; they are cut later",
+                    LOG_ERROR(err));
     } else {
         size_t cut = cut_found(filter, found, addresses, count);
         if (cut)

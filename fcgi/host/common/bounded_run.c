@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/bounded.h"
+#include "common/bounded_run.h"
 
 #include <errno.h>
 #include <signal.h>

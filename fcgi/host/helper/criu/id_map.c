@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helper/criu/mapped.h"
+#include "helper/criu/id_map.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -256,7 +256,7 @@ static int map_files(struct call *call, const char *config, const struct users *
     return map_folder(call->images, &uids, &gids);
 }
 
-int mapped_prepare(struct call *call, const char *config)
+int id_map_prepare(struct call *call, const char *config)
 {
     struct users users;
     read_users(&users, config);

@@ -10,7 +10,7 @@
  * ERR_INTERNAL. */
 int bounded_run(char *const command[], unsigned limit_s, int *status, struct error **err);
 
-/* Like bounded_run(), but call before() in the new process first. When before() returns -1 with
- * errno, the command is not run, and the status is that of exit code 127. NULL: no call. */
+/* Do the same as bounded_run(), but call before() in the new process first. When before() returns
+ * -1 with errno, the command is not run, and the status is that of exit code 127. NULL: no call. */
 int bounded_run_after(int (*before)(void), char *const command[], unsigned limit_s, int *status,
                       struct error **err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sandbox/hand_over.h"
+#include "sandbox/assignment.h"
 
 #include <limits.h>
 #include <string.h>
@@ -22,19 +22,19 @@ static bool is_resized(const struct sandbox *sandbox, const struct warm_instance
            memcmp(&warm->resources, &sandbox->resources, sizeof warm->resources) != 0;
 }
 
-bool hand_over_told_later(const struct sandbox *sandbox, const struct warm_instance *warm,
-                          unsigned mount_count)
+bool assignment_updates_incus_later(const struct sandbox *sandbox, const struct warm_instance *warm,
+                                    unsigned mount_count)
 {
     return warm->name[0] && (mount_count || is_resized(sandbox, warm)) && !sandbox->virtual_machine;
 }
 
-void hand_over_plan(struct work *work, const struct warm_instance *warm,
-                    const struct runtime_mount *mounts, unsigned mount_count)
+void assignment_plan(struct work *work, const struct warm_instance *warm,
+                     const struct runtime_mount *mounts, unsigned mount_count)
 {
     const struct sandbox *sandbox = &work->sandbox;
     const struct runtime_resources *wanted = &sandbox->resources;
     unsigned disk_gb = wanted->disk_gb == warm->resources.disk_gb ? 0 : wanted->disk_gb;
-    if (hand_over_told_later(sandbox, warm, mount_count))
+    if (assignment_updates_incus_later(sandbox, warm, mount_count))
         work->size = (struct firewall_size){
             sandbox->instance_name, wanted->cpu, wanted->memory_mb, disk_gb, mounts, mount_count};
 }
@@ -89,7 +89,7 @@ static int wait_for_cpus(struct work *work, unsigned before, struct error **err)
     return wait_while_cpus(work, before, before, CPUS_WAIT_MS, err);
 }
 
-int hand_over_wait(struct work *work, struct error **err)
+int assignment_wait(struct work *work, struct error **err)
 {
     unsigned cpu = work->sandbox.resources.cpu, most = processors_of_host(work);
     return most == UINT_MAX || cpu >= most
@@ -106,7 +106,7 @@ static int adapt(struct work *work, const struct warm_instance *warm, bool resiz
     if (work->runtime->ops->adapt(work->runtime, sandbox->instance_name,
                                   resize ? &sandbox->resources : NULL, mounts, mount_count,
                                   err) < 0 ||
-        (hand_over_told_later(sandbox, warm, mount_count) &&
+        (assignment_updates_incus_later(sandbox, warm, mount_count) &&
          sandbox_size_forget(work->worker->db, sandbox->id, err) < 0))
         return -1;
     return resize && warm->resources.cpu != sandbox->resources.cpu
@@ -116,9 +116,9 @@ static int adapt(struct work *work, const struct warm_instance *warm, bool resiz
 
 /* The runtime is only called when the instance needs volumes or another size, and the host has not
  * set them together with the policy. If the host has, Incus is updated later (sandbox_size.h). */
-int hand_over(struct work *work, const struct warm_instance *warm,
-              const struct former_agent *former, const struct runtime_mount *mounts,
-              unsigned mount_count, struct error **err)
+int assignment_make(struct work *work, const struct warm_instance *warm,
+                    const struct former_agent *former, const struct runtime_mount *mounts,
+                    unsigned mount_count, struct error **err)
 {
     bool resize = is_resized(&work->sandbox, warm);
     if (work_succeed_agent(work, former, AGENT_WARM_WAIT_MS, err) < 0)

@@ -4,4 +4,4 @@
 
 /* Remove from PATH the folders in which btrfs is this program. Returns 0, or -1, with a message,
  * when a wrapper has done so already: then PATH has no other btrfs. */
-int next_prepare(void);
+int real_btrfs_prepare(void);

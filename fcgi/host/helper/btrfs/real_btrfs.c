@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helper/btrfs/next.h"
+#include "helper/btrfs/real_btrfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 /* Set in the environment of all programs that this one calls. */
 #define CALLED "SANDLOT_BTRFS_WRAPPER"
 
-int next_prepare(void)
+int real_btrfs_prepare(void)
 {
     const char *called = getenv(CALLED), *path = getenv("PATH");
     if (called && *called) {

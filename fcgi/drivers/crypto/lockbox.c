@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "crypto/locked.h"
+#include "crypto/lockbox.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void read_key(const char *text, unsigned char key[crypto_box_SECRETKEYBYT
 {
     size_t size = 0;
     const char *end = NULL;
-    *valid = strlen(text) == LOCKED_KEY_SIZE - 1 &&
+    *valid = strlen(text) == LOCKBOX_KEY_SIZE - 1 &&
              sodium_hex2bin(key, crypto_box_SECRETKEYBYTES, text, strlen(text), NULL, &size,
                             &end) == 0 &&
              size == crypto_box_SECRETKEYBYTES;
@@ -68,8 +68,8 @@ static int close_by_key(const unsigned char *key, const void *data, size_t size,
     return 0;
 }
 
-int locked_close(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
-                 struct error **err)
+int lockbox_close(const struct lockbox_with *with, const void *data, size_t size,
+                  struct buffer *out, struct error **err)
 {
     unsigned char key[crypto_box_PUBLICKEYBYTES];
     bool valid = true;
@@ -78,7 +78,7 @@ int locked_close(const struct locked_with *with, const void *data, size_t size, 
         read_key(with->key, key, &valid);
     if (!valid)
         return error_set(err, ERR_CONFIG, "a recipient's key is %d hexadecimal digits",
-                         LOCKED_KEY_SIZE - 1);
+                         LOCKBOX_KEY_SIZE - 1);
     int result = with->key ? close_by_key(key, data, size, out)
                            : close_by_passphrase(with->passphrase, data, size, out);
     return result == 0 ? 0 : error_set(err, ERR_CONFIG, "this cannot be locked with that key");
@@ -118,8 +118,8 @@ static bool begins(const void *data, size_t size, const char *magic, size_t leas
     return size >= least && memcmp(data, magic, MAGIC_SIZE) == 0;
 }
 
-int locked_open(const struct locked_with *with, const void *data, size_t size, struct buffer *out,
-                struct error **err)
+int lockbox_open(const struct lockbox_with *with, const void *data, size_t size, struct buffer *out,
+                 struct error **err)
 {
     size_t overhead = with->key ? MAGIC_SIZE + crypto_box_SEALBYTES
                                 : sizeof(struct passphrase_head) + crypto_secretbox_MACBYTES;
@@ -141,12 +141,12 @@ int locked_open(const struct locked_with *with, const void *data, size_t size, s
     return 0;
 }
 
-void locked_new_pair(char private_key[LOCKED_KEY_SIZE], char public_key[LOCKED_KEY_SIZE])
+void lockbox_new_pair(char private_key[LOCKBOX_KEY_SIZE], char public_key[LOCKBOX_KEY_SIZE])
 {
     unsigned char secret[crypto_box_SECRETKEYBYTES], open[crypto_box_PUBLICKEYBYTES];
     crypto_init();
     crypto_box_keypair(open, secret);
-    sodium_bin2hex(private_key, LOCKED_KEY_SIZE, secret, sizeof secret);
-    sodium_bin2hex(public_key, LOCKED_KEY_SIZE, open, sizeof open);
+    sodium_bin2hex(private_key, LOCKBOX_KEY_SIZE, secret, sizeof secret);
+    sodium_bin2hex(public_key, LOCKBOX_KEY_SIZE, open, sizeof open);
     sodium_memzero(secret, sizeof secret);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "helper/btrfs/asked.h"
+#include "helper/btrfs/btrfs_call.h"
 
 #include <linux/btrfs.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ static int read_group(const char *text, uint64_t *group)
 }
 
 /* Read the limit of a subvolume. Other forms of the call are left to btrfs. */
-static bool read_size(char *const words[], size_t count, struct asked *asked)
+static bool read_size(char *const words[], size_t count, struct btrfs_call *asked)
 {
     bool exclusive = str_equal(words[0], "-e");
     asked->limit = exclusive ? BTRFS_QGROUP_LIMIT_MAX_EXCL : BTRFS_QGROUP_LIMIT_MAX_RFER;
@@ -46,56 +46,57 @@ static bool read_size(char *const words[], size_t count, struct asked *asked)
     return true;
 }
 
-static void read_group_of(char *const words[], size_t count, struct asked *asked)
+static void read_group_of(char *const words[], size_t count, struct btrfs_call *asked)
 {
     if (count != 6 || !str_equal(words[1], "show") || !str_equal(words[2], "-e") ||
         !str_equal(words[3], "-f") || !str_equal(words[4], "--raw"))
         return;
-    *asked = (struct asked){.kind = ASKED_GROUP, .path = words[5]};
+    *asked = (struct btrfs_call){.kind = BTRFS_CALL_GROUP, .path = words[5]};
 }
 
-static void read_property(char *const words[], size_t count, struct asked *asked)
+static void read_property(char *const words[], size_t count, struct btrfs_call *asked)
 {
     if (str_equal(words[0], "set") && count == 6 && str_equal(words[4], "ro"))
-        *asked = (struct asked){.kind = str_equal(words[5], "true")    ? ASKED_SEAL
-                                        : str_equal(words[5], "false") ? ASKED_UNSEAL
-                                                                       : ASKED_OTHER,
-                                .path = words[3]};
+        *asked = (struct btrfs_call){.kind = str_equal(words[5], "true")    ? BTRFS_CALL_SEAL
+                                             : str_equal(words[5], "false") ? BTRFS_CALL_UNSEAL
+                                                                            : BTRFS_CALL_OTHER,
+                                     .path = words[3]};
     else if (str_equal(words[0], "get") && count == 3 && str_equal(words[1], "-ts"))
-        *asked = (struct asked){.kind = ASKED_SEALED, .path = words[2]};
+        *asked = (struct btrfs_call){.kind = BTRFS_CALL_SEALED, .path = words[2]};
 }
 
 /* Read the two ends of a transfer between servers. */
-static bool read_stream(char *const words[], size_t count, struct asked *asked)
+static bool read_stream(char *const words[], size_t count, struct btrfs_call *asked)
 {
     if (count < 2)
         return false;
     if (str_equal(words[0], "send") && count == 2)
-        asked->kind = ASKED_SEND;
+        asked->kind = BTRFS_CALL_SEND;
     else if (str_equal(words[0], "receive") && count == 3 && str_equal(words[1], "-e"))
-        asked->kind = ASKED_RECEIVE;
+        asked->kind = BTRFS_CALL_RECEIVE;
     else
         return false;
     asked->path = words[count - 1];
     return true;
 }
 
-void asked_read(char *const words[], struct asked *asked)
+void btrfs_call_read(char *const words[], struct btrfs_call *asked)
 {
     size_t count = count_of(words);
-    *asked = (struct asked){.kind = ASKED_OTHER};
+    *asked = (struct btrfs_call){.kind = BTRFS_CALL_OTHER};
     if (read_stream(words, count, asked) || count < 3)
         return;
     const char *topic = words[0], *verb = words[1];
     if (str_equal(topic, "subvolume") && str_equal(verb, "snapshot") && count == 4)
-        *asked = (struct asked){.kind = ASKED_SNAPSHOT, .from = words[2], .path = words[3]};
+        *asked =
+            (struct btrfs_call){.kind = BTRFS_CALL_SNAPSHOT, .from = words[2], .path = words[3]};
     else if (str_equal(topic, "subvolume") && str_equal(verb, "delete") && count == 3)
-        *asked = (struct asked){.kind = ASKED_DELETE, .path = words[2]};
+        *asked = (struct btrfs_call){.kind = BTRFS_CALL_DELETE, .path = words[2]};
     else if (str_equal(topic, "property"))
         read_property(words + 1, count - 1, asked);
     else if (str_equal(topic, "qgroup") && str_equal(verb, "limit") &&
              read_size(words + 2, count - 2, asked))
-        asked->kind = ASKED_SIZE;
+        asked->kind = BTRFS_CALL_SIZE;
     else if (str_equal(topic, "qgroup"))
         read_group_of(words, count, asked);
 }
