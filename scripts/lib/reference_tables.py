@@ -20,7 +20,7 @@ SETTING = re.compile(
 
 # The checks of strings, in a reader's words.
 CHECKED = {"any": "text", "url": "address", "origin": "https address", "host": "host name, with or without a port", "host_name": "host name",
-           "host_names": "host names", "mirrors": "pairs of registries", "slug": "name"}
+           "host_names": "host names", "mirrors": "pairs of registries", "templates": "pairs of an image and a template", "slug": "name"}
 
 # The headings of the users' commands, by the first command of each group.
 CLI_SUBJECTS = {"login": "Login", "create": "Sandboxes", "service list": "Services", "port list": "Ports",

@@ -61,7 +61,10 @@ DB_STATEMENT(trim_statement) = {
     " AND id <= ?",
     false};
 DB_STATEMENT(insert_team_statement) = {
-    "api_key.insert_team", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
+    "api_key.insert_team",
+    "INSERT INTO api_key_teams (api_key_id, team_id)"
+    " SELECT ?, id FROM teams WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE",
+    false};
 /* The lock waits for an owner who excludes the key at this moment. */
 DB_STATEMENT(excluded_statement) = {
     "api_key.excluded",

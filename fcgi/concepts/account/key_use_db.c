@@ -12,7 +12,8 @@
 
 DB_STATEMENT(note_statement) = {
     "key_use.note",
-    "INSERT INTO api_key_uses (api_key_id, team_id, last_used_at_ms) VALUES (?, ?, ?)"
+    "INSERT INTO api_key_uses (api_key_id, team_id, last_used_at_ms) SELECT ?, id, ? FROM teams"
+    " WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE"
     " ON DUPLICATE KEY UPDATE last_used_at_ms = VALUES(last_used_at_ms)",
     false};
 
@@ -43,7 +44,7 @@ void key_use_note(struct db *db, const struct principal *principal, const char *
     if (str_equal(noted[place].key_id, key_id) && str_equal(noted[place].team_id, team_id) &&
         noted[place].at_ms > now_ms - RESOLUTION_MS)
         return;
-    if (db_exec(db, &note_statement, DB_ARGS(db_text(key_id), db_text(team_id), db_i64(now_ms)),
+    if (db_exec(db, &note_statement, DB_ARGS(db_text(key_id), db_i64(now_ms), db_text(team_id)),
                 NULL, &err) < 0) {
         log_warning("cannot record in which team a key was used; the next use tries again",
                     LOG_STR("key", key_id), LOG_ERROR(err));

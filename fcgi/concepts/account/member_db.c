@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/panic.h"
 
-DB_STATEMENT(lock_statement) = {"member.lock", "SELECT id FROM teams WHERE id = ? FOR UPDATE",
-                                false};
+DB_STATEMENT(lock_statement) = {
+    "member.lock", "SELECT id FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE", false};
 #define MEMBER_COLUMNS                                        \
     "SELECT u.name, m.role, m.added_at_ms FROM memberships m" \
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?"
@@ -79,7 +79,8 @@ static int lock_and_count(struct db *db, const char *team_id, uint64_t *all, uin
                           struct error **err)
 {
     db_rows_auto *locked = NULL, *rows = NULL;
-    if (db_query(db, &lock_statement, DB_ARGS(db_text(team_id)), &locked, err) < 0 ||
+    if (db_query_row(db, &lock_statement, DB_ARGS(db_text(team_id)), "There is no such team.",
+                     &locked, err) < 0 ||
         db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
         return -1;
     db_rows_next(rows);

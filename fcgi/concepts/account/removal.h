@@ -5,9 +5,10 @@
 
 #include "account/account.h"
 
-/* Remove a team: no request reaches it from now on. Its usage stays for the bill; its slug is free
- * again. Errors: ERR_NOT_FOUND, ERR_INVALID_REQUEST (it still has sandboxes, volumes, checkpoints
- * or templates, is a personal team, or the deployment's). */
+/* Remove a team: no request reaches it from now on, and its members, webhooks, secrets and egress
+ * proxy are deleted. Its usage stays for the bill; its slug is free again. Errors: ERR_NOT_FOUND,
+ * ERR_INVALID_REQUEST (it still has sandboxes, volumes, checkpoints or templates, is a personal
+ * team, or the deployment's). */
 int team_remove(struct db *db, const char *slug, struct error **err);
 
 /* Remove a user with keys, sign-ins and memberships. The heir becomes an owner of the teams that

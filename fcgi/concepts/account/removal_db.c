@@ -5,6 +5,7 @@
 
 #include "account/access_revision.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 DB_STATEMENT(lock_team_statement) = {"removal.lock_team",
                                      "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
@@ -22,14 +23,20 @@ DB_STATEMENT(end_statement) = {
     "removal.end_team",
     "UPDATE teams SET slug = CONCAT('removed-', RIGHT(id, 26)), removed_at_ms = ? WHERE id = ?",
     false};
-DB_STATEMENT(drop_members_statement) = {"removal.drop_members",
-                                        "DELETE FROM memberships WHERE team_id = ?", false};
-DB_STATEMENT(drop_keys_statement) = {"removal.drop_keys",
-                                     "DELETE FROM api_key_teams WHERE team_id = ?", false};
-DB_STATEMENT(drop_invitations_statement) = {
-    "removal.drop_invitations", "DELETE FROM team_invitations WHERE team_id = ?", false};
-DB_STATEMENT(drop_links_statement) = {"removal.drop_links",
-                                      "DELETE FROM team_links WHERE team_id = ?", false};
+#define DROP(variable, name, table) \
+    DB_STATEMENT(variable) = {name, "DELETE FROM " table " WHERE team_id = ?", false}
+DROP(drop_members_statement, "removal.drop_members", "memberships");
+DROP(drop_keys_statement, "removal.drop_keys", "api_key_teams");
+DROP(drop_uses_statement, "removal.drop_uses", "api_key_uses");
+DROP(drop_invitations_statement, "removal.drop_invitations", "team_invitations");
+DROP(drop_links_statement, "removal.drop_links", "team_links");
+DROP(drop_secrets_statement, "removal.drop_secrets", "secrets");
+DROP(drop_proxy_statement, "removal.drop_proxy", "team_egress_proxies");
+DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
+DB_STATEMENT(drop_messages_statement) = {
+    "removal.drop_messages",
+    "DELETE m FROM webhook_messages m JOIN webhooks w ON w.id = m.webhook_id WHERE w.team_id = ?",
+    false};
 DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
 /* List the teams that would be left without an owner, and whether they have other members. */
@@ -71,12 +78,15 @@ static int look_at_team(struct db *db, const char *team_id, const char **what, s
 
 static int end_team(struct db *db, const char *team_id, struct error **err)
 {
+    static const struct db_statement *const drops[] = {
+        &drop_members_statement, &drop_keys_statement,     &drop_uses_statement,
+        &drop_links_statement,   &drop_secrets_statement,  &drop_invitations_statement,
+        &drop_proxy_statement,   &drop_messages_statement, &drop_webhooks_statement,
+    };
     struct db_value id = db_text(team_id);
-    if (db_exec(db, &drop_members_statement, DB_ARGS(id), NULL, err) < 0 ||
-        db_exec(db, &drop_keys_statement, DB_ARGS(id), NULL, err) < 0 ||
-        db_exec(db, &drop_invitations_statement, DB_ARGS(id), NULL, err) < 0 ||
-        db_exec(db, &drop_links_statement, DB_ARGS(id), NULL, err) < 0)
-        return -1;
+    for (size_t i = 0; i < ARRAY_SIZE(drops); i++)
+        if (db_exec(db, drops[i], DB_ARGS(id), NULL, err) < 0)
+            return -1;
     return db_exec(db, &end_statement, DB_ARGS(db_i64(clock_now_ms()), id), NULL, err);
 }
 

@@ -27,7 +27,10 @@ DB_STATEMENT(lock_statement) = {"team_key.lock",
                                 " FOR UPDATE",
                                 false};
 DB_STATEMENT(exclude_statement) = {
-    "team_key.exclude", "INSERT INTO api_key_teams (api_key_id, team_id) VALUES (?, ?)", false};
+    "team_key.exclude",
+    "INSERT INTO api_key_teams (api_key_id, team_id)"
+    " SELECT ?, id FROM teams WHERE id = ? AND removed_at_ms IS NULL LOCK IN SHARE MODE",
+    false};
 DB_STATEMENT(leave_statement) = {
     "team_key.leave", "DELETE FROM api_key_teams WHERE api_key_id = ? AND team_id = ?", false};
 DB_STATEMENT(revoke_statement) = {

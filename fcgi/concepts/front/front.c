@@ -124,10 +124,13 @@ static void own_name(char name[65])
     snprintf(name, 65, "%.64s", host.nodename);
 }
 
-int front_note(struct db *db, const struct settings *settings, struct error **err)
+#define NEWEST_KEY "keyring newest" /* in the report of a front, besides its settings */
+
+int front_note(struct db *db, const struct keyring *ring, const struct settings *settings,
+               struct error **err)
 {
     char name[65];
-    json_auto_t *said = json_object();
+    json_auto_t *said = json_pack("{s:i}", NEWEST_KEY, (int)keyring_newest(ring));
     for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
         autofree char *value = settings_get(settings, same[i]);
         json_object_set_new(said, same[i], json_string(value));
@@ -135,6 +138,25 @@ int front_note(struct db *db, const struct settings *settings, struct error **er
     autofree char *text = json_dumps(said, JSON_COMPACT);
     own_name(name);
     return front_row_put(db, name, text, err);
+}
+
+int front_ring_in_use(struct db *db, const struct keyring *ring, struct error **err)
+{
+    autofree struct front_row *all = NULL;
+    unsigned count;
+    int result = 0;
+    if (front_row_list(db, &all, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        json_int_t newest = json_integer_value(json_object_get(all[i].settings, NEWEST_KEY));
+        json_decref(all[i].settings);
+        if (result == 0 && newest != keyring_newest(ring))
+            result = error_set(err, ERR_INVALID_REQUEST,
+                               "The front %s has not reported that it uses key %u: copy the key "
+                               "ring to it, restart its programs, and try again after a minute.",
+                               all[i].name, keyring_newest(ring));
+    }
+    return result;
 }
 
 static void compare_front(const struct front_row *front, const struct settings *settings,

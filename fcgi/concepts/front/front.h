@@ -36,9 +36,15 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
  * was in the list. */
 int front_ring_forget(struct db *db, uint16_t key_id, bool *forgotten, struct error **err);
 
-/* Record that this front node is running, and its settings. Delete the rows of front nodes that
+/* Record that this front node is running, the newest key that it seals with, and its settings.
+ * Delete the rows of front nodes that
  * have recorded nothing for a day. */
-int front_note(struct db *db, const struct settings *settings, struct error **err);
+int front_note(struct db *db, const struct keyring *ring, const struct settings *settings,
+               struct error **err);
+
+/* Check that the programs of each running front node seal with the newest key of this ring. Errors:
+ * ERR_INVALID_REQUEST, which names a front node that does not. */
+int front_ring_in_use(struct db *db, const struct keyring *ring, struct error **err);
 
 /* A setting that differs on another running front node. */
 struct front_difference {

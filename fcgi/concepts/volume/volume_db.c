@@ -24,8 +24,9 @@ DB_STATEMENT(lock_statement) = {"volume.lock", "SELECT id FROM volumes WHERE id 
 
 /* --- creating --- */
 
-DB_STATEMENT(lock_team_statement) = {"volume.lock_team",
-                                     "SELECT plan FROM teams WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(lock_team_statement) = {
+    "volume.lock_team", "SELECT plan FROM teams WHERE id = ? AND removed_at_ms IS NULL FOR UPDATE",
+    false};
 DB_STATEMENT(name_statement) = {
     "volume.name_taken", "SELECT 1 FROM volumes WHERE team_id = ? AND name = ? AND taken = 1",
     false};

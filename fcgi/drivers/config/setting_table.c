@@ -125,6 +125,21 @@ static const char *check_mirrors(const char *value)
     return NULL;
 }
 
+static const char *check_templates(const char *value)
+{
+    for (const char *at = value + strspn(value, ", \t"); *at; at += strspn(at, ", \t")) {
+        size_t length = strcspn(at, ", \t"), image = strcspn(at, "=");
+        if (!image || image >= length)
+            return "IMAGE=TEMPLATE, separated by commas";
+        autofree char *slug = xstrndup(at + image + 1, length - image - 1);
+        slug[strcspn(slug, ":")] = '\0'; /* a version or a tag */
+        if (!is_slug(slug))
+            return "IMAGE=TEMPLATE, separated by commas; a template is 1 to 63 of a-z, 0-9 and -";
+        at += length;
+    }
+    return NULL;
+}
+
 const struct setting setting_table[] = {
 #define SETTING_STRING(id, default_, rule, text) \
     {.name = #id,                                \

@@ -124,7 +124,7 @@ static int purge_moves(struct worker *worker, struct error **err)
 
 static int note_front(struct worker *worker, struct error **err)
 {
-    return front_note(worker->db, worker->settings, err);
+    return front_note(worker->db, worker->ring, worker->settings, err);
 }
 
 static int purge_archives(struct worker *worker, struct error **err)

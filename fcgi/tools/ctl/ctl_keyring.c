@@ -155,6 +155,9 @@ static int drop_unused(struct ctl *ctl, uint16_t key_id, void *context, struct e
 
 int ctl_keyring_drop(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
+    /* A program that still seals with an old key would make data that needs it after the check. */
+    if (front_ring_in_use(ctl->db, ctl->ring, err) < 0)
+        return -1;
     struct dropping dropping = {arguments->operands[0], json_array(), json_array()};
     int result = each_old(ctl, drop_unused, &dropping, err);
     size_t count = json_array_size(dropping.dropped), kept = json_array_size(dropping.kept);

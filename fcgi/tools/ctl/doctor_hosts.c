@@ -243,6 +243,29 @@ static void check_template(struct doctor *doctor)
                   version.version);
 }
 
+/* A template that the setting names in place of an image. */
+static void check_image_template(struct doctor *doctor, const char *setting, const char *reference)
+{
+    error_auto err = NULL;
+    struct template_version version;
+    if (template_resolve(doctor->ctl->db, TEAM_DEPLOYMENT_ID, reference, setting, &version, &err) <
+        0)
+        doctor_wrong(doctor, "template",
+                     "Correct the setting, or build the template with `sandlotctl template add`.",
+                     "The setting %s names the template %s: %s", setting, reference, err->message);
+}
+
+static void check_image_templates(struct doctor *doctor)
+{
+    const struct settings *settings = doctor->ctl->settings;
+    autofree char *entries = xstrdup(settings->image_templates);
+    char *next = NULL;
+    for (char *one = strtok_r(entries, ", \t", &next); one; one = strtok_r(NULL, ", \t", &next))
+        check_image_template(doctor, "image_templates", one + strcspn(one, "=") + 1);
+    if (*settings->image_builder_template)
+        check_image_template(doctor, "image_builder_template", settings->image_builder_template);
+}
+
 static void check_sources(struct doctor *doctor, const struct host *host)
 {
     error_auto err = NULL;
@@ -323,4 +346,5 @@ void doctor_check_hosts(struct doctor *doctor)
         doctor_wrong(doctor, "host", "Add one with `sandlotctl host add`.",
                      "No host takes new sandboxes.");
     check_template(doctor);
+    check_image_templates(doctor);
 }

@@ -237,6 +237,16 @@ def test_the_certificate_has_expired(stack, tmp_path):
 
 
 @pytest.mark.long
+def test_settings_name_templates_that_do_not_exist(stack, tmp_path):
+    default = stack.settings.get("default_template", "python")
+    with changed_settings(stack, tmp_path, image_templates=f"ubuntu:22.04={default}, node:22=nod", image_builder_template="buildr") as path:
+        found = wrong(stack, path)
+    assert len([one for one in found if one["check"] == "template"]) == 2, found
+    assert_says(found, "template", "image_templates names the template nod:", "Correct the setting")
+    assert_says(found, "template", "image_builder_template names the template buildr:", "Correct the setting")
+
+
+@pytest.mark.long
 def test_the_key_file_can_be_read_by_others(stack, tmp_path):
     copy = tmp_path / "keyring"
     shutil.copy(stack.settings["key_file"], copy)

@@ -85,6 +85,11 @@ def test_an_old_key_goes_when_nothing_needs_it(stack, deployment):
         for change in ("UPDATE sandboxes SET agent_key_id = 2", "UPDATE idempotency_keys SET body_key_id = 2",
                        "UPDATE audit_log SET mac_key_id = 2", "UPDATE audit_chain SET hash_key_id = 2"):
             cursor.execute(change.replace("UPDATE ", "UPDATE sandlot_other."))
+    report = "REPLACE INTO fronts (name, settings, seen_at_ms) VALUES ('front2', %s, UNIX_TIMESTAMP() * 1000)"
+    deployment.query(report, '{"keyring newest": 1}')
+    refused = deployment.run("keyring", "drop", str(ring))
+    assert refused.returncode == 1 and "front2 has not reported that it uses key 2" in refused.stderr, refused
+    deployment.query(report, '{"keyring newest": 2}')
     assert deployment.ctl("keyring", "drop", str(ring)) == {"dropped": [1], "kept": []}
     lines = [line.split()[0] for line in ring.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert lines == ["2"]

@@ -2,13 +2,17 @@
 #include "unit/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "account/access_revision.h"
 #include "account/account.h"
 #include "account/invitation.h"
+#include "account/key_use.h"
 #include "account/member.h"
+#include "account/removal.h"
 #include "base/clock.h"
 #include "login/login.h"
+#include "secret/team_proxy.h"
 #include "unit/schema.h"
 
 static void a_user_comes_with_a_team(void **state)
@@ -232,6 +236,111 @@ static void a_purge_of_sign_ins_changes_the_revision(void **state)
     assert_int_equal(again, after);
 }
 
+/* --- the removal of a team --- */
+
+/* The tables whose rows stay when their team is removed, and why. */
+static const char *const staying[] = {
+    /* The team must have none. The dispatcher deletes the rows of ended ones. */
+    "sandboxes", "volumes", "checkpoints", "sandbox_metadata", "sandbox_volumes", "kept_logs",
+    "approvals", "memory_images", "moves", "archives", "template_recipes",
+    /* The dispatcher deletes them: the cache with its checkpoints, files a day after their use. */
+    "recipe_cache", "recipe_files",
+    /* They end with their retention. */
+    "usage_intervals", "events", "event_outbox", "audit_log", "audit_chain"};
+
+static bool stays(const char *table)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(staying); i++)
+        if (!strcmp(staying[i], table))
+            return true;
+    return false;
+}
+
+static void change(char *statement)
+{
+    if (mysql_query(raw, statement) != 0)
+        fail_msg("%s: %s", statement, mysql_error(raw));
+    free(statement);
+}
+
+static unsigned rows_of(const char *table, const char *team_id)
+{
+    autofree char *query =
+        xasprintf("SELECT 1 FROM %s WHERE team_id = '%s' LIMIT 10", table, team_id);
+    assert_int_equal(mysql_query(raw, query), 0);
+    MYSQL_RES *result = mysql_store_result(raw);
+    unsigned count = (unsigned)mysql_num_rows(result);
+    mysql_free_result(result);
+    return count;
+}
+
+/* Call act for each table with a team_id whose rows must not stay. Returns how many. */
+static unsigned each_table(void (*act)(const char *table, const char *team_id), const char *team_id)
+{
+    unsigned count = 0;
+    assert_int_equal(mysql_query(raw, "SELECT c.table_name FROM information_schema.columns c"
+                                      " JOIN information_schema.tables t"
+                                      " ON t.table_schema = c.table_schema"
+                                      " AND t.table_name = c.table_name"
+                                      " WHERE c.table_schema = DATABASE()"
+                                      " AND c.column_name = 'team_id'"
+                                      " AND t.table_type = 'BASE TABLE'"),
+                     0);
+    MYSQL_RES *result = mysql_store_result(raw);
+    for (MYSQL_ROW row; (row = mysql_fetch_row(result));)
+        if (!stays(row[0])) {
+            act(row[0], team_id);
+            count++;
+        }
+    mysql_free_result(result);
+    return count;
+}
+
+/* Add a row with the defaults of all other columns. */
+static void add_row(const char *table, const char *team_id)
+{
+    if (!rows_of(table, team_id))
+        change(xasprintf("INSERT IGNORE INTO %s (team_id) VALUES ('%s')", table, team_id));
+    assert_int_not_equal(rows_of(table, team_id), 0);
+}
+
+static void has_no_row(const char *table, const char *team_id)
+{
+    if (rows_of(table, team_id))
+        fail_msg("%s has a row of a removed team", table);
+}
+
+static void nothing_of_a_removed_team_stays(void **state)
+{
+    struct error *err = NULL;
+    struct user user;
+    struct team team;
+    struct member member;
+    json_auto_t *proxy =
+        json_pack("{s:s, s:s, s:i}", "type", "socks5", "host", "p.example.com", "port", 1080);
+    assert_ok(user_create(db, "remover", &user, &err));
+    assert_ok(team_create(db, "removed", "pro", "remover", &team, &err));
+    change(xstrdup("SET FOREIGN_KEY_CHECKS = 0, sql_mode = ''"));
+    assert_true(each_table(add_row, team.id) >= 8);
+    change(xasprintf("INSERT IGNORE INTO webhook_messages (id, webhook_id) SELECT 'whm', id FROM"
+                     " webhooks WHERE team_id = '%s'",
+                     team.id));
+    assert_ok(team_remove(db, "removed", &err));
+    each_table(has_no_row, team.id);
+    assert_int_equal(mysql_query(raw, "SELECT 1 FROM webhook_messages"), 0);
+    MYSQL_RES *left = mysql_store_result(raw);
+    assert_int_equal(mysql_num_rows(left), 0);
+    mysql_free_result(left);
+    /* A request that found the team before its removal adds nothing afterwards. */
+    struct principal principal = {.key_id = "key_01ARZ3NDEKTSV4RRFFQ69G5FAV"};
+    key_use_note(db, &principal, team.id);
+    assert_fails(team_proxy_put(db, team.id, proxy, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+    assert_fails(member_add(db, team.id, "remover", ROLE_MEMBER, &member, &err), ERR_NOT_FOUND);
+    error_clear(&err);
+    each_table(has_no_row, team.id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_purge_of_sign_ins_changes_the_revision),
         cmocka_unit_test(plans_come_in_catalogue_order),
         cmocka_unit_test(plan_values_are_checked),
+        cmocka_unit_test(nothing_of_a_removed_team_stays),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
 }

@@ -115,6 +115,10 @@ static void test_hosts(void **state)
     }
     refuse("data_plane_host = https://a.b\n", "data_plane_host must be a host name");
     refuse("default_template = Up\n", "default_template must be 1 to 63");
+    refuse("image_templates = ubuntu:22.04=python, node\n",
+           "image_templates must be IMAGE=TEMPLATE");
+    refuse("image_templates = =python\n", "image_templates must be IMAGE=TEMPLATE");
+    refuse("image_templates = node:22=Node\n", "a template is 1 to 63");
 }
 
 static void test_missing_file(void **state)

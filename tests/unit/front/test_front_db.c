@@ -57,8 +57,63 @@ static void tells_a_front_of_another_ring(void **state)
     assert_false(forgotten);
 }
 
+static char none[] = "";
+static const struct settings settings = {
+    .base_url = none,
+    .console_url = none,
+    .data_plane_host = none,
+    .default_template = none,
+    .database_name = none,
+    .oidc_issuer = none,
+    .oidc_client_id = none,
+    .archive_url = none,
+};
+
+static void change(const char *statement)
+{
+    assert_int_equal(mysql_query(raw, statement), 0);
+}
+
+static void note(const char *text)
+{
+    error_auto err = NULL;
+    struct keyring *ring = unit_keyring(text);
+    assert_ok(front_note(db, ring, &settings, &err));
+    keyring_free(ring);
+}
+
+static int is_in_use(const char *text, struct error **err)
+{
+    struct keyring *ring = unit_keyring(text);
+    int result = front_ring_in_use(db, ring, err);
+    keyring_free(ring);
+    return result;
+}
+
+static void knows_whether_each_front_uses_the_newest_key(void **state)
+{
+    error_auto err = NULL;
+    autofree char *next = with_next();
+    assert_ok(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err)); /* no front runs */
+    note(next);
+    assert_ok(is_in_use(UNIT_KEY_1, &err));
+    assert_fails_saying(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err), ERR_INVALID_REQUEST, "uses key 2");
+    error_clear(&err);
+    note(UNIT_KEY_1 UNIT_KEY_2);
+    assert_ok(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err));
+    change("INSERT INTO fronts (name, settings, seen_at_ms) SELECT 'front2', '{}', seen_at_ms"
+           " FROM fronts");
+    assert_fails_saying(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err), ERR_INVALID_REQUEST, "front2");
+    error_clear(&err);
+    change("UPDATE fronts SET seen_at_ms = seen_at_ms - 3600000 WHERE name = 'front2'");
+    assert_ok(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err)); /* it has ended */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tells_a_front_of_another_ring)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_a_front_of_another_ring),
+        cmocka_unit_test(knows_whether_each_front_uses_the_newest_key),
+    };
     return cmocka_run_group_tests(tests, schema_setup, schema_teardown);
 }
