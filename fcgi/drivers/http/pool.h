@@ -25,8 +25,8 @@ struct pool_claim {
     bool is_narrow;   /* the user has a quarter and not half */
     bool borrows;     /* is short, and may have unused workers beyond the half */
     bool starts;      /* starts a sandbox: see pool_is_beside_others() */
-    /* Waits for a command of a tenant: all such claims have half of the workers, and those of one
-     * team or user a quarter. */
+    /* Waits for a command of a tenant: all such claims have half of the workers. While a quarter of
+     * the workers waits, no team or user gets a second one. */
     bool waits;
 };
 
