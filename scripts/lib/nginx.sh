@@ -40,6 +40,7 @@ nginx_config()
     install -d -m 700 -o "$NGINX_USER" "$NGINX_DIR"/{body,proxy,fastcgi}
     write_file 644 root:root "$NGINX_DIR/nginx.conf" <<END
 # Written by the set-up of the stack "$STACK" at each run.
+load_module /usr/lib/nginx/modules/ngx_http_js_module.so;
 user $NGINX_USER;
 pcre_jit on;
 worker_processes auto;

@@ -143,7 +143,6 @@ void bound_print_page(const struct settings *settings, FILE *out)
         "add` |\n"
         "| in all | in the whole deployment for tables; on one front node or host for the rest |\n"
         "| a dash as a bound | nothing counts the thing in this way |\n"
-        "| a dash as a test | no test proves the bound |\n"
         "| no bound | a team can use the thing without an end: watch its size |\n"
         "| `PROCESS_…` | a process of `sandlot-dispatcher`, which serves one kind of background "
         "job |\n"

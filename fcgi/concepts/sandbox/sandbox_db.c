@@ -364,7 +364,7 @@ int sandbox_row_update_policy(struct db *db, const struct sandbox *s, struct err
     const struct db_value values[] = {CHANGED(VALUE) db_text(s->id)};
     if (db_exec(db, &update_policy_statement, values, ARRAY_SIZE(values), NULL, err) < 0)
         return name_taken(s, err);
-    return sandbox_row_index_metadata(db, s, err);
+    return 0;
 }
 
 int sandbox_row_update_ports(struct db *db, const struct sandbox *s, struct error **err)

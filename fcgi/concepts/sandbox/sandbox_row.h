@@ -31,8 +31,8 @@ int sandbox_row_update(struct db *db, struct sandbox *sandbox, struct error **er
 /* Return all shares of a sandbox that is stopped and does not resume by itself. */
 int sandbox_row_free_stopped(struct db *db, struct sandbox *sandbox, struct error **err);
 
-/* Write the other columns that a PATCH changes: metadata and its index, on_timeout, auto_resume,
- * on_pause_failure, idle_timeout, idle_connections, public traffic. */
+/* Write the other columns that a PATCH changes: metadata without its index, on_timeout,
+ * auto_resume, on_pause_failure, idle_timeout, idle_connections, public traffic. */
 int sandbox_row_update_policy(struct db *db, const struct sandbox *sandbox, struct error **err);
 
 /* Write the exposed ports. */

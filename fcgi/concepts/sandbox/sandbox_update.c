@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fault_point.h"
+#include "base/str.h"
 #include "moving/moving.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/metadata.h"
@@ -100,16 +101,20 @@ static int update_body(struct db *db, void *context, struct error **err)
         return -1;
     if (wanted->timeout_s && set_deadline(db, sandbox, clock_in_s(wanted->timeout_s), err) < 0)
         return -1;
+    bool reindexes = false;
     if (wanted->metadata) {
         char *metadata = NULL;
         if (metadata_patch(sandbox->metadata, wanted->metadata, &metadata, err) < 0)
             return -1;
+        reindexes = !str_equal(sandbox->metadata, metadata);
         free(sandbox->metadata);
         sandbox->metadata = metadata;
     }
     take_choices(wanted, sandbox);
     if (sandbox_choices_check(&sandbox->choices, err) < 0 ||
         sandbox_row_update(db, sandbox, err) < 0 || sandbox_row_update_policy(db, sandbox, err) < 0)
+        return -1;
+    if (reindexes && sandbox_row_index_metadata(db, sandbox, err) < 0)
         return -1;
     return tell_updated(db, update, err);
 }

@@ -259,10 +259,14 @@ static bool may_start(const struct pool *pool, const struct share *share)
            !pool_is_beside_others(pool);
 }
 
+/* A tenant who waits already gets no more while a quarter of the workers waits. So the tenants who
+ * wait in several workers have a quarter together, and the other quarter is for first waits. */
 static bool may_wait(const struct share *share)
 {
     unsigned half = share->workers / 2, quarter = share->workers / 4;
-    return share->waits < (half ? half : 1) && share->waits_of_tenant < (quarter ? quarter : 1);
+    if (share->waits_of_tenant)
+        return share->waits < quarter;
+    return share->waits < (half ? half : 1);
 }
 
 static bool fits(const struct pool *pool, const struct pool_claim *claim)

@@ -179,7 +179,8 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
 {
     static const unsigned waits_ms[] = {1000, 3000};
     enum error_code why = runtime_memory_refusal((*err)->message);
-    bool is_short = why == ERR_RUNTIME_SHORT || pool_was_short(subject);
+    bool pool_is_short = pool_was_short(subject);
+    bool is_short = why == ERR_RUNTIME_SHORT || pool_is_short;
     bool in_time = clock_monotonic_ms() < pausing->begun_ms + RETRY_WITHIN_MS;
     if (is_short && in_time && pausing->retries < ARRAY_SIZE(waits_ms)) {
         log_warning("cannot save the memory of an instance yet; trying again",
@@ -193,7 +194,8 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
         return error_recode(err, is_short ? ERR_RUNTIME_SHORT : why);
     log_warning("cannot save the memory of an instance; stopping it with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
-    lost(subject, (*err)->message);
+    lost(subject,
+         pool_is_short ? "The storage pool has too little room for the memory." : (*err)->message);
     error_clear(err);
     pausing->how = RUNTIME_PAUSE_DISK;
     return 1;

@@ -104,10 +104,16 @@ int api_take_hook_share(struct api *api, struct http_request *request, struct er
     return api->has_share ? 0 : must_wait(api, request, share_is_used, err);
 }
 
-static bool starts_sandbox(const struct http_request *request)
+/* Return whether a request takes much time of the processors: it starts a sandbox, or writes its
+ * memory. */
+static bool is_laborious(const struct http_request *request)
 {
-    return str_equal(request->operation, "createSandbox") ||
-           str_equal(request->operation, "resumeSandbox");
+    static const char *const operations[] = {"createSandbox", "resumeSandbox", "pauseSandbox",
+                                             "stopSandbox"};
+    for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
+        if (str_equal(request->operation, operations[i]))
+            return true;
+    return false;
 }
 
 static bool wakes_sandbox(const struct http_request *request)
@@ -154,7 +160,7 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         .user = pool_tenant(api->principal.user_id),
         .borrows =
             str_equal(request->method, "GET") && str_equal(pool_name(api->pool), RECORDS_POOL),
-        .starts = starts_sandbox(request),
+        .starts = is_laborious(request),
         .waits = waits,
     };
     if (pool_enter(api->pool, &request->claim)) {

@@ -60,6 +60,30 @@ def test_a_burst_of_creates_leaves_others_their_turn(stack, make_account, bystan
     assert 0 < max(starting) <= most, starting
 
 
+def test_a_burst_of_pauses_leaves_others_their_turn(stack, make_account, bystander):
+    """A pause writes memory: beside others a team has as many at once as half of the processors."""
+    hostile = make_account("pro")
+    most = min(max(os.cpu_count() // 2, 2), 4)
+    sandboxes = [Sandbox.create(hostile.api) for _ in range(10)]
+    own = Sandbox.create(bystander.api)
+    sandboxes.pop().pause()
+    own.pause()
+    own.resume()
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        burst = [pool.submit(hostile.api.request, "POST", f"{one.path}/pause", {}, timeout_s=120) for one in sandboxes]
+        pause = pool.submit(own.pause)
+        stopping = []
+        while not all(one.done() for one in burst):
+            row = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = 'stopping' AND team_id ="
+                              " (SELECT id FROM teams WHERE slug = %s)", hostile.team)[0]
+            stopping.append(row["n"])
+            time.sleep(0.02)
+        assert pause.result()["state"] == "stopped"
+        statuses = collections.Counter(one.result().status for one in burst)
+    assert set(statuses) <= ANSWERS and statuses[200] >= 2, statuses
+    assert 0 < max(stopping) <= most, stopping
+
+
 def test_creates_pauses_and_deletes_at_once(stack, make_account, set_plan, bystander):
     """Fifty of each at the same time: each is answered, the other tenant's calls succeed, and the service is clean after."""
     hostile = make_account("enterprise")

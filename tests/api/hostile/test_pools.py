@@ -305,3 +305,21 @@ def test_killed_workers_leave_no_share_behind(hostile):
         answer = hostile.api.request("PUT", f"{volume.address}/files",
                                      {"path": "/note", "content_b64": content})
         assert answer.status in (200, 201), answer
+
+
+def test_a_change_writes_no_index_that_stays_as_it_is(hostile):
+    """Or each small change writes up to 64 rows."""
+    api, stack = hostile.api, hostile.stack
+    sandbox = api.create(metadata={"a": "1", "b": "2"})
+
+    def index():
+        return {row["name"]: row["value"] for row in stack.query(
+            "SELECT CAST(name AS CHAR) AS name, CAST(value AS CHAR) AS value FROM sandbox_metadata WHERE sandbox_id = %s",
+            sandbox["id"])}
+
+    stack.query("UPDATE sandbox_metadata SET value = 'kept' WHERE sandbox_id = %s AND name = 'b'", sandbox["id"])
+    for change in ({"timeout": 1000}, {"metadata": {"a": "1"}}):
+        assert api.request("PATCH", f"/v1/sandboxes/{sandbox['id']}", change).status == 200
+        assert index() == {"a": "1", "b": "kept"}
+    assert api.request("PATCH", f"/v1/sandboxes/{sandbox['id']}", {"metadata": {"a": None, "c": "3"}}).status == 200
+    assert index() == {"b": "2", "c": "3"}

@@ -42,11 +42,14 @@ def in_state(stack, state, accounts):
 
 def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
     (running,) = made(two[:1], 1, **slow("before_pause"))
+    own = Sandbox.create(bystander.api, timeout=1800, hooks={"before_pause": {"command": "true"}})
     waiting = asked(made(two, EACH, **slow("before_pause")), "pause")
-    wait_until(lambda: in_state(stack, "stopping", two) >= 4, 30, "pauses that wait")
+    wait_until(lambda: in_state(stack, "stopping", two) >= 2, 30, "pauses that wait")
     for act in ("connect", "resume"):
         answer = running.api.post(f"{running.path}/{act}", {})
         assert answer.status == 200, ("one that runs already waits for no hook", answer)
+    own.pause()
+    assert in_state(stack, "stopping", two) <= 3, "the other workers for hooks are for tenants who have none"
     bystander.goes_on(rounds=1)
     assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
     assert {one.result().status for one in waiting} <= {200, 429}

@@ -12,7 +12,9 @@
 #include "checkpoint/memory_image.h"
 #include "event/event.h"
 #include "idempotency/idempotency.h"
+#include "overview/overview.h"
 #include "recipe/recipe_file.h"
+#include "secret/egress_authority.h"
 #include "template/template.h"
 #include "unit/keyring.h"
 #include "unit/schema.h"
@@ -343,6 +345,20 @@ static void memory_images_are_bounded_by_bytes(void **state)
                      1536);
 }
 
+static void the_authority_and_each_report_have_one_row(void **state)
+{
+    struct error *err = NULL;
+    json_auto_t *certificates = json_object();
+    for (unsigned i = 0; i < 2; i++) {
+        autofree char *host = xasprintf("host%u.example", i);
+        assert_ok(egress_authority_certify(db, ring, host, certificates, &err));
+        assert_ok(overview_report_put(db, "doctor", i, certificates, &err));
+    }
+    assert_int_equal(json_object_size(certificates), 2);
+    assert_int_equal(ask("SELECT COUNT(*) FROM egress_authority"), 1);
+    assert_int_equal(ask("SELECT COUNT(*) FROM reports WHERE name = 'doctor'"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +373,7 @@ int main(void)
         cmocka_unit_test(refused_acts_of_an_actor_have_one_row),
         cmocka_unit_test(the_oldest_answers_of_a_user_make_room),
         cmocka_unit_test(memory_images_are_bounded_by_bytes),
+        cmocka_unit_test(the_authority_and_each_report_have_one_row),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
 }

@@ -92,18 +92,21 @@ static void test_claims_that_wait_leave_half(void **state)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
-    const struct pool_claim waits[] = {
-        {.team = 1, .waits = true}, {.team = 2, .waits = true}, {.team = 3, .waits = true}};
+    const struct pool_claim waits[] = {{.team = 1, .waits = true},
+                                       {.team = 2, .waits = true},
+                                       {.team = 3, .waits = true},
+                                       {.team = 4, .waits = true}};
     for (unsigned i = 0; i < WORKERS / 4; i++)
         assert_true(pool_enter(pools[i], &waits[0]));
     assert_false(pool_enter(pools[2], &waits[0]));
-    for (unsigned i = WORKERS / 4; i < WORKERS / 2; i++)
-        assert_true(pool_enter(pools[i], &waits[1]));
-    assert_false(pool_enter(pools[4], &waits[2]));
+    assert_true(pool_enter(pools[2], &waits[1]));
+    assert_false(pool_enter(pools[3], &waits[1]));
+    assert_true(pool_enter(pools[3], &waits[2]));
+    assert_false(pool_enter(pools[4], &waits[3]));
     assert_true(pool_enter(pools[4], &one));
     pool_leave(pools[0]);
     assert_false(pool_enter(pools[0], &waits[1]));
-    assert_true(pool_enter(pools[0], &waits[2]));
+    assert_true(pool_enter(pools[0], &waits[3]));
 }
 
 static void test_what_nobody_else_wants_is_lent(void **state)
