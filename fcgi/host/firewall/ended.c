@@ -66,10 +66,11 @@ int ended_add(struct filter *filter, uint32_t address, struct error **err)
     return 0;
 }
 
-int ended_cut_now(struct filter *filter, uint32_t address, struct error **err)
+int ended_cut_now(struct filter *filter, uint32_t address, bool *held, struct error **err)
 {
     size_t cut;
-    if (!holds(&filter->ended, address))
+    *held = holds(&filter->ended, address);
+    if (!*held)
         return 0;
     if (flows_cut(filter->flows, address, NULL, NULL, &cut, err) < 0)
         return -1;
