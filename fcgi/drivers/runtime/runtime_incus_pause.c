@@ -27,6 +27,7 @@ struct subject {
     struct incus_instance found;
     enum runtime_status status;
     unsigned orders;
+    bool kept_devices, had_leftover; /* of the last start */
 };
 
 static int look(struct subject *subject, struct error **err)
@@ -249,6 +250,14 @@ int runtime_incus_pause(struct runtime *base, const char *name,
 
 /* --- resume --- */
 
+/* The interface under this name on the host. */
+static json_t *nic_of(const struct incus_instance *found, const char *host_name)
+{
+    return runtime_nic_device(incus_instance_device(found, "eth0", "ipv4.address"),
+                              incus_instance_device(found, "eth0", "hwaddr"), host_name,
+                              found->virtual_machine);
+}
+
 /* A name that no interface has had: leftovers of an earlier start on the host must not be in the
  * way. And room beyond its quota: Incus writes a file of its own into the volume at each start,
  * which a guest that has filled its disk would prevent for good. */
@@ -257,11 +266,7 @@ static int ready_devices(struct subject *subject, struct error **err)
     const struct incus_instance *found = &subject->found;
     char host_name[RUNTIME_HOST_NAME_SIZE], size[RUNTIME_SIZE_SIZE];
     runtime_host_name(subject->runtime->nic_prefix, host_name);
-    json_auto_t *devices =
-        json_pack("{s:o}", "eth0",
-                  runtime_nic_device(incus_instance_device(found, "eth0", "ipv4.address"),
-                                     incus_instance_device(found, "eth0", "hwaddr"), host_name,
-                                     found->virtual_machine));
+    json_auto_t *devices = json_pack("{s:o}", "eth0", nic_of(found, host_name));
     runtime_root_size_paused(subject->resources, size);
     if (!found->virtual_machine && !str_equal(incus_instance_device(found, "root", "size"), size))
         json_object_set_new(
@@ -270,9 +275,31 @@ static int ready_devices(struct subject *subject, struct error **err)
     return incus_instance_patch(subject->runtime->incus, subject->name, NULL, devices, err);
 }
 
+/* Whether its devices can stay as they are: a pause with memory has removed the interface, and left
+ * room in the volume. */
+static bool has_ready_devices(const struct subject *subject)
+{
+    const struct incus_instance *found = &subject->found;
+    const char *host_name = incus_instance_device(found, "eth0", "host_name");
+    char size[RUNTIME_SIZE_SIZE];
+    json_auto_t *nic = nic_of(found, host_name);
+    runtime_root_size_paused(subject->resources, size);
+    return !found->virtual_machine && str_starts_with(host_name, subject->runtime->nic_prefix) &&
+           json_equal(json_object_get(found->devices, "eth0"), nic) &&
+           str_equal(incus_instance_device(found, "root", "size"), size);
+}
+
+/* A start failed because its interface or route was still there. */
+static bool has_leftover(const struct subject *subject, const struct error *err)
+{
+    const char *host_name = incus_instance_device(&subject->found, "eth0", "host_name");
+    return strstr(err->message, "File exists") || (*host_name && strstr(err->message, host_name));
+}
+
 static int start(struct subject *subject, bool stateful, struct error **err)
 {
-    if (ready_devices(subject, err) < 0)
+    subject->kept_devices = stateful && !subject->had_leftover && has_ready_devices(subject);
+    if (!subject->kept_devices && ready_devices(subject, err) < 0)
         return -1;
     return change(subject, (struct incus_state_change){.action = INCUS_START, .stateful = stateful},
                   err);
@@ -312,6 +339,13 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
                    (*err)->code == ERR_RUNTIME_STUCK;
     if (!refused || !stateful)
         return -1;
+    if (subject->kept_devices && has_leftover(subject, *err)) {
+        log_info("a network interface of an earlier start is still there; resuming with another",
+                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
+        error_clear(err);
+        subject->had_leftover = true;
+        return 1;
+    }
     log_warning("cannot restore the memory of an instance; starting from the disk",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     lost(subject, (*err)->message);

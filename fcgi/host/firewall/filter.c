@@ -520,13 +520,15 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     struct names names;
     int64_t started_ms = clock_monotonic_ms();
     uint32_t address = wire->address;
-    if (check_wire(filter, wire, err) < 0 || stale_flows_cut_now(filter, address, err) < 0)
+    bool was_cut;
+    if (check_wire(filter, wire, err) < 0 ||
+        stale_flows_cut_now(filter, address, &was_cut, err) < 0)
         return -1;
     struct filter_sandbox *sandbox = filter_find(filter, address);
     bool added = !sandbox;
     if (added)
         sandbox = add_sandbox(filter, address);
-    enum to_cut to_cut = what_to_cut(sandbox, wire, is_new);
+    enum to_cut to_cut = what_to_cut(sandbox, wire, is_new || was_cut);
     int result = names_under(filter, sandbox, wire, &names, err);
     if (result == 0 && to_cut == CUT_FORBIDDEN)
         cut_forbidden(filter, address, wire, &names);
@@ -542,7 +544,8 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     certificates_change(filter->settings->firewall_certificates_dir, address,
                         sandbox->wire.policy.egress, wire->policy.egress);
     take_policy(filter, sandbox, wire, &names);
-    if (to_cut == CUT_FORBIDDEN)
+    /* An address without a policy was closed, so no flow has started since the first cut. */
+    if (to_cut == CUT_FORBIDDEN && !added)
         cut_forbidden(filter, address, &sandbox->wire, &sandbox->names);
     if (state_save(filter->settings->firewall_state_dir, sandbox, err) < 0)
         return -1;

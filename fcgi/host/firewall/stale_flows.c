@@ -68,10 +68,11 @@ int stale_flows_add(struct filter *filter, uint32_t address, struct error **err)
     return 0;
 }
 
-int stale_flows_cut_now(struct filter *filter, uint32_t address, struct error **err)
+int stale_flows_cut_now(struct filter *filter, uint32_t address, bool *held, struct error **err)
 {
     size_t cut;
-    if (!holds(&filter->ended, address))
+    *held = holds(&filter->ended, address);
+    if (!*held)
         return 0;
     if (flows_cut(filter->flows, address, NULL, NULL, &cut, err) < 0)
         return -1;

@@ -14,9 +14,10 @@
 /* Add an address whose policy was just removed. Errors: ERR_INTERNAL. */
 int stale_flows_add(struct filter *filter, uint32_t address, struct error **err);
 
-/* Cut the flows of an address now, because another sandbox gets it. Errors: ERR_RUNTIME_REFUSED;
- * the address then stays in the list. */
-int stale_flows_cut_now(struct filter *filter, uint32_t address, struct error **err);
+/* Cut the flows of an address now, because another sandbox gets it. *held: the address was in the
+ * list, so it has no flow any more. Errors: ERR_RUNTIME_REFUSED; the address then stays in the
+ * list. */
+int stale_flows_cut_now(struct filter *filter, uint32_t address, bool *held, struct error **err);
 
 /* Read the list from the state directory. Errors: ERR_CONFIG. */
 int stale_flows_restore(struct filter *filter, struct error **err);

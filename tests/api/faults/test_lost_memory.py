@@ -129,3 +129,21 @@ def test_a_memory_image_that_does_not_restore(api, stack, damage):
     sandbox.wait_until_removed()
     assert not routes_to(stack, address)
     assert_no_links_of_nobody(stack)
+
+
+def test_an_interface_of_an_earlier_start(sandbox, stack):
+    """It has the name that the next start would use, and the memory is restored with another one."""
+    boot = sandbox.boot_id()
+    sandbox.pause()
+    names = [stack.incus.instance(sandbox.instance)["devices"]["eth0"]["host_name"]]
+    subprocess.run(stack.on_host("ip", "link", "add", names[0], "type", "veth", "peer", "name", "leftover"), check=True)
+    try:
+        assert sandbox.resume()["resumed_from"] == "memory"
+    finally:
+        subprocess.run(stack.on_host("ip", "link", "delete", names[0]), check=True)
+    assert sandbox.boot_id() == boot
+    for _ in range(2):
+        names.append(stack.incus.instance(sandbox.instance)["devices"]["eth0"]["host_name"])
+        sandbox.pause()
+        assert sandbox.resume()["resumed_from"] == "memory"
+    assert names[0] != names[1] == names[2], "a name stays as long as it is free"

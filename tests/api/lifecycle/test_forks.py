@@ -69,7 +69,7 @@ def assert_no_copy_is_left(stack, sandbox):
         "SELECT instance_name FROM checkpoints WHERE sandbox_id = %s AND state = 'deleted'", sandbox.id)}
     assert not names & set(stack.incus.names())
     assert stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/snapshots") == []
-    images = stack.incus_dir.glob(f"storage-pools/*/sandlot-images/*{sandbox.instance}.*")
+    images = stack.incus_dir.glob(f"storage-pools/*/sandlot-images/*{sandbox.instance}.fork-*")
     assert not list(images), "the memory that its forks shared"
 
 

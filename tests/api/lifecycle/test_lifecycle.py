@@ -3,6 +3,7 @@
 
 import datetime
 import gzip
+import subprocess
 import threading
 import time
 
@@ -215,6 +216,35 @@ def test_what_lies_in_tmpfs_is_kept(sandbox, stack, image):
         (state / "sandlot-sizes").unlink()
     assert sandbox.resume()["resumed_from"] == "memory"
     sandbox.data.check("cd /dev/shm && md5sum -c /tmp/sum && test $(readlink link) = kept")
+
+
+def restored(sandbox, stack):
+    """The places of the sandbox's image: during a pause, and between a resume and its deletion."""
+    state = stack.instance_dir(sandbox.instance) / "state"
+    images = state.resolve().parents[2] / "sandlot-images"
+    return state, images / f"{state.resolve().parent.name}.restored"
+
+
+def test_a_resume_leaves_the_deletion_of_its_image_to_others(sandbox, stack):
+    sandbox.pause()
+    state, waiting = restored(sandbox, stack)
+    assert state.stat().st_ino == 256, "a subvolume"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert not state.exists()
+    wait_until(lambda: not waiting.exists(), 60, "the deletion of the image")
+
+
+@pytest.mark.long
+def test_an_image_whose_deletion_was_interrupted(sandbox, stack):
+    """It stays until the next sweep. A resume before deletes its own image itself: one at most waits."""
+    sandbox.pause()
+    state, waiting = restored(sandbox, stack)
+    subprocess.run(["btrfs", "subvolume", "snapshot", state, waiting], check=True, capture_output=True)
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert not state.exists()
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    wait_until(lambda: not waiting.exists(), 150, "the sweep")
 
 
 def test_pause_of_a_paused_sandbox_changes_nothing(sandbox):

@@ -146,6 +146,9 @@ static void images_without_snapshots_are_left_over(void **state)
     make_folders("pool/sandlot-images/p_a.f1 pool/sandlot-images/p_b.f2 pool/sandlot-images/.git "
                  "pool/containers-snapshots/p_a/f1");
     assert_left("sandlot-images", leftovers_snapshot_of, "p_b.f2 ");
+    /* A restored image has no snapshot, also while its sandbox has others. */
+    make_folders("pool/sandlot-images/p_a.restored pool/containers-snapshots/p_b/f2");
+    assert_left("sandlot-images", leftovers_snapshot_of, "p_a.restored ");
 }
 
 static void copies_without_instances_are_left_over(void **state)

@@ -530,6 +530,19 @@ static void an_image_that_was_put_aside_is_given_back(void **state)
     assert_int_equal(access("i/state", F_OK), -1);
 }
 
+/* A folder that is no subvolume has nothing that would delete it later. */
+static void a_restored_image_without_subvolume_is_deleted_at_once(void **state)
+{
+    static const char *const folders[] = {"q", "q/containers", "q/containers/p_one",
+                                          "q/containers/p_one/state"};
+    make_folders(folders, ARRAY_SIZE(folders));
+    write_file("q/containers/p_one/state/pages-1.img", "pages");
+    memory_retire("p_one", "q/containers/p_one/state");
+    assert_int_equal(access("q/containers/p_one/state", F_OK), -1);
+    assert_int_equal(access("q/sandlot-images", F_OK), -1);
+    memory_retire("p_one", "q/containers/p_one/state");
+}
+
 /* --- incusd --- */
 
 static void what_is_no_daemon_has_no_library(void **state)
@@ -690,6 +703,7 @@ int main(void)
         cmocka_unit_test(the_memory_that_one_goes_on_from_is_found),
         cmocka_unit_test(a_restore_has_time_by_its_size),
         cmocka_unit_test(an_image_that_was_put_aside_is_given_back),
+        cmocka_unit_test(a_restored_image_without_subvolume_is_deleted_at_once),
         cmocka_unit_test(what_is_no_daemon_has_no_library),
         cmocka_unit_test(what_it_was_given_is_not_mounted_again),
         cmocka_unit_test(it_does_not_start_without_what_it_was_given),

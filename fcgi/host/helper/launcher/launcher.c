@@ -197,7 +197,7 @@ static int go_on(struct start *start, const char *folder)
     start->inodes = statfs(folder, &found) == 0 && found.f_type == BTRFS_SUPER_MAGIC ? yes : no;
     int result = launch(start);
     if (result == 0)
-        memory_remove(folder);
+        memory_retire(start->name, folder);
     else
         tell_errors(getenv("SANDLOT_LOG"));
     return result;
@@ -258,7 +258,11 @@ static int forkmigrate(char **words)
     restore_from(&start, words[5]);
     lift_limits();
     links_close(&start.config);
-    return clean_up(&start, launch(&start));
+    int result = launch(&start);
+    /* incusd would delete the image before it answers. */
+    if (result == 0)
+        memory_retire(start.name, words[5]);
+    return clean_up(&start, result);
 }
 
 /* --- mounts and hooks --- */

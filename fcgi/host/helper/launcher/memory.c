@@ -4,12 +4,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/btrfs_tree.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -23,6 +26,7 @@
 #define USED        "sandlot-continued"
 #define PUT_ASIDE   "sandlot-memory"
 #define IMAGES      "sandlot-images"
+#define RESTORED    "restored"
 
 #define BYTES_PER_S (INT64_C(16) << 20)
 #define BLOCK       512 /* the unit of stat() */
@@ -110,6 +114,51 @@ void memory_remove(const char *folder)
 {
     if (access(folder, F_OK) == 0)
         nftw(folder, remove_one, OPEN_MOST, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Return the place for a restored image; the caller frees it. NULL: the image is no subvolume. */
+static char *place_aside(const char *name, const char *folder)
+{
+    struct stat found;
+    struct statfs system;
+    if (stat(folder, &found) < 0 || statfs(folder, &system) < 0 ||
+        system.f_type != BTRFS_SUPER_MAGIC || found.st_ino != BTRFS_FIRST_FREE_OBJECTID)
+        return NULL;
+    autofree char *pool = pool_of(folder);
+    return pool ? xasprintf("%s/" IMAGES "/%s." RESTORED, pool, name) : NULL;
+}
+
+static void make_parent(const char *path)
+{
+    autofree char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+    if (mkdir(parent, 0711) == 0)
+        chmod(parent, 0711);
+}
+
+static void remove_later(const char *folder)
+{
+    pid_t pid = fork();
+    if (pid > 0)
+        return;
+    if (pid == 0) {
+        /* incusd waits until all writers of its pipes have closed them. */
+        close_range(0, ~0U, 0);
+        setsid();
+    }
+    memory_remove(folder);
+    if (pid == 0)
+        _exit(EXIT_SUCCESS);
+}
+
+void memory_retire(const char *name, const char *folder)
+{
+    autofree char *aside = place_aside(name, folder);
+    if (aside)
+        make_parent(aside);
+    if (aside && rename(folder, aside) == 0)
+        remove_later(aside);
+    else
+        memory_remove(folder);
 }
 
 void memory_give_back(const char *folder)

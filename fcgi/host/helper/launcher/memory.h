@@ -28,5 +28,15 @@ unsigned memory_read_s(const char *image);
 /* Delete a folder with its contents, if it exists. Files that cannot be deleted stay. */
 void memory_remove(const char *folder);
 
+/*
+ * Delete an image that has been restored. name: of its container.
+ *
+ * Deleting a subvolume takes a quarter of a second for each GiB. So rename it into the folder of
+ * shared images, and leave a process that deletes it. fcgi/host/helper/guard deletes the rest if
+ * this process dies. While the previous image of the container is still there, delete the image at
+ * once: a container has at most one image that waits for its deletion.
+ */
+void memory_retire(const char *name, const char *folder);
+
 /* Move the renamed image back to `folder` for incusd's own restore. */
 void memory_give_back(const char *folder);
