@@ -278,8 +278,8 @@ def check_sql(sources):
 
 
 # Of what is not shown of a sandbox; any other column of its row changes with its version.
-NOT_SHOWN = {"envs_sealed", "session_epoch", "host_id", "deadline_told_ms", "denials_told", "archived",
-             "network_due_at_ms", "destroyed_at_ms", "reserved"}
+NOT_SHOWN = {"envs_sealed", "host_id", "deadline_told_ms", "denials_told", "archived",
+             "network_due_at_ms", "sessions_due_at_ms", "destroyed_at_ms", "reserved"}
 ROW_CHANGE = re.compile(r"UPDATE sandboxes\b[^;]*?\bSET (.*?)(?: WHERE |;)", re.DOTALL)
 
 

@@ -10,5 +10,5 @@
  * cut their open connections (sandbox/sandbox_sessions.h). */
 int access_end_of_team(struct db *db, const char *team_id, struct error **err);
 
-/* The same for the sandboxes of all teams of a user. */
+/* Do the same with the sandboxes of all teams of a user. */
 int access_end_of_user(struct db *db, const char *user_id, struct error **err);

@@ -6,7 +6,8 @@
 /* nginx keeps decisions of the gate for about a second. */
 #define KEPT_ANSWER_MS 1100
 
-#define NEW_EPOCH      " session_epoch = session_epoch + 1, sessions_due_at_ms = ?"
+#define NEW_EPOCH \
+    " version = UUID_SHORT(), session_epoch = session_epoch + 1, sessions_due_at_ms = ?"
 
 DB_STATEMENT(of_team_statement) = {
     "access_end.of_team", "UPDATE sandboxes SET" NEW_EPOCH " WHERE team_id = ? AND visible = 1",

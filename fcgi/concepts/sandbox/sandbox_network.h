@@ -34,7 +34,7 @@ int sandbox_network_put(struct worker *worker, const char *id,
  * connections from outside to a port of a running sandbox; port 0: to all ports but the agent's.
  * Previews of other ports that go through the agent's relay end, too. Logs a failure. */
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port);
-/* The two steps of it. */
+/* Do the two steps of it: wait, and end the connections. */
 void sandbox_wait_for_gate(void);
 void sandbox_cut_previews(struct worker *worker, const char *id, uint16_t port);
 

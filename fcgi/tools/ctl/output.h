@@ -34,5 +34,5 @@ void ctl_print_json(json_t *value);
 /* Return a time as the API writes it; null for 0. */
 json_t *ctl_json_time(int64_t at_ms);
 
-/* A key of the API, or one that signs in over SSH. */
+/* Return a key of the API, or one that signs in over SSH. */
 json_t *ctl_key_json(const struct api_key *key, enum api_key_kind kind);
