@@ -83,7 +83,8 @@ def test_ssh_connections_are_counted_by_network(stack):
 
 def test_nginx_starts_without_ipv6(stack, tmp_path):
     main, config = tmp_path / "nginx.conf", tmp_path / "sandlot.conf"
-    main.write_text(f"user root; pid {tmp_path}/pid; error_log stderr; events {{ }}\n"
+    main.write_text("load_module /usr/lib/nginx/modules/ngx_http_js_module.so;\n"
+                    f"user root; pid {tmp_path}/pid; error_log stderr; events {{ }}\n"
                     f"http {{ include {tmp_path}/sites/*.conf; }}\n", encoding="utf-8")
     own = stack.settings | {"listen_port": 2, "redirect_port": 1, "metrics_port": 0, "nginx_log_dir": tmp_path,
                             "gate_cache_dir": tmp_path / "cache", "firewall_http_socket": tmp_path / "http.sock"}
