@@ -189,6 +189,24 @@ async function template(page) {
   await page.getByRole('row', { name: /run echo here/ }).waitFor()
 }
 
+/** A version that failed is built again as a new one, which its log shows at once. */
+async function again(page) {
+  const build = n => page.getByRole('button', { name: `Build version ${n} again` })
+  await page.goto(url('/templates'))
+  await page.getByRole('button', { name: 'New template' }).click()
+  await dialogOf(page).getByLabel('Name').fill('failing')
+  await dialogOf(page).getByLabel('Dockerfile').fill(`FROM ${env.TEMPLATE}\nRUN echo tried && exit 3`)
+  await page.getByRole('button', { name: 'Build the template' }).click()
+  await build(1).click({ timeout: 120_000 })
+  await page.getByText('Version 2 is being built as version 1 was.').waitFor()
+  await page.getByRole('row', { name: /^2 failed/ }).waitFor({ timeout: 120_000 })
+  await build(2).waitFor()
+  assert.match(await page.getByRole('region', { name: 'Build log' }).innerText(), /status 3/)
+  await page.goto(url('/templates/written'))
+  await page.getByRole('row', { name: /^1 ready/ }).waitFor()
+  assert.equal(await build(1).count(), 0)
+}
+
 async function device(page) {
   await page.goto(url(`/device?code=${env.CODE}`))
   await page.getByRole('heading', { name: 'Let a laptop in?' }).waitFor()
@@ -202,7 +220,7 @@ async function device(page) {
 await run(async ({ page }) => {
   await signIn(page)
   const secret = await key(page)
-  for (const step of [volume, create, mounted, team, template, device, revoke]) {
+  for (const step of [volume, create, mounted, team, template, again, device, revoke]) {
     const from = Date.now()
     await step(page, secret)
     say(`${step.name}: ${Date.now() - from} ms`)
