@@ -15,8 +15,8 @@
 #include "template/template_tag.h"
 
 #define LOG_MAX       270336 /* bytes of build_log */
-#define LOG_KEPT      8192  /* of these, for lines that are not output of steps */
-#define OUTPUT_MAX    12288 /* bytes of output at once, with the times of its lines */
+#define LOG_KEPT      8192   /* of these, for lines that are not output of steps */
+#define OUTPUT_MAX    12288  /* bytes of output at once, with the times of its lines */
 #define OUTPUT_LIMIT  (LOG_MAX - LOG_KEPT)
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
