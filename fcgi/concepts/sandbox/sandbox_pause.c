@@ -98,11 +98,12 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
 
 /* While a program reboots the sandbox, its init ends all processes for REBOOT_MS at most. Memory
  * that is saved then ends the sandbox right after its resume. */
-static void await_reboot(struct work *work)
+static void await_reboot(struct work *work, enum runtime_pause how)
 {
     struct agent_place at;
     error_auto ignored = NULL;
-    if (work_find_agent(work, &at, &ignored) == 0)
+    bool with_memory = how == RUNTIME_PAUSE_MEMORY || how == RUNTIME_PAUSE_MEMORY_OR_DISK;
+    if (with_memory && work_find_agent(work, &at, &ignored) == 0)
         agent_wait_while_refused(&at, work_agent_deadline(work, REBOOT_MS));
 }
 
@@ -114,8 +115,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct runtime *runtime = work->runtime;
     enum runtime_pause how = pause_of(sandbox);
     bool hook_runs = work->operation.hook_since_ms;
-    if (how == RUNTIME_PAUSE_MEMORY || how == RUNTIME_PAUSE_MEMORY_OR_DISK)
-        await_reboot(work);
+    await_reboot(work, how);
     if ((hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0) ||
         take_room(work, &how, err) < 0 ||
         (!hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0))
@@ -125,6 +125,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
         write_out(work);
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
+    await_reboot(work, how); /* it may have begun meanwhile */
     int result =
         runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
     if (runtime->memory_lost[0])
