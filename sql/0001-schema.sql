@@ -463,7 +463,7 @@ CREATE TABLE template_versions (
     lease_owner VARCHAR(64) COLLATE ascii_bin NOT NULL DEFAULT '',
     lease_until_ms BIGINT NULL,
     attempts INT UNSIGNED NOT NULL DEFAULT 0,
-    build_log TEXT NULL,
+    build_log MEDIUMTEXT NULL,
     finished_at_ms BIGINT NULL,
     net_admin TINYINT NOT NULL DEFAULT 0,
     size_mb INT UNSIGNED NULL,

@@ -66,6 +66,16 @@ static int find_image(const struct dockerfile_walk *walk, size_t place, const ch
     return 0;
 }
 
+static int find_stage(const struct dockerfile_walk *walk, size_t place, const char *name,
+                      size_t *stage, struct error **err)
+{
+    if (dockerfile_stage_find(walk->file, name, walk->number, stage))
+        return 0;
+    if (is_stage_name(walk->file, name))
+        return walk_refuse(walk, place, err, "there is no stage %.64s before this one.", name);
+    return find_image(walk, place, name, stage, err);
+}
+
 static int read_from(const struct dockerfile_walk *walk, const struct dockerfile_flag *from,
                      struct words *words, struct error **err)
 {
@@ -73,13 +83,9 @@ static int read_from(const struct dockerfile_walk *walk, const struct dockerfile
     words->from_stage = from->is_given;
     if (!from->is_given)
         return 0;
-    if (dockerfile_walk_expand_known(walk, &from->value, &name, err) < 0)
-        return -1;
-    if (dockerfile_stage_find(walk->file, name, walk->number, &words->stage))
-        return 0;
-    if (is_stage_name(walk->file, name))
-        return walk_refuse(walk, from->at, err, "there is no stage %.64s before this one.", name);
-    return find_image(walk, from->at, name, &words->stage, err);
+    return dockerfile_walk_expand_known(walk, &from->value, &name, err) < 0
+               ? -1
+               : find_stage(walk, from->at, name, &words->stage, err);
 }
 
 /* Return whether the text is a list of changes such as u+x,go=rX. */
@@ -347,6 +353,21 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
             return -1;
     }
     return 0;
+}
+
+int dockerfile_walk_bind(struct dockerfile_walk *walk, const struct dockerfile_bind *bind,
+                         struct error **err)
+{
+    struct words words = {.count = 2, .mode = "", .from_stage = bind->from != NULL};
+    words.owner = bind->from ? "" : "0:0";
+    if (bind->from && find_stage(walk, bind->at, bind->from, &words.stage, err) < 0)
+        return -1;
+    words.values[0].text = xstrdup(bind->source && *bind->source ? bind->source : ".");
+    words.values[1].text = xstrdup(bind->target);
+    words.places[0] = words.places[1] = bind->at;
+    int result = add_steps(walk, &words, err);
+    words_free(&words);
+    return result;
 }
 
 int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err)

@@ -171,9 +171,6 @@ static int read_base(const struct dockerfile_walk *walk, size_t stage, char **ba
     if (!**base)
         return walk_refuse(walk, word.at, err,
                            "FROM has an empty name: give the ARG before it a value.");
-    if (str_equal(*base, "scratch"))
-        return walk_refuse(walk, word.at, err,
-                           "FROM scratch is not supported: begin with an image or a template.");
     if (!dockerfile_stage_find(walk->file, *base, stage, parent))
         *parent = NO_STAGE;
     return 0;

@@ -25,15 +25,30 @@
     "for d in $e; do find \"$d\" -mindepth 1 -maxdepth 1 -exec rm -rf {} +; done\n" \
     "exit $s"
 
-static const char *const hints[][2] = {
-    {"bind", "copy the files with COPY."},
-    {"ssh", "a build has no SSH agent."},
-};
+/* A mount of type bind is a copy of the files, for the time of the command: a build has no right to
+ * mount. BIND_BEFORE puts the files at the targets aside, for the copies. BIND_AFTER, with the
+ * number of targets, removes the copies and puts those files back. */
+#define BIND_DIR   "/.sandlot-bind"
+#define BIND_TOOLS "PATH=$PATH:/usr/lib/sandlot/tools; set -e; b=" BIND_DIR "\n"
+#define BIND_BEFORE                                                                             \
+    BIND_TOOLS                                                                                  \
+    "mkdir -p $b; n=0; for t; do n=$((n + 1)); case $t in /*) ;; *) t=$PWD/$t;; esac\n"         \
+    "  while case $t in */|*/.) ;; *) false;; esac; do t=${t%/*}; done\n"                       \
+    "  [ -n \"$t\" ] || { echo 'The target of a mount cannot be the root folder.'; exit 1; }\n" \
+    "  [ ! -L \"$t\" ] || t=$(readlink -f \"$t\"); printf %s \"$t\" >$b/$n.path\n"              \
+    "  if [ -d \"$t\" ]; then mv \"$t\" $b/$n; mkdir \"$t\"\n"                                  \
+    "  elif [ -e \"$t\" ]; then mv \"$t\" $b/$n; fi; done"
+#define BIND_AFTER                                                            \
+    BIND_TOOLS                                                                \
+    "cd /; n=$1; while [ $n -gt 0 ]; do t=$(cat $b/$n.path); rm -rf \"$t\"\n" \
+    "  [ ! -e $b/$n ] || mv $b/$n \"$t\"; n=$((n - 1)); done; rm -rf $b"
+
+#define NO_SSH "RUN --mount=type=ssh is not supported: a build has no SSH agent."
 
 /* --- --mount --- */
 
 struct mount {
-    char *type, *target, *id, *env, *required; /* owned; NULL: not given */
+    char *type, *target, *id, *env, *required, *from, *source; /* owned; NULL: not given */
 };
 
 static void mount_deinit(struct mount *mount)
@@ -43,22 +58,33 @@ static void mount_deinit(struct mount *mount)
     free(mount->id);
     free(mount->env);
     free(mount->required);
+    free(mount->from);
+    free(mount->source);
 }
 
-/* The mounts of a command: folders of caches, and secrets as {"id", "target"} or {"id", "env"}. */
+/* The mounts of a command: folders of caches; secrets as {"id", "target"} or {"id", "env"}; binds
+ * as {"from", "source", "target", "at"}. */
 struct mounts {
-    json_t *caches, *secrets;
+    json_t *caches, *secrets, *binds;
 };
+
+static size_t mount_count(const struct mounts *mounts)
+{
+    return json_array_size(mounts->caches) + json_array_size(mounts->secrets) +
+           json_array_size(mounts->binds);
+}
 
 static int read_mount_key(const struct dockerfile_walk *walk, size_t at, const char *key,
                           const char *value, struct mount *mount, struct error **err)
 {
     static const char *const ignored[] = {"sharing",  "mode", "uid",       "gid", "ro",
                                           "readonly", "rw",   "readwrite", "size"};
-    char **to = str_equal(key, "type")       ? &mount->type
-                : str_equal(key, "id")       ? &mount->id
-                : str_equal(key, "env")      ? &mount->env
-                : str_equal(key, "required") ? &mount->required
+    char **to = str_equal(key, "type")                              ? &mount->type
+                : str_equal(key, "id")                              ? &mount->id
+                : str_equal(key, "env")                             ? &mount->env
+                : str_equal(key, "required")                        ? &mount->required
+                : str_equal(key, "from")                            ? &mount->from
+                : str_equal(key, "source") || str_equal(key, "src") ? &mount->source
                 : str_equal(key, "target") || str_equal(key, "dst") || str_equal(key, "destination")
                     ? &mount->target
                     : NULL;
@@ -70,29 +96,32 @@ static int read_mount_key(const struct dockerfile_walk *walk, size_t at, const c
     for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
         if (str_equal(key, ignored[i]))
             return 0;
-    if (str_equal(key, "from") || str_equal(key, "source") || str_equal(key, "src"))
-        return 0;
     return walk_refuse(walk, at, err, "--mount has no option %.32s.", key);
 }
 
 static int check_mount(const struct dockerfile_walk *walk, size_t at, const struct mount *mount,
                        struct error **err)
 {
-    const char *type = mount->type ? mount->type : "bind";
-    for (size_t i = 0; i < ARRAY_SIZE(hints); i++)
-        if (str_equal(type, hints[i][0]))
-            return walk_refuse(walk, at, err, "RUN --mount=type=%s is not supported: %s", type,
-                               hints[i][1]);
-    bool secret = str_equal(type, "secret");
-    if (!secret && !str_equal(type, "cache") && !str_equal(type, "tmpfs"))
+    const char *type = mount->type;
+    bool secret = str_equal(type, "secret"), bind = str_equal(type, "bind");
+    if (str_equal(type, "ssh"))
+        return walk_refuse(walk, at, err, NO_SSH);
+    if (!secret && !bind && !str_equal(type, "cache") && !str_equal(type, "tmpfs"))
         return walk_refuse(walk, at, err,
-                           "there is no --mount=type=%.32s; the types are cache, secret and tmpfs.",
+                           "there is no --mount=type=%.32s; the types are bind, cache, secret and "
+                           "tmpfs.",
                            type);
     if (secret && !mount->id)
         return walk_refuse(walk, at, err,
                            "name the secret: --mount=type=secret,id=NAME, which is a file in "
                            "/run/secrets.");
     if (secret && !mount->target)
+        return 0;
+    if (bind && (!mount->target || !mount->target[strspn(mount->target, "/")]))
+        return walk_refuse(walk, at, err,
+                           "a mount of files needs a target below the root folder: "
+                           "--mount=type=bind,source=FILE,target=PATH.");
+    if (bind)
         return 0;
     if (!mount->target || mount->target[0] != '/' || strchr(mount->target, '\n'))
         return walk_refuse(walk, at, err,
@@ -129,6 +158,24 @@ static int add_secret(const struct dockerfile_walk *walk, size_t at, const struc
     return 0;
 }
 
+static int add_mount(const struct dockerfile_walk *walk, size_t at, const struct mount *mount,
+                     const struct mounts *mounts, struct error **err)
+{
+    if (check_mount(walk, at, mount, err) < 0)
+        return -1;
+    if (mount_count(mounts) == MOUNTS_MAX)
+        return walk_refuse(walk, at, err, "RUN has at most %d mounts.", MOUNTS_MAX);
+    if (str_equal(mount->type, "secret"))
+        return add_secret(walk, at, mount, mounts->secrets, err);
+    if (str_equal(mount->type, "bind"))
+        json_array_append_new(
+            mounts->binds, json_pack("{s:s*, s:s*, s:s, s:I}", "from", mount->from, "source",
+                                     mount->source, "target", mount->target, "at", (json_int_t)at));
+    else
+        json_array_append_new(mounts->caches, json_string(mount->target));
+    return 0;
+}
+
 static int read_mount(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
                       const struct mounts *mounts, struct error **err)
 {
@@ -143,16 +190,10 @@ static int read_mount(const struct dockerfile_walk *walk, const struct dockerfil
             *equals = '\0';
         result = read_mount_key(walk, word->at, part, equals ? equals + 1 : "", &mount, err);
     }
-    bool secret = mount.type && str_equal(mount.type, "secret");
+    if (!mount.type)
+        mount.type = xstrdup("bind");
     if (result == 0)
-        result = check_mount(walk, word->at, &mount, err);
-    if (result == 0 &&
-        json_array_size(mounts->caches) + json_array_size(mounts->secrets) == MOUNTS_MAX)
-        result = walk_refuse(walk, word->at, err, "RUN has at most %d mounts.", MOUNTS_MAX);
-    if (result == 0 && secret)
-        result = add_secret(walk, word->at, &mount, mounts->secrets, err);
-    else if (result == 0)
-        json_array_append_new(mounts->caches, json_string(mount.target));
+        result = add_mount(walk, word->at, &mount, mounts, err);
     mount_deinit(&mount);
     return result;
 }
@@ -225,6 +266,46 @@ static json_t *with_caches(json_t *arguments, const json_t *caches)
     return whole;
 }
 
+/* Add the step before or after a command with binds. */
+static int add_bind_step(struct dockerfile_walk *walk, const char *title, json_t *arguments,
+                         struct error **err)
+{
+    return dockerfile_walk_add(walk,
+                               json_pack("{s:s, s:s, s:s, s:o}", "type", "run", "user", "root",
+                                         "command", title, "arguments", arguments),
+                               err);
+}
+
+static int put_binds(struct dockerfile_walk *walk, const json_t *binds, struct error **err)
+{
+    json_t *arguments = json_pack("[s, s, s, s]", "/bin/sh", "-c", BIND_BEFORE, "sh");
+    size_t at;
+    json_t *one;
+    json_array_foreach ((json_t *)(uintptr_t)binds, at, one)
+        json_array_append(arguments, json_object_get(one, "target"));
+    if (add_bind_step(walk, "putting files of mounts aside", arguments, err) < 0)
+        return -1;
+    json_array_foreach ((json_t *)(uintptr_t)binds, at, one) {
+        const struct dockerfile_bind bind = {
+            json_string_value(json_object_get(one, "from")),
+            json_string_value(json_object_get(one, "source")),
+            json_string_value(json_object_get(one, "target")),
+            (size_t)json_integer_value(json_object_get(one, "at")),
+        };
+        if (dockerfile_walk_bind(walk, &bind, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int drop_binds(struct dockerfile_walk *walk, const json_t *binds, struct error **err)
+{
+    autofree char *number = xasprintf("%zu", json_array_size(binds));
+    return add_bind_step(walk, "removing files of mounts",
+                         json_pack("[s, s, s, s, s]", "/bin/sh", "-c", BIND_AFTER, "sh", number),
+                         err);
+}
+
 /* Return the values of ARG, which the commands of a build see. ENV comes first. */
 static json_t *variables(const struct dockerfile_walk *walk)
 {
@@ -241,8 +322,8 @@ static json_t *variables(const struct dockerfile_walk *walk)
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
 {
     const struct dockerfile_instruction *one = walk->one;
-    json_auto_t *caches = json_array(), *secrets = json_array();
-    const struct mounts mounts = {caches, secrets};
+    json_auto_t *caches = json_array(), *secrets = json_array(), *binds = json_array();
+    const struct mounts mounts = {caches, secrets, binds};
     json_t *arguments;
     if (read_flags(walk, &mounts, err) < 0 ||
         dockerfile_walk_array(walk, one->rest, &arguments, err) < 0)
@@ -253,10 +334,13 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
     }
     if (!arguments)
         arguments = shell_form(walk);
-    return dockerfile_walk_add(
-        walk,
+    json_auto_t *step =
         json_pack("{s:s, s:s, s:o, s:o, s:O*}", "type", "run", "command", one->text + one->rest,
                   "arguments", with_caches(arguments, caches), "variables", variables(walk),
-                  "secrets", json_array_size(secrets) ? secrets : NULL),
-        err);
+                  "secrets", json_array_size(secrets) ? secrets : NULL);
+    bool has_binds = json_array_size(binds) > 0;
+    if ((has_binds && put_binds(walk, binds, err) < 0) ||
+        dockerfile_walk_add(walk, json_incref(step), err) < 0)
+        return -1;
+    return has_binds ? drop_binds(walk, binds, err) : 0;
 }

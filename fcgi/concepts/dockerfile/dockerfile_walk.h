@@ -62,6 +62,15 @@ typedef int dockerfile_take_pair(void *context, const char *name, size_t at,
 int dockerfile_walk_pairs(const struct dockerfile_walk *walk, bool old_form,
                           dockerfile_take_pair *take, void *context, struct error **err);
 
+/* A mount of type bind: from names a stage or an image, NULL: the context. Borrowed. */
+struct dockerfile_bind {
+    const char *from, *source, *target;
+    size_t at; /* its place in the present instruction */
+};
+/* Add the step that copies the files of a mount. */
+int dockerfile_walk_bind(struct dockerfile_walk *walk, const struct dockerfile_bind *bind,
+                         struct error **err);
+
 /* Execute an instruction (dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c). */
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err);

@@ -105,6 +105,11 @@ static int set_place(const char *registry, const char *prefix, const char *repos
                : -1;
 }
 
+bool image_is_empty(const char *name)
+{
+    return str_equal(name, "scratch");
+}
+
 bool image_reference_has_registry(const char *name)
 {
     const char *slash = strchr(name, '/');

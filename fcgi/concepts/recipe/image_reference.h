@@ -22,6 +22,9 @@ struct image_reference {
 int image_reference_parse(const char *name, const char *default_registry,
                           struct image_reference *reference, struct error **err);
 
+/* Return whether the name means an image without files, which no registry has. */
+bool image_is_empty(const char *name);
+
 /* Return whether the name begins with a registry. */
 bool image_reference_has_registry(const char *name);
 

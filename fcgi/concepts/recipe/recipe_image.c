@@ -25,10 +25,11 @@ static json_t *step_of(const struct settings *settings, const struct recipe_imag
 static int find_step(const struct settings *settings, const struct recipe_image *image,
                      json_t **step, struct error **err)
 {
-    struct image_reference place;
-    bool plain_http;
-    if (image_reference_parse(image->name, settings->image_registry_default, &place, err) < 0 ||
-        image_reference_place(settings, &place, &plain_http, err) < 0)
+    struct image_reference place = {.registry = ""};
+    bool plain_http = false;
+    if (!image_is_empty(image->name) &&
+        (image_reference_parse(image->name, settings->image_registry_default, &place, err) < 0 ||
+         image_reference_place(settings, &place, &plain_http, err) < 0))
         return -1;
     *step = step_of(settings, image, &place, plain_http);
     return 0;

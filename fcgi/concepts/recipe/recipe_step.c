@@ -41,11 +41,16 @@ _Static_assert(RECIPE_FILE_PART == 524288, "parts_script counts in parts");
 
 /* Start a program in the background, with its output in n.out. The file n.status contains "r"
  * before the script returns, and then the exit status as well. The file n.pid names the process
- * that writes the status: when it is gone without a status, none will come. Arguments: n, the
- * program and its own arguments. */
+ * that writes the status: when it is gone without a status, none will come.
+ *
+ * The agent kills the script and its session when a dispatcher that has called it dies. So the
+ * process has a session of its own, and writes its number before the "r". It then leaves the pipe
+ * to whose end the script waits. Arguments: n, the program and its own arguments. */
 static const char run_script[] =
-    "n=" WORK_DIR "/$1; shift; printf r >$n.status;"
-    " ( /bin/sh -c 'echo $PPID' >$n.pid; \"$@\" </dev/null; echo $? >>$n.status ) >$n.out 2>&1 &";
+    "b=/usr/lib/sandlot/busybox s=; if command -v setsid >/dev/null; then s=setsid\n"
+    "elif [ -x $b ]; then s=\"$b setsid\"; fi\n"
+    ": $( $s /bin/sh -c 'n=" WORK_DIR "/$1; shift; echo $$ >$n.pid; printf r >$n.status\n"
+    "  exec >$n.out 2>&1; \"$@\" </dev/null; echo $? >>$n.status' sh \"$@\" & )";
 /* The user of the step writes all three files. */
 static const char prepare_script[] =
     TOOLS "umask 022; mkdir -p " WORK_DIR " && cd " WORK_DIR " && rm -f $1.out $1.status $1.pid &&"

@@ -17,6 +17,7 @@
 
 #define WRITE_OUT_S  1
 #define WRITE_OUT_MS 700
+#define REBOOT_MS    5000
 
 /* Find the real state after the runtime refused to stop the sandbox. */
 static int settle_refused_pause(struct work *work, struct error **failure, struct error **err)
@@ -95,6 +96,17 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
     return 0;
 }
 
+/* While a program reboots the sandbox, its init ends all processes for REBOOT_MS at most. Memory
+ * that is saved then ends the sandbox right after its resume. */
+static void await_reboot(struct work *work, enum runtime_pause how)
+{
+    struct agent_place at;
+    error_auto ignored = NULL;
+    bool with_memory = how == RUNTIME_PAUSE_MEMORY || how == RUNTIME_PAUSE_MEMORY_OR_DISK;
+    if (with_memory && work_find_agent(work, &at, &ignored) == 0)
+        agent_wait_while_refused(&at, work_agent_deadline(work, REBOOT_MS));
+}
+
 /* Connections survive a pause with memory, but their clients would wait in vain until the resume.
  * So they are disconnected. */
 static int pause_instance(struct work *work, enum runtime_origin *origin, struct error **err)
@@ -103,6 +115,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     struct runtime *runtime = work->runtime;
     enum runtime_pause how = pause_of(sandbox);
     bool hook_runs = work->operation.hook_since_ms;
+    await_reboot(work, how);
     if ((hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0) ||
         take_room(work, &how, err) < 0 ||
         (!hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0))
@@ -112,6 +125,7 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
         write_out(work);
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
+    await_reboot(work, how); /* it may have begun meanwhile */
     int result =
         runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
     if (runtime->memory_lost[0])

@@ -14,10 +14,10 @@
 #include "template/template_row.h"
 #include "template/template_tag.h"
 
-#define LOG_MAX       32768 /* bytes of build_log */
-#define LOG_KEPT      8192  /* of these, for lines that are not output of steps */
-#define OUTPUT_MAX    12288 /* bytes of output at once, with the times of its lines */
-#define OUTPUT_LIMIT  (LOG_MAX - LOG_KEPT)
+#define OUTPUT_LIMIT  262144 /* bytes of build_log; output of steps is added below this size */
+#define OUTPUT_MAX    12288  /* bytes of output at once, with the times of its lines */
+#define LOG_KEPT      8192   /* for lines that are not output of steps */
+#define LOG_MAX       (OUTPUT_LIMIT + OUTPUT_MAX + LOG_KEPT)
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
 
@@ -149,7 +149,7 @@ DB_STATEMENT(no_sources_statement) = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
 DB_STATEMENT(deleted_statement) = {
     "template.deleted",
-    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL"
+    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL, build_log = NULL"
     " WHERE id = ? AND state = 'deleting'",
     false};
 DB_STATEMENT(uses_source_statement) = {

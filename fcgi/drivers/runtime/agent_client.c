@@ -17,10 +17,11 @@
 #define ANSWER_MAX 4096
 /* A control character of output takes 6 bytes in an answer. A page of logs holds 256 KiB of output
  * and up to 1,000 entries, an answer of /exec 1 MiB of each of two outputs. */
-#define LOGS_ANSWER_MAX (2 * 1024 * 1024)
-#define EXEC_ANSWER_MAX (8 * 1024 * 1024)
-#define WAIT_TICK_MS    500
-#define RETRY_PAUSE_MS  3 /* an agent answers some 12 ms after its instance has started */
+#define LOGS_ANSWER_MAX  (2 * 1024 * 1024)
+#define EXEC_ANSWER_MAX  (8 * 1024 * 1024)
+#define WAIT_TICK_MS     500
+#define REFUSED_PAUSE_MS 50
+#define RETRY_PAUSE_MS   3 /* an agent answers some 12 ms after its instance has started */
 
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err)
@@ -333,6 +334,21 @@ int agent_wait(const struct agent_place *at, struct deadline until,
         if (status || deadline_passed(until))
             return check_status(status, 204, err);
         clock_sleep_ms(RETRY_PAUSE_MS);
+    }
+}
+
+void agent_wait_while_refused(const struct agent_place *at, struct deadline until)
+{
+    bool refused = false;
+    for (;;) {
+        buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
+        long status;
+        bool silent = ask(at, "", "/health", NULL, deadline_within_ms(until, AGENT_WAIT_MS),
+                          &answer, &status);
+        if (status || deadline_passed(until) || (silent && !refused))
+            return;
+        refused = true;
+        clock_sleep_ms(REFUSED_PAUSE_MS);
     }
 }
 

@@ -79,7 +79,7 @@ static int check_image_name(const struct api *api, const char *name, const json_
     autofree char *template = NULL;
     if (image_reference_template(api->settings, name, &template, err) < 0)
         return -1;
-    if (template ||
+    if (template || image_is_empty(name) ||
         image_reference_parse(name, api->settings->image_registry_default, &reference, err) == 0)
         return 0;
     put_line(*err, line);
@@ -111,7 +111,7 @@ static int find_base(struct api *api, const char *name, bool has_login, bool *is
     bool is_building;
     *is_template = false;
     /* A login is for a registry. */
-    if (image_reference_has_registry(name) || has_login)
+    if (image_reference_has_registry(name) || image_is_empty(name) || has_login)
         return 0;
     *is_template = template_resolve(api->worker.db, api->access.team->id, name, DOCKERFILE_FIELD,
                                     &version, &missing) == 0;

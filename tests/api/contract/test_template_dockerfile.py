@@ -126,6 +126,31 @@ def test_the_operator_gives_a_template_for_an_image(account, fields):
     assert "given.example" in log
 
 
+@pytest.mark.long
+def test_a_command_gets_files_of_mounts(account, stack):
+    """They are there for the command only, also over files and folders of the image."""
+    api, name = account.api, slug()
+    upload(api, archive(one=b"1\n", folder__a__deep=b"2\n", folder__b=b"3\n"))
+    create(api, name, context=HASH, dockerfile=f"""FROM {stack.template}
+USER root
+WORKDIR /app
+RUN mkdir folder && echo kept >folder/own && echo kept >one && ln -s /app/folder /app/linked && chown user: /app
+USER user
+RUN --mount=type=bind,source=one,target=one --mount=type=bind,source=folder,target=folder/ \
+    --mount=type=bind,src=/folder/b,dst=/opt/new/b,ro cat one folder/a/deep folder/b /opt/new/b >seen && ls -A folder >>seen
+RUN --mount=target=. cat one folder/b >/tmp/all && test ! -e seen
+RUN --mount=type=bind,source=folder,target=linked ls linked >linked.seen
+""")
+    shown = built(api, name, 1, timeout_s=180)
+    assert "line 6: copy folder/" in shown["log"], shown["log"]
+    said = Sandbox.create(api, template=name).data.check(
+        "cd /app; ls -A . folder; cat one seen linked.seen /tmp/all; readlink linked; ls -A /opt/new; ls -d /.sandlot* || true")
+    assert said.split() == [".:", "folder", "linked", "linked.seen", "one", "seen", "folder:", "own", "kept", "1", "2", "3", "3",
+                            "a", "b", "a", "b", "1", "3", "/app/folder"]
+    create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nRUN --mount=target=/usr/.. true")
+    assert "line 2: run putting files of mounts aside" in built(api, other, 1, "failed", timeout_s=120)["log"]
+
+
 def test_refusals_name_the_place(account, stack):
     api = account.api
 

@@ -226,6 +226,24 @@ USER 700
     assert sh(sandbox, "ls -d /.sandlot-image* /var/tmp/.sandlot-build 2>/dev/null || true", user="root") == ""
 
 
+def test_an_image_without_files(account, registry):
+    api, name, alone = account.api, slug(), slug()
+    create(api, alone, dockerfile="FROM scratch\nRUN echo made >/made")
+    registry.push("maker", Image([layer(*shell())]))
+    create(api, name, dockerfile=f"""FROM {PLAIN}/maker AS make
+RUN echo '#!/bin/sh' >/app && chmod 755 /app
+FROM scratch
+COPY --from=make /app /app
+CMD ["/app"]
+""")
+    shown = built(api, name, 1, timeout_s=180)
+    assert shown["from_image"] == "scratch" and shown["image_config"]["command"] == ["/app"]
+    assert sh(Sandbox.create(api, template=name), "/app && cd / && echo *").split() == [
+        "app", "bin", "dev", "etc", "home", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var"]
+    assert built(api, alone, 1, timeout_s=180)["image_config"]["name"] == "scratch"
+    assert sh(Sandbox.create(api, template=alone), "cat /made") == "made\n"
+
+
 @pytest.mark.long
 def test_a_stage_without_the_file(account, registry):
     api, name = account.api, slug()

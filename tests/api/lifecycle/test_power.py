@@ -62,6 +62,18 @@ def test_a_process_killed_for_want_of_memory_leaves_the_sandbox(sandbox):
     assert sandbox.data.check("echo here") == "here\n"
 
 
+def test_a_pause_while_a_program_reboots_the_sandbox(make_sandbox):
+    """The memory is that of the next start."""
+    sandbox = make_sandbox()
+    sandbox.data.check("sudo touch /run/before", user="user")
+    # It outlives the signal that ends programs, so that the end takes its time.
+    sandbox.data.background("sudo", "sh", "-c", "trap '' TERM; reboot; sleep 600")
+    wait_until(lambda: sandbox.data.request("GET", "/health", timeout_s=30).status == 502, 30, "the reboot", 0.02)
+    sandbox.pause()
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.data.check("ls -A /run/before 2>/dev/null || echo new") == "new\n"
+
+
 def test_switched_off_from_inside(make_sandbox, stack):
     sandbox = make_sandbox(exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
     sandbox.data.upload("/home/user/kept", b"kept")

@@ -266,6 +266,16 @@ static void passes_arguments(void **state)
     dockerfile_plan_deinit(&made);
 }
 
+/* text: NULL: the member does not exist. */
+static void assert_text(const char *member, const json_t *object, const char *text)
+{
+    const char *found = json_string_value(json_object_get(object, member));
+    if (!text)
+        assert_null(found);
+    else
+        assert_string_equal(found ? found : "(nothing)", text);
+}
+
 static void wraps_caches_and_files(void **state)
 {
     static const char text[] =
@@ -287,6 +297,36 @@ static void wraps_caches_and_files(void **state)
     dockerfile_plan_deinit(&made);
 }
 
+static void copies_files_of_mounts(void **state)
+{
+    static const char text[] = "FROM x AS one\nFROM y\nRUN "
+                               "--mount=type=bind,source=/a/,target=b --mount=target=/all "
+                               "--mount=type=bind,from=one,src=/o,dst=/p make\n";
+    const struct dockerfile_build build = {.context = HASH};
+    struct dockerfile_plan made = plan(text, &build);
+    static const char *const types[] = {"stage", "save",       "stage", "run", "copy",
+                                        "copy",  "copy_stage", "run",   "run"};
+    static const char *const places[][3] = {
+        {"a/", "b", "0:0"}, {".", "/all", "0:0"}, {"o", "/p", NULL}};
+    assert_int_equal(json_array_size(made.steps), ARRAY_SIZE(types));
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+        assert_text("type", json_array_get(made.steps, i), types[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        const json_t *step = json_array_get(made.steps, 4 + i);
+        assert_text("source", step, places[i][0]);
+        assert_text("destination", step, places[i][1]);
+        assert_text("user", step, places[i][2]);
+    }
+    assert_text("command", json_array_get(made.steps, 7), "make");
+    assert_text("user", json_array_get(made.steps, 7), NULL);
+    for (size_t i = 3; i < 9; i += 5)
+        assert_text("user", json_array_get(made.steps, i), "root");
+    const json_t *before = json_object_get(json_array_get(made.steps, 3), "arguments");
+    assert_int_equal(json_array_size(before), 4 + ARRAY_SIZE(places));
+    assert_string_equal(json_string_value(json_array_get(before, 4)), "b");
+    dockerfile_plan_deinit(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +339,7 @@ int main(void)
         cmocka_unit_test(reads_directives),
         cmocka_unit_test(passes_arguments),
         cmocka_unit_test(wraps_caches_and_files),
+        cmocka_unit_test(copies_files_of_mounts),
     };
     return run_tests(tests);
 }
