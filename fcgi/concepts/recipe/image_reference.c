@@ -7,10 +7,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define LOWER     "abcdefghijklmnopqrstuvwxyz"
-#define DIGITS    "0123456789"
-#define LETTERS   LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS
-#define SEPARATOR ", \t"
+#define LOWER   "abcdefghijklmnopqrstuvwxyz"
+#define DIGITS  "0123456789"
+#define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS
 
 static int refuse(struct error **err, const char *name, const char *why)
 {
@@ -182,7 +181,8 @@ static bool is_listed(const char *list, const char *registry)
 {
     autofree char *copy = xstrdup(list);
     char *next = NULL;
-    for (char *one = strtok_r(copy, SEPARATOR, &next); one; one = strtok_r(NULL, SEPARATOR, &next))
+    for (char *one = strtok_r(copy, IMAGE_SEPARATOR, &next); one;
+         one = strtok_r(NULL, IMAGE_SEPARATOR, &next))
         if (str_equal(one, registry))
             return true;
     return false;
@@ -194,8 +194,8 @@ int image_reference_place(const struct settings *settings, struct image_referenc
     autofree char *mirrors = xstrdup(settings->image_registry_mirrors);
     char *next = NULL;
     bool applied = false;
-    for (char *one = strtok_r(mirrors, SEPARATOR, &next); one && !applied;
-         one = strtok_r(NULL, SEPARATOR, &next))
+    for (char *one = strtok_r(mirrors, IMAGE_SEPARATOR, &next); one && !applied;
+         one = strtok_r(NULL, IMAGE_SEPARATOR, &next))
         if (apply(one, reference, &applied, err) < 0)
             return -1;
     *plain_http = is_listed(settings->image_registries_http, reference->registry);
@@ -210,8 +210,8 @@ int image_reference_template(const struct settings *settings, const char *name, 
     autofree char *entries = xstrdup(settings->image_templates);
     char *next = NULL;
     *template = NULL;
-    for (char *one = strtok_r(entries, SEPARATOR, &next); one && !*template;
-         one = strtok_r(NULL, SEPARATOR, &next)) {
+    for (char *one = strtok_r(entries, IMAGE_SEPARATOR, &next); one && !*template;
+         one = strtok_r(NULL, IMAGE_SEPARATOR, &next)) {
         char *slug = strchr(one, '=');
         if (!slug || slug == one || !slug[1])
             return error_set(err, ERR_CONFIG, "image_templates: \"%.200s\" is not IMAGE=TEMPLATE",

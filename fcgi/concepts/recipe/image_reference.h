@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "config/settings.h"
 
-#define IMAGE_NAME_MAX 512 /* bytes of a whole name */
+#define IMAGE_NAME_MAX  512    /* bytes of a whole name */
+#define IMAGE_SEPARATOR ", \t" /* between the entries of the operator's lists */
 
 struct image_reference {
     char registry[256];   /* host with an optional port */

@@ -183,6 +183,7 @@ static void examine(struct doctor *doctor)
         doctor_check_joins(doctor);
         doctor_check_fronts(doctor);
         doctor_check_registries(doctor);
+        doctor_check_image_templates(doctor);
         doctor_check_work(doctor);
         doctor_check_archive(doctor);
     }

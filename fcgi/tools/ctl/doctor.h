@@ -44,6 +44,7 @@ void doctor_check_database_clock(struct doctor *doctor);
 void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its certificate */
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
+void doctor_check_image_templates(struct doctor *doctor);
 void doctor_check_work(struct doctor *doctor);       /* dispatcher, late work, last pause */
 void doctor_check_archive(struct doctor *doctor);    /* its storage, and late copies */
 void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */

@@ -332,3 +332,14 @@ def test_what_the_kernel_counts_for_all_is_low(stack):
         assert_says(wrong(stack), "kernel", "fs.aio-max-nr is 65536", "load-network")
     finally:
         path.write_text(before, encoding="ascii")
+
+
+def test_image_templates_with_a_typo(stack, tmp_path):
+    entries = f"ubuntu:22.04={stack.template}, node:22=no-such-template, typo"
+    with changed_settings(stack, tmp_path, image_templates=entries) as path:
+        found = [one for one in wrong(stack, path) if one["check"] == "image_templates"]
+    assert_says(found, "image_templates", "node:22=no-such-template of", "make the template")
+    assert_says(found, "image_templates", "\"typo\" is not IMAGE=TEMPLATE", "Correct the setting")
+    assert len(found) == 2, found
+    with changed_settings(stack, tmp_path, image_templates=f"ubuntu:22.04={stack.template}") as path:
+        assert "ok" in [one["state"] for one in doctor(stack, path) if one["check"] == "image_templates"]
