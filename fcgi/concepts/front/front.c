@@ -117,24 +117,45 @@ static const char *const same[] = {
     "database_name", "oidc_issuer", "oidc_client_id",  "archive_url",
 };
 
-static void own_name(char name[65])
+#define NEWEST_KEY "newest_key"
+
+static void own_name(char name[FRONT_NAME_SIZE])
 {
     struct utsname host;
     uname(&host);
-    snprintf(name, 65, "%.64s", host.nodename);
+    snprintf(name, FRONT_NAME_SIZE, "%.64s", host.nodename);
 }
 
-int front_note(struct db *db, const struct settings *settings, struct error **err)
+int front_note(struct db *db, const struct settings *settings, const struct keyring *ring,
+               struct error **err)
 {
-    char name[65];
+    char name[FRONT_NAME_SIZE];
     json_auto_t *said = json_object();
     for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
         autofree char *value = settings_get(settings, same[i]);
         json_object_set_new(said, same[i], json_string(value));
     }
+    json_object_set_new(said, NEWEST_KEY, json_integer(keyring_newest(ring)));
     autofree char *text = json_dumps(said, JSON_COMPACT);
     own_name(name);
     return front_row_put(db, name, text, err);
+}
+
+int front_with_other_key(struct db *db, const struct keyring *ring, char name[FRONT_NAME_SIZE],
+                         struct error **err)
+{
+    autofree struct front_row *all = NULL;
+    unsigned count;
+    *name = '\0';
+    if (front_row_list(db, &all, &count, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        json_int_t key = json_integer_value(json_object_get(all[i].settings, NEWEST_KEY));
+        if (key != keyring_newest(ring))
+            snprintf(name, FRONT_NAME_SIZE, "%s", all[i].name);
+        json_decref(all[i].settings);
+    }
+    return 0;
 }
 
 static void compare_front(const struct front_row *front, const struct settings *settings,
@@ -158,7 +179,7 @@ int front_compare(struct db *db, const struct settings *settings, struct front_d
 {
     autofree struct front_row *all = NULL;
     unsigned known;
-    char name[65];
+    char name[FRONT_NAME_SIZE];
     *list = NULL;
     *count = *fronts = 0;
     own_name(name);

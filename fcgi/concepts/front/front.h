@@ -36,13 +36,20 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
  * was in the list. */
 int front_ring_forget(struct db *db, uint16_t key_id, bool *forgotten, struct error **err);
 
-/* Record that this front node is running, and its settings. Delete the rows of front nodes that
- * have recorded nothing for a day. */
-int front_note(struct db *db, const struct settings *settings, struct error **err);
+/* Record that this front node is running, its settings and its newest key. Delete the rows of front
+ * nodes that have recorded nothing for a day. */
+int front_note(struct db *db, const struct settings *settings, const struct keyring *ring,
+               struct error **err);
+
+#define FRONT_NAME_SIZE 65
+/* Find a running front node whose programs have another newest key than this ring. name "": there
+ * is none. */
+int front_with_other_key(struct db *db, const struct keyring *ring, char name[FRONT_NAME_SIZE],
+                         struct error **err);
 
 /* A setting that differs on another running front node. */
 struct front_difference {
-    char front[65];
+    char front[FRONT_NAME_SIZE];
     const char *setting; /* static */
     char *here, *there;  /* the values on this and on the other front node */
 };

@@ -123,7 +123,7 @@ static int purge_moves(struct worker *worker, struct error **err)
 
 static int note_front(struct worker *worker, struct error **err)
 {
-    return front_note(worker->db, worker->settings, err);
+    return front_note(worker->db, worker->settings, worker->ring, err);
 }
 
 static int purge_archives(struct worker *worker, struct error **err)

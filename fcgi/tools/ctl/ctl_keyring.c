@@ -153,8 +153,24 @@ static int drop_unused(struct ctl *ctl, uint16_t key_id, void *context, struct e
     return 0;
 }
 
+/* A program with the previous file still makes data of an old key. */
+static int check_fronts(struct ctl *ctl, struct error **err)
+{
+    char name[FRONT_NAME_SIZE];
+    if (front_with_other_key(ctl->db, ctl->ring, name, err) < 0)
+        return -1;
+    return !*name ? 0
+                  : error_set(err, ERR_INVALID_REQUEST,
+                              "The programs of the front %s do not use key %u yet: copy the file "
+                              "to it and run `systemctl restart sandlot.target` there. A front "
+                              "that you removed counts for five minutes.",
+                              name, keyring_newest(ctl->ring));
+}
+
 int ctl_keyring_drop(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
+    if (check_fronts(ctl, err) < 0)
+        return -1;
     struct dropping dropping = {arguments->operands[0], json_array(), json_array()};
     int result = each_old(ctl, drop_unused, &dropping, err);
     size_t count = json_array_size(dropping.dropped), kept = json_array_size(dropping.kept);

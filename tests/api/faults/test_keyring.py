@@ -85,6 +85,12 @@ def test_an_old_key_goes_when_nothing_needs_it(stack, deployment):
         for change in ("UPDATE sandboxes SET agent_key_id = 2", "UPDATE idempotency_keys SET body_key_id = 2",
                        "UPDATE audit_log SET mac_key_id = 2", "UPDATE audit_chain SET hash_key_id = 2"):
             cursor.execute(change.replace("UPDATE ", "UPDATE sandlot_other."))
+    note = "INSERT INTO sandlot_other.fronts (name, settings, seen_at_ms) VALUES ('front2', %s, UNIX_TIMESTAMP() * 1000)"
+    with deployment._root() as cursor:  # pylint: disable=protected-access
+        cursor.execute(note, ('{"newest_key":1}',))
+        refused = deployment.run("keyring", "drop", str(ring))
+        assert refused.returncode == 1 and "front2 do not use key 2" in refused.stderr, refused
+        cursor.execute(note.replace("INSERT", "REPLACE"), ('{"newest_key":2}',))
     assert deployment.ctl("keyring", "drop", str(ring)) == {"dropped": [1], "kept": []}
     lines = [line.split()[0] for line in ring.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert lines == ["2"]
