@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -19,8 +19,13 @@ enum {
 
 struct reboots {
     unsigned count;
-    long long last; /* in seconds since 1970 */
+    long long last; /* in seconds of the monotonic clock */
 };
+
+static long long now_s(void)
+{
+    return clock_monotonic_ms() / 1000;
+}
 
 static struct reboots read_reboots(const char *path)
 {
@@ -35,13 +40,14 @@ static void write_reboots(const char *path, unsigned count)
 {
     autofclose FILE *file = fopen(path, "we");
     if (file)
-        fprintf(file, "%u %lld\n", count, (long long)time(NULL));
+        fprintf(file, "%u %lld\n", count, now_s());
 }
 
 static void count_one(const char *path)
 {
     struct reboots reboots = read_reboots(path);
-    unsigned count = time(NULL) - reboots.last > APART_S ? 1 : reboots.count + 1;
+    long long since_s = now_s() - reboots.last; /* negative: the host has rebooted since */
+    unsigned count = since_s < 0 || since_s > APART_S ? 1 : reboots.count + 1;
     write_reboots(path, count < STOPPED ? count : STOPPED);
     if (count >= STOPPED)
         setenv("LXC_TARGET", "stop", 1);
