@@ -36,9 +36,8 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
  * was in the list. */
 int front_ring_forget(struct db *db, uint16_t key_id, bool *forgotten, struct error **err);
 
-/* Record that this front node is running, the newest key that it seals with, and its settings.
- * Delete the rows of front nodes that
- * have recorded nothing for a day. */
+/* Record that this front node is running, its settings, and the newest key that it seals with.
+ * Delete the rows of front nodes that have recorded nothing for a day. */
 int front_note(struct db *db, const struct keyring *ring, const struct settings *settings,
                struct error **err);
 

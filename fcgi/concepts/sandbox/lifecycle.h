@@ -64,6 +64,11 @@ int sandbox_create_queued(struct worker *worker, const struct sandbox_create *re
 int sandbox_check_size(struct db *db, uint32_t cpu, uint32_t memory_mb, const char *field,
                        struct error **err);
 
+/* Do the checks of a create that need no locks, without making anything. network may be NULL.
+ * Errors: those of sandbox_create(). */
+int sandbox_create_check(struct worker *worker, const struct sandbox_create *request,
+                         struct error **err);
+
 /* Create a sandbox and wait until it is ready. A failure leaves nothing behind. Errors:
  * ERR_SANDBOX_QUOTA_EXCEEDED with the quota in its details, ERR_NAME_TAKEN. */
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,

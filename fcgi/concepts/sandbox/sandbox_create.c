@@ -168,12 +168,20 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     sandbox->metadata = xstrdup(request->metadata);
     sandbox->volume_mounts = xstrdup(request->volume_mounts ? request->volume_mounts : "{}");
     sandbox->hooks = xstrdup(request->hooks ? request->hooks : "");
-    sandbox->network = xstrdup(request->network);
+    sandbox->network = xstrdup(request->network ? request->network : "");
     sandbox->network_revision = 1;
     sandbox->agent_key_id = keyring_newest(worker->ring);
     for (unsigned i = 0; i < request->port_count; i++)
         sandbox_port_add(sandbox, request->ports[i]);
     return 0;
+}
+
+int sandbox_create_check(struct worker *worker, const struct sandbox_create *request,
+                         struct error **err)
+{
+    work_auto work = {.worker = worker};
+    struct source source = {.from_memory = false};
+    return plan_sandbox(&work, request, false, &source, err);
 }
 
 struct insert {

@@ -107,10 +107,11 @@ struct put {
     bool applies; /* the sandbox runs, or is about to */
 };
 
+/* The hook before a pause runs in the state stopping, with the network. */
 static bool has_packets(enum sandbox_state state)
 {
     return state == SANDBOX_CREATING || state == SANDBOX_READY || state == SANDBOX_RESTORING ||
-           state == SANDBOX_CHECKPOINTING;
+           state == SANDBOX_CHECKPOINTING || state == SANDBOX_STOPPING;
 }
 
 /* A policy that replaces another one ends its approvals. */

@@ -122,7 +122,8 @@ int work_network_settle(const struct work *work, struct db *db, struct sandbox *
     if (row->network_revision == work->sandbox.network_revision &&
         work->network != NETWORK_UNTOUCHED)
         row->network_applied = work->network == NETWORK_APPLIED ? row->network_revision : 0;
-    if (row->network_applied == row->network_revision)
+    /* A stopped sandbox gets its policy when it is resumed. */
+    if (row->network_applied == row->network_revision || row->state == SANDBOX_STOPPED)
         row->network_due_at_ms = 0;
     else if (row->state == SANDBOX_READY && !row->network_due_at_ms)
         row->network_due_at_ms = clock_now_ms();

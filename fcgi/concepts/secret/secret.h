@@ -64,7 +64,7 @@ int secret_delete(struct db *db, const char *team_id, const char *name, struct e
  * the secret. */
 int secret_renew(struct db *db, const char *team_id, const char *name, bool *found,
                  struct error **err);
-/* Delete secrets for sandboxes that no policy mentions any more. */
+/* Delete secrets for sandboxes that no policy and no egress proxy of a team mentions any more. */
 int secrets_expire(struct db *db, struct error **err);
 
 /* Read one; the caller ends with secret_deinit(). Errors: ERR_NOT_FOUND. */

@@ -46,7 +46,9 @@ DB_STATEMENT(expire_statement) = {
     "secret.expire",
     "DELETE FROM secrets WHERE for_sandboxes = 1 AND updated_at_ms < ? AND NOT EXISTS"
     " (SELECT 1 FROM sandbox_secrets f JOIN sandboxes s ON s.id = f.sandbox_id"
-    " WHERE f.name = secrets.name AND s.team_id = secrets.team_id AND s.visible = 1) LIMIT 500",
+    " WHERE f.name = secrets.name AND s.team_id = secrets.team_id AND s.visible = 1)"
+    " AND NOT EXISTS (SELECT 1 FROM team_egress_proxies p WHERE p.team_id = secrets.team_id"
+    " AND LOCATE(CONCAT('${secrets.', secrets.name, '}'), p.proxy) > 0) LIMIT 500",
     false};
 DB_STATEMENT(reveal_statement) = {
     "secret.reveal", "SELECT id, value FROM secrets WHERE team_id = ? AND name = ?", true};

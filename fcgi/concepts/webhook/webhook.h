@@ -64,10 +64,6 @@ int webhook_create_e2b(struct db *db, const struct keyring *ring, const struct t
                        const char *user_id, struct webhook *webhook, const char *secret,
                        struct error **err);
 
-/* Replace the secret by another one of the client. The previous secret becomes invalid at once. */
-int webhook_set_secret(struct db *db, const struct keyring *ring, const char *id,
-                       const char *secret, struct error **err);
-
 /* Read a webhook, also a deleted one. Errors: ERR_NOT_FOUND. */
 int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct error **err);
 
@@ -76,8 +72,18 @@ int webhook_get(struct db *db, const char *id, struct webhook *webhook, struct e
 int webhook_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                  struct webhook **list, unsigned *count, struct error **err);
 
-/* Write url, kinds, enabled and name of the webhook. */
-int webhook_update(struct db *db, const struct webhook *webhook, struct error **err);
+/* The members that a change sets; NULL leaves a member as it is. */
+struct webhook_change {
+    const char *url, *kinds, *name;
+    const bool *enabled;
+    const char *secret; /* chosen by the client; the previous secret becomes invalid at once */
+};
+
+/* Change a webhook in one statement, so that changes of other members at the same time stay.
+ * *webhook: returns the webhook after the change. Errors: ERR_NOT_FOUND (also of a deleted one). */
+int webhook_update(struct db *db, const struct keyring *ring, const char *id,
+                   const struct webhook_change *change, struct webhook *webhook,
+                   struct error **err);
 
 /* Delete a webhook and its messages. */
 int webhook_delete(struct db *db, const char *id, struct error **err);

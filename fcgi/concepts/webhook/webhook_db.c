@@ -41,7 +41,11 @@ DB_STATEMENT(list_statement) = {
     " WHERE w.team_id = ? AND w.deleted_at_ms IS NULL AND w.id < ? ORDER BY w.id DESC LIMIT ?",
     true};
 DB_STATEMENT(update_statement) = {
-    "webhook.update", "UPDATE webhooks SET url = ?, kinds = ?, enabled = ?, name = ? WHERE id = ?",
+    "webhook.update",
+    "UPDATE webhooks SET url = COALESCE(?, url), kinds = COALESCE(?, kinds),"
+    " enabled = COALESCE(?, enabled), name = COALESCE(?, name),"
+    " old_secret = IF(?, NULL, old_secret), secret = COALESCE(?, secret)"
+    " WHERE id = ? AND deleted_at_ms IS NULL",
     false};
 DB_STATEMENT(delete_statement) = {
     "webhook.delete",
@@ -54,8 +58,6 @@ DB_STATEMENT(rotate_statement) = {
     "webhook.rotate",
     "UPDATE webhooks SET old_secret = secret, old_secret_until_ms = ?, secret = ? WHERE id = ?",
     false};
-DB_STATEMENT(set_secret_statement) = {
-    "webhook.set_secret", "UPDATE webhooks SET secret = ?, old_secret = NULL WHERE id = ?", false};
 DB_STATEMENT(secrets_statement) = {
     "webhook.secrets",
     "SELECT secret, old_secret, old_secret_until_ms FROM webhooks WHERE id = ?"
@@ -246,16 +248,6 @@ int webhook_create_e2b(struct db *db, const struct keyring *ring, const struct t
     return db_transaction(db, create_body, &creation, err);
 }
 
-int webhook_set_secret(struct db *db, const struct keyring *ring, const char *id,
-                       const char *secret, struct error **err)
-{
-    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
-    if (aead_seal(ring, secret, strlen(secret), id, &sealed, err) < 0)
-        return -1;
-    return db_exec(db, &set_secret_statement,
-                   DB_ARGS(db_blob(sealed.data, sealed.size), db_text(id)), NULL, err);
-}
-
 static void read_webhook(const struct db_rows *rows, struct webhook *webhook)
 {
     *webhook = (struct webhook){.enabled = db_get_bool(rows, 5),
@@ -299,13 +291,23 @@ int webhook_list_enabled(struct db *db, struct webhook **list, unsigned *count, 
                    err);
 }
 
-int webhook_update(struct db *db, const struct webhook *webhook, struct error **err)
+int webhook_update(struct db *db, const struct keyring *ring, const char *id,
+                   const struct webhook_change *change, struct webhook *webhook, struct error **err)
 {
-    return db_exec(
-        db, &update_statement,
-        DB_ARGS(db_text(webhook->url), db_text(webhook->kinds), db_bool(webhook->enabled),
-                *webhook->name ? db_text(webhook->name) : db_null(), db_text(webhook->id)),
-        NULL, err);
+    buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
+    const char *secret = change->secret;
+    uint64_t matched;
+    if (secret && aead_seal(ring, secret, strlen(secret), id, &sealed, err) < 0)
+        return -1;
+    if (db_exec(db, &update_statement,
+                DB_ARGS(db_text(change->url), db_text(change->kinds),
+                        change->enabled ? db_bool(*change->enabled) : db_null(),
+                        db_text(change->name), db_bool(secret),
+                        secret ? db_blob(sealed.data, sealed.size) : db_null(), db_text(id)),
+                &matched, err) < 0)
+        return -1;
+    return matched ? webhook_get(db, id, webhook, err)
+                   : error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
 }
 
 static int delete_body(struct db *db, void *context, struct error **err)

@@ -101,9 +101,9 @@ struct db_value db_null(void);
 struct db_value db_i64(int64_t value);
 struct db_value db_u64(uint64_t value);
 struct db_value db_bool(bool value);
-/* Return a text as a value of a statement. NULL: SQL NULL. Against an ascii column only ASCII may
- * be asked for: MariaDB refuses to compare anything else (ERR_INTERNAL), so a name from outside is
- * checked for its form first. */
+/* Return a text as a value of a statement. NULL: SQL NULL. An ascii column cannot be compared with
+ * other text: the statement fails with ERR_NOT_FOUND. A filter of a list checks the form of its
+ * name first (query_name()). */
 struct db_value db_text(const char *text);
 /* Return the beginning of a text, of at most so many bytes. */
 struct db_value db_text_cut(const char *text, size_t most);

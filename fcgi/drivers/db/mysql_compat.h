@@ -38,6 +38,7 @@ enum {
     DB_ER_GROUP_HOLD_STATE = 3783,
     DB_ER_GROUP_STOPPING = 3799,
     DB_ER_LOCK_NOWAIT = 3572,                /* MySQL; MariaDB says ER_LOCK_WAIT_TIMEOUT */
+    DB_ER_CANNOT_CONVERT_STRING = 3854,      /* MySQL */
     DB_ER_CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL 8.0.24: said before it closes an idle one */
 };
 

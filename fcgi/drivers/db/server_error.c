@@ -19,6 +19,9 @@ enum meaning {
     LEFT_BEHIND,
     FULL,
     INTERRUPTED, /* at a commit either may have happened */
+    /* A text of a request is compared with names or ids, which are ASCII, and the text is not. So
+     * none of them equals it. Columns that cannot be compared fail earlier, at the prepare. */
+    NO_NAME,
 };
 
 struct server_error {
@@ -62,6 +65,11 @@ static const struct server_error errors[] = {
     {ER_TEMP_FILE_WRITE_FAILURE, FULL},
 
     {ER_QUERY_INTERRUPTED, INTERRUPTED}, /* 1317 */
+
+    {ER_CANT_AGGREGATE_2COLLATIONS, NO_NAME}, /* 1267 */
+    {ER_CANT_AGGREGATE_3COLLATIONS, NO_NAME}, /* 1270 */
+    {ER_CANT_AGGREGATE_NCOLLATIONS, NO_NAME}, /* 1271 */
+    {DB_ER_CANNOT_CONVERT_STRING, NO_NAME},   /* 3854 */
 };
 
 static enum meaning meaning_of(unsigned code, const char *message)
@@ -139,6 +147,8 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
                          code);
     case INTERRUPTED:
         return error_set(err, ERR_DB_UNAVAILABLE, "%s: %s (%u)", what, message, code);
+    case NO_NAME:
+        return error_set(err, ERR_NOT_FOUND, "There is nothing of this name.");
     case REFUSED:
         break;
     }

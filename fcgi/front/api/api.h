@@ -104,9 +104,13 @@ int api_take_oidc_share(struct api *api, struct http_request *request, struct er
 
 void ahead_deinit(struct ahead *ahead);
 
+struct proxy_password;
+
 /* Create a sandbox from a body of POST /v1/sandboxes that has passed its schema, for the team of
- * the request. Errors: those of sandbox_input_read(), network_input_read() and sandbox_create(). */
-int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *sandbox,
+ * the request. password: that of its egress proxy (network_input.h), or NULL. Errors: those of
+ * sandbox_input_read(), network_input_read() and sandbox_create(). */
+int sandboxes_create_from(struct api *api, const json_t *body,
+                          const struct proxy_password *password, struct sandbox *sandbox,
                           struct error **err);
 
 #define LIFETIME_SANDBOX "sandbox" /* lifetime of a session: until the sandbox ends */

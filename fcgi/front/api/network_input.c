@@ -99,7 +99,8 @@ static int add_proxy(struct api *api, const json_t *body, json_t *policy, struct
     return 0;
 }
 
-int network_input_read(struct api *api, const json_t *body, char **network, struct error **err)
+int network_input_read(struct api *api, const json_t *body, const struct proxy_password *password,
+                       char **network, struct error **err)
 {
     struct network_class class = network_class_of(api->settings->default_network_class);
     bool asks = flag(body, SANDBOX_POLICY_ASK, false);
@@ -124,6 +125,8 @@ int network_input_read(struct api *api, const json_t *body, char **network, stru
         return -1;
     if (asks)
         json_object_set_new(policy, SANDBOX_POLICY_ASK, json_true());
+    if (password && password->value && proxy_password_store(api, team_of(api), password, err) < 0)
+        return -1;
     if (egress_rules_admit(api->worker.db, team_of(api), policy, err) < 0)
         return -1;
     *network = json_dumps(policy, JSON_COMPACT);

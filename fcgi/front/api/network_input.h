@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/proxy_password.h"
 #include "network/egress_profile.h"
 #include "network/egress_proxy.h"
 #include "network/egress_rule.h"
@@ -46,6 +47,8 @@ extern const struct schema_member network_put_schema[];
 extern const struct schema_member network_check_schema[];
 
 /* Return the policy to store. Missing members get the values of the deployment's network class.
- * body has passed its schema; NULL counts as {}. The caller frees *network. Errors:
- * ERR_INVALID_REQUEST with the field. */
-int network_input_read(struct api *api, const json_t *body, char **network, struct error **err);
+ * body has passed its schema; NULL counts as {}. password: stored when the rest of the policy is
+ * valid; NULL, or without a value: none. The caller frees *network. Errors: ERR_INVALID_REQUEST
+ * with the field. */
+int network_input_read(struct api *api, const json_t *body, const struct proxy_password *password,
+                       char **network, struct error **err);

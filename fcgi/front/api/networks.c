@@ -26,7 +26,7 @@ int network_put(void *context, struct http_request *request, struct http_respons
     sandbox_auto changed = {0};
     autofree char *network = NULL;
     const json_t *public_traffic = json_object_get(request->json, "allow_public_traffic");
-    if (network_input_read(api, request->json, &network, err) < 0)
+    if (network_input_read(api, request->json, NULL, &network, err) < 0)
         return -1;
     struct sandbox_network_change change = {.network = network,
                                             .set_public_traffic = public_traffic != NULL,
@@ -70,7 +70,7 @@ static int policy_in_question(struct api *api, const json_t *body, char **networ
         *network = xstrdup(api->access.sandbox.network);
         return 0;
     }
-    if (network_input_read(api, draft, network, err) == 0)
+    if (network_input_read(api, draft, NULL, network, err) == 0)
         return 0;
     autofree char *field = (*err)->field;
     (*err)->field = field ? xasprintf("/policy%s", field) : NULL;

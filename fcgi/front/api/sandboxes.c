@@ -10,7 +10,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *sandbox,
+/* Check what needs no locks before a password is stored, so that a refused request changes
+ * nothing. */
+static int check_before(struct api *api, const struct sandbox_create *create,
+                        const struct proxy_password *password, struct error **err)
+{
+    return password && password->value ? sandbox_create_check(&api->worker, create, err) : 0;
+}
+
+int sandboxes_create_from(struct api *api, const json_t *body,
+                          const struct proxy_password *password, struct sandbox *sandbox,
                           struct error **err)
 {
     struct sandbox_input input = {0};
@@ -24,7 +33,8 @@ int sandboxes_create_from(struct api *api, const json_t *body, struct sandbox *s
     input.create.no_copying = api->hand_on_to != NULL;
     int result = 0;
     if (sandbox_input_read(body, &input, err) < 0 ||
-        network_input_read(api, body, &network, err) < 0)
+        check_before(api, &input.create, password, err) < 0 ||
+        network_input_read(api, body, password, &network, err) < 0)
         result = -1;
     input.create.network = network;
     if (result == 0 && sandbox_create(&api->worker, &input.create, sandbox, err) < 0)
@@ -39,7 +49,7 @@ int sandboxes_create(void *context, struct http_request *request, struct http_re
     struct api *api = context;
     struct sandbox *sandbox = &api->access.sandbox;
     json_t *session;
-    if (!api->access.made && sandboxes_create_from(api, request->json, sandbox, err) < 0)
+    if (!api->access.made && sandboxes_create_from(api, request->json, NULL, sandbox, err) < 0)
         return -1;
     log_context_set("sandbox", sandbox->id);
     if (api_new_session(api, sandbox, NULL, &session, err) < 0)

@@ -280,7 +280,7 @@ int template_builds_order(struct api *api, const struct template_origin *origin,
         (found.template ? order_template(api, &found, recipe, order, err)
                         : order_image(api, origin, recipe, order, err)) < 0)
         return -1;
-    return network_input_read(api, NULL, &order->network, err);
+    return network_input_read(api, NULL, NULL, &order->network, err);
 }
 
 int template_builds_begin(struct db *db, const char *version_id, void *context, struct error **err)
@@ -435,7 +435,7 @@ static int order_again(struct api *api, struct template_order *order, struct err
                                          &order->base, err)) < 0 ||
         template_tags_wanted(api->worker.db, failed->id, &order->tags, err) < 0)
         return -1;
-    return network_input_read(api, NULL, &order->network, err);
+    return network_input_read(api, NULL, NULL, &order->network, err);
 }
 
 /* Return the body with the size of the failed version where it has none. */

@@ -196,9 +196,15 @@ int webhooks_update(void *context, struct http_request *request, struct http_res
                     struct error **err)
 {
     struct api *api = context;
-    struct webhook *webhook = &api->access.webhook;
-    read_input(request->json, webhook);
-    if (webhook_update(api->worker.db, webhook, err) < 0)
+    const json_t *body = request->json;
+    struct webhook *webhook = &api->access.webhook, given = {0};
+    read_input(body, &given);
+    const struct webhook_change change = {
+        .url = json_object_get(body, "url") ? given.url : NULL,
+        .kinds = json_object_get(body, "kinds") ? given.kinds : NULL,
+        .enabled = json_object_get(body, "enabled") ? &given.enabled : NULL,
+    };
+    if (webhook_update(api->worker.db, api->worker.ring, webhook->id, &change, webhook, err) < 0)
         return -1;
     tell(api);
     return http_response_json(response, 200, webhook_to_json(webhook));

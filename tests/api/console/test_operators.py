@@ -2,10 +2,12 @@
 """The deployment for its operators: owners of its own team, and nobody else."""
 
 import contextlib
+import re
 import secrets
 
 import pytest
 
+import contract
 from client import Api, assert_error
 from console import Browser
 from stack import wait_until
@@ -103,6 +105,38 @@ def test_sandboxes_of_a_host(stack, operator, account, host):
     for nothing in (host, "no-such", "%C3%A4"):
         assert operator.api.get(f"/v1/operator/sandboxes?host={nothing}").json()["items"] == []
         assert operator.api.get(f"/v1/operator/sandboxes?team={nothing}").json()["items"] == []
+
+
+def with_other_letters():
+    """Each path and each parameter of the API, with a letter that no name or id has."""
+    other = "%C3%A4"
+    for method, path, operation in contract.operations():
+        query = [one["name"] for one in map(contract.resolve, operation.get("parameters", [])) if one["in"] == "query"]
+        if "{" in path:
+            yield method, re.sub("{[^}]*}", other, path), None
+        elif method == "GET":
+            yield from ((method, f"{path}?{name.replace('*', 'a')}={other}", None) for name in query)
+    for path, body in (
+            ("/v1/operator/teams", {"slug": "ä", "plan": "basic", "owner": "no-such"}),
+            ("/v1/operator/teams", {"slug": "t-none", "plan": "ä", "owner": "no-such"}),
+            ("/v1/operator/teams", {"slug": "t-none", "plan": "basic", "owner": "ä"}),
+            ("/v1/operator/users", {"name": "ä"}), ("/v1/sandboxes", {"template": "ä"}), ("/v1/sandboxes", {"checkpoint": "ä"}),
+            ("/v1/sandboxes", {"team": "ä"}), ("/v1/sandboxes", {"volume_mounts": {"/a": "ä"}}),
+            ("/v1/sandboxes", {"egress_profile": "ä"})):
+        yield "POST", path, body
+    for name, body in (("teams", {"plan": "pro"}), ("hosts", {"state": "active"}), ("plans", {"checkpoint_days": 1}),
+                       ("teams", {"plan": "ä"})):
+        yield "PATCH", f"/v1/operator/{name}/%C3%A4", body
+
+
+def test_other_letters_name_nothing(stack, operator):
+    """A text that no name can be is no fault of the service, wherever a request has it."""
+    answers = [(method, path, body, operator.api.request(method, path, body)) for method, path, body in with_other_letters()]
+    assert [one for one in answers if one[-1].status >= 500] == []
+    for name, body in (("teams", {"plan": "pro"}), ("hosts", {"state": "active"}), ("plans", {"checkpoint_days": 1})):
+        assert_error(operator.api.request("PATCH", f"/v1/operator/{name}/%C3%A4", body), 404, "not_found")
+    for name in ("team", "host"):
+        assert_error(operator.api.get(f"/v1/operator/metrics?{name}=%C3%A4"), 404, "not_found")
 
 
 def test_a_host_is_lost_when_its_machine_is_off(stack):

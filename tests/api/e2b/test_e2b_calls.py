@@ -294,6 +294,46 @@ def test_the_password_of_a_proxy_goes_with_its_last_sandbox(call, stack, account
     wait_until(lambda: left() == {"own"}, 60, "the end of the other one")
 
 
+def test_a_refused_request_leaves_the_password_of_a_proxy(call, account, sandbox):
+    path = f"/sandboxes/{name_of(sandbox)}/network"
+    secrets = lambda: {one["name"]: one["version"] for one in account.api.get("/v1/secrets").json()["secrets"]}
+    proxy = {"address": "proxy.example:1080", "username": "me", "password": "first"}
+    refused = {"templateID": "base", "network": {"egressProxy": {**proxy, "password": "second"}}}
+    for stored in (False, True):
+        if stored:
+            assert call("PUT", path, {"egressProxy": proxy}).status == 204
+        before = secrets()
+        assert len(before) == stored
+        for wrong in ({"templateID": "no-such-template"}, {"timeout": 31536000}, {"metadata": {"a": "x" * 65536}},
+                      {"autoPauseMemory": False}, {"volumeMounts": [{"name": "no-such", "path": "relative"}]},
+                      {"network": {**refused["network"], "allowOut": ["not a destination"]}}):
+            answer = call("POST", "/sandboxes", {**refused, **wrong})
+            assert 400 <= answer.status < 500, (wrong, answer)
+            assert secrets() == before, wrong
+        assert_refused(call("PUT", path, {"egressProxy": {**proxy, "password": "second"}, "denyOut": ["not a destination"]}), 400)
+        assert secrets() == before
+
+
+def test_a_password_stays_while_the_proxy_of_the_team_has_it(call, stack, account):
+    names = lambda: {one["name"] for one in account.api.get("/v1/secrets").json()["secrets"]}
+    age = lambda: stack.query("UPDATE secrets SET updated_at_ms = updated_at_ms - 400000 WHERE team_id ="
+                              " (SELECT id FROM teams WHERE slug = %s)", account.team)
+    proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}
+    kept, other = (call("POST", "/sandboxes", {"templateID": "base", "network": {"egressProxy": {**proxy, "username": one}}})
+                   .json()["sandboxID"] for one in ("kept", "other"))
+    shown = account.api.get("/v1/sandboxes").json()["sandboxes"]
+    ids = {one["data_plane_url"].removeprefix("https://").split(".")[0]: one["id"] for one in shown}
+    ours = account.api.get(f"/v1/sandboxes/{ids[kept]}/network").json()["egress_proxy"]
+    assert account.api.request("PUT", "/v1/egress_proxy", {"egress_proxy": ours}).status == 200
+    for one in (kept, other):
+        assert call("DELETE", f"/sandboxes/{one}").status == 204
+    (name,) = [one for one in names() if one in ours["password"]]
+    age()
+    wait_until(lambda: names() == {name}, 60, "the end of the one that nothing has")
+    assert account.api.request("PUT", "/v1/egress_proxy", {"egress_proxy": None}).status == 200
+    wait_until(lambda: not age() and names() == set(), 60, "the end of the other one")
+
+
 def test_a_password_needs_room_for_a_secret(call, account, sandbox):
     path = f"/sandboxes/{name_of(sandbox)}/network"
     proxy = {"address": "proxy.example:1080", "username": "me", "password": "p"}

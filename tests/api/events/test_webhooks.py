@@ -89,6 +89,29 @@ def test_kinds_and_enabled(api, receiver, make_webhook, make_sandbox):
     assert patch(api, webhook, kinds=[])["kinds"] == []
 
 
+def test_changes_at_the_same_time_both_stay(api, stack, receiver, make_webhook):
+    """Both have read the webhook before either writes: its row is locked meanwhile."""
+    webhook = make_webhook(receiver.url)
+    changes = [{"enabled": False}, {"kinds": ["sandbox.paused"], "url": receiver.url + "/other"}]
+    threads = [threading.Thread(target=patch, args=(api, webhook), kwargs=one) for one in changes]
+    lock = stack.database()
+    try:
+        lock.begin()
+        with lock.cursor() as cursor:
+            cursor.execute("SELECT id FROM webhooks WHERE id = %s FOR UPDATE", webhook["id"])
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: len(stack.query("SELECT 1 FROM information_schema.processlist WHERE db = DATABASE()"
+                                               " AND info LIKE 'UPDATE webhooks SET url%%'")) == len(changes), 30, "the writes")
+        lock.rollback()
+    finally:
+        lock.close()
+        for thread in threads:
+            thread.join()
+    shown = api.get(f"/v1/webhooks/{webhook['id']}").json()
+    assert {name: shown[name] for one in changes for name in one} == {name: one[name] for one in changes for name in one}
+
+
 @pytest.mark.parametrize("fields, field", [
     ({"url": "ftp://example.com/"}, "/url"), ({"url": "https://"}, "/url"), ({"url": "https://u:p@example.com"}, "/url"),
     ({"url": "https://example.com/#x"}, "/url"), ({"url": "https://example.com/" + "x" * 2000}, "/url"),

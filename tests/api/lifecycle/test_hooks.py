@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hooks: commands that run in a sandbox around a pause, a resume and a fork."""
 
+import threading
+
 import pytest
 
 from client import assert_error
@@ -121,3 +123,20 @@ def test_an_agent_that_is_stopped_delays_a_pause_by_the_time_of_the_hook(account
 ])
 def test_refusals(account, hooks, field):
     assert_error(account.api.post("/v1/sandboxes", {"hooks": hooks}), 422, "invalid_request", field)
+
+
+def test_a_policy_applies_while_the_hook_before_a_pause_runs(account):
+    """The hook has the network."""
+    sandbox = made(account, {"before_pause": {"command": "sleep 20", "timeout": 30}})
+    pausing = threading.Thread(target=sandbox.pause)
+    pausing.start()
+    try:
+        wait_until(lambda: sandbox.show()["state"] == "stopping", 30, "the hook")
+        answer = sandbox.api.request("PUT", f"{sandbox.path}/network", {"allow_internet_access": False})
+        assert (answer.status, answer.json()["status"]) == (200, "applied"), answer
+        assert sandbox.show()["state"] == "stopping"
+    finally:
+        pausing.join()
+    assert sandbox.show()["state"] == "stopped"
+    assert sandbox.resume()["resumed_from"] == "memory"
+    assert sandbox.api.get(f"{sandbox.path}/network").json()["status"] == "applied"

@@ -28,13 +28,15 @@ extern const struct schema_member e2b_create_schema[];
 extern const struct schema_member e2b_network_schema[];
 
 /* Make the body of POST /v1/sandboxes from the body of a create; a new reference. timeout_s: the
- * default of the path. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for features that this
- * deployment does not have. */
-int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, json_t **out,
-                    struct error **err);
+ * default of the path. password: returns that of the egress proxy, not stored yet; it borrows from
+ * body. Errors: ERR_INVALID_REQUEST, and ERR_NOT_SERVED for features that this deployment does not
+ * have. */
+int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s,
+                    struct proxy_password *password, json_t **out, struct error **err);
 
-/* Make the body of PUT /v1/sandboxes/:id/network; a new reference. Errors: as above. */
-int e2b_network_body(struct api *api, const json_t *body, json_t **out, struct error **err);
+/* Make the body of PUT /v1/sandboxes/:id/network; a new reference. The rest as above. */
+int e2b_network_body(const json_t *body, struct proxy_password *password, json_t **out,
+                     struct error **err);
 
 /* --- names.c --- */
 

@@ -185,14 +185,19 @@ int e2b_webhooks_update(void *context, struct http_request *request, struct http
                         struct error **err)
 {
     struct api *api = context;
-    struct webhook *webhook = &api->access.webhook;
-    const char *secret = json_string_value(json_object_get(request->json, "signatureSecret"));
+    const json_t *body = request->json;
+    struct webhook *webhook = &api->access.webhook, given = {0};
     if (check_form(api, err) < 0)
         return -1;
-    read_input(request->json, webhook);
-    if (webhook_update(api->worker.db, webhook, err) < 0 ||
-        (secret &&
-         webhook_set_secret(api->worker.db, api->worker.ring, webhook->id, secret, err) < 0))
+    read_input(body, &given);
+    const struct webhook_change change = {
+        .url = json_object_get(body, "url") ? given.url : NULL,
+        .kinds = json_object_get(body, "events") ? given.kinds : NULL,
+        .name = json_object_get(body, "name") ? given.name : NULL,
+        .enabled = json_object_get(body, "enabled") ? &given.enabled : NULL,
+        .secret = json_string_value(json_object_get(body, "signatureSecret")),
+    };
+    if (webhook_update(api->worker.db, api->worker.ring, webhook->id, &change, webhook, err) < 0)
         return -1;
     tell(api);
     return http_response_json(response, 200, webhook_to_json(webhook));

@@ -15,7 +15,7 @@
 #define PROXY_ADDRESS_MAX 300
 #define PROXY_SECRET      "e2b-proxy-"
 #define PROXY_HASH_BYTES  crypto_generichash_BYTES_MIN
-#define PROXY_SECRET_SIZE (sizeof PROXY_SECRET + 2 * PROXY_HASH_BYTES)
+_Static_assert(sizeof PROXY_SECRET + 2 * PROXY_HASH_BYTES <= SECRET_NAME_MAX + 1, "a name fits");
 
 static const struct schema_member any_item = {.type = SCHEMA_ANY};
 static const struct schema_member text_item = {.type = SCHEMA_STRING, .max = 65536};
@@ -215,87 +215,30 @@ static int add_rules(const json_t *policy, json_t *out, struct error **err)
     return 0;
 }
 
-/* Find whether a secret has this value and these hosts already. */
-static int is_stored(struct api *api, const struct team *team, const struct secret_change *change,
-                     bool *found, struct error **err)
-{
-    struct secret secret = {0};
-    autowipe char *value = NULL;
-    error_auto problem = NULL;
-    *found = false;
-    if (secret_get(api->worker.db, team->id, change->name, &secret, &problem) < 0 ||
-        secret_reveal(api->worker.db, api->worker.ring, team->id, change->name, &value, &problem) <
-            0) {
-        secret_deinit(&secret);
-        return problem->code == ERR_NOT_FOUND ? 0 : error_move(err, &problem);
-    }
-    *found = json_equal(secret.hosts, change->hosts) && strlen(value) == strlen(change->value) &&
-             sodium_memcmp(value, change->value, strlen(value)) == 0;
-    secret_deinit(&secret);
-    return 0;
-}
-
-/* Store the secret of a proxy as an act of its own, beside that of the request. */
-static int put_secret(struct api *api, const struct team *team, const struct secret_change *change,
-                      struct error **err)
-{
-    struct db *db = api->worker.db;
-    struct audit audit = api->audit;
-    struct secret secret = {0};
-    error_auto lost = NULL;
-    bool created, is_accompanied = db_is_accompanied(db);
-    audit.action = &audit_SECRET_PUT;
-    memcpy(audit.entry.team_id, team->id, ID_SIZE);
-    audit_about(&audit, change->name);
-    if (audit_begin(&audit, db, api->worker.ring, err) < 0)
-        return -1;
-    int result = secret_put(db, api->worker.ring, team, api->principal.user_id, change, &secret,
-                            &created, err);
-    secret_deinit(&secret);
-    if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0 && result == 0)
-        result = error_move(err, &lost);
-    db_accompany(db, is_accompanied ? &api->audit.companion : NULL);
-    if (result < 0 && (*err)->field) {
-        free((*err)->field);
-        (*err)->field = xstrdup("/egressProxy/password");
-    }
-    return result;
-}
-
-/* Store a password as a secret of the team, for the proxy alone: policies are not sealed. Its name
- * is that of the account at the proxy, so that another password replaces it. It is deleted
- * after the last sandbox that uses it. */
-static int store_password(struct api *api, const char *host, const char *account,
-                          const char *password, char name[PROXY_SECRET_SIZE], struct error **err)
+/* Name the secret that keeps a password of a proxy. Policies are not sealed, so the password cannot
+ * be in them. The name is that of the account at the proxy, so that another password replaces
+ * it. */
+static int name_password(const char *host, const char *account, const char *value,
+                         struct proxy_password *password, struct error **err)
 {
     unsigned char hash[PROXY_HASH_BYTES];
     char hex[2 * PROXY_HASH_BYTES + 1];
-    struct team team = {0};
-    bool is_there;
-    json_auto_t *hosts = json_array();
     crypto_generichash(hash, sizeof hash, (const unsigned char *)account, strlen(account), NULL, 0);
-    snprintf(name, PROXY_SECRET_SIZE, PROXY_SECRET "%s",
+    snprintf(password->name, sizeof password->name, PROXY_SECRET "%s",
              sodium_bin2hex(hex, sizeof hex, hash, sizeof hash));
-    json_array_append_new(hosts, json_string(host));
-    struct secret_change change = {
-        .name = name, .value = password, .hosts = hosts, .for_sandboxes = true};
-    snprintf(team.id, sizeof team.id, "%s",
-             api->access.team ? api->access.team->id : api->access.sandbox.team_id);
-    if (secret_check_hosts(hosts, "/egressProxy/address", err) < 0 ||
-        is_stored(api, &team, &change, &is_there, err) < 0 ||
-        (is_there && secret_renew(api->worker.db, team.id, name, &is_there, err) < 0))
-        return -1;
-    return is_there ? 0 : put_secret(api, &team, &change, err);
+    password->hosts = json_pack("[s]", host);
+    password->value = value;
+    return secret_check_hosts(password->hosts, "/egressProxy/address", err);
 }
 
 /* Translate the account at a proxy. */
-static int add_account(struct api *api, const json_t *theirs, json_t *ours, struct error **err)
+static int add_account(const json_t *theirs, json_t *ours, struct proxy_password *kept,
+                       struct error **err)
 {
     static const char mention[] = "${e2b.secrets.";
     const char *host = json_string_value(json_object_get(ours, "host"));
     const char *username = json_string_value(json_object_get(theirs, "username"));
     const char *password = json_string_value(json_object_get(theirs, "password"));
-    char name[PROXY_SECRET_SIZE];
     if (!username || !*username)
         return password && *password
                    ? error_set_field(err, ERR_INVALID_REQUEST, "/egressProxy/username",
@@ -307,16 +250,17 @@ static int add_account(struct api *api, const json_t *theirs, json_t *ours, stru
     } else if (password && *password) {
         autofree char *account =
             xasprintf("%s\n%s", json_string_value(json_object_get(theirs, "address")), username);
-        if (store_password(api, host, account, password, name, err) < 0)
+        if (name_password(host, account, password, kept, err) < 0)
             return -1;
-        autofree char *mentioned = xasprintf("${secrets.%s}", name);
+        autofree char *mentioned = xasprintf("${secrets.%s}", kept->name);
         json_object_set_new(ours, "password", json_string(mentioned));
     }
     return 0;
 }
 
 /* Translate the proxy, which speaks SOCKS5. */
-static int add_proxy(struct api *api, const json_t *policy, json_t *out, struct error **err)
+static int add_proxy(const json_t *policy, json_t *out, struct proxy_password *password,
+                     struct error **err)
 {
     const json_t *theirs = json_object_get(policy, "egressProxy");
     const char *address = json_string_value(json_object_get(theirs, "address"));
@@ -332,15 +276,16 @@ static int add_proxy(struct api *api, const json_t *policy, json_t *out, struct 
     autofree char *host = xstrndup(address, (size_t)(colon - address));
     json_auto_t *ours =
         json_pack("{s:s, s:s, s:I}", "type", "socks5", "host", host, "port", (json_int_t)port);
-    if (add_account(api, theirs, ours, err) < 0)
+    if (add_account(theirs, ours, password, err) < 0)
         return -1;
     json_object_set(out, EGRESS_PROXY, ours);
     return 0;
 }
 
-static int add_policy(struct api *api, const json_t *policy, json_t *out, struct error **err)
+static int add_policy(const json_t *policy, json_t *out, struct proxy_password *password,
+                      struct error **err)
 {
-    if (add_proxy(api, policy, out, err) < 0 || add_rules(policy, out, err) < 0)
+    if (add_proxy(policy, out, password, err) < 0 || add_rules(policy, out, err) < 0)
         return -1;
     if (is_given(policy, "allowOut"))
         json_object_set_new(out, "allow_out", allowed(policy));
@@ -356,10 +301,11 @@ static void add_flag(const json_t *body, const char *name, json_t *out, const ch
         json_object_set(out, ours, value);
 }
 
-int e2b_network_body(struct api *api, const json_t *body, json_t **out, struct error **err)
+int e2b_network_body(const json_t *body, struct proxy_password *password, json_t **out,
+                     struct error **err)
 {
     json_auto_t *policy = json_object();
-    if (add_policy(api, body, policy, err) < 0)
+    if (add_policy(body, policy, password, err) < 0)
         return -1;
     add_flag(body, "allow_internet_access", policy, "allow_internet_access");
     *out = json_incref(policy);
@@ -427,15 +373,15 @@ static int check_secure(const json_t *body, const json_t *network, struct error 
                            "allowPublicTraffic is false only with secure.");
 }
 
-int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s, json_t **out,
-                    struct error **err)
+int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s,
+                    struct proxy_password *password, json_t **out, struct error **err)
 {
     static const char *const missing[] = {"iam", NULL};
     const json_t *network = json_object_get(body, "network");
     const json_t *timeout = json_object_get(body, "timeout");
     json_auto_t *made = json_pack("{s:b}", "expose_all_ports", 1);
     if (refuse_given(body, missing, err) < 0 || check_secure(body, network, err) < 0 ||
-        add_policy(api, network, made, err) < 0 || add_volumes(body, made, err) < 0 ||
+        add_policy(network, made, password, err) < 0 || add_volumes(body, made, err) < 0 ||
         add_lifecycle(body, made, err) < 0 ||
         add_template(api, json_string_value(json_object_get(body, "templateID")), made, err) < 0)
         return -1;

@@ -23,9 +23,10 @@ static int create(struct api *api, const struct http_request *request, unsigned 
     json_auto_t *body = NULL;
     json_t *json;
     sandbox_auto sandbox = {0};
-    if (e2b_create_body(api, request->json, timeout_s, &body, err) < 0 ||
+    proxy_password_auto password = {.value = NULL};
+    if (e2b_create_body(api, request->json, timeout_s, &password, &body, err) < 0 ||
         schema_validate(sandbox_create_schema, body, err) < 0 ||
-        sandboxes_create_from(api, body, &sandbox, err) < 0)
+        sandboxes_create_from(api, body, &password, &sandbox, err) < 0)
         return -1;
     log_context_set("sandbox", sandbox.id);
     if (e2b_sandbox_to_json(api, &sandbox, &json, err) < 0)
@@ -262,9 +263,10 @@ int e2b_sandboxes_network(void *context, struct http_request *request,
     json_auto_t *body = NULL;
     autofree char *network = NULL;
     sandbox_auto changed = {0};
-    if (e2b_network_body(api, request->json, &body, err) < 0 ||
+    proxy_password_auto password = {.value = NULL};
+    if (e2b_network_body(request->json, &password, &body, err) < 0 ||
         schema_validate(network_put_schema, body, err) < 0 ||
-        network_input_read(api, body, &network, err) < 0)
+        network_input_read(api, body, &password, &network, err) < 0)
         return -1;
     struct sandbox_network_change change = {.network = network};
     if (sandbox_network_put(&api->worker, api->access.sandbox.id, &change, &changed, err) < 0)
