@@ -377,13 +377,30 @@ def test_an_index_and_a_digest(account, registry):
         assert sh(Sandbox.create(api, template=name), "cat /etc/which") == "ours"
 
 
+def fetch(registry, folder, seconds, repository, port=5001, reference="latest"):
+    """The program of builders by itself, next to the registry."""
+    order = {"image": "asked", "registry": f"127.0.0.1:{port}", "repository": repository, "reference": reference,
+             "plain_http": True, "bytes_max": 1 << 30, "files_max": 1000, "seconds": seconds}
+    (folder / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
+    return subprocess.run(registry.in_namespace(sys.executable, "-B", str(FETCH), str(folder / "order"), str(folder / "tree")),
+                          check=False, capture_output=True, text=True, timeout=120)
+
+
+def test_registries_without_an_end(registry, tmp_path):
+    """Blobs, redirects, indexes and layers."""
+    small = registry.push("endless", Image([layer(*shell())]), "small")
+    inner = registry.push_index("endless", [small], "inner")
+    registry.push_index("endless", [{**inner, "platform": small["platform"]}], "index")
+    registry.push("endless", Image([layer(*shell())] * 201), "layers")
+    for where, said in ({"repository": "pours/small"}, "bytes of the manifest"), ({"repository": "loops/small"}, "HTTP 307"), (
+            {"repository": "endless", "port": 5000, "reference": "index"}, "leads to another index"), (
+            {"repository": "endless", "port": 5000, "reference": "layers"}, "201 layers, more than 200"):
+        ended = fetch(registry, tmp_path, 100, **where)
+        assert ended.returncode == 1 and said in ended.stdout.splitlines()[-1], (where, ended)
+
+
 def test_a_registry_that_drips_costs_bounded_time(registry, tmp_path):
-    order = {"image": "slow", "registry": "127.0.0.1:5001", "repository": "drips/small", "reference": "latest",
-             "plain_http": True, "bytes_max": 1 << 30, "files_max": 1000, "seconds": 4}
-    (tmp_path / "order").write_text(json.dumps({**order, "user": USER, "password": PASSWORD}))
-    ended = subprocess.run(registry.in_namespace(sys.executable, "-B", str(FETCH), str(tmp_path / "order"),
-                                                 str(tmp_path / "tree")),
-                           check=False, capture_output=True, text=True, timeout=60)
+    ended = fetch(registry, tmp_path, 4, "drips/small")
     assert ended.returncode == 1 and ended.stdout.splitlines()[-1].endswith("after 4 seconds"), ended
     assert not (tmp_path / "order").exists(), "the file with the password goes at once"
     assert PASSWORD not in ended.stdout + ended.stderr

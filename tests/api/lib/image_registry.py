@@ -152,7 +152,7 @@ class ImageRegistry(OutsideNetwork):
         return {**pushed, "platform": {"os": "linux", "architecture": image.machine}}
 
     def push_index(self, repository, manifests, tag="latest"):
-        self._push_manifest(repository, tag, {"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests})
+        return self._push_manifest(repository, tag, {"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests})
 
     def asked(self):
         """The requests that the odd registry has had."""

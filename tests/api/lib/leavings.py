@@ -36,7 +36,8 @@ def delete_versions(stack, kept=frozenset()):
 
 def delete_recipe_files(stack):
     wait_until(lambda: not own(stack, BUILDS, "running", "copying", "starting"), 120, "the end of the builds")
-    stack.query("DELETE f FROM recipe_files f JOIN teams t ON t.id = f.team_id WHERE t.slug IN %s", tuple(TEAMS))
+    if TEAMS:
+        stack.query("DELETE f FROM recipe_files f JOIN teams t ON t.id = f.team_id WHERE t.slug IN %s", tuple(TEAMS))
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path.startswith("/token"):
             self._token()
             return
-        match = re.fullmatch(r"/v2/([a-z]+)/(.*)/(manifests|blobs)/([^/]*)", self.path)
+        match = re.fullmatch(r"/v2/([a-z]+)/(.*)/(manifests|blobs)/([^/?]*)(?:[?]\d+)?", self.path)
         if not match:
             self._answer(404, b"{}")
             return
@@ -96,6 +96,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         for _ in range(64):
             self.wfile.write(b" " * (1 << 20))
+
+    def _pours(self, url, kind):
+        """A blob is larger than its manifest says, without an end."""
+        if kind != "blobs":
+            self._pass(url)
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        for _ in range(1024):
+            self.wfile.write(b" " * (1 << 20))
+
+    def _loops(self, url, kind):
+        """A blob is always at another address."""
+        if kind == "blobs":
+            seen[url] += 1
+            self._answer(307, b"", Location=f"{self.path.split('?')[0]}?{seen[url]}")
+        else:
+            self._pass(url)
 
     def _busy(self, url, kind):
         """The first answers ask for a moment."""
