@@ -42,8 +42,8 @@ int front_note(struct db *db, const struct settings *settings, const struct keyr
                struct error **err);
 
 #define FRONT_NAME_SIZE 65
-/* Find a running front node whose programs have another newest key than this ring. name "": there
- * is none. */
+/* Find a running front node whose programs have another newest key than this ring. name "": all
+ * have this ring's. */
 int front_with_other_key(struct db *db, const struct keyring *ring, char name[FRONT_NAME_SIZE],
                          struct error **err);
 

@@ -45,10 +45,10 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host); /* its 
 void doctor_check_connections(struct doctor *doctor, const struct host *host);
 void doctor_check_registries(struct doctor *doctor); /* the profile of the package registries */
 void doctor_check_image_templates(struct doctor *doctor);
-void doctor_check_work(struct doctor *doctor);       /* dispatcher, late work, last pause */
-void doctor_check_archive(struct doctor *doctor);    /* its storage, and late copies */
-void doctor_check_sockets(struct doctor *doctor);    /* FastCGI pools, nginx, its ports */
-void doctor_check_holes(struct doctor *doctor);      /* of this machine's packages and kernel */
+void doctor_check_work(struct doctor *doctor);    /* dispatcher, late work, last pause */
+void doctor_check_archive(struct doctor *doctor); /* its storage, and late copies */
+void doctor_check_sockets(struct doctor *doctor); /* FastCGI pools, nginx, its ports */
+void doctor_check_holes(struct doctor *doctor);   /* of this machine's packages and kernel */
 void doctor_check_certificate(struct doctor *doctor);
 void doctor_check_front(struct doctor *doctor); /* the authority for relays, and our certificate */
 void doctor_check_relay_files(struct doctor *doctor); /* the same of a machine that is a host */

@@ -58,7 +58,7 @@ static void judge_users(struct doctor *doctor, const char *where, json_t *enviro
             where);
 }
 
-/* Set slug to a template of virtual machines, or to "" if there is none. */
+/* Set slug to a template of virtual machines, or to "" without one. */
 static int find_machine_template(struct doctor *doctor, char slug[SLUG_MAX + 1], struct error **err)
 {
     autofree struct template_version *versions = NULL;
