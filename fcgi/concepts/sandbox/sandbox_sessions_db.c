@@ -30,7 +30,7 @@ int sandbox_sessions_row_take(struct db *db, char id[ID_SIZE], struct error **er
     char key[LEASE_KEY_SIZE];
     if (lease_take(db, &ends, NULL, LEASE_MS, key, NULL, err) < 0)
         return -1;
-    snprintf(id, ID_SIZE, "%s", key);
+    snprintf(id, ID_SIZE, "%.*s", ID_SIZE - 1, key);
     return 0;
 }
 
