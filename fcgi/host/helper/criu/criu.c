@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "helper/criu/id_map.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_clock.h"
+#include "helper/criu/page_server.h"
 #include "helper/criu/sockets.h"
 #include "helper/helper.h"
 
@@ -68,6 +70,18 @@ static void take_log(struct call *call)
     call->log = log;
 }
 
+/* Return the name of the folder of a configuration; the caller frees it. */
+static char *name_of_container(const char *config)
+{
+    autofree char *folder = xstrdup(config ? config : "");
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    slash = strrchr(folder, '/');
+    return xstrdup(slash ? slash + 1 : folder);
+}
+
 static int restore(struct call *call)
 {
     const char *config = getenv("SANDLOT_CONFIG");
@@ -89,6 +103,9 @@ static int restore(struct call *call)
             call_add(call, "--tcp-close", NULL);
         call_add(call, "--action-script", self_path());
     }
+    autofree char *container = name_of_container(config);
+    if (container)
+        page_server_begin(call, container);
     return run(call);
 }
 

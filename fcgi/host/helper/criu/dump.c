@@ -20,6 +20,7 @@
 #include "helper/criu/container.h"
 #include "helper/criu/image.h"
 #include "helper/criu/image_sync.h"
+#include "helper/criu/page_server.h"
 
 /* The longest time of a dump, and one more second for each MIB_PER_S. */
 #define DUMP_S    60
@@ -158,7 +159,14 @@ static int settle(const struct call *call, const struct freezer *freezer, pid_t 
 
 int dump_run(struct call *call)
 {
-    unsigned limit_s = DUMP_S + container_memory_mib(call->pid) / MIB_PER_S;
+    unsigned memory_mib = container_memory_mib(call->pid);
+    unsigned limit_s = DUMP_S + memory_mib / MIB_PER_S;
+    autofree char *container = image_owner(call->images);
+    if (page_server_await(container, limit_s) < 0) {
+        say(call, limit_s);
+        return EXIT_FAILURE;
+    }
+    image_note_memory(call->images, memory_mib);
     pid_t incusd = getppid();
     freezer_auto freezer;
     error_auto err = NULL;

@@ -25,6 +25,7 @@
 #define SIZES          "sandlot-sizes"
 #define PLAIN          "sandlot-plain"
 #define RUNNING        "sandlot-running"
+#define MEMORY         "sandlot-memory-mib"
 
 #define GROUPS_IMAGE   "cgroup.img"
 #define GROUPS_MOST    (1 << 20)
@@ -87,7 +88,7 @@ void image_make_room(const char *folder)
 /* --- the owner --- */
 
 /* Return the instance that a folder of images belongs to. */
-static char *owner_of(const char *folder)
+char *image_owner(const char *folder)
 {
     size_t length = strlen(folder);
     while (length && folder[length - 1] == '/')
@@ -103,7 +104,7 @@ static char *owner_of(const char *folder)
 bool image_is_of_owner(const char *folder)
 {
     autofree char *path = path_in(folder, OWNER);
-    autofree char *owner = owner_of(folder);
+    autofree char *owner = image_owner(folder);
     autofree char *line = NULL;
     size_t size = 0;
     autofclose FILE *file = fopen(path, "re");
@@ -116,7 +117,7 @@ bool image_is_of_owner(const char *folder)
 static void write_owner(const char *folder)
 {
     autofree char *path = path_in(folder, OWNER);
-    autofree char *owner = owner_of(folder);
+    autofree char *owner = image_owner(folder);
     autofclose FILE *file = fopen(path, "we");
     if (file)
         fprintf(file, "%s\n", owner);
@@ -246,6 +247,14 @@ void image_seal(const char *folder)
     image_mend_timers(folder);
     write_owner(folder);
     write_sizes(folder);
+}
+
+void image_note_memory(const char *folder, unsigned mib)
+{
+    autofree char *path = path_in(folder, MEMORY);
+    autofclose FILE *file = fopen(path, "we");
+    if (file)
+        fprintf(file, "%u\n", mib);
 }
 
 /* --- marks --- */

@@ -12,6 +12,12 @@ void image_make_room(const char *folder);
  * were frozen for the dump are marked as running. */
 void image_seal(const char *folder);
 
+/* Return the instance that a folder of images belongs to; the caller frees it. */
+char *image_owner(const char *folder);
+
+/* Note how much memory the container used. */
+void image_note_memory(const char *folder, unsigned mib);
+
 /* After image_seal(), for a container that continues to run: mark an image in a subvolume as free
  * to move (fcgi/host/helper/btrfs). Nothing will start from its present place. */
 void image_mark_running(const char *folder);

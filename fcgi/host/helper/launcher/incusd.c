@@ -52,7 +52,8 @@ char *incusd_library(void)
 
 void incusd_lend_environment(void)
 {
-    static const char *const names[] = {"PATH=", "SANDLOT_CRIU=", "SANDLOT_CRIU_LOG="};
+    static const char *const names[] = {
+        "PATH=", "SANDLOT_CRIU=", "SANDLOT_CRIU_LOG=", "SANDLOT_LAZY_PAGES="};
     autofclose FILE *words = open_of_daemon("environ");
     autofree char *word = NULL;
     size_t size = 0;

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "helper/criu/pages.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "helper/criu/message.h"
+
+/* An image of CRIU: two words of magic, then messages of protobuf, each after its size. Numbers are
+ * little-endian. */
+#define MAGIC_SIZE 8
+#define WORD       4
+#define IMAGE_MOST (1 << 30)
+
+enum { HEAD_PAGES_ID = 1 };
+enum {
+    ENTRY_ADDRESS = 1,
+    ENTRY_COUNT_OLD = 2,
+    ENTRY_IN_PARENT = 3,
+    ENTRY_FLAGS = 4,
+    ENTRY_COUNT = 5
+};
+enum { PAGES_IN_PARENT = 1, PAGES_LAZY = 2, PAGES_PRESENT = 4 };
+enum { MM_VMAS = 14, VMA_MADVICE = 9 };
+enum { IDS_MEMORY = 1, IDS_FILES = 2 };
+enum { FILE_NUMBER = 4 };
+#define WIPE_ON_FORK 18 /* the number of madvise() */
+
+/* --- the list --- */
+
+void page_ranges_deinit(struct page_ranges *ranges)
+{
+    free(ranges->list);
+    *ranges = (struct page_ranges){.count = 0};
+}
+
+uint64_t page_ranges_size(const struct page_ranges *ranges)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < ranges->count; i++)
+        size += ranges->list[i].end - ranges->list[i].start;
+    return size;
+}
+
+/* Return the position of the first range that ends after an address. */
+static size_t place_of(const struct page_ranges *ranges, uint64_t address)
+{
+    size_t low = 0;
+    for (size_t high = ranges->count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->list[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint64_t address)
+{
+    size_t at = place_of(ranges, address);
+    return at < ranges->count && ranges->list[at].start <= address ? &ranges->list[at] : NULL;
+}
+
+static void insert(struct page_ranges *ranges, struct page_range range)
+{
+    size_t at = place_of(ranges, range.start);
+    if (ranges->count == ranges->room) {
+        ranges->room = ranges->room ? ranges->room * 2 : 64;
+        ranges->list = xreallocarray(ranges->list, ranges->room, sizeof *ranges->list);
+    }
+    memmove(ranges->list + at + 1, ranges->list + at, (ranges->count - at) * sizeof *ranges->list);
+    ranges->list[at] = range;
+    ranges->count++;
+}
+
+/* Make ranges begin at an address, if one contains it. */
+static void split(struct page_ranges *ranges, uint64_t address)
+{
+    size_t at = place_of(ranges, address);
+    if (at == ranges->count || ranges->list[at].start >= address)
+        return;
+    struct page_range right = ranges->list[at];
+    right.place += address - right.start;
+    right.start = address;
+    ranges->list[at].end = address;
+    insert(ranges, right);
+}
+
+void page_ranges_cut(struct page_ranges *ranges, uint64_t start, uint64_t end)
+{
+    if (end <= start)
+        return;
+    split(ranges, start);
+    split(ranges, end);
+    size_t first = place_of(ranges, start), last = first;
+    while (last < ranges->count && ranges->list[last].end <= end)
+        last++;
+    if (last > first)
+        memmove(ranges->list + first, ranges->list + last,
+                (ranges->count - last) * sizeof *ranges->list);
+    ranges->count -= last - first;
+}
+
+void page_ranges_move(struct page_ranges *ranges, uint64_t from, uint64_t to, uint64_t size)
+{
+    struct page_ranges moved = {.count = 0};
+    split(ranges, from);
+    split(ranges, from + size);
+    for (size_t at = place_of(ranges, from);
+         at < ranges->count && ranges->list[at].end <= from + size; at++) {
+        struct page_range range = ranges->list[at];
+        range.start += to - from;
+        range.end += to - from;
+        insert(&moved, range);
+    }
+    page_ranges_cut(ranges, from, from + size);
+    page_ranges_cut(ranges, to, to + size);
+    for (size_t i = 0; i < moved.count; i++)
+        insert(ranges, moved.list[i]);
+    page_ranges_deinit(&moved);
+}
+
+void page_ranges_copy(const struct page_ranges *ranges, struct page_ranges *copy)
+{
+    *copy = (struct page_ranges){.count = ranges->count, .room = ranges->count};
+    copy->list = xreallocarray(NULL, ranges->count + 1, sizeof *copy->list);
+    if (ranges->count)
+        memcpy(copy->list, ranges->list, ranges->count * sizeof *copy->list);
+}
+
+/* --- images --- */
+
+struct file {
+    uint8_t *data;
+    size_t size;
+};
+
+static int map_file(int image, const char *kind, int pid, struct file *file)
+{
+    autofree char *name = xasprintf("%s-%d.img", kind, pid);
+    struct stat found;
+    autoclose int fd = openat(image, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &found) < 0 || found.st_size < MAGIC_SIZE || found.st_size > IMAGE_MOST)
+        return -1;
+    void *data = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return -1;
+    *file = (struct file){data, (size_t)found.st_size};
+    return 0;
+}
+
+/* Take the next message of a file. Returns 0 at the end, -1 for another form. */
+static int next_message(struct message *rest, struct message *message)
+{
+    if (rest->at == rest->end)
+        return 0;
+    if (rest->end - rest->at < WORD)
+        return -1;
+    uint32_t size = rest->at[0] | (uint32_t)rest->at[1] << 8 | (uint32_t)rest->at[2] << 16 |
+                    (uint32_t)rest->at[3] << 24;
+    rest->at += WORD;
+    if (size > (size_t)(rest->end - rest->at))
+        return -1;
+    *message = (struct message){rest->at, rest->at + size};
+    rest->at += size;
+    return 1;
+}
+
+static void take_entry(struct message entry, struct page_ranges *ranges, uint64_t *place)
+{
+    struct message_field field;
+    uint64_t address = 0, count = 0, flags = PAGES_PRESENT;
+    bool in_parent = false;
+    while (message_take(&entry, &field)) {
+        if (field.id == ENTRY_ADDRESS)
+            address = field.number;
+        else if (field.id == ENTRY_COUNT || (field.id == ENTRY_COUNT_OLD && !count))
+            count = field.number;
+        else if (field.id == ENTRY_FLAGS)
+            flags = field.number;
+        else if (field.id == ENTRY_IN_PARENT)
+            in_parent = field.number;
+    }
+    if (in_parent || !(flags & PAGES_PRESENT))
+        return;
+    uint64_t size = count * PAGE_BYTES;
+    if (flags & PAGES_LAZY)
+        insert(ranges, (struct page_range){address, address + size, *place});
+    *place += size;
+}
+
+int page_ranges_read(int image, int pid, struct page_ranges *ranges, uint32_t *pages_id)
+{
+    struct file file;
+    struct message message;
+    struct message_field field;
+    uint64_t place = 0;
+    int result;
+    *ranges = (struct page_ranges){.count = 0};
+    *pages_id = 0;
+    if (map_file(image, "pagemap", pid, &file) < 0)
+        return -1;
+    struct message rest = {file.data + MAGIC_SIZE, file.data + file.size};
+    result = next_message(&rest, &message);
+    while (result > 0 && message_take(&message, &field))
+        if (field.id == HEAD_PAGES_ID)
+            *pages_id = (uint32_t)field.number;
+    while (result > 0 && (result = next_message(&rest, &message)) > 0)
+        take_entry(message, ranges, &place);
+    munmap(file.data, file.size);
+    return *pages_id ? result : -1;
+}
+
+static bool is_wiped(struct message vma)
+{
+    struct message_field field;
+    while (message_take(&vma, &field))
+        if (field.id == VMA_MADVICE && field.number & UINT64_C(1) << WIPE_ON_FORK)
+            return true;
+    return false;
+}
+
+bool pages_are_wiped_on_fork(int image, int pid)
+{
+    struct file file;
+    struct message message;
+    struct message_field field;
+    bool found = false;
+    if (map_file(image, "mm", pid, &file) < 0)
+        return true;
+    struct message rest = {file.data + MAGIC_SIZE, file.data + file.size};
+    if (next_message(&rest, &message) <= 0)
+        found = true;
+    while (!found && message_take(&message, &field))
+        found = field.id == MM_VMAS && field.inner.at && is_wiped(field.inner);
+    munmap(file.data, file.size);
+    return found;
+}
+
+int pages_ids_read(int image, int pid, uint32_t *memory, uint32_t *files)
+{
+    struct file file;
+    struct message message;
+    struct message_field field;
+    *memory = *files = 0;
+    if (map_file(image, "ids", pid, &file) < 0)
+        return -1;
+    struct message rest = {file.data + MAGIC_SIZE, file.data + file.size};
+    int result = next_message(&rest, &message);
+    while (result > 0 && message_take(&message, &field)) {
+        if (field.id == IDS_MEMORY)
+            *memory = (uint32_t)field.number;
+        else if (field.id == IDS_FILES)
+            *files = (uint32_t)field.number;
+    }
+    munmap(file.data, file.size);
+    return *memory && *files ? 0 : -1;
+}
+
+int pages_files_highest(int image, int number)
+{
+    struct file file;
+    struct message message;
+    struct message_field field;
+    int highest = 0, result;
+    if (map_file(image, "fdinfo", number, &file) < 0)
+        return -1;
+    struct message rest = {file.data + MAGIC_SIZE, file.data + file.size};
+    while ((result = next_message(&rest, &message)) > 0)
+        while (message_take(&message, &field))
+            if (field.id == FILE_NUMBER && field.number > (uint64_t)highest)
+                highest = field.number < INT32_MAX ? (int)field.number : INT32_MAX;
+    munmap(file.data, file.size);
+    return result < 0 ? -1 : highest;
+}

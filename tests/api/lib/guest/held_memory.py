@@ -1,0 +1,39 @@
+"""Hold memory of random bytes, and answer its sum, also as a process that was forked meanwhile sees it."""
+
+import hashlib
+import os
+import sys
+import time
+
+BLOCKS = [bytearray(os.urandom(1 << 20)) for _ in range(int(sys.argv[1]))]
+
+
+def total():
+    together = hashlib.sha256()
+    for block in BLOCKS:
+        together.update(block)
+    return together.hexdigest()
+
+
+def write(name, text):
+    with open(f"{name}.new", "w", encoding="ascii") as file:
+        file.write(text)
+    os.rename(f"{name}.new", name)
+
+
+write("/tmp/sum", total())
+while True:
+    time.sleep(0.02)
+    if not os.path.exists("/tmp/ask"):
+        continue
+    os.unlink("/tmp/ask")
+    child = os.fork()
+    if child == 0:
+        write("/tmp/child", total())
+        os._exit(0)  # pylint: disable=protected-access
+    for block in reversed(BLOCKS):
+        block[0] ^= 0xFF  # pages that are written before they are read
+        block[0] ^= 0xFF
+    mine = total()
+    os.waitpid(child, 0)
+    write("/tmp/answer", mine)
