@@ -455,7 +455,7 @@ void sandbox_apply_event(struct sandbox *sandbox, enum sandbox_event event)
         set_stop_reason(sandbox, STOPPED_HOST_LOST);
         sandbox->reserved = RESERVES_NOTHING;
         sandbox->silent_since_ms = 0;
-        sandbox->deadline_at_ms = sandbox->network_due_at_ms = 0;
+        sandbox->deadline_at_ms = sandbox->network_due_at_ms = sandbox->hold_until_ms = 0;
         sandbox->resumed_from[0] = '\0';
         if (!sandbox->stopped_at_ms)
             sandbox->stopped_at_ms = now_ms;
@@ -488,12 +488,15 @@ static bool ends_kept_log(enum sandbox_event event)
            event == SANDBOX_EVENT_DESTROYED;
 }
 
-/* Check whether the event deletes the memory image. A resume that failed may have left it. */
+/* Check whether the event deletes the memory image. A resume that failed may have left it; a
+ * rollback removes it with the instance. */
 static bool ends_memory_image(const struct finish *finish)
 {
     switch (finish->event) {
     case SANDBOX_EVENT_PAUSED:
         return !memory_is_kept(finish);
+    case SANDBOX_EVENT_RESUME_FAILED:
+        return finish->work->operation.kind == OPERATION_ROLLBACK;
     case SANDBOX_EVENT_PAUSE_FAILED:
     case SANDBOX_EVENT_RESUMED:
     case SANDBOX_EVENT_DESTROYED:
@@ -516,9 +519,9 @@ static int keep_deadline(struct db *db, struct sandbox *row, enum sandbox_event 
     return 0;
 }
 
-/* A sandbox that is stopped in the middle of a move keeps its reservation. */
+/* A sandbox that is stopped in the middle of a move keeps its reservation, and its hold. */
 static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_event event,
-                            bool was_reserved, struct error **err)
+                            bool was_reserved, int64_t held_until_ms, struct error **err)
 {
     bool goes_on = false;
     if (row->state != SANDBOX_STOPPED || event == SANDBOX_EVENT_LOST || !was_reserved)
@@ -526,6 +529,8 @@ static int keep_reservation(struct db *db, struct sandbox *row, enum sandbox_eve
     if (move_goes_on(db, row->id, &goes_on, err) < 0)
         return -1;
     row->reserved = goes_on ? RESERVES_ALL : RESERVES_NOTHING;
+    if (goes_on)
+        row->hold_until_ms = held_until_ms;
     return 0;
 }
 
@@ -569,9 +574,10 @@ static int finish_body(struct db *db, void *context, struct error **err)
     row->state = to;
     row->operation_id[0] = '\0';
     bool was_reserved = row->reserved == RESERVES_ALL;
+    int64_t held_until_ms = row->hold_until_ms;
     sandbox_apply_event(row, finish->event);
     if (keep_deadline(db, row, finish->event, err) < 0 ||
-        keep_reservation(db, row, finish->event, was_reserved, err) < 0)
+        keep_reservation(db, row, finish->event, was_reserved, held_until_ms, err) < 0)
         return -1;
     if (work_network_settle(finish->work, db, row, err) < 0)
         return -1;

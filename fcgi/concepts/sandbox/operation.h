@@ -60,6 +60,9 @@ enum operation_state { OPERATION_RUNNING, OPERATION_DONE, OPERATION_FAILED, OPER
 int operation_outcome(struct db *db, const char *id, enum operation_state *state, char **failure,
                       struct error **err);
 
+/* Check whether the operation makes its sandbox: a create, or that of a fork. id "": none runs. */
+int operation_makes(struct db *db, const char *id, bool *makes, struct error **err);
+
 /* Inside a transaction: end the operation.
  *
  * failure: NULL for done, else the text of the failure. note: a text to record with a finished

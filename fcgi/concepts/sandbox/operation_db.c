@@ -67,6 +67,9 @@ DB_STATEMENT(get_statement) = {
     "SELECT id, sandbox_id, kind, incarnation, COALESCE(host_id, 0), COALESCE(hook_since_ms, 0)"
     " FROM operations WHERE id = ?",
     false};
+DB_STATEMENT(makes_statement) = {
+    "operation.makes", "SELECT 1 FROM operations WHERE id = ? AND kind IN ('create', 'fork')",
+    true};
 DB_STATEMENT(set_host_statement) = {"operation.set_host",
                                     "UPDATE operations SET host_id = ? WHERE id = ?", false};
 DB_STATEMENT(owner_statement) = {
@@ -181,6 +184,11 @@ int operation_outcome(struct db *db, const char *id, enum operation_state *state
     *state = (enum operation_state)db_get_name(rows, 0, state_names, ARRAY_SIZE(state_names));
     *failure = xstrdup(db_get_text(rows, 1));
     return 0;
+}
+
+int operation_makes(struct db *db, const char *id, bool *makes, struct error **err)
+{
+    return db_query_finds(db, &makes_statement, DB_ARGS(db_text(id)), makes, err);
 }
 
 int operation_end(struct db *db, const struct operation *operation, const char *failure,

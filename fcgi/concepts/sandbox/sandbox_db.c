@@ -344,6 +344,7 @@ int sandbox_row_free_stopped(struct db *db, struct sandbox *s, struct error **er
     if (s->state != SANDBOX_STOPPED || s->reserved == RESERVES_NOTHING)
         return 0;
     s->reserved = RESERVES_NOTHING;
+    s->hold_until_ms = 0;
     return sandbox_row_update(db, s, err);
 }
 

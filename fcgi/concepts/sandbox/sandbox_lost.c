@@ -32,6 +32,7 @@ static int note_body(struct db *db, void *context, struct error **err)
 struct losing {
     const struct host *host;
     const char *id;
+    bool is_made; /* its create still runs, and undoes it */
     bool lost, archived;
 };
 
@@ -73,7 +74,7 @@ static bool may_lose(const struct losing *losing, const struct sandbox *sandbox)
 {
     bool is_stopped = sandbox->state == SANDBOX_STOPPED;
     bool done = losing->host->condition.lost_at_ms && is_stopped && sandbox->cleanup_at_ms;
-    return sandbox_state_is_shown(sandbox->state) && sandbox->state != SANDBOX_CREATING && !done &&
+    return sandbox_state_is_shown(sandbox->state) && !losing->is_made && !done &&
            !(is_stopped && losing->archived);
 }
 
@@ -83,7 +84,8 @@ static int lose_body(struct db *db, void *context, struct error **err)
     sandbox_auto sandbox = {0};
     losing->lost = losing->archived = false;
     if (sandbox_get_any(db, losing->id, true, &sandbox, err) < 0 ||
-        archive_has(db, losing->id, &losing->archived, err) < 0)
+        archive_has(db, losing->id, &losing->archived, err) < 0 ||
+        operation_makes(db, sandbox.operation_id, &losing->is_made, err) < 0)
         return -1;
     if (!may_lose(losing, &sandbox))
         return 0;

@@ -143,6 +143,30 @@ def test_a_host_is_lost(hosts, account, api, stack):
     assert row["state"] == "stopped"
 
 
+def test_a_create_on_a_lost_host_leaves_no_sandbox(hosts, api, stack):
+    """The lost host had its checkpoint, and it has never run."""
+    made = hosts.make(api, "other")
+    try:
+        with hosts.cut():
+            hosts.becomes("down")
+            stack.query("INSERT INTO operations (id, sandbox_id, kind, state, incarnation, lease_owner, lease_until_ms, attempts,"
+                        " created_at_ms) SELECT CONCAT('opr_', SUBSTRING(id, 5)), id, 'create', 'running', incarnation, 'test',"
+                        " UNIX_TIMESTAMP() * 1000 + 3600000, 1, created_at_ms FROM sandboxes WHERE id = %s", made.id)
+            stack.query("UPDATE sandboxes SET state = 'restoring', operation_id = CONCAT('opr_', SUBSTRING(id, 5))"
+                        " WHERE id = %s", made.id)
+            stack.ctl("host", "lost", "other", "--yes", "--powered-off")
+            state = lambda: stack.query("SELECT state FROM sandboxes WHERE id = %s", made.id)[0]["state"]
+            assert state() == "restoring", "its create still runs"
+            stack.query("UPDATE operations SET lease_until_ms = 1 WHERE sandbox_id = %s AND kind = 'create'", made.id)
+            wait_until(lambda: state() in ("destroying", "destroyed"), 60, "the create being undone")
+            assert_error(api.get(made.path), 404, "not_found")
+            stack.query("UPDATE hosts SET lost_at_ms = NULL WHERE name = 'other'")
+    finally:
+        hosts.found_again()
+    made.wait_until_removed()
+    assert not wrong_counters(stack.query)
+
+
 def audit(stack):
     lines = stack.ctl("audit", "--action", "host.lost", check=False).stdout.splitlines()
     return [json.loads(line) for line in lines]

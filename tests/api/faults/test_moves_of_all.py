@@ -282,12 +282,14 @@ def goes_on(hosts, sandbox, name="local"):
 @pytest.mark.short
 def test_what_runs_goes_only_if_that_is_said(hosts, running, stack):
     deadline = running.show()["deadline"]
+    hold = running.api.request("PUT", f"{running.path}/hold", {"seconds": 3600}).json()["hold_until"]
     assert why(drain(stack), running.id) == "runs"
     assert hosts.of(running) == "other"
     left = drain(stack, "--move-running")
     assert why(left, running.id) is None
     assert running.show()["deadline"] == deadline
     goes_on(hosts, running)
+    assert running.show()["hold_until"] == hold is not None
     told = {event["kind"]: event["data"] for event in events.page(running.api, f"limit=1000&sandbox_id={running.id}")["events"]}
     assert told["sandbox.paused"]["by"] == told["sandbox.resumed"]["by"] == "move", told
 
@@ -325,10 +327,12 @@ def test_a_resume_waits_and_a_delete_wins(hosts, running, api, stack, fault_poin
 
 
 def test_who_pauses_it_meanwhile_has_it_paused(hosts, running, stack, fault_points):
+    assert running.api.request("PUT", f"{running.path}/hold", {"seconds": 3600}).status == 200
     fault_points.arm("moving.paused", "wait", PROGRAM)
     stack.ctl("host", "drain", "other", "--move-running")
     fault_points.reached("moving.paused", 60)
-    assert running.pause()["state"] == "stopped"
+    paused = running.pause()
+    assert (paused["state"], paused["hold_until"]) == ("stopped", None)
     fault_points.release("moving.paused")
     wait_until(lambda: hosts.of(running) == "local", 60, "it going as what is paused does")
     no_moves(stack)

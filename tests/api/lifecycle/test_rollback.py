@@ -108,3 +108,16 @@ def test_the_checkpoint_cannot_go_in_the_middle(sandbox):
         deleted = pool.submit(sandbox.api.request, "DELETE", f"/v1/checkpoints/{made['id']}")
     assert deleted.result().status == 204 and rolled.result().status in (200, 404)
     sandbox.data.check("true")
+
+
+def test_a_rollback_that_fails_keeps_no_memory(sandbox, stack):
+    """It has removed the instance, and the memory with it."""
+    made = checkpoint(sandbox, "one", memory=False)
+    sandbox.pause()
+    image = lambda: stack.query("SELECT size_mb FROM memory_images WHERE id = %s", sandbox.id)
+    assert image()
+    (row,) = stack.query("SELECT instance_name FROM checkpoints WHERE id = %s", made["id"])
+    stack.incus.request("DELETE", f"/1.0/instances/{row['instance_name']}")
+    assert sandbox.api.post(f"{sandbox.path}/rollback", {"checkpoint": made["id"]}).status >= 500
+    wait_until(lambda: sandbox.show()["state"] == "stopped", 120, "the end of the rollback", 1)
+    assert not image()
