@@ -2,6 +2,7 @@
 """Fixtures: the stack, an account of its own for each test, sandboxes that are gone afterwards."""
 
 import datetime
+import secrets
 
 import pytest
 
@@ -103,6 +104,25 @@ def set_plan(stack):
     yield change
     for name, values in reversed(before):
         stack.ctl("plan", "set", name, *(f"{column}={value}" for column, value in values.items()))
+
+
+@pytest.fixture
+def own_plan(stack):
+    """Give the team of an account a plan of its own with other values: tests beside this one use the others."""
+    before = []
+
+    def change(account, **values):
+        plan = stack.query("SELECT plan FROM teams WHERE slug = %s", account.team)[0]["plan"]
+        own = "p" + secrets.token_hex(6)
+        stack.ctl("plan", "create", own, "--from", plan)
+        before.append((account.team, plan, own))
+        stack.ctl("plan", "set", own, *(f"{column}={value}" for column, value in values.items()))
+        stack.ctl("team", "set-plan", account.team, own)
+
+    yield change
+    for team, plan, own in reversed(before):
+        stack.ctl("team", "set-plan", team, plan)
+        stack.ctl("plan", "remove", own)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@
 #include "base/str.h"
 
 #define BACKLOG      256
-#define CHECK_MS     3000 /* between two checks of the keys of sessions */
+#define CHECK_MS     1000 /* between two checks of the keys of sessions */
 #define END_WAIT_MS  8000
 #define HOST_KEY_MAX (16 * 1024)
 #define IDLE_S       60 /* before the first probe of a silent peer */
@@ -179,7 +179,7 @@ static void check(struct connection *one)
 }
 
 /* Check the keys of all sessions when access has changed. A key can expire without such a change,
- * so every tenth round checks too. */
+ * so every thirtieth round checks too. */
 static void on_check(struct loop_timer *timer)
 {
     struct listener *listener = container_of(timer, struct listener, check);
@@ -187,7 +187,7 @@ static void on_check(struct loop_timer *timer)
     uint64_t revision = 0;
     error_auto err = NULL;
     if (access_revision_get(listener->worker.db, &revision, &err) == 0 &&
-        (revision != listener->checked || ++listener->looks % 10 == 0)) {
+        (revision != listener->checked || ++listener->looks % 30 == 0)) {
         listener->checked = revision;
         LIST_FOREACH(one, &listener->connections, entry)
         if (*one->login.user_id && !one->told_to_end)

@@ -505,9 +505,9 @@ def test_pages_of_snapshots(call, sandbox):
     assert_refused(call("DELETE", f"/templates/{made[0]}"), 404)
 
 
-def test_forks_beyond_the_quota_say_so_one_by_one(stack, make_account, set_plan):
+def test_forks_beyond_the_quota_say_so_one_by_one(stack, make_account, own_plan):
     account = make_account("enterprise")
-    set_plan("enterprise", sandboxes=3)
+    own_plan(account, sandboxes=3)
     call = Calls(stack, account.key("write"))
     name, _ = (call("POST", "/v2/sandboxes", {"templateID": "base"}).json()["sandboxID"] for _ in range(2))
     answer = call("POST", f"/v2/sandboxes/{name}/fork", {"count": 2})

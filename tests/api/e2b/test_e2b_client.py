@@ -109,9 +109,9 @@ def test_the_command_line_publishes_a_template(installed, stack, account, templa
         assert account.api.get(f"/v1/templates/{template}").json()["public"] == is_public
 
 
-def test_the_quota_is_a_rate_limit_to_it(installed, stack, make_account, set_plan):
+def test_the_quota_is_a_rate_limit_to_it(installed, stack, make_account, own_plan):
     account = make_account("enterprise")
-    set_plan("enterprise", sandboxes=1)
+    own_plan(account, sandboxes=1)
     run_part(installed, stack, account, "quota", "e2b")
 
 

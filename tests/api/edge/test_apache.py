@@ -176,9 +176,9 @@ while True:
 
 
 def test_a_sandbox_cannot_answer_the_next_request(stack, apache, api, sandbox, tmp_path):
-    """nginx takes an interim status for the answer's head, and passes on all that follows. Apache reads an answer, and
-    would send the next request, by anybody to any host, on the connection that the sandbox still writes to. The agent's
-    relay drops interim answers, but it does not carry TLS."""
+    """An interim status that is the head of an answer, and more answers behind it. Apache would read the first one, and
+    send the next request, by anybody to any host, on a connection that the sandbox still writes to. So nginx ends the
+    connection: nothing of the sandbox's answers arrives, and the next requests get their own."""
     sandbox.data.upload("/tmp/tls.pem", self_signed(tmp_path))
     sandbox.data.background("python3", "-c", BEYOND)
     sandbox.data.check("until ss -ltn | grep -q :3001; do sleep 0.05; done")
@@ -188,8 +188,9 @@ def test_a_sandbox_cannot_answer_the_next_request(stack, apache, api, sandbox, t
         with attacker.tls_socket(20) as raw:
             raw.sendall(f"GET / HTTP/1.1\r\nHost: {attacker.host}\r\n\r\n".encode())
             got = b""
-            while b"mine" not in got:
+            while b"\r\n\r\n" not in got:
                 got += raw.recv(4096) or pytest.fail(f"the connection ended after {got}")
+            assert got.startswith(b"HTTP/1.1 502 ") and b"mine" not in got, got
         time.sleep(0.3)
         answer = api.get("/v1/me")
         assert answer.status == 200 and b"user" in answer.body, answer

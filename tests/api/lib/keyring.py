@@ -28,6 +28,6 @@ class KeyRing:
 
     def token(self, sandbox_id, expires_at_s, key_id=None):
         key_id = key_id or max(self.masters)
-        signed = struct.pack(">BHQ", 1, key_id, expires_at_s) + sandbox_id.encode()
+        signed = struct.pack(">BHQI", 1, key_id, expires_at_s, 0) + sandbox_id.encode()
         wire = signed + self.mac(key_id, SESSION, signed)
         return "slt_" + base64.urlsafe_b64encode(wire).decode().rstrip("=")

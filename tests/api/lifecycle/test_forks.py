@@ -164,9 +164,9 @@ def test_what_is_inherited(make_account):
     assert made.data.check("echo $SHARED") == "secret\n"
 
 
-def test_quota_is_taken_for_each(account, stack, set_plan):
-    set_plan("enterprise", sandboxes=3)
+def test_quota_is_taken_for_each(account, stack, own_plan):
     stack.ctl("team", "set-plan", account.team, "enterprise")
+    own_plan(account, sandboxes=3)
     original = Sandbox.create(account.api)
     answer = account.api.post(f"{original.path}/fork", {"count": 4})
     assert answer.status == 201, answer
