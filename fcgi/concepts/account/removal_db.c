@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -171,7 +172,8 @@ static int user_body(struct db *db, void *context, struct error **err)
     while (db_rows_next(teams))
         if (leave_team(db, heir_id, teams, err) < 0)
             return -1;
-    if (db_exec(db, &drop_user_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
+    if (access_end_of_user(db, id, err) < 0 ||
+        db_exec(db, &drop_user_statement, DB_ARGS(db_text(id)), NULL, err) < 0)
         return -1;
     return access_revision_bump(db, err);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,7 +30,9 @@ DB_STATEMENT(join_statement) = {
     false};
 DB_STATEMENT(change_statement) = {
     "identity.change",
-    "UPDATE memberships SET role = ? WHERE user_id = ? AND team_id = ? AND from_groups = 1", false};
+    "UPDATE memberships SET role = ? WHERE user_id = ? AND team_id = ? AND from_groups = 1"
+    " AND role <> ?",
+    false};
 DB_STATEMENT(leave_statement) = {
     "identity.leave",
     "DELETE FROM memberships WHERE user_id = ? AND team_id = ? AND from_groups = 1", false};
@@ -120,12 +123,15 @@ static int write_change(struct db *db, const struct follow *follow, const char *
 {
     struct db_value user = db_text(follow->user_id), team = db_text(team_id);
     struct db_value role = db_text(team_role_name(follow->role));
-    if (!follow->is_member)
-        return db_exec(db, &leave_statement, DB_ARGS(user, team), NULL, err);
-    if (is_there)
-        return db_exec(db, &change_statement, DB_ARGS(role, user, team), NULL, err);
-    return db_exec(db, &join_statement, DB_ARGS(user, team, role, db_i64(clock_now_ms())), NULL,
-                   err);
+    uint64_t changed = 0;
+    int result =
+        !follow->is_member ? db_exec(db, &leave_statement, DB_ARGS(user, team), &changed, err)
+        : is_there ? db_exec(db, &change_statement, DB_ARGS(role, user, team, role), &changed, err)
+                   : db_exec(db, &join_statement, DB_ARGS(user, team, role, db_i64(clock_now_ms())),
+                             NULL, err);
+    if (result < 0 || !changed || (follow->is_member && follow->role != ROLE_VIEWER))
+        return result;
+    return access_end_of_team(db, team_id, err);
 }
 
 static int write_membership(struct db *db, const struct follow *follow, const char *team_id,
