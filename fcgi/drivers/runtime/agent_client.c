@@ -42,15 +42,18 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
     return place->tick(place->tick_context, &cause) < 0;
 }
 
-/* One request; *status 0 means that no answer came. body NULL: GET. Returns whether the time ran
- * out. */
-static bool ask(const struct agent_place *to, const char *secret, const char *path,
-                const char *body, struct deadline until, struct buffer *answer, long *status)
+/* How a request went. ASK_REFUSED: nothing accepts connections; ASK_BROKEN: the answer does not end
+ * as HTTP does, or is too long. */
+enum asked { ASK_ANSWERED, ASK_REFUSED, ASK_BROKEN, ASK_LATE };
+
+/* Send one request; *status 0 means that no answer came. body NULL: GET. */
+static enum asked ask(const struct agent_place *to, const char *secret, const char *path,
+                      const char *body, struct deadline until, struct buffer *answer, long *status)
 {
     unsigned wait_ms = deadline_left_ms(until);
     *status = 0;
     if (!wait_ms) /* libcurl takes 0 for "no limit" */
-        return true;
+        return ASK_LATE;
     static CURL *kept; /* for the life of the process, and so are its connections */
     CURL *curl = http_client_handle(&kept);
     char address[IPV4_TEXT_SIZE], target[IPV4_TEXT_SIZE + 8], header[128];
@@ -82,7 +85,16 @@ static bool ask(const struct agent_place *to, const char *secret, const char *pa
     if (result == CURLE_OK)
         *status = http_link_status(to->link, curl);
     http_client_free_headers(headers);
-    return result == CURLE_OPERATION_TIMEDOUT;
+    switch (result) {
+    case CURLE_OK:
+        return *status ? ASK_ANSWERED : ASK_REFUSED; /* the relay did not reach it */
+    case CURLE_COULDNT_CONNECT:
+        return ASK_REFUSED;
+    case CURLE_OPERATION_TIMEDOUT:
+        return ASK_LATE;
+    default:
+        return ASK_BROKEN;
+    }
 }
 
 /* One attempt of several, or of a call whose answer is ready at once. */
@@ -340,12 +352,13 @@ int agent_wait(const struct agent_place *at, struct deadline until,
 void agent_wait_while_refused(const struct agent_place *at, struct deadline until)
 {
     bool refused = false;
-    for (;;) {
+    while (!deadline_passed(until)) {
         buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
         long status;
-        bool silent = ask(at, "", "/health", NULL, deadline_within_ms(until, AGENT_WAIT_MS),
-                          &answer, &status);
-        if (status || deadline_passed(until) || (silent && !refused))
+        enum asked asked = ask(at, "", "/health", NULL, deadline_within_ms(until, AGENT_WAIT_MS),
+                               &answer, &status);
+        /* An agent that starts again may be late once its sandbox has an address. */
+        if (asked != ASK_REFUSED && !(refused && asked == ASK_LATE))
             return;
         refused = true;
         clock_sleep_ms(REFUSED_PAUSE_MS);
@@ -376,7 +389,7 @@ int agent_port_listener(const struct agent_place *at, const char *secret, uint16
     snprintf(path, sizeof path, "/internal/ports/%u", port);
     buffer_auto answer = BUFFER_INIT(ANSWER_MAX);
     long status;
-    if (ask(at, secret, path, NULL, until, &answer, &status))
+    if (ask(at, secret, path, NULL, until, &answer, &status) == ASK_LATE)
         return error_set(err, ERR_AGENT_SILENT, "The sandbox's agent does not answer.");
     if (check_status(status, 200, err) < 0)
         return -1;

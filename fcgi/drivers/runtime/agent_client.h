@@ -119,7 +119,8 @@ int agent_wait(const struct agent_place *at, struct deadline until,
                struct error **err);
 
 /* Wait while connections to the agent fail at once: its init ends the sandbox or starts it again.
- * Return at the first answer, at the deadline, and at once when the agent is silent. */
+ * Return at the first answer, also a broken one, at the deadline, and at once when the agent is
+ * silent. */
 void agent_wait_while_refused(const struct agent_place *at, struct deadline until);
 
 enum agent_listener { AGENT_LISTENER_NONE, AGENT_LISTENER_LOOPBACK, AGENT_LISTENER_ANY };
