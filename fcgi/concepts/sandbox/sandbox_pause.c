@@ -99,7 +99,8 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
 /* While a program reboots the sandbox, its init ends all processes for REBOOT_MS at most. Memory
  * that is saved then ends the sandbox right after its resume. *left_ms: of the time for all waits
  * of a pause, because an agent can also refuse connections for ever. */
-static void await_reboot(struct work *work, enum runtime_pause how, unsigned *left_ms)
+static int await_reboot(struct work *work, enum runtime_pause how, unsigned *left_ms,
+                        struct error **err)
 {
     struct agent_place at;
     error_auto ignored = NULL;
@@ -108,6 +109,7 @@ static void await_reboot(struct work *work, enum runtime_pause how, unsigned *le
     if (with_memory && *left_ms && work_find_agent(work, &at, &ignored) == 0)
         agent_wait_while_refused(&at, work_agent_deadline(work, *left_ms));
     *left_ms = deadline_left_ms(until);
+    return lease_tick(&work->lease, err);
 }
 
 /* Connections survive a pause with memory, but their clients would wait in vain until the resume.
@@ -119,8 +121,8 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
     enum runtime_pause how = pause_of(sandbox);
     bool hook_runs = work->operation.hook_since_ms;
     unsigned reboot_ms = REBOOT_MS;
-    await_reboot(work, how, &reboot_ms);
-    if ((hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0) ||
+    if (await_reboot(work, how, &reboot_ms, err) < 0 ||
+        (hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0) ||
         take_room(work, &how, err) < 0 ||
         (!hook_runs && work_run_hook(work, HOOK_BEFORE_PAUSE, err) < 0))
         return -1;
@@ -129,7 +131,9 @@ static int pause_instance(struct work *work, enum runtime_origin *origin, struct
         write_out(work);
     work_hang_up(work);
     fault_point(FAULT_PAUSE_HUNG_UP);
-    await_reboot(work, how, &reboot_ms); /* it may have begun meanwhile */
+    /* A reboot may have begun meanwhile. */
+    if (await_reboot(work, how, &reboot_ms, err) < 0)
+        return -1;
     int result =
         runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources, how, origin, err);
     if (runtime->memory_lost[0])

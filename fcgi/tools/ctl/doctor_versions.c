@@ -82,7 +82,11 @@ static void judge_machines(struct doctor *doctor, const char *where, json_t *env
         doctor_ok(doctor, "machines", "Incus of %s can run virtual machines.", where);
         return;
     }
-    if (find_machine_template(doctor, slug, &err) < 0)
+    /* A machine that is only a host has no database to ask. */
+    if (!doctor->ctl->db)
+        doctor_ok(doctor, "machines", "Incus of %s runs containers only: it lacks KVM or QEMU.",
+                  where);
+    else if (find_machine_template(doctor, slug, &err) < 0)
         doctor_wrong(doctor, "machines", "See the line about the database.", "%s.", err->message);
     else if (*slug)
         doctor_wrong(
