@@ -279,6 +279,8 @@ qemu_kill()
 {
     kill -KILL "$QEMU_PID"
     wait_for 30 process_gone "$QEMU_PID" || die "QEMU does not end"
+    # Its last thread may still hold the lock of the disk.
+    wait "$QEMU_PID" 2>/dev/null || true
     QEMU_PID=
 }
 
