@@ -34,8 +34,9 @@ int sandbox_network_put(struct worker *worker, const char *id,
  * connections from outside to a port of a running sandbox; port 0: to all ports but the agent's.
  * Previews of other ports that go through the agent's relay end, too. Logs a failure. */
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port);
-/* Do the two steps of it: wait, and end the connections. */
+/* Wait until nginx has forgotten the answers of the gate. */
 void sandbox_wait_for_gate(void);
+/* End the connections as sandbox_end_previews() does, without the wait. */
 void sandbox_cut_previews(struct worker *worker, const char *id, uint16_t port);
 
 /* List the recent denials of a running sandbox by the host's firewall, newest first: see

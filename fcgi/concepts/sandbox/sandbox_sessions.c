@@ -2,7 +2,6 @@
 #include "sandbox/sandbox_sessions.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_sessions_row.h"

@@ -20,7 +20,7 @@ enum meaning {
     FULL,
     INTERRUPTED, /* at a commit either may have happened */
     /* A text of a request is compared with names or ids, which are ASCII, and the text is not. So
-     * none of them equals it. Columns that cannot be compared fail earlier, at the prepare. */
+     * no name equals it. Columns that cannot be compared fail earlier, at the prepare. */
     NO_NAME,
 };
 

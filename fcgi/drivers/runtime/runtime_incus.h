@@ -81,8 +81,8 @@ json_t *runtime_users_config(const char *address);
 json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
 
-/* Return lines for liblxc that confine a container. They replace those of its profile, so every
- * instance that has lines of its own has all of them. instance: its name (NULL: no instance,
+/* Return lines for liblxc that confine a container. They replace the lines of its profile, so an
+ * instance with own lines needs them all. instance: its name (NULL: no instance,
  * without a view of its disk); init: the program to run instead of the template's, may be NULL.
  * Returns a string of the caller's. */
 char *runtime_lxc(const struct runtime_instance *instance, const char *init);

@@ -179,15 +179,9 @@ def test_deadline_near_is_told_once_for_each_deadline(api, make_sandbox):
 
 
 @pytest.fixture
-def plan_of_one(stack, account):
+def plan_of_one(account, own_plan):
     """The account's team may run one sandbox."""
-    name = account.team[:20]
-    stack.ctl("plan", "create", name, "--from", "basic")
-    stack.ctl("plan", "set", name, "sandboxes=1")
-    stack.ctl("team", "set-plan", account.team, name)
-    yield
-    stack.ctl("team", "set-plan", account.team, "basic")
-    stack.ctl("plan", "remove", name)
+    own_plan(account, sandboxes=1)
 
 
 def test_a_quota_that_is_near_and_one_that_refuses(api, plan_of_one, sandbox):

@@ -39,6 +39,17 @@ def test_streams_of_one_key_in_many_teams(stack, make_account, bystander):
     wait_until(is_let_in, 30, "a stream after the end of the others")
 
 
+def counts_until_done(stack, team, state, calls):
+    """The numbers of sandboxes of a team in a state, again and again until all calls are answered."""
+    counts = []
+    while not all(one.done() for one in calls):
+        row = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = %s AND team_id ="
+                          " (SELECT id FROM teams WHERE slug = %s)", state, team)[0]
+        counts.append(row["n"])
+        time.sleep(0.02)
+    return counts
+
+
 def test_a_burst_of_creates_leaves_others_their_turn(stack, make_account, bystander):
     """Beside a burst of one team a create of another is done while creates of the burst still wait."""
     hostile = make_account("pro")
@@ -48,12 +59,7 @@ def test_a_burst_of_creates_leaves_others_their_turn(stack, make_account, bystan
         bystander.create()
         burst = [pool.submit(hostile.api.request, "POST", "/v1/sandboxes", {}, timeout_s=120) for _ in range(20)]
         own = pool.submit(bystander.create)
-        starting = []
-        while not all(one.done() for one in burst):
-            row = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = 'creating' AND team_id ="
-                              " (SELECT id FROM teams WHERE slug = %s)", hostile.team)[0]
-            starting.append(row["n"])
-            time.sleep(0.02)
+        starting = counts_until_done(stack, hostile.team, "creating", burst)
         own.result()
         statuses = collections.Counter(one.result().status for one in burst)
     assert set(statuses) <= ANSWERS and statuses[201] >= 2, statuses
@@ -72,12 +78,7 @@ def test_a_burst_of_pauses_leaves_others_their_turn(stack, make_account, bystand
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         burst = [pool.submit(hostile.api.request, "POST", f"{one.path}/pause", {}, timeout_s=120) for one in sandboxes]
         pause = pool.submit(own.pause)
-        stopping = []
-        while not all(one.done() for one in burst):
-            row = stack.query("SELECT COUNT(*) AS n FROM sandboxes WHERE state = 'stopping' AND team_id ="
-                              " (SELECT id FROM teams WHERE slug = %s)", hostile.team)[0]
-            stopping.append(row["n"])
-            time.sleep(0.02)
+        stopping = counts_until_done(stack, hostile.team, "stopping", burst)
         assert pause.result()["state"] == "stopped"
         statuses = collections.Counter(one.result().status for one in burst)
     assert set(statuses) <= ANSWERS and statuses[200] >= 2, statuses

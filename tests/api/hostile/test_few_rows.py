@@ -80,7 +80,7 @@ def monitors(stack):
 
 
 def test_each_host_has_one_monitor(stack):
-    """Several dispatchers run; one of them has the monitors."""
+    """Several dispatchers run, and one has the monitors."""
     (row,) = stack.query("SELECT COUNT(*) AS n FROM hosts")
     assert len({parent_of(parent_of(pid)) for pid in wait_until(lambda: monitors(stack), 30, "monitors")}) == 1
     wait_until(lambda: len(monitors(stack)) == row["n"], 30, "one monitor for each host")

@@ -127,7 +127,7 @@ def test_a_guest_that_writes_at_once(holder):
 
 
 def test_a_server_that_is_killed(holder):
-    """The memory is then lost, and the sandbox starts from its disk. Nothing continues with a part of it."""
+    """The memory is then lost, and the sandbox starts from its disk. No program continues with a part of its memory."""
     boot = holder.boot_id()
     holder.data.check("echo here >~/kept")
     holder.pause()

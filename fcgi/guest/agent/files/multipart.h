@@ -21,8 +21,8 @@ struct multipart_events {
 
 struct multipart;
 
-/* Start to read a body. content_type is the value of that header. RPC_INVALID_ARGUMENT: it names no
- * usable boundary. events and context are borrowed. */
+/* Start to read a body. content_type is the value of Content-Type. RPC_INVALID_ARGUMENT: it names
+ * no usable boundary. events and context are borrowed. */
 int multipart_new(const char *content_type, const struct multipart_events *events, void *context,
                   struct multipart **multipart, struct rpc_error *error);
 void multipart_free(struct multipart *multipart);
@@ -37,7 +37,7 @@ int multipart_end(const struct multipart *multipart, struct rpc_error *error);
 
 /* --- between the parts of this concept --- */
 
-/* Return the parameter of that name in the value of a header, behind its first ';': a new string,
- * or NULL. A backslash stands before a quote or another backslash only: names of files of some
- * systems are full of them, and browsers send those as they are. */
+/* Return a parameter by its name from the value of a header, behind its first ';': a new string,
+ * or NULL. A backslash stands before a quote or another backslash only: file names of some
+ * systems contain backslashes, and browsers do not escape them. */
 char *multipart_parameter(const char *value, const char *name);
