@@ -56,7 +56,7 @@ def test_the_five_requests_of_the_readme(make_account, stack):
 def test_the_first_sandbox(make_account, stack):
     said = run(stack, make_account("pro"), requests_of("doc/tutorial/first-sandbox.md"))
     assert_in_order(said, '","ready"]\nhello world\n\n[{"name":"README.md"', "\n# sandlot\n0\nhttps://", "hello world\n",
-                    '",1]\nstopped\nmemory\nhello world\n204\n')
+                    '",1]\n204\n204\nstopped\nmemory\nhello world\n204\n')
 
 
 def test_volumes_and_network_policy(make_account, stack):
