@@ -10,6 +10,9 @@ SETUP_WORDS=(DOMAIN CERTIFICATE_DIR DATABASE RANGE NIC_PREFIX POOL_SIZE POOL_SOU
 # The status of a set-up that ends because this kernel is too old; debian/sandlot.postinst knows it.
 SETUP_NEEDS_KERNEL=3
 
+# "yes" when this run has changed settings of programs that may already run.
+SETTINGS_CHANGED=no
+
 # installed_recall: what the command line left open is as it was, or usual.
 installed_recall()
 {
@@ -113,7 +116,6 @@ installed_certificate()
 
 installed_config_lines()
 {
-    printf '# Written by sandlot-setup when there was none; yours to change.\n'
     printf 'base_url = https://api.%s\ndata_plane_host = %s\nconsole_url = https://console.%s\n' \
         "$DOMAIN" "$DOMAIN" "$DOMAIN"
     printf 'default_template = %s\n' "$TEMPLATE"
@@ -139,12 +141,51 @@ installed_config_lines()
     fi
 }
 
-# installed_config: what is there stays; a lost key ring is not replaced in silence.
+# installed_config_change WRITTEN: a line of the settings that is still as this script wrote it, WRITTEN, follows its
+# answer. What the operator has changed stays.
+installed_config_change()
+{
+    local line name lines=()
+    local -A written=() wanted=()
+
+    while IFS= read -r line; do
+        written[${line%% = *}]=$line
+    done <"$1"
+    while IFS= read -r line; do
+        wanted[${line%% = *}]=$line
+    done < <(installed_config_lines)
+    while IFS= read -r line; do
+        name=${line%% = *}
+        if [[ ${written[$name]-} == "$line" ]]; then
+            lines+=(${wanted[$name]+"${wanted[$name]}"})
+            continue
+        fi
+        [[ ${written[$name]-} == "${wanted[$name]-}" ]] ||
+            note "$CONFIG_FILE keeps your own line \"$line\"; the answers give \"${wanted[$name]-}\""
+        lines+=("$line")
+    done <"$CONFIG_FILE"
+    for name in "${!wanted[@]}"; do
+        [[ -v written[$name] ]] || grep -q "^$name *=" "$CONFIG_FILE" || lines+=("${wanted[$name]}")
+    done
+    printf '%s\n' "${lines[@]}" | write_file 644 root:root "$CONFIG_FILE"
+}
+
+# installed_config: a lost key ring is not replaced in silence.
 installed_config()
 {
+    local written=$MARKS_DIR/settings
+
     if [[ ! -e $CONFIG_FILE ]]; then
-        installed_config_lines | write_file 644 root:root "$CONFIG_FILE"
+        {
+            echo '# sandlot-setup wrote these lines. It changes a line only when you change the answer that the line'
+            echo '# comes from, and never a line that you have edited.'
+            installed_config_lines
+        } | write_file 644 root:root "$CONFIG_FILE"
+    elif [[ -e $written ]] && ! cmp -s "$written" <(installed_config_lines); then
+        installed_config_change "$written"
+        SETTINGS_CHANGED=yes
     fi
+    installed_config_lines | write_file 644 root:root "$written"
     if [[ ! -e $ETC_DIR/keyring ]]; then
         [[ ! -e $MARKS_DIR/keyring ]] ||
             die "$ETC_DIR/keyring is gone: bring back its copy; without it, what the database holds is lost"
@@ -251,6 +292,9 @@ installed_programs()
 {
     systemctl list-unit-files --no-legend 'sandlot-*.socket' | cut -d ' ' -f 1 |
         xargs systemctl enable --quiet sandlot-dispatcher.service sandlot-ssh.service sandlot.target
+    if [[ $SETTINGS_CHANGED == yes ]]; then
+        systemctl restart sandlot.target
+    fi
     systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
 }
 
