@@ -23,7 +23,7 @@ fill()
 head -c 128M /dev/urandom >/root/random
 pool=$(sandlotctl --json host list | jq -er '.hosts[0].pool')
 mounted=/var/lib/incus/storage-pools/$pool
-[[ $(findmnt -no SOURCE "$mounted") == /dev/mapper/* ]] || fail "the pool is not on dm-crypt"
+[[ $(readlink -f "$(findmnt -no SOURCE "$mounted")") == /dev/dm-* ]] || fail "the pool is not on dm-crypt"
 truncate -s 1G /root/plain.img
 mkfs.btrfs -q /root/plain.img
 mkdir -p /mnt/plain
