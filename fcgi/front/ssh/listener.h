@@ -49,7 +49,6 @@ struct listener {
     struct loop_source signals;
     struct loop_timer check;
     uint64_t checked; /* the access revision of the last check */
-    unsigned looks;
     LIST_HEAD(, connection) connections;
     size_t connection_count;
     struct throttle tries;
