@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "account/api_key_row.h"
 #include "account/principal_row.h"
@@ -426,7 +427,7 @@ static int revoke_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    return access_revision_bump(db, err);
+    return access_end_of_key(db, key->id, NULL, err) < 0 ? -1 : access_revision_bump(db, err);
 }
 
 int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err)

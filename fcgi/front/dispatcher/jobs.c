@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "account/token_key.h"
 #include "approval/approval.h"
 #include "archive/archive.h"
 #include "audit/audit.h"
@@ -233,6 +234,7 @@ struct job dispatcher_jobs[] = {
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
+    {"tokens of expired keys", PROCESS_POLICIES, .next = token_key_next, .due = DUE_TOKEN_KEYS},
     {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 

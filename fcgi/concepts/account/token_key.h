@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The API keys that got tokens of each sandbox. When a key ends, so do these tokens
+ * (access_end.h). */
+#pragma once
+
+#include "account/api_key.h"
+#include "worker/worker.h"
+
+/* Record that the principal's key gets a token of the sandbox, before the token is issued. A
+ * sign-in needs no row; nor does an SSH key, whose tokens stay in sandlot-ssh. Errors:
+ * ERR_UNAUTHORIZED (the key has ended meanwhile). */
+int token_key_note(struct db *db, const struct principal *principal, const char *sandbox_id,
+                   struct error **err);
+
+/* For the dispatcher: end the tokens of one key that has expired. *worked: there was one. */
+int token_key_next(struct worker *worker, bool *worked, struct error **err);
