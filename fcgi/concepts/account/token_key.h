@@ -4,7 +4,6 @@
 #pragma once
 
 #include "account/api_key.h"
-#include "worker/worker.h"
 
 /* Record that the principal's key gets a token of the sandbox, before the token is issued. A
  * sign-in needs no row; nor does an SSH key, whose tokens stay in sandlot-ssh. Errors:
@@ -12,5 +11,9 @@
 int token_key_note(struct db *db, const struct principal *principal, const char *sandbox_id,
                    struct error **err);
 
+/* Do the same inside a transaction. */
+int token_key_note_within(struct db *db, const struct principal *principal, const char *sandbox_id,
+                          struct error **err);
+
 /* For the dispatcher: end the tokens of one key that has expired. *worked: there was one. */
-int token_key_next(struct worker *worker, bool *worked, struct error **err);
+int token_key_expire_next(struct db *db, bool *worked, struct error **err);

@@ -113,6 +113,11 @@ static int end_secrets(struct worker *worker, struct error **err)
     return secrets_expire(worker->db, err);
 }
 
+static int end_tokens(struct worker *worker, bool *worked, struct error **err)
+{
+    return token_key_expire_next(worker->db, worked, err);
+}
+
 static int count_template_uses(struct worker *worker, struct error **err)
 {
     return template_uses_count(worker->db, err);
@@ -234,7 +239,7 @@ struct job dispatcher_jobs[] = {
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
-    {"tokens of expired keys", PROCESS_POLICIES, .next = token_key_next, .due = DUE_TOKEN_KEYS},
+    {"tokens of expired keys", PROCESS_POLICIES, .next = end_tokens, .due = DUE_TOKEN_KEYS},
     {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 
