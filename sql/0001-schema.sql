@@ -726,6 +726,18 @@ CREATE TABLE sandbox_metadata (
     CONSTRAINT sandbox_metadata_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- API keys that got tokens of a sandbox, so that these end with the key. ends_at_ms: the time at which the key expires.
+CREATE TABLE sandbox_token_keys (
+    sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    api_key_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    ends_at_ms BIGINT NULL,
+    PRIMARY KEY (sandbox_id, api_key_id),
+    KEY sandbox_token_keys_key (api_key_id),
+    KEY sandbox_token_keys_ends (ends_at_ms),
+    CONSTRAINT sandbox_token_keys_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE,
+    CONSTRAINT sandbox_token_keys_key FOREIGN KEY (api_key_id) REFERENCES api_keys (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- Lifecycle operations in flight and their history. state: running, done, failed, superseded. The owner works on one
 -- until lease_until_ms; after that any dispatcher takes it over. host_id: the destination of a move. hook_since_ms: its
 -- hook runs since then, and no process waits for it.

@@ -175,6 +175,7 @@ struct ssh_login {
     char lookup[13];
     char user_id[ID_SIZE];
     char user_name[SLUG_MAX + 1];
+    int64_t expires_at_ms; /* of the key; 0: never */
 };
 int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *login,
                    struct error **err);

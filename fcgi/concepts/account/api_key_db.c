@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "account/api_key_row.h"
 #include "account/principal_row.h"
@@ -109,7 +110,8 @@ DB_STATEMENT(free_fingerprint_statement) = {
     "UPDATE api_keys SET ssh_fingerprint = NULL WHERE ssh_fingerprint = ? AND expires_at_ms <= ?",
     false};
 DB_STATEMENT(login_statement) = {"api_key.ssh_login",
-                                 "SELECT k.id, k.lookup, k.user_id, u.name FROM api_keys k"
+                                 "SELECT k.id, k.lookup, k.user_id, u.name, k.expires_at_ms"
+                                 " FROM api_keys k"
                                  " JOIN users u ON u.id = k.user_id AND u.disabled_at_ms IS NULL"
                                  " WHERE k.ssh_fingerprint = ? AND k.revoked_at_ms IS NULL"
                                  " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)",
@@ -425,7 +427,7 @@ static int revoke_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!affected)
         return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    return access_revision_bump(db, err);
+    return access_end_of_key(db, key->id, NULL, err) < 0 ? -1 : access_revision_bump(db, err);
 }
 
 int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err)
@@ -449,5 +451,6 @@ int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *log
     db_copy_text(login->lookup, rows, 1);
     db_copy_text(login->user_id, rows, 2);
     db_copy_text(login->user_name, rows, 3);
+    login->expires_at_ms = db_get_i64(rows, 4);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "account/team_key.h"
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "base/clock.h"
 
@@ -82,7 +83,8 @@ static int exclude_body(struct db *db, void *context, struct error **err)
     }
     if (db_exec(db, all_teams ? &exclude_statement : &leave_statement, DB_ARGS(key, team), NULL,
                 err) < 0 ||
-        db_exec(db, &revoke_statement, DB_ARGS(db_i64(clock_now_ms()), key, key), NULL, err) < 0)
+        db_exec(db, &revoke_statement, DB_ARGS(db_i64(clock_now_ms()), key, key), NULL, err) < 0 ||
+        access_end_of_key(db, exclusion->key_id, exclusion->team_id, err) < 0)
         return -1;
     return access_revision_bump(db, err);
 }

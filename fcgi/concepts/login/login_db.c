@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/access_end.h"
 #include "account/access_revision.h"
 #include "account/principal_row.h"
 #include "base/clock.h"
@@ -161,9 +162,11 @@ static int delete_logins(struct db *db, const struct db_statement *statement,
 int login_row_end_all(struct db *db, const char *user_id, const char *except_id, struct error **err)
 {
     uint64_t affected;
-    return delete_logins(db, &end_all_statement,
-                         DB_ARGS(db_text(user_id), db_text(except_id ? except_id : "")), &affected,
-                         err);
+    const char *except = except_id ? except_id : "";
+    if (access_end_of_login(db, user_id, NULL, except, err) < 0)
+        return -1;
+    return delete_logins(db, &end_all_statement, DB_ARGS(db_text(user_id), db_text(except)),
+                         &affected, err);
 }
 
 int login_list(struct db *db, const char *user_id, struct login **logins, unsigned *count,
@@ -182,7 +185,8 @@ static int end_body(struct db *db, void *context, struct error **err)
 {
     const struct end *end = context;
     uint64_t affected;
-    if (delete_logins(db, &end_statement, DB_ARGS(db_text(end->id), db_text(end->user_id)),
+    if (access_end_of_login(db, end->user_id, end->id, "", err) < 0 ||
+        delete_logins(db, &end_statement, DB_ARGS(db_text(end->id), db_text(end->user_id)),
                       &affected, err) < 0)
         return -1;
     return affected ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such sign-in.");
@@ -196,7 +200,10 @@ int login_end(struct db *db, const char *user_id, const char *id, struct error *
 
 static int purge_body(struct db *db, void *context, struct error **err)
 {
-    return delete_logins(db, &purge_statement, DB_ARGS(db_i64(clock_now_ms()), db_u64(PURGE_BATCH)),
+    int64_t now_ms = clock_now_ms();
+    if (access_end_of_idle_logins(db, now_ms, err) < 0)
+        return -1;
+    return delete_logins(db, &purge_statement, DB_ARGS(db_i64(now_ms), db_u64(PURGE_BATCH)),
                          context, err);
 }
 

@@ -66,6 +66,8 @@ DB_STATEMENT(clear_metadata_statement) = {
 DB_STATEMENT(index_metadata_statement) = {
     "sandbox.index_metadata",
     "INSERT INTO sandbox_metadata (sandbox_id, name, team_id, value) VALUES (?, ?, ?, ?)", false};
+DB_STATEMENT(forget_tokens_statement) = {
+    "sandbox.forget_tokens", "DELETE FROM sandbox_token_keys WHERE sandbox_id = ?", false};
 DB_STATEMENT(destroyed_statement) = {
     "sandbox.destroyed",
     "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
@@ -356,6 +358,8 @@ int sandbox_row_index_metadata(struct db *db, const struct sandbox *s, struct er
 
 int sandbox_row_destroyed(struct db *db, const struct sandbox *s, struct error **err)
 {
+    if (db_exec(db, &forget_tokens_statement, DB_ARGS(db_text(s->id)), NULL, err) < 0)
+        return -1;
     return db_exec(db, &destroyed_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(s->id)), NULL,
                    err);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "account/token_key.h"
 #include "api/access.h"
 #include "api/replay.h"
 #include "api/sandbox_output.h"
@@ -53,11 +54,14 @@ int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t
     struct keyring *ring = api->worker.ring;
     struct session_scope scope = wanted_scope(wish);
     const char *lifetime = json_string_value(json_object_get(wish, "lifetime"));
-    int result =
-        str_equal(lifetime, LIFETIME_SANDBOX)
-            ? session_issue_lasting(ring, sandbox->id, scope, sandbox->session_epoch, &session, err)
-            : session_issue(ring, sandbox->id, scope, sandbox->session_epoch,
-                            api->settings->session_ttl_s, &session, err);
+    /* A sign-in may repeat the request of a key. Nothing would end a lasting token of a sign-in. */
+    bool is_lasting = str_equal(lifetime, LIFETIME_SANDBOX) && !*api->principal.login_id;
+    if (token_key_note(api->worker.db, &api->principal, sandbox->id, err) < 0)
+        return -1;
+    int result = is_lasting ? session_issue_lasting(ring, sandbox->id, scope,
+                                                    sandbox->session_epoch, &session, err)
+                            : session_issue(ring, sandbox->id, scope, sandbox->session_epoch,
+                                            api->settings->session_ttl_s, &session, err);
     if (result < 0)
         return -1;
     *json = session_to_json(api->settings, sandbox, &session);

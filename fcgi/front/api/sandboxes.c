@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
+#include "account/token_key.h"
 #include "api/answer_cache.h"
 #include "api/api.h"
 #include "api/network_input.h"
@@ -18,6 +19,27 @@ static int check_before(struct api *api, const struct sandbox_create *create,
     return password && password->value ? sandbox_create_check(&api->worker, create, err) : 0;
 }
 
+struct creation {
+    struct api *api;
+    char id[ID_SIZE];
+};
+
+static int claim_creation(struct db *db, const char *id, void *context, struct error **err)
+{
+    struct creation *creation = context;
+    snprintf(creation->id, sizeof creation->id, "%s", id);
+    return api_claim(db, id, creation->api, err);
+}
+
+/* The answer has a token. */
+static int finish_creation(struct db *db, void *context, struct error **err)
+{
+    struct creation *creation = context;
+    if (token_key_note_within(db, &creation->api->principal, creation->id, err) < 0)
+        return -1;
+    return api_made(db, creation->api, err);
+}
+
 int sandboxes_create_from(struct api *api, const json_t *body,
                           const struct proxy_password *password, struct sandbox *sandbox,
                           struct error **err)
@@ -26,9 +48,10 @@ int sandboxes_create_from(struct api *api, const json_t *body,
     autofree char *network = NULL;
     input.create.team = api->access.team;
     input.create.user_id = api->principal.user_id;
-    input.create.claim = api_claim;
-    input.create.made = api_made;
-    input.create.claim_context = api;
+    struct creation creation = {.api = api};
+    input.create.claim = claim_creation;
+    input.create.made = finish_creation;
+    input.create.claim_context = &creation;
     input.create.leaves_warm = pool_repeats(api->pool);
     input.create.no_copying = api->hand_on_to != NULL;
     int result = 0;

@@ -16,7 +16,7 @@ const struct schema_member session_create_schema[] = {
 };
 
 /* Return the body with its defaults. */
-static json_t *read_wish(const json_t *body, struct error **err)
+static json_t *read_wish(const struct principal *principal, const json_t *body, struct error **err)
 {
     json_t *port = json_object_get(body, "port");
     const char *lifetime = json_string_value(json_object_get(body, "lifetime"));
@@ -27,6 +27,9 @@ static json_t *read_wish(const json_t *body, struct error **err)
     else if (port && sandbox_port_is_reserved((uint16_t)json_integer_value(port)))
         error_set_field(err, ERR_INVALID_REQUEST, "/port",
                         "Port %d is reserved and has no preview.", (int)json_integer_value(port));
+    else if (*principal->login_id && str_equal(lifetime, LIFETIME_SANDBOX))
+        error_set_field(err, ERR_INVALID_REQUEST, "/lifetime",
+                        "A sign-in gets tokens that expire; use an API key for a lasting token.");
     else
         return json_pack("{s:s, s:s, s:O?}", "lifetime", lifetime ? lifetime : lifetime_choices[0],
                          "purpose", purpose ? purpose : purpose_choices[port ? 1 : 0], "port",
@@ -39,7 +42,7 @@ int sessions_create(void *context, struct http_request *request, struct http_res
 {
     struct api *api = context;
     const struct sandbox *sandbox = &api->access.sandbox;
-    json_auto_t *made = read_wish(request->json, err);
+    json_auto_t *made = read_wish(&api->principal, request->json, err);
     json_t *session;
     if (!made || api_new_session(api, sandbox, made, &session, err) < 0)
         return -1;

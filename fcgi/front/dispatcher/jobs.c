@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dispatcher/jobs.h"
 
+#include "account/token_key.h"
 #include "approval/approval.h"
 #include "archive/archive.h"
 #include "audit/audit.h"
@@ -110,6 +111,11 @@ static int end_approvals(struct worker *worker, struct error **err)
 static int end_secrets(struct worker *worker, struct error **err)
 {
     return secrets_expire(worker->db, err);
+}
+
+static int end_tokens(struct worker *worker, bool *worked, struct error **err)
+{
+    return token_key_expire_next(worker->db, worked, err);
 }
 
 static int count_template_uses(struct worker *worker, struct error **err)
@@ -233,6 +239,7 @@ struct job dispatcher_jobs[] = {
      .every_ms = FIREWALL_COMPARE_MS, .at_start = true},
     {"ends of approvals", PROCESS_POLICIES, .sweep = end_approvals, .every_ms = APPROVALS_MS},
     {"ends of secrets", PROCESS_POLICIES, .sweep = end_secrets, .every_ms = SECRETS_MS},
+    {"tokens of expired keys", PROCESS_POLICIES, .next = end_tokens, .due = DUE_TOKEN_KEYS},
     {"ends of sessions", PROCESS_POLICIES, .next = sandbox_sessions_next, .due = DUE_SESSIONS},
     {"network policies", PROCESS_POLICIES, .next = sandbox_network_next, .due = DUE_POLICIES},
 

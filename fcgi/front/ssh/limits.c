@@ -36,17 +36,33 @@ const char *limit_of_address(struct listener *listener, const char *network)
     return NULL;
 }
 
-/* A client without a known key must not keep others out, so the oldest such connection ends. */
+static bool is_stranger(const struct connection *one)
+{
+    return !*one->login.user_id && !one->told_to_end;
+}
+
+size_t limit_rank(const struct listener *listener, const char *network)
+{
+    const struct connection *one;
+    size_t rank = 0;
+    LIST_FOREACH(one, &listener->connections, entry)
+    rank += is_stranger(one) && !strcmp(one->network, network);
+    return rank;
+}
+
+/* A client without a known key must not keep others out. An address that opens one connection after
+ * another ends its own ones, and not that of a person who is about to sign in. */
 struct connection *limit_of_strangers(struct listener *listener)
 {
-    struct connection *one, *oldest = NULL;
+    struct connection *one, *last = NULL;
     size_t strangers = 0;
     LIST_FOREACH(one, &listener->connections, entry)
-    if (!*one->login.user_id && !one->told_to_end) {
-        oldest = one; /* new ones are put first */
+    if (is_stranger(one)) {
         strangers++;
+        if (!last || one->rank >= last->rank) /* of the same rank, the oldest: new ones are first */
+            last = one;
     }
-    return strangers > listener->worker.settings->ssh_connections / 2 ? oldest : NULL;
+    return strangers > listener->worker.settings->ssh_connections / 2 ? last : NULL;
 }
 
 const char *limit_of_key(struct listener *listener, const struct ssh_login *login)

@@ -172,25 +172,29 @@ static void check(struct connection *one)
     error_auto err = NULL;
     if (ssh_login_find(one->listener->worker.db, one->fingerprint, &login, &err) < 0) {
         if (err->code == ERR_UNAUTHORIZED)
-            connection_end(one, "the SSH key was removed");
+            connection_end(one, "the SSH key was removed or has expired");
     } else if (!reaches_team(one)) {
         connection_end(one, "the SSH key no longer reaches the team of the sandbox");
     }
 }
 
-/* Check the keys of all sessions when access has changed. A key can expire without such a change,
- * so every thirtieth round checks too. */
+static bool has_expired(const struct connection *one)
+{
+    return one->login.expires_at_ms && one->login.expires_at_ms <= clock_now_ms();
+}
+
+/* Check the keys of all sessions when access has changed, and keys that expire. */
 static void on_check(struct loop_timer *timer)
 {
     struct listener *listener = container_of(timer, struct listener, check);
     struct connection *one;
     uint64_t revision = 0;
     error_auto err = NULL;
-    if (access_revision_get(listener->worker.db, &revision, &err) == 0 &&
-        (revision != listener->checked || ++listener->looks % 30 == 0)) {
+    if (access_revision_get(listener->worker.db, &revision, &err) == 0) {
+        bool changed = revision != listener->checked;
         listener->checked = revision;
         LIST_FOREACH(one, &listener->connections, entry)
-        if (*one->login.user_id && !one->told_to_end)
+        if (*one->login.user_id && !one->told_to_end && (changed || has_expired(one)))
             check(one);
     }
     loop_timer_arm(&listener->loop, timer, clock_monotonic_ms() + CHECK_MS, on_check);

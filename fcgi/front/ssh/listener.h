@@ -35,6 +35,7 @@ struct connection {
     pid_t pid;
     char address[ADDRESS_SIZE], network[CLIENT_NETWORK_SIZE]; /* the limits count by network */
     uint16_t port;
+    size_t rank;            /* other connections of the network without a login, when it came */
     struct ssh_login login; /* user_id "": the client has not signed in */
     char fingerprint[SSH_FINGERPRINT_SIZE];
     char team[SLUG_MAX + 1], sandbox[ID_SIZE];
@@ -49,7 +50,6 @@ struct listener {
     struct loop_source signals;
     struct loop_timer check;
     uint64_t checked; /* the access revision of the last check */
-    unsigned looks;
     LIST_HEAD(, connection) connections;
     size_t connection_count;
     struct throttle tries;
@@ -85,8 +85,10 @@ void connection_gone(struct connection *connection, int wait_status);
 
 /* Check another connection from an IPv4 address or IPv6 network. */
 const char *limit_of_address(struct listener *listener, const char *network);
-/* Return the oldest connection without a login when these have over half of all places, else
- * NULL. */
+/* Count the connections of a network without a login. */
+size_t limit_rank(const struct listener *listener, const char *network);
+/* When connections without a login have over half of all places, return the one of the highest
+ * rank, the oldest of several; else NULL. */
 struct connection *limit_of_strangers(struct listener *listener);
 /* Check another session of this key and this user. */
 const char *limit_of_key(struct listener *listener, const struct ssh_login *login);

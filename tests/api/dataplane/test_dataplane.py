@@ -3,7 +3,6 @@
 
 import base64
 import gzip
-import hashlib
 import json
 import secrets
 import time
@@ -12,7 +11,7 @@ import urllib.parse
 import pytest
 
 from client import assert_error
-from dataplane import DataPlane, Stream, StreamError, collect, envelope
+from dataplane import DataPlane, Stream, StreamError, collect, envelope, signed
 from stack import wait_until
 
 pytestmark = pytest.mark.parallel
@@ -32,20 +31,6 @@ def directory(data):
 
 def watcher_events(data, watcher):
     return data.call("filesystem.Filesystem/GetWatcherEvents", {"watcherId": watcher}).json()["events"]
-
-
-def signed(data, path, operation, expires_at_s=None, user=None, token=None):
-    """The path and query of a signed link."""
-    text = f"{path}:{operation}:{user or ''}:{token or data.token}"
-    query = {"path": path}
-    if user:
-        query["username"] = user
-    if expires_at_s is not None:
-        text += f":{expires_at_s}"
-        query["signature_expiration"] = str(expires_at_s)
-    digest = hashlib.sha256(text.encode()).digest()
-    query["signature"] = "v1_" + base64.b64encode(digest).decode().rstrip("=")
-    return "/files?" + urllib.parse.urlencode(query)
 
 
 def test_a_watcher_survives_a_pause(sandbox):

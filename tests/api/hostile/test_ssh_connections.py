@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who has no key, or more than a fair share of SSH connections, beside someone who works."""
 
+import collections
 import contextlib
 import socket
 import subprocess
+import threading
 
+import pytest
+
+from faults import InBackground
 from ssh import Ssh
 from stack import wait_until
+
+# A packet that is announced as longer than it is: 0x0400 octets of a key exchange (20), of which 64 come.
+HALF_A_KEY_EXCHANGE = b"\0\0\x04\0\x06\x14" + b"\x01" * 64
 
 
 def silent(stack, address):
@@ -36,6 +44,45 @@ def test_silent_connections_keep_nobody_out(stack, account, bystander, tmp_path)
         assert ssh.say("new", "echo works") == "works\n"
         bystander.goes_on()
     wait_until(lambda: ssh("new", "true").returncode == 0, 30, "a sign-in afterwards")
+
+
+def begin_and_leave(stack, address, ended):
+    """Connections without end from the address, sixty at once, of which none gets beyond half a key exchange."""
+    opened, count = collections.deque(), 0
+    while not ended.is_set():
+        one = socket.socket()
+        opened.append(one)
+        one.settimeout(30)
+        one.bind((address, 0))
+        with contextlib.suppress(OSError):
+            one.connect(("127.0.0.1", int(stack.ssh_settings["port"])))
+            count += 1
+            one.sendall(b"SSH-2.0-x\r\n" + HALF_A_KEY_EXCHANGE)
+        if len(opened) > 60:
+            opened.popleft().close()
+    for one in opened:
+        one.close()
+    return count
+
+
+def test_connections_that_begin_without_a_pause(stack, account, bystander, tmp_path):
+    """They end each other, and not the connection of somebody who thinks before the sign-in."""
+    ssh = Ssh(stack, tmp_path, account)
+    sandbox = account.api.create()["id"]
+    thinking, answered = silent(stack, "127.0.4.2")
+    ended = threading.Event()
+    floods = [InBackground(begin_and_leave, stack, f"127.0.5.{number}", ended) for number in range(1, 9)]
+    try:
+        thinking.settimeout(8)
+        with thinking, pytest.raises(TimeoutError):
+            while thinking.recv(4096):
+                pass
+        works = ssh.say(sandbox, "echo works")
+        bystander.goes_on(rounds=1)
+    finally:
+        ended.set()
+        begun = sum(one.result(60) for one in floods)
+    assert answered and works == "works\n" and begun > limit(stack, "ssh_connections", 256)
 
 
 def test_one_address_has_its_share(stack, account, bystander, tmp_path):

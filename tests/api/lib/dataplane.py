@@ -3,6 +3,7 @@
 
 import base64
 import dataclasses
+import hashlib
 import http.client
 import json
 import struct
@@ -254,6 +255,20 @@ class DataPlane:
         response = self.download(path)
         assert response.status == 200, response
         return response.body
+
+
+def signed(data, path, operation, expires_at_s=None, user=None, token=None):
+    """The path and query of a signed link."""
+    text = f"{path}:{operation}:{user or ''}:{token or data.token}"
+    query = {"path": path}
+    if user:
+        query["username"] = user
+    if expires_at_s is not None:
+        text += f":{expires_at_s}"
+        query["signature_expiration"] = str(expires_at_s)
+    digest = hashlib.sha256(text.encode()).digest()
+    query["signature"] = "v1_" + base64.b64encode(digest).decode().rstrip("=")
+    return "/files?" + urllib.parse.urlencode(query)
 
 
 def is_cut_off(stream):

@@ -10,14 +10,14 @@ from terminal import Terminal
 class Ssh:
     """A user's key, in a folder of its own, and the programs called with it."""
 
-    def __init__(self, stack, folder, account=None, *, kind="ed25519", entry=None):
+    def __init__(self, stack, folder, account=None, *, kind="ed25519", entry=None, **fields):
         self.stack = stack
         self.folder = folder
         self.identity = folder / f"id_{kind}"
         self.settings = entry.settings if entry else stack.ssh_settings
         subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "of a test", "-f", self.identity], check=True)
         self.public = self.identity.with_suffix(".pub").read_text(encoding="utf-8").strip()
-        self.key = account and account.api.post("/v1/ssh_keys", {"public_key": self.public}).json()
+        self.key = account and account.api.post("/v1/ssh_keys", {"public_key": self.public, **fields}).json()
         self.config = folder / "config"
         self.config.write_text(
             f"Host *\n  HostName 127.0.0.1\n  HostKeyAlias [{self.settings['host']}]:{self.settings['port']}\n"

@@ -266,6 +266,51 @@ def test_the_host_tells_no_address_by_arp(pair):
         assert value.strip() == "1"
 
 
+# Advertisements of a router and of a neighbour, and solicitations from senders that do not exist.
+SPEAK_FOR_OTHERS = """
+import socket, struct, sys
+for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):
+    try:
+        socket.socket(socket.AF_PACKET, kind, socket.htons(0x0806))
+        sys.exit("frames can be sent")
+    except OSError:
+        pass
+link, host = socket.if_nametoindex("eth0"), socket.inet_pton(socket.AF_INET6, sys.argv[1])
+prefix = struct.pack("!BBBBIII", 3, 4, 64, 0xc0, 3600, 3600, 0) + socket.inet_pton(socket.AF_INET6, "2001:db8:66::")
+router = struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0) + prefix
+for number in range(1, 1500):
+    address = f"fe80::66:{number:x}"
+    with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sender:
+        sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+        sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
+        sender.setsockopt(socket.IPPROTO_IPV6, 78, 1)  # IPV6_FREEBIND
+        sender.bind((address, 0, 0, link))
+        own = b"\\2\\0\\0\\0" + struct.pack("!H", number)
+        neighbour = socket.inet_pton(socket.AF_INET6, address) + b"\\2\\1" + own
+        sender.sendto(struct.pack("!BBHI", 135, 0, 0, 0) + host + b"\\1\\1" + own, (sys.argv[1], 0, 0, link))
+        sender.sendto(struct.pack("!BBHI", 136, 0, 0, 0x20000000) + neighbour, ("ff02::1", 0, 0, link))
+        sender.sendto(router, ("ff02::1", 0, 0, link))
+"""
+
+
+@pytest.mark.one_host
+def test_root_speaks_for_nobody_else_on_the_link(pair):
+    """No frames and no VLAN; what it says about neighbours and routers leaves nothing on the host."""
+    first, _ = pair
+    link = host_interface(first)
+
+    def known():
+        return [subprocess.run(["ip", "-6", what, "show", "dev", link], capture_output=True, text=True, check=True).stdout
+                for what in ("addr", "route", "neigh")]
+    before = known()
+    host = next(word for word in before[0].split() if word.startswith("fe80")).partition("/")[0]
+    first.data.upload("/tmp/speak.py", SPEAK_FOR_OTHERS.encode())
+    first.data.check(f"python3 /tmp/speak.py {host}", user="root")
+    assert known() == before
+    refused = first.data.bash("ip link add link eth0 name eth0.5 type vlan id 5", user="root")
+    assert refused.exit_code != 0 and b"not permitted" in refused.stderr, refused
+
+
 def test_the_address_of_a_gone_sandbox_leads_to_no_stranger(stack, outside):
     """Neither what the gate sends nor what other hosts send through this one."""
     gone, mark = nobodys_address(stack), secrets.token_hex(8)

@@ -2,6 +2,7 @@
 """Public keys that sign in over SSH, as the API and the administration keep them."""
 
 import subprocess
+import time
 
 import pytest
 
@@ -100,13 +101,16 @@ def test_the_record_of_the_host_key(stack):
     assert record.split()[3:] == [str(said["algorithm"]), "2", said["sha256"]]
 
 
-def test_a_removed_key_ends_its_session(stack, account, sandbox, tmp_path):
-    ssh = Ssh(stack, tmp_path, account)
+@pytest.mark.parametrize("end", ["removed", "expired"])
+def test_a_session_ends_with_its_key(stack, account, sandbox, tmp_path, end):
+    expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 30))
+    ssh = Ssh(stack, tmp_path, account, **({"expires_at": expires} if end == "expired" else {}))
     open_one = ssh.start(sandbox.id, "echo in; sleep 600")
     assert open_one.stdout.readline() == b"in\n"
-    assert account.api.delete(f"/v1/ssh_keys/{ssh.key['id']}").status == 204
+    if end == "removed":
+        assert account.api.delete(f"/v1/ssh_keys/{ssh.key['id']}").status == 204
     assert open_one.wait(60) == 255
-    assert b"removed" in open_one.stderr.read()
+    assert b"removed or has expired" in open_one.stderr.read()
     assert ssh(sandbox.id, "true").returncode == 255
 
 

@@ -2,11 +2,14 @@
 """Files of volumes from outside of sandboxes: what they are, and what a stranger's volume does to it."""
 
 import base64
+import collections
+import os
 import secrets
 
 import pytest
 
 from client import Api, assert_error
+from faults import InBackground
 from tenant import Sandbox
 from volumes import OCTETS, Volume
 
@@ -414,6 +417,48 @@ def test_nothing_is_changed_through_them(hostile, directory):
     assert_error(hostile.remove(f"/{directory}/file"), 422, "invalid_request", "path")
     assert_error(hostile.move("/dir/file", f"/{directory}/x"), 422, "invalid_request", "/to")
     assert_error(hostile.move(f"/{directory}/file", "/x"), 422, "invalid_request")
+
+
+# A folder and a link that leads out take each other's name all the time.
+EXCHANGE = """
+import ctypes, os
+os.chdir("/data")
+os.mkdir("one"); open("one/passwd", "w").write("inside"); os.symlink("/etc", "other")
+libc = ctypes.CDLL(None)
+open("/tmp/begun", "w").close()
+while True:
+    libc.renameat2(-100, b"one", -100, b"other", 2)
+"""
+
+
+def test_a_folder_and_a_link_that_change_places(module_account):
+    """Reads beside a running sandbox, and changes at its pauses and resumes, while a volume may be changed."""
+    volume = Volume(module_account.api)
+    sandbox = Sandbox.create(module_account.api, volume_mounts=volume.mounts())
+    sandbox.data.upload("/tmp/exchange.py", EXCHANGE.encode())
+    sandbox.data.background("python3", "/tmp/exchange.py", user="root")
+    sandbox.data.check("until [ -e /tmp/begun ]; do sleep 0.1; done")
+    answers = collections.Counter()
+
+    def ask():
+        for name in ("one", "other"):
+            for answer in (volume.get_octets(f"/{name}/passwd"), volume.list(f"/{name}"),
+                           volume.put(f"/{name}/sandlot-raced", b"x"), volume.make(f"/{name}/sandlot-folder")):
+                assert b"root:" not in answer.body and b"shadow" not in answer.body, answer
+                answers[answer.status] += 1
+    for _ in range(2):
+        pausing = InBackground(sandbox.pause)
+        while pausing.is_alive():
+            ask()
+        ask()
+        resuming = InBackground(sandbox.resume)
+        while resuming.is_alive():
+            ask()
+    assert set(answers) <= {200, 201, 404, 409, 422} and answers[200] + answers[201] > 0 and answers[422] > 0, answers
+    pid = sandbox.stack.incus.request("GET", f"/1.0/instances/{sandbox.instance}/state")["pid"]
+    for place in ("/etc", f"/proc/{pid}/root/etc"):
+        assert not {"sandlot-raced", "sandlot-folder"} & set(os.listdir(place)), place
+    module_account.api.destroy(sandbox.id)
 
 
 def test_links_within(hostile):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "account/token_key.h"
 #include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
@@ -47,7 +48,8 @@ int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t *
 {
     struct session session, visitors;
     const struct session_scope previews = {.is_preview = true};
-    if (lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0 ||
+    if (token_key_note(api->worker.db, &api->principal, sandbox->id, err) < 0 ||
+        lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0 ||
         lasting_token(api, sandbox, previews, &visitors, err) < 0)
         return -1;
     *json = json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s?}", "sandboxID", sandbox->route,
@@ -107,7 +109,8 @@ static int add_token(struct api *api, const struct sandbox *sandbox, json_t *jso
                      struct error **err)
 {
     struct session session;
-    if (lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0)
+    if (token_key_note(api->worker.db, &api->principal, sandbox->id, err) < 0 ||
+        lasting_token(api, sandbox, SESSION_ALL, &session, err) < 0)
         return -1;
     json_object_set_new(json, "envdAccessToken", json_string(session.token));
     session_wipe(&session);
