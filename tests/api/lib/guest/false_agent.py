@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run by root in a sandbox: puts a listener of its own into the agent's place, for good.
 
-false_agent.py install ANSWER; ANSWER: mute, or what to answer each request with."""
+false_agent.py install ANSWER; ANSWER: mute, told (each request's header X-Answer has the answer, in base64), or
+what to answer each request with."""
 
+import base64
 import contextlib
 import os
 import pathlib
@@ -64,12 +66,35 @@ def talk(connection, begun, piece, pause_s):
             time.sleep(pause_s)
 
 
-def serve(answer):
+def told(connection):
+    answer = spoken(b'{"listener": "any"}')
+    with contextlib.suppress(OSError), connection, connection.makefile("rb") as request:
+        while line := request.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"x-answer":
+                answer = base64.b64decode(value)
+        connection.sendall(answer)
+
+
+def listen(port):
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("0.0.0.0", 49983))
+    listener.bind(("0.0.0.0", port))
     listener.listen(512)
+    return listener
+
+
+def do_as_told(listener):
+    while True:
+        threading.Thread(target=told, args=(listener.accept()[0],)).start()
+
+
+def serve(answer):
+    listener = listen(49983)
     held = []
+    if answer == "told":  # the relay to the sandbox's own servers too
+        threading.Thread(target=do_as_told, args=(listen(49984),)).start()
+        do_as_told(listener)
     while answer in ENDLESS:
         threading.Thread(target=talk, args=(listener.accept()[0], *ENDLESS[answer])).start()
     while True:
