@@ -6,6 +6,7 @@ what to answer each request with."""
 
 import base64
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -22,6 +23,13 @@ def spoken(body):
     return b"HTTP/1.1 200 False\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
+def logged(**members):
+    """A log of one entry."""
+    entry = {"position": 1, "at_ms": 1, "pid": 1, "command": "x", "tag": None, "trace_id": None, "stream": "stdout", "offset": 0,
+             "data": "x", "encoding": "utf-8", **members}
+    return spoken(json.dumps({"logs": [entry]}).encode())
+
+
 ANSWERS = {
     "302": b"HTTP/1.1 302 False\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n",
     "204": b"HTTP/1.1 204 False\r\n\r\n",
@@ -31,6 +39,12 @@ ANSWERS = {
     "services": spoken(b'{"services": [{"name": "../a", "command": "x", "restart": "no", "state": "running", "restarts": 0,'
                        b' "user": null, "cwd": null, "pid": [], "health": null, "exit_code": null, "reason": null}]}'),
     "garbage": b"\x00\xff False\r\n\r\n",
+    # Nearly the largest answers that are read, each costly in a way of its own.
+    "values": spoken(b'{"logs":[' + b"{}," * 650_000 + b"{}]}"),
+    "lines": logged(data="\n" * 950_000),
+    "command": logged(data="x\n" * 9_000, command="y" * 1_900_000),
+    "stream": logged(data="x\n" * 9_000, stream="y" * 1_900_000),
+    "tag": logged(tag="y" * 1_900_000),
 }
 # How an answer begins, what follows without an end, and the seconds in between.
 BEGUN = b"HTTP/1.1 200 False\r\n"
