@@ -22,6 +22,11 @@
 /* Of each of stdout and stderr in an answer of POST /exec; a stream has no such bound. */
 #define GUEST_OUTPUT_BYTES_MAX (1024 * 1024)
 
+/* Of a command in the log of processes, and of a process's tag. A byte that is no UTF-8 becomes
+ * three. */
+#define GUEST_LOG_COMMAND_BYTES_MAX 128
+#define GUEST_TAG_BYTES_MAX         256
+
 /* Entries of one ListDir. */
 #define GUEST_LISTED_MAX 20000
 

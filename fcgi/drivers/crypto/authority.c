@@ -90,6 +90,25 @@ static EVP_PKEY *read_key(const char *pem)
     return key;
 }
 
+/* A certificate of a front node, or one that signs others, is none of a host. */
+static bool is_of_host(X509 *certificate)
+{
+    return X509_check_ca(certificate) == 0 &&
+           X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0) == 1;
+}
+
+int certificate_pair_read(const char *certificate, const char *key, struct certificate_pair *pair,
+                          struct error **err)
+{
+    autocertificate *read = read_certificate(certificate);
+    autokey *read_one = read_key(key);
+    if (read && read_one && EVP_PKEY_is_a(read_one, "EC") && is_of_host(read) &&
+        X509_check_private_key(read, read_one) == 1 && write_pair(read, read_one, pair) == 0)
+        return 0;
+    return error_set(err, ERR_INVALID_REQUEST,
+                     "These are not the certificate of a host and its key.");
+}
+
 /* --- a certificate --- */
 
 static bool set_serial(X509 *certificate)

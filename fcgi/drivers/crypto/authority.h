@@ -17,6 +17,11 @@ void certificate_pair_deinit(struct certificate_pair *pair); /* wipes the key */
 #define certificate_pair_auto \
     __attribute__((cleanup(certificate_pair_deinit))) struct certificate_pair
 
+/* Read a pair of PEM texts from outside: the certificate of a host and its key on an elliptic
+ * curve. *pair has nothing else that the texts may hold. Errors: ERR_INVALID_REQUEST. */
+int certificate_pair_read(const char *certificate, const char *key, struct certificate_pair *pair,
+                          struct error **err);
+
 enum certificate_role {
     CERTIFICATE_OF_CALLER, /* a client to TLS */
     CERTIFICATE_OF_CALLED, /* a server to TLS, under its name alone */
@@ -32,8 +37,8 @@ int authority_sign(const struct certificate_pair *authority, enum certificate_ro
                    const char *name, unsigned days, struct certificate_pair *pair,
                    struct error **err);
 
-/* Return whether a pair is this authority's, has the name of a previous certificate (PEM), and is
- * valid for longer than that. */
+/* Return whether a pair of certificate_pair_read() is this authority's, has the name of a previous
+ * certificate (PEM), and is valid for longer than that. */
 bool authority_renews(const char *authority, const char *before,
                       const struct certificate_pair *pair);
 

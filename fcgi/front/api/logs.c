@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/logs.h"
 
+#include <string.h>
+
 #include "api/query.h"
 #include "api/sandbox_output.h"
 #include "api/span.h"
 #include "base/guest_limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/trace.h"
 #include "sandbox/kept_log.h"
 
 #define LIMIT_DEFAULT 100
@@ -107,20 +110,31 @@ int logs_read(struct api *api, const struct logs_query *query, struct deadline u
     }
 }
 
+/* Return whether the short texts are short. They stand in the answer again for each line. */
+static bool is_short(const struct log_entry *entry)
+{
+    return strlen(entry->command) <= 3 * (size_t)GUEST_LOG_COMMAND_BYTES_MAX &&
+           (!entry->tag || strlen(entry->tag) <= 3 * (size_t)GUEST_TAG_BYTES_MAX) &&
+           (!entry->trace_id || strlen(entry->trace_id) < TRACE_ID_SIZE) &&
+           (str_equal(entry->stream, "stdout") || str_equal(entry->stream, "stderr")) &&
+           (str_equal(entry->encoding, "utf-8") || str_equal(entry->encoding, "base64"));
+}
+
 int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct error **err)
 {
     *entry = (struct log_entry){.tag = NULL};
     json_t *tag = NULL, *trace_id = NULL; /* an agent of the previous version does not send it */
-    if (json_unpack(
-            json_array_get(logs, index), "{s:I, s:I, s:I, s:s, s:o, s?o, s:s, s:I, s:s, s:s}",
-            "position", &entry->position, "at_ms", &entry->at_ms, "pid", &entry->pid, "command",
-            &entry->command, "tag", &tag, "trace_id", &trace_id, "stream", &entry->stream, "offset",
-            &entry->offset, "data", &entry->data, "encoding", &entry->encoding) < 0)
+    int fits = json_unpack(
+        json_array_get(logs, index), "{s:I, s:I, s:I, s:s, s:o, s?o, s:s, s:I, s:s, s:s}",
+        "position", &entry->position, "at_ms", &entry->at_ms, "pid", &entry->pid, "command",
+        &entry->command, "tag", &tag, "trace_id", &trace_id, "stream", &entry->stream, "offset",
+        &entry->offset, "data", &entry->data, "encoding", &entry->encoding);
+    entry->tag = json_string_value(tag);
+    entry->trace_id = json_string_value(trace_id);
+    if (fits < 0 || !is_short(entry))
         return error_set(err, ERR_RUNTIME_FAILED,
                          "The sandbox's agent gave a wrong answer: an entry of its log is "
                          "malformed.");
-    entry->tag = json_string_value(tag);
-    entry->trace_id = json_string_value(trace_id);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "common/group_usage.h"
 #include "common/idle_time.h"
 #include "config.h"
+#include "crypto/authority.h"
 #include "firewall/calls.h"
 #include "firewall/egress.h"
 #include "firewall/sizing.h"
@@ -308,12 +309,21 @@ static int get_sizing(void *context, struct http_request *request, struct http_r
     return pend_end(context, request, response, err);
 }
 
-/* Store the pair for sandlot-relay.path, whose service checks and installs it as root. */
+static const char *text_member(const struct http_request *request, const char *name)
+{
+    return json_string_value(json_object_get(request->json, name));
+}
+
+/* Store the pair for sandlot-relay.path, whose service installs it as root if the deployment's
+ * authority signed it. Anything else starts no program of root. */
 static int put_relay(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
     const struct filter *filter = context;
-    if (state_put_relay(filter->settings->firewall_state_dir, request->json, err) < 0)
+    certificate_pair_auto pair = {0};
+    if (certificate_pair_read(text_member(request, "certificate"), text_member(request, "key"),
+                              &pair, err) < 0 ||
+        state_put_relay(filter->settings->firewall_state_dir, &pair, err) < 0)
         return -1;
     return http_response_json(response, 200, json_object());
 }

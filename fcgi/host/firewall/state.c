@@ -100,13 +100,14 @@ int state_forget_ended(const char *directory, uint32_t address, struct error **e
     return 0;
 }
 
-int state_put_relay(const char *directory, const json_t *pair, struct error **err)
+int state_put_relay(const char *directory, const struct certificate_pair *pair, struct error **err)
 {
+    json_auto_t *json = json_pack("{s:s, s:s}", "certificate", pair->certificate, "key", pair->key);
     autofree char *path = xasprintf("%s/relay.new", directory);
     autofree char *draft = xasprintf("%s/relay.draft", directory);
     unlink(draft);
     autoclose int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0 && json_dumpfd(pair, fd, JSON_COMPACT) == 0 && rename(draft, path) == 0)
+    if (fd >= 0 && json_dumpfd(json, fd, JSON_COMPACT) == 0 && rename(draft, path) == 0)
         return 0;
     int errnum = errno;
     unlink(draft);

@@ -4,6 +4,7 @@
  * flows are cut. */
 #pragma once
 
+#include "crypto/authority.h"
 #include "firewall/filter.h"
 
 /* Write the file of a sandbox. Errors: ERR_INTERNAL. */
@@ -13,7 +14,7 @@ int state_end(const char *directory, uint32_t address, struct error **err);
 int state_forget_ended(const char *directory, uint32_t address, struct error **err);
 
 /* Store a new certificate of the relay, with its key, in relay.new. Errors: ERR_INTERNAL. */
-int state_put_relay(const char *directory, const json_t *pair, struct error **err);
+int state_put_relay(const char *directory, const struct certificate_pair *pair, struct error **err);
 
 /* Call found() for each file. It takes wire; answers is an array that it must not keep. A file that
  * cannot be read is logged and skipped: its sandbox stays closed until the control plane applies

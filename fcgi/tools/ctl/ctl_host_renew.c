@@ -111,9 +111,9 @@ static int read_pair(const char *path, struct certificate_pair *pair, struct err
     json_auto_t *json = json_loads(text, 0, NULL);
     if (json_unpack(json, "{s:s, s:s}", "certificate", &certificate, "key", &key) < 0)
         return error_set(err, ERR_CONFIG, "%s has no certificate and key", path);
-    *pair = (struct certificate_pair){xstrdup(certificate), xstrdup(key)};
+    int result = certificate_pair_read(certificate, key, pair, err);
     mem_wipe(key, strlen(key));
-    return 0;
+    return result < 0 ? error_context(err, "%s", path) : 0;
 }
 
 /* Another host of the deployment, or an attacker with an old pair, must not replace ours. */

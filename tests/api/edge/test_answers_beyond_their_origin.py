@@ -7,7 +7,9 @@ import re
 import pytest
 
 from client import Origin, assert_error
+from false_agent import replace_agent
 from stack import wait_until
+from tenant import Sandbox
 
 pytestmark = pytest.mark.parallel
 
@@ -106,11 +108,12 @@ ANSWERS_THAT_ARE_NONE = ["220 mail.example ESMTP\r\n", "SSH-2.0-OpenSSH_9.2\r\n"
                          HINTS, ""]
 
 
-def raw(preview, text):
+def raw(origin, text, *lines, path="/"):
     """The bytes of an answer over HTTP/1.1, to the end of its connection."""
     sent = base64.b64encode(text.encode()).decode()
-    with preview.tls_socket() as sock:
-        sock.sendall(f"GET / HTTP/1.1\r\nHost: {preview.host}\r\nX-Answer: {sent}\r\nConnection: close\r\n\r\n".encode())
+    head = (f"GET {path} HTTP/1.1", f"Host: {origin.host}", f"X-Answer: {sent}", *(lines or ["Connection: close"]), "", "")
+    with origin.tls_socket() as sock:
+        sock.sendall("\r\n".join(head).encode())
         return b"".join(iter(lambda: sock.recv(65536), b""))
 
 
@@ -147,3 +150,49 @@ def test_a_data_plane_sets_no_cookie(stack, served):
     origin = Origin(stack.ca_file, served.document["data_plane_url"])
     seen = origin.request("GET", "/files?path=/etc/hostname", headers={"X-Access-Token": served.data.token})
     assert seen.status == 200 and "Set-Cookie" not in seen.headers
+
+
+# --- root in the place of the agent, whose relay the honest servers above stand behind ---
+
+UPGRADE = ("Connection: upgrade", "Upgrade: websocket")
+OTHER = 'HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=other\r\nClear-Site-Data: "*"\r\nContent-Length: 2\r\n\r\nok'
+HIDING = [f"HTTP/1.1 {status} No\r\nContent-Length: {len(OTHER)}\r\n\r\n{OTHER}" for status in ("000", "099", "100", "102", "103", "199")]
+UNASKED = f"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: {len(OTHER)}\r\n\r\n{OTHER}"
+NO_HTTP = [blank + OTHER for blank in ("\r\n", "\n", " ", "\t", "X\r\n")]
+
+
+@pytest.fixture(scope="module")
+def told(module_account):
+    ports = [{"port": 3000, "public": True}]
+    return replace_agent(Sandbox.create(module_account.api, timeout=1800, exposed_ports=ports), "told")
+
+
+@pytest.fixture(params=["preview", "data plane"])
+def root(told, request):
+    """Sends a request to the root of a sandbox, with the answer that it wants."""
+    if request.param == "preview":
+        return lambda text, *lines: raw(told.preview(3000), text, *lines)
+    return lambda text, *lines: raw(told.data.origin, text, f"X-Access-Token: {told.data.token}", *(lines or ["Connection: close"]),
+                                    path="/files?path=/etc/hostname")
+
+
+def test_root_answers(root):
+    assert root("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").endswith(b"\r\n\r\nok")
+
+
+@pytest.mark.parametrize("lines", [(), UPGRADE], ids=["", "upgrade"])
+@pytest.mark.parametrize("text", [*HIDING, *NO_HTTP], ids=lambda text: repr(text[:12]))
+def test_no_answer_hides_in_another(root, text, lines):
+    """A browser would take the body, or bytes that are no HTTP to nginx, for an answer with all its headers."""
+    seen = root(text, *lines)
+    assert b"Set-Cookie" not in seen and b"Clear-Site-Data" not in seen, seen
+
+
+def test_nothing_is_switched_to_unasked(root):
+    seen = root(UNASKED)
+    assert b"Set-Cookie" not in seen and b"Clear-Site-Data" not in seen, seen
+
+
+def test_a_data_plane_switches_to_nothing(told):
+    seen = raw(told.data.origin, UNASKED, f"X-Access-Token: {told.data.token}", *UPGRADE, path="/files?path=/etc/hostname")
+    assert not seen.startswith(b"HTTP/1.1 101") and b"Set-Cookie" not in seen, seen

@@ -40,11 +40,11 @@ def has_days(path, days):
                           capture_output=True, check=False).returncode == 0
 
 
-def pair_of(folder):
+def pair_of(folder, name="host.pem"):
     """What a host is sent, from the file that holds both."""
-    certificate, begin, key = (folder / "host.pem").read_text(encoding="utf-8").partition("-----BEGIN PRIVATE KEY")
+    certificate, begin, key = (folder / name).read_text(encoding="utf-8").partition("-----BEGIN PRIVATE KEY")
     assert begin
-    return {"certificate": certificate, "key": begin + key}
+    return {"certificate": certificate.strip() + "\n", "key": begin + key}
 
 
 class Deployment:
@@ -239,10 +239,18 @@ def test_certificate_and_key_are_replaced_together(deployment):
     assert (deployment.front / "front.pem").stat().st_mode & 0o777 == 0o640
 
 
-def test_the_firewall_refuses_what_is_no_pair(stack, arrived):
-    for body in ({}, {"certificate": "x"}, {"certificate": "x" * 16385, "key": "y"}, {"certificate": 1, "key": "y"}):
-        assert Firewall(stack).request("PUT", "/v1/relay", json.dumps(body))[0] in (413, 422), body
+def test_the_firewall_refuses_what_is_no_pair(stack, deployment, arrived):
+    """Each file that it stores starts a program of root."""
+    host, front = pair_of(deployment.host), pair_of(deployment.front, "front.pem")
+    bodies = [{}, {"certificate": "x"}, {"certificate": "x" * 16385, "key": "y"}, {"certificate": 1, "key": "y"},
+              {"certificate": "x", "key": "y"}, {**host, "key": front["key"]}, front]
+    for body in bodies:
+        assert Firewall(stack).request("PUT", "/v1/relay", body)[0] in (413, 422), body
     assert not arrived.exists()
+    behind = {"certificate": host["certificate"] + front["key"], "key": host["key"] + front["key"]}
+    answer = Firewall(stack).request("PUT", "/v1/relay", behind)
+    assert answer[0] == 200, answer
+    assert json.loads(arrived.read_text(encoding="utf-8")) == host
 
 
 def test_doctor_tells_the_days_that_are_left(stack, deployment):

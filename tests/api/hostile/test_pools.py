@@ -6,7 +6,6 @@ import concurrent.futures
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import socket
 import threading
@@ -17,7 +16,7 @@ import pytest
 from client import Origin, assert_error
 from edge import RawConnection
 from false_agent import replace_agent
-from pools import shares
+from pools import shares, workers_of
 from stack import wait_until
 from tenant import Sandbox
 from volumes import OCTETS, Volume
@@ -281,13 +280,6 @@ def test_a_body_that_comes_steadily_may_take_its_time(hostile):
                                  {"Content-Type": OCTETS}, timeout_s=120)
     assert answer.status == 201, answer
     assert len(volume.read("/steady")) == 15 * 4096
-
-
-def workers_of(stack, pool):
-    """Pids of the pool's workers."""
-    pid = (stack.run_dir / f"{pool}.pid").read_text(encoding="utf-8").split()[0]
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
-    return {int(child) for child in children.split()}
 
 
 def test_killed_workers_leave_no_share_behind(hostile):

@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/mem.h"
 #include "crypto/authority.h"
 
 static X509 *parse(const char *pem)
@@ -113,6 +114,35 @@ static void pairs_that_renew(void **state)
     assert_false(authority_renews(ours, "", &after));
 }
 
+static void check_refused(const char *certificate, const char *key)
+{
+    struct error *err = NULL;
+    certificate_pair_auto read = {0};
+    assert_fails_saying(certificate_pair_read(certificate, key, &read, &err), ERR_INVALID_REQUEST,
+                        "not the certificate of a host");
+}
+
+/* What a host stores is what was checked, and nothing behind it. */
+static void pairs_from_outside(void **state)
+{
+    struct error *err = NULL;
+    certificate_pair_auto host = {0}, front = {0}, read = {0};
+    (void)state;
+    assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
+    assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLER, "front.sandlot", 5, &front, &err));
+    autofree char *two = xasprintf("%s%s", host.certificate, authority.key);
+    autofree char *keys = xasprintf("text\n%s%s", host.key, authority.key);
+    assert_ok(certificate_pair_read(two, keys, &read, &err));
+    assert_string_equal(read.certificate, host.certificate);
+    assert_string_equal(read.key, host.key);
+    check_refused("", "");
+    check_refused("x", "y");
+    check_refused(host.certificate, front.key);
+    check_refused(host.key, host.certificate);
+    check_refused(front.certificate, front.key);
+    check_refused(authority.certificate, authority.key);
+}
+
 static void wrong_pairs(void **state)
 {
     struct error *err = NULL;
@@ -130,7 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roles),       cmocka_unit_test(leaves_sign_nothing),
         cmocka_unit_test(renewal),     cmocka_unit_test(pairs_that_renew),
-        cmocka_unit_test(wrong_pairs),
+        cmocka_unit_test(wrong_pairs), cmocka_unit_test(pairs_from_outside),
     };
     return cmocka_run_group_tests(tests, make_authorities, drop_authorities);
 }

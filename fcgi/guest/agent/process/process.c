@@ -13,12 +13,12 @@
 #include "agent/process/process_io.h"
 #include "agent/process/session_kill.h"
 #include "base/clock.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 
 /* How long the end of a process can be asked for, and of how many. */
 #define LINGER_MS  30000
 #define LINGER_MAX 256
-#define TAG_MAX    256
 
 void process_table_init(struct process_table *table)
 {
@@ -54,9 +54,9 @@ static int check_bounds(const struct process_table *table, size_t config_size, c
     if (table->config_bytes + config_size > PROCESS_CONFIG_BYTES_MAX)
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
                              "the running processes were started with too much data");
-    if (tag && strlen(tag) > TAG_MAX)
+    if (tag && strlen(tag) > GUEST_TAG_BYTES_MAX)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the tag is longer than %d bytes",
-                             TAG_MAX);
+                             GUEST_TAG_BYTES_MAX);
     return 0;
 }
 

@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
 
 /* Small writes are joined to a piece, within this time and up to this size. */
-#define MERGE_MS     1000
-#define MERGE_MAX    4096
-
-#define COMMAND_KEPT 128 /* bytes of the output */
+#define MERGE_MS  1000
+#define MERGE_MAX 4096
 
 /* The log space of an entry. A source counts for each of its entries, although several share it. */
 static size_t room_of(const struct process_log_source *source, size_t size)
@@ -31,7 +30,7 @@ struct process_log_source *process_log_source_new(pid_t pid, const char *command
     struct process_log_source *source = xcalloc(1, sizeof *source);
     source->users = 1;
     source->pid = pid;
-    source->command = xstrndup(command, COMMAND_KEPT);
+    source->command = xstrndup(command, GUEST_LOG_COMMAND_BYTES_MAX);
     source->tag = xstrdup_or_null(tag);
     if (trace_id())
         memcpy(source->trace_id, trace_id(), sizeof source->trace_id);

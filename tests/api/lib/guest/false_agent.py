@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run by root in a sandbox: puts a listener of its own into the agent's place, for good.
 
-false_agent.py install ANSWER; ANSWER: mute, or what to answer each request with."""
+false_agent.py install ANSWER; ANSWER: mute, told (each request's header X-Answer has the answer, in base64), or
+what to answer each request with."""
 
+import base64
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -20,6 +23,13 @@ def spoken(body):
     return b"HTTP/1.1 200 False\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
+def logged(**members):
+    """A log of one entry."""
+    entry = {"position": 1, "at_ms": 1, "pid": 1, "command": "x", "tag": None, "trace_id": None, "stream": "stdout", "offset": 0,
+             "data": "x", "encoding": "utf-8", **members}
+    return spoken(json.dumps({"logs": [entry]}).encode())
+
+
 ANSWERS = {
     "302": b"HTTP/1.1 302 False\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n",
     "204": b"HTTP/1.1 204 False\r\n\r\n",
@@ -29,6 +39,12 @@ ANSWERS = {
     "services": spoken(b'{"services": [{"name": "../a", "command": "x", "restart": "no", "state": "running", "restarts": 0,'
                        b' "user": null, "cwd": null, "pid": [], "health": null, "exit_code": null, "reason": null}]}'),
     "garbage": b"\x00\xff False\r\n\r\n",
+    # Nearly the largest answers that are read, each costly in a way of its own.
+    "values": spoken(b'{"logs":[' + b"{}," * 650_000 + b"{}]}"),
+    "lines": logged(data="\n" * 950_000),
+    "command": logged(data="x\n" * 9_000, command="y" * 1_900_000),
+    "stream": logged(data="x\n" * 9_000, stream="y" * 1_900_000),
+    "tag": logged(tag="y" * 1_900_000),
 }
 # How an answer begins, what follows without an end, and the seconds in between.
 BEGUN = b"HTTP/1.1 200 False\r\n"
@@ -64,12 +80,35 @@ def talk(connection, begun, piece, pause_s):
             time.sleep(pause_s)
 
 
-def serve(answer):
+def told(connection):
+    answer = spoken(b'{"listener": "any"}')
+    with contextlib.suppress(OSError), connection, connection.makefile("rb") as request:
+        while line := request.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"x-answer":
+                answer = base64.b64decode(value)
+        connection.sendall(answer)
+
+
+def listen(port):
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("0.0.0.0", 49983))
+    listener.bind(("0.0.0.0", port))
     listener.listen(512)
+    return listener
+
+
+def do_as_told(listener):
+    while True:
+        threading.Thread(target=told, args=(listener.accept()[0],)).start()
+
+
+def serve(answer):
+    listener = listen(49983)
     held = []
+    if answer == "told":  # the relay to the sandbox's own servers too
+        threading.Thread(target=do_as_told, args=(listen(49984),)).start()
+        do_as_told(listener)
     while answer in ENDLESS:
         threading.Thread(target=talk, args=(listener.accept()[0], *ENDLESS[answer])).start()
     while True:
