@@ -157,7 +157,7 @@ incus_start()
             PATH="$INCUS_BIN/bin:$PATH" SANDLOT_CRIU="$CRIU_OF_MACHINE" \
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" "$INCUS_BIN/incusd-prepare"
         service_start incusd root -- env PATH="$INCUS_BIN/bin:$PATH" \
-            SANDLOT_CRIU="$CRIU_OF_MACHINE" SANDLOT_LAZY_PAGES="$STATE_ROOT/etc/lazy-pages" \
+            SANDLOT_CRIU="$CRIU_OF_MACHINE" SANDLOT_LAZY_PAGES="$STATE_ROOT/etc/eager-pages" \
             LD_PRELOAD="$INCUS_BIN/sandlot-incusd.so" HOME=/root INCUS_DIR="$INCUS_STATE" \
             INCUS_EXEC_PATH="$INCUS_BIN/incusd-exec" \
             INCUS_LXC_TEMPLATE_CONFIG="$LXC_CONFIG_DIR" SANDLOT_INCUSD="$INCUSD" \

@@ -7,4 +7,5 @@
 wait_until 900 sandlotctl doctor
 [[ $(sandlot resume stays) == memory ]]
 still_runs stays
+holds_memory stays
 sandlot rm stays

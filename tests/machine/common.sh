@@ -93,6 +93,38 @@ policy_holds()
     ! sandlot exec -n "$1" sh -c "$connects" || fail "a denied name can be reached"
 }
 
+# hold_memory NAME: a process with random bytes, enough for the page server.
+hold_memory()
+{
+    cat >/tmp/hold.py <<'END_OF_TEXT'
+import hashlib, os, time
+held = os.urandom(192 << 20)
+def write(name):
+    with open("/home/user/new", "w") as file:
+        file.write(hashlib.sha256(held).hexdigest())
+    os.rename("/home/user/new", name)
+write("/home/user/sum")
+while True:
+    time.sleep(0.1)
+    if os.path.exists("/home/user/ask"):
+        os.unlink("/home/user/ask")
+        write("/home/user/answer")
+END_OF_TEXT
+    sandlot cp /tmp/hold.py "$1:/home/user/hold.py"
+    sandlot exec -n "$1" sh -c 'setsid python3 /home/user/hold.py >/dev/null 2>&1 </dev/null &'
+    wait_until 300 sandlot exec -n "$1" test -e /home/user/sum
+}
+
+# holds_memory NAME: the process has its bytes, after a resume in which the page server has copied them.
+holds_memory()
+{
+    local pages='page server: .* has all its memory'
+
+    [[ ! -c /dev/userfaultfd ]] || wait_until 300 sh -c "journalctl -b -t criu | grep -q '$pages'"
+    sandlot exec -n "$1" sh -c 'rm -f /home/user/answer; touch /home/user/ask'
+    wait_until 300 sandlot exec -n "$1" cmp /home/user/sum /home/user/answer
+}
+
 # pause_and_resume NAME: with its memory.
 pause_and_resume()
 {

@@ -55,6 +55,7 @@ const REASONS: Record<NonNullable<Sandbox['reason']>, string> = {
   move: 'moves to another host',
   ended: 'ended by itself, or with its host',
   rebooting: 'rebooted again and again',
+  memory_lost: 'its memory was lost after a resume',
   host_lost: 'its host is lost',
 }
 

@@ -82,7 +82,8 @@ const char *sandbox_made_from(const struct sandbox *sandbox)
 bool sandbox_has_ended(const struct sandbox *sandbox)
 {
     return str_equal(sandbox->stop_reason, STOPPED_ENDED) ||
-           str_equal(sandbox->stop_reason, STOPPED_REBOOTING);
+           str_equal(sandbox->stop_reason, STOPPED_REBOOTING) ||
+           str_equal(sandbox->stop_reason, STOPPED_MEMORY_LOST);
 }
 
 bool sandbox_has_volumes(const struct sandbox *sandbox)

@@ -73,12 +73,13 @@ struct sandbox_chosen {
 #define MOVED_BY_MOST     9
 
 /* Why a sandbox is stopped, as stored and shown, besides the causes of its pause. */
-#define STOPPED_ENDED     "ended"     /* from inside, or with its host */
-#define STOPPED_REBOOTING "rebooting" /* its host ended its reboots */
-#define STOPPED_HOST_LOST "host_lost"
+#define STOPPED_ENDED       "ended"       /* from inside, or with its host */
+#define STOPPED_REBOOTING   "rebooting"   /* its host ended its reboots */
+#define STOPPED_MEMORY_LOST "memory_lost" /* the memory could not be completed after a resume */
+#define STOPPED_HOST_LOST   "host_lost"
 
-#define SANDBOX_HOST_SIZE sizeof((struct sandbox_choices *)0)->request_host
-#define SANDBOX_NAME_SIZE sizeof((struct sandbox_choices *)0)->name
+#define SANDBOX_HOST_SIZE   sizeof((struct sandbox_choices *)0)->request_host
+#define SANDBOX_NAME_SIZE   sizeof((struct sandbox_choices *)0)->name
 
 /* Check a name: a word for the user name of SSH and for a command line, and no id. */
 bool sandbox_name_is_valid(const char *name);

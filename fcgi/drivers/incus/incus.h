@@ -24,6 +24,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/memory_loss.h"
 #include "incus/incus_answer.h"
 
 struct incus_options {
@@ -98,6 +99,11 @@ const char *incus_instance_device(const struct incus_instance *instance, const c
 
 int incus_instance_get(struct incus *incus, const char *name, struct incus_instance *instance,
                        struct error **err);
+
+/* Read why a container that was resumed ended, if its memory could not be completed
+ * (base/memory_loss.h); otherwise cause is "". Errors as incus_get(). */
+int incus_instance_memory_loss(struct incus *incus, const char *name, char cause[MEMORY_LOSS_SIZE],
+                               struct error **err);
 
 /* List all of the project; the caller frees with incus_instance_list_free(). */
 int incus_instance_list(struct incus *incus, struct incus_instance **list, size_t *count,

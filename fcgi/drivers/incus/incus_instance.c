@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instances: lists and orders. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -125,6 +126,23 @@ int incus_instance_console(struct incus *incus, const char *name, const char **t
     autofree char *instance = incus_path(incus, "instances", name);
     autofree char *path = xasprintf("%s/console", instance);
     return incus_get_text(incus, path, CONSOLE_MAX, text, err);
+}
+
+int incus_instance_memory_loss(struct incus *incus, const char *name, char cause[MEMORY_LOSS_SIZE],
+                               struct error **err)
+{
+    autofree char *instance = incus_path(incus, "instances", name);
+    autofree char *path = xasprintf("%s/logs/" MEMORY_LOSS_FILE, instance);
+    const char *text;
+    cause[0] = '\0';
+    if (incus_get_text(incus, path, MEMORY_LOSS_SIZE, &text, err) < 0) {
+        if ((*err)->code != ERR_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    snprintf(cause, MEMORY_LOSS_SIZE, "%s", text);
+    return 0;
 }
 
 static bool concerns(json_t *operation, const char *path)

@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/memory_loss.h"
 
 #define INSTANCE_NAME_SIZE 64
 
@@ -270,6 +271,11 @@ struct runtime_measure_ops {
      */
     int (*console)(struct runtime *runtime, const char *name, char tail[RUNTIME_CONSOLE_SIZE],
                    struct error **err);
+
+    /* Read why the host ended a resumed instance whose memory could not be completed; "" if it did
+     * not. */
+    int (*memory_loss)(struct runtime *runtime, const char *name, char cause[MEMORY_LOSS_SIZE],
+                       struct error **err);
 };
 
 /* Report events of instances. */

@@ -358,6 +358,7 @@ static const struct runtime_measure_ops measure_ops = {
     .disk = runtime_incus_measure_disk,
     .pool = runtime_incus_measure_pool,
     .console = runtime_incus_console,
+    .memory_loss = runtime_incus_memory_loss,
 };
 
 static const struct runtime_event_ops event_ops = {

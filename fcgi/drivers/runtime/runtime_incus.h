@@ -236,6 +236,8 @@ int runtime_incus_measure(struct runtime *runtime, struct runtime_usage **list, 
                           struct error **err);
 int runtime_incus_measure_disk(struct runtime *runtime, const char *name, bool virtual_machine,
                                uint64_t *used_bytes, struct error **err);
+int runtime_incus_memory_loss(struct runtime *runtime, const char *name,
+                              char cause[MEMORY_LOSS_SIZE], struct error **err);
 int runtime_incus_console(struct runtime *runtime, const char *name,
                           char tail[RUNTIME_CONSOLE_SIZE], struct error **err);
 int runtime_incus_measure_pool(struct runtime *runtime, uint64_t *total_bytes, uint64_t *used_bytes,

@@ -56,6 +56,12 @@ int runtime_incus_console(struct runtime *base, const char *name, char tail[RUNT
     return 0;
 }
 
+int runtime_incus_memory_loss(struct runtime *base, const char *name, char cause[MEMORY_LOSS_SIZE],
+                              struct error **err)
+{
+    return incus_instance_memory_loss(runtime_incus_of(base)->incus, name, cause, err);
+}
+
 int runtime_incus_measure_source(struct runtime *base, const char *source, const char *fingerprint,
                                  bool virtual_machine, uint32_t *size_mb, struct error **err)
 {

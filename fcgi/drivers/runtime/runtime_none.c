@@ -78,12 +78,14 @@ LIST_NOTHING(measure_instances, struct runtime_usage)
 REFUSE(measure_disk, const char *name, bool virtual_machine, uint64_t *used_bytes)
 REFUSE(measure_pool, uint64_t *total_bytes, uint64_t *used_bytes)
 REFUSE(read_console, const char *name, char tail[RUNTIME_CONSOLE_SIZE])
+FIND_NOTHING(memory_loss, const char *name, char cause[MEMORY_LOSS_SIZE])
 
 const struct runtime_measure_ops runtime_no_measures = {
     .instances = measure_instances,
     .disk = measure_disk,
     .pool = measure_pool,
     .console = read_console,
+    .memory_loss = memory_loss,
 };
 
 static int listen_for(struct runtime *runtime, unsigned wait_ms, struct runtime_event *event,

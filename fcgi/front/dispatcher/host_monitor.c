@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "dispatcher/host_pulse.h"
 #include "dispatcher/sandbox_sweep.h"
 #include "host/host.h"
@@ -140,10 +141,15 @@ static bool looped(const struct rebooting *one)
     return one->times >= REBOOTS_MANY && clock_monotonic_ms() - one->last_ms <= REBOOTS_APART_MS;
 }
 
-static void log_end(struct host_monitor *monitor, const char *id, const char *instance_name)
+static void log_end(struct host_monitor *monitor, const char *id, const char *instance_name,
+                    const char *loss)
 {
     const struct rebooting *one = rebooting_of(monitor, instance_name);
-    if (looped(one))
+    if (*loss)
+        log_warning("a sandbox was stopped because its memory could not be completed after a "
+                    "resume; it will start from its disk",
+                    LOG_STR("sandbox", id), LOG_STR("cause", loss));
+    else if (looped(one))
         log_warning("stopped a sandbox that rebooted repeatedly", LOG_STR("sandbox", id),
                     LOG_INT("reboots", one->times));
     else
@@ -160,7 +166,22 @@ struct verdict {
     struct runtime *runtime;
     enum runtime_status status;
     bool ended;
+    char loss[MEMORY_LOSS_SIZE];
 };
+
+/* Set the reason of an end. Without an answer of the host, the sandbox has ended by itself. */
+static void find_reason(struct verdict *verdict, struct sandbox *sandbox)
+{
+    error_auto ignored = NULL;
+    const struct runtime_measure_ops *measure = verdict->runtime->ops->measure;
+    verdict->loss[0] = '\0';
+    if (str_equal(sandbox->resumed_from, "memory") &&
+        measure->memory_loss(verdict->runtime, sandbox->instance_name, verdict->loss, &ignored) < 0)
+        log_warning("cannot ask a host why a sandbox ended", LOG_STR("sandbox", verdict->id),
+                    LOG_ERROR(ignored));
+    snprintf(sandbox->stop_reason, sizeof sandbox->stop_reason, "%s",
+             *verdict->loss ? STOPPED_MEMORY_LOST : verdict->reason);
+}
 
 static int verdict_body(struct db *db, void *context, struct error **err)
 {
@@ -180,7 +201,7 @@ static int verdict_body(struct db *db, void *context, struct error **err)
     if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_DIED, &sandbox.state, err) < 0)
         return -1;
     sandbox.incarnation++;
-    snprintf(sandbox.stop_reason, sizeof sandbox.stop_reason, "%s", verdict->reason);
+    find_reason(verdict, &sandbox);
     sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
     verdict->ended = true;
     if (sandbox_row_update(db, &sandbox, err) < 0 ||
@@ -216,7 +237,7 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
     if (result < 0)
         return -1;
     if (verdict.ended)
-        log_end(monitor, id, instance_name);
+        log_end(monitor, id, instance_name, verdict.loss);
     if (verdict.status != RUNTIME_OTHER)
         *again_ms = 0;
     return 0;

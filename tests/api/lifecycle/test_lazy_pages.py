@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Resumes in which a sandbox runs before all its memory is there."""
+"""Resumes in which a sandbox runs before all its memory is there, and operations in that time."""
 
-import contextlib
-import os
 import pathlib
-import signal
-import time
 
 import pytest
 
-from faults import InBackground
+from faults import InBackground, settle
+from full_pool import FullPool
+from page_server import lock_of, served, server_of, unfinished
 from stack import wait_until
-from tenant import Sandbox
+from tenant import Sandbox, checkpoint_of
 from test_forks import fork
+from test_rollback import roll_back
 
-HELD_MIB = 200
+pytestmark = pytest.mark.one_host
+
+HELD_MIB = 160
+LEFT_MB = 40
 
 
 @pytest.fixture(autouse=True)
-def switched_on(stack):
-    """The file that the environment of incusd names."""
+def device():
     if not pathlib.Path("/dev/userfaultfd").exists():
         pytest.skip("the kernel has no /dev/userfaultfd")
-    switch = stack.host_dir / "etc" / "lazy-pages"
-    switch.touch()
-    yield
-    switch.unlink()
 
 
 @pytest.fixture
@@ -45,45 +42,13 @@ def assert_sums(sandbox):
     assert sandbox.data.read("/tmp/child") == first, "a process that it forked meanwhile"
 
 
-def servers():
-    """Page servers and their guards, which both have the files: the wrappers of CRIU that wait for no CRIU."""
-    found = set()
-    for program in pathlib.Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):
-            if program.read_text(encoding="ascii") == "criu\n" and any(
-                    "userfaultfd" in os.readlink(fd) for fd in (program.parent / "fd").iterdir()):
-                found.add(int(program.parent.name))
-    return found
-
-
-def parent(pid):
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[1])
-
-
-def server():
-    """The process that copies pages, which is the child of its guard."""
-    with contextlib.suppress(OSError):
-        held = servers()
-        return next((pid for pid in held if parent(pid) in held), None)
-    return None
-
-
-def lock_of(sandbox):
-    """It is there while there is a server."""
-    return pathlib.Path("/run/sandlot-pages") / sandbox.stack.instance_dir(sandbox.instance).name
-
-
-def served(sandbox):
-    """Resume it, and wait for the end of its server. Return whether there was one."""
-    resuming = InBackground(sandbox.resume)
-    lock = lock_of(sandbox)
-    seen = False
-    while resuming.is_alive():
-        seen = seen or lock.exists()
-        time.sleep(0.001)
-    assert resuming.result()["resumed_from"] == "memory"
-    wait_until(lambda: not lock.exists(), 60, "the last page")
-    return seen
+def waits_for_the_last_page(slow, call, *arguments, **options):
+    """Make a call while the server stands still, and let the server continue only when the call waits for it."""
+    calling = InBackground(call, *arguments, **options)
+    calling.join(2)
+    assert calling.is_alive() and slow.lock.exists()
+    slow.release()
+    return calling.result(180)
 
 
 def test_sums_over_pauses_and_forks(holder):
@@ -96,14 +61,71 @@ def test_sums_over_pauses_and_forks(holder):
     assert_sums(holder)
     made.pause()
     assert made.resume()["resumed_from"] == "memory"
-    made.pause()  # at once: the dump waits for the last page
+    made.pause()
     assert made.resume()["resumed_from"] == "memory"
     assert_sums(made)
 
 
+def test_it_computes_while_pages_are_missing(holder):
+    with unfinished(holder) as slow:
+        assert holder.data.check("echo $((6 * 7)) >~/file; cat ~/file") == "42\n"
+        slow.release()
+        assert_sums(holder)
+
+
+def test_a_pause_meanwhile(holder):
+    with unfinished(holder) as slow:
+        assert waits_for_the_last_page(slow, holder.pause)["state"] == "stopped"
+    assert served(holder)
+    assert_sums(holder)
+
+
+def test_a_checkpoint_with_memory_meanwhile(holder):
+    with unfinished(holder) as slow:
+        made = waits_for_the_last_page(slow, checkpoint_of, holder, memory=True)
+    assert_sums(holder)
+    copy = Sandbox.create(holder.api, snapshot_id=made["id"])
+    assert copy.show()["resumed_from"] == "memory"
+    assert_sums(copy)
+
+
+def test_a_fork_meanwhile(holder):
+    with unfinished(holder) as slow:
+        (made,) = waits_for_the_last_page(slow, fork, holder)
+    assert_sums(made)
+    assert_sums(holder)
+
+
+def test_a_rollback_meanwhile(holder):
+    """The memory that still comes is not needed any more. That of the checkpoint comes from a server of its own."""
+    checkpoint = checkpoint_of(holder, memory=True)
+    with unfinished(holder) as slow:
+        rolling = InBackground(roll_back, holder, checkpoint["id"])
+        wait_until(lambda: not pathlib.Path(f"/proc/{slow.pid}/fd").exists() or slow.release() is None, 60, "the server")
+        assert rolling.result(180)["resumed_from"] == "memory"
+    assert_sums(holder)
+
+
+def test_a_delete_meanwhile(holder, stack):
+    lock = lock_of(holder)
+    with unfinished(holder) as slow:
+        holder.api.destroy(holder.id)
+        slow.release()
+    holder.wait_until_removed()
+    wait_until(lambda: not lock.exists() and not server_of(lock), 30, "the end of the server")
+    settle(stack)
+
+
+def test_a_full_pool_meanwhile(holder, stack):
+    with FullPool(stack, LEFT_MB) as pool:
+        with unfinished(holder):
+            pool.fill()
+        assert_sums(holder)
+
+
 def test_no_process_of_the_sandbox_keeps_a_file_of_it(holder):
     holder.pause()
-    assert served(holder), "it has had a server"
+    assert served(holder)
     assert holder.data.check("ls -l /proc/[0-9]*/fd | grep -c -e userfaultfd -e lazy || true").strip() == "0"
 
 
@@ -113,31 +135,12 @@ def test_a_small_image_is_read_first(sandbox):
     assert not served(sandbox)
 
 
-def test_a_guest_that_writes_at_once(holder):
-    """It fills its memory while the old one still comes. The kernel kills its process, and nothing else."""
-    fill = "python3 -c 'held = [bytearray(1 << 20) for _ in range({})]; print(len(held))'"
+def test_an_operator_switches_it_off(holder, stack):
+    switch = stack.host_dir / "etc" / "eager-pages"
     holder.pause()
-    assert holder.resume()["resumed_from"] == "memory"
-    assert holder.data.check(fill.format(300)).strip() == "300"
+    switch.touch()
+    try:
+        assert not served(holder)
+    finally:
+        switch.unlink()
     assert_sums(holder)
-    holder.pause()
-    assert holder.resume()["resumed_from"] == "memory"
-    assert holder.data.bash(fill.format(2000)).exit_code != 0
-    assert holder.show()["state"] == "ready"
-
-
-def test_a_server_that_is_killed(holder):
-    """The memory is then lost, and the sandbox starts from its disk. No program continues with a part of its memory."""
-    boot = holder.boot_id()
-    holder.data.check("echo here >~/kept")
-    holder.pause()
-    resuming = InBackground(holder.api.request, "POST", f"{holder.path}/resume", timeout_s=180)
-    found = wait_until(server, 60, "a server", 0.001)
-    os.kill(found, signal.SIGKILL)
-    resuming.result(180)
-    wait_until(lambda: not lock_of(holder).exists(), 30, "the end of the guard")
-    wait_until(lambda: holder.show()["state"] in ("stopped", "ready"), 120, "the end of the container")
-    shown = holder.resume()
-    assert shown["state"] == "ready" and shown["resumed_from"] == "disk"
-    assert holder.boot_id() != boot and holder.data.check("cat ~/kept") == "here\n"
-    assert holder.data.bash("pgrep -f held_memory").exit_code != 0

@@ -78,6 +78,10 @@ static void assert_ranges(const char *expected)
         found = longer;
     }
     assert_string_equal(found, expected);
+    uint64_t size = 0;
+    for (size_t i = 0; i < ranges.count; i++)
+        size += ranges.list[i].end - ranges.list[i].start;
+    assert_int_equal(ranges.size, size);
 }
 
 static void lazy_pages_are_read(void **state)
@@ -94,7 +98,7 @@ static void lazy_pages_are_read(void **state)
     uint32_t pages_id;
     begin();
     assert_ranges("16-32@0 64-80@16 ");
-    assert_int_equal(page_ranges_size(&ranges), 32 * PAGE);
+    assert_int_equal(ranges.size, 32 * PAGE);
     page_ranges_deinit(&ranges);
     WRITE_IMAGE("pagemap-6.img", mixed);
     assert_int_equal(page_ranges_read(image, 6, &ranges, &pages_id), 0);
@@ -135,6 +139,7 @@ static void parts_are_moved(void **state)
     page_ranges_move(&ranges, 64 * PAGE, 0, 90 * PAGE);
     assert_ranges("0-16@16 36-40@8 ");
     assert_int_equal(copy.count, 2);
+    assert_int_equal(copy.size, 32 * PAGE);
     page_ranges_deinit(&copy);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/memory_loss.h"
 #include "base/str.h"
 #include "helper/common/run.h"
 #include "helper/common/self.h"
@@ -105,7 +106,7 @@ static int restore(struct call *call)
     }
     autofree char *container = name_of_container(config);
     if (container)
-        page_server_begin(call, container);
+        page_server_begin(call, container, getenv(MEMORY_LOSS_ENVIRONMENT));
     return run(call);
 }
 

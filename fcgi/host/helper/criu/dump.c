@@ -159,14 +159,15 @@ static int settle(const struct call *call, const struct freezer *freezer, pid_t 
 
 int dump_run(struct call *call)
 {
-    unsigned memory_mib = container_memory_mib(call->pid);
-    unsigned limit_s = DUMP_S + memory_mib / MIB_PER_S;
     autofree char *container = image_owner(call->images);
-    if (page_server_await(container, limit_s) < 0) {
+    unsigned coming_mib = container ? page_server_mib(container) : 0;
+    unsigned memory_mib = container_memory_mib(call->pid);
+    unsigned limit_s = DUMP_S + (memory_mib + coming_mib) / MIB_PER_S;
+    if (container && page_server_await(container, limit_s) < 0) {
         say(call, limit_s);
         return EXIT_FAILURE;
     }
-    image_note_memory(call->images, memory_mib);
+    image_note_memory(call->images, container_memory_mib(call->pid));
     pid_t incusd = getppid();
     freezer_auto freezer;
     error_auto err = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "helper/criu/page_server.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -15,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,27 +25,35 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/memory_loss.h"
 #include "base/str.h"
+#include "helper/criu/page_look.h"
 #include "helper/criu/pages.h"
 
-#define DEVICE    "/dev/userfaultfd"
-#define LOCKS     "/run/sandlot-pages"
-#define USED_FILE "sandlot-memory-mib"
-#define FINISHED  0x52535446 /* CRIU's word at the end of a restore */
+#define DEVICE   "/dev/userfaultfd"
+#define LOCKS    "/run/sandlot-pages"
+#define FINISHED 0x52535446 /* CRIU's word at the end of a restore */
 
 enum {
     FILES_OPEN = 1024,
-    FILES_MOST = 512,   /* CRIU puts its own files after those of a process */
-    SPACES_MOST = 1024, /* processes, with those that they fork meanwhile */
-    SPACES_BUSY = 64,   /* more: earlier ones get all their memory before another fork continues */
+    FILES_SERVER = 4096, /* of a server: two for each process */
+    SERVERS_MOST = 32,   /* on this host; further containers get all memory first */
+    SPACES_MOST = 1024,  /* processes, with those that they fork meanwhile */
+    SPACES_BUSY = 64,    /* more: earlier ones get all their memory before another fork continues */
     CHUNK = 1 << 20,
     CHUNK_FAULT = 64 << 10,
-    LEAST = 16 << 20,      /* smaller images are read first */
-    RANGES_MOST = 4 << 20, /* of all processes */
-    FULL_MS = 10,          /* between two attempts in a container whose memory is full */
-    SERVE_S = 60,          /* the longest time, and one more second for each BYTES_PER_S */
+    RANGES_AT_ONCE = 64,     /* of a part in the background */
+    EVENTS_AT_ONCE = 64,     /* of a process */
+    RANGES_MOST = 256 << 10, /* with those of forks and of what the guest unmaps */
+    MEMORY_MOST = 64 << 20,  /* of a server itself; more than RANGES_MOST can need */
+    FULL_MS = 10,            /* between two attempts in a container whose memory is full */
+    SERVE_S = 60,            /* the longest time, and one more second for each BYTES_PER_S */
     BYTES_PER_S = 16 << 20,
+    WORK_S = 10, /* the most processor time, and one more second for each BYTES_PER_WORK */
+    BYTES_PER_WORK = 64 << 20,
+    NOTHING_MS = 1, /* until the next look when no page can be copied */
     LOOK_MS = 5,
+    MIB_MOST = 1 << 20,
 };
 
 /* The memory of a process. */
@@ -53,24 +61,31 @@ struct space {
     int uffd;  /* -1: the process is gone */
     int pages; /* the file of its pages */
     struct page_ranges ranges;
+    uint64_t follows; /* the end of the last fault's copy */
+    size_t ahead;     /* the size of that copy */
 };
 
 struct server {
-    int image, socket, lock;
+    int image, socket, lock, place;
     bool finished; /* CRIU has restored everything else */
-    int64_t give_up_ms;
+    int64_t begun_ms, give_up_ms;
     uint64_t size; /* of all memory that comes later */
     int init;      /* pidfd of the container's first process; -1: not known yet */
     struct space spaces[SPACES_MOST];
-    unsigned count;
-    uint8_t *buffer; /* CHUNK bytes */
+    unsigned count, next; /* next: the place in spaces of the next look for ended processes */
+    uint8_t *buffer;      /* CHUNK bytes */
+    const char *container;
+    const char *loss; /* the file that says why the memory is lost; NULL: none */
+    char why[MEMORY_LOSS_SIZE];
 };
 
-enum copied { COPIED, COPY_LATER, COPY_FAILED };
+enum copied { COPIED, COPY_LATER, COPY_FULL, COPY_FAILED };
 
-static void say(const char *what)
+/* Note why the server ends early, for the guard, which shares the memory. */
+static void fail(struct server *server, const char *what, int error)
 {
-    syslog(LOG_ERR, "sandlot-criu: page server: %s: %s", what, strerror(errno));
+    snprintf(server->why, sizeof server->why, "%s%s%s", what, error ? ": " : "",
+             error ? strerror(error) : "");
 }
 
 /* --- copies --- */
@@ -104,9 +119,10 @@ static void wake(const struct space *space, uint64_t address)
 }
 
 /* Decide after a copy that stopped early. */
-static enum copied after_error(struct space *space, uint64_t address, size_t size)
+static enum copied after_error(struct server *server, struct space *space, uint64_t address,
+                               size_t size, int error)
 {
-    switch (errno) {
+    switch (error) {
     case EAGAIN: /* an event about this memory waits to be read */
         return COPY_LATER;
     case EEXIST:
@@ -114,20 +130,38 @@ static enum copied after_error(struct space *space, uint64_t address, size_t siz
         wake(space, address);
         return COPIED;
     case ENOENT: /* it ends within the chunk, or is no longer mapped */
-        if (size == PAGE_BYTES)
-            page_ranges_cut(&space->ranges, address, address + PAGE_BYTES);
+        if (size > PAGE_BYTES)
+            return COPIED;
+        page_ranges_cut(&space->ranges, address, address + PAGE_BYTES);
+        wake(space, address);
         return COPIED;
     case ENOMEM: /* the kernel has killed a process of the container, or is about to */
         clock_sleep_ms(FULL_MS);
-        return COPY_LATER;
-    case ESRCH:
-    case ENOSPC:
+        return COPY_FULL;
+    case ESRCH: /* it has ended */
         forget(space);
         return COPIED;
     default:
-        say("cannot copy a page");
+        fail(server, "cannot copy a page of memory", error);
         return COPY_FAILED;
     }
+}
+
+/* Copy from the buffer. Returns 0, or -1 with errno. *done: the bytes before an error.
+ *
+ * While another thread moves or unmaps this memory, some kernels look for it before they notice
+ * the change, and find nothing (ENOENT). They notice it in a second call (EAGAIN), because the
+ * change lasts until its event is read. */
+static int order_copy(const struct server *server, const struct space *space, uint64_t address,
+                      size_t size, uint64_t *done)
+{
+    struct uffdio_copy order = {
+        .dst = address, .src = (uint64_t)(uintptr_t)server->buffer, .len = size};
+    int result = ioctl(space->uffd, UFFDIO_COPY, &order);
+    if (result < 0 && errno == ENOENT && order.copy <= 0)
+        result = ioctl(space->uffd, UFFDIO_COPY, &order);
+    *done = result == 0 ? size : order.copy > 0 ? (uint64_t)order.copy : 0;
+    return result;
 }
 
 static enum copied copy(struct server *server, struct space *space, uint64_t address, size_t size)
@@ -138,22 +172,19 @@ static enum copied copy(struct server *server, struct space *space, uint64_t add
     if (size > range->end - address)
         size = range->end - address;
     if (read_pages(space, range->place + (address - range->start), server->buffer, size) < 0) {
-        say("cannot read the image");
+        fail(server, "cannot read the memory image", errno);
         return COPY_FAILED;
     }
     while (size) {
-        struct uffdio_copy order = {
-            .dst = address, .src = (uint64_t)(uintptr_t)server->buffer, .len = size};
-        if (ioctl(space->uffd, UFFDIO_COPY, &order) == 0) {
-            page_ranges_cut(&space->ranges, address, address + size);
-            return COPIED;
+        uint64_t done;
+        int copied = order_copy(server, space, address, size, &done);
+        int error = copied < 0 ? errno : 0;
+        if (done) { /* perhaps a part */
+            page_ranges_cut(&space->ranges, address, address + done);
+            return error == EAGAIN ? COPY_LATER : COPIED;
         }
-        if (order.copy > 0) { /* a part */
-            page_ranges_cut(&space->ranges, address, address + (uint64_t)order.copy);
-            return errno == EAGAIN ? COPY_LATER : COPIED;
-        }
-        enum copied result = after_error(space, address, size);
-        if (result != COPIED || errno != ENOENT || size == PAGE_BYTES)
+        enum copied result = after_error(server, space, address, size, error);
+        if (result != COPIED || error != ENOENT || size == PAGE_BYTES)
             return result;
         size = size / 2 / PAGE_BYTES * PAGE_BYTES;
     }
@@ -162,25 +193,66 @@ static enum copied copy(struct server *server, struct space *space, uint64_t add
 
 /* --- events --- */
 
-static int on_fault(struct server *server, struct space *space, uint64_t address)
+/* Return how much to copy for a fault: more each time while a process reads one page after the
+ * other. */
+static size_t read_ahead(struct space *space, uint64_t address)
 {
-    address &= ~(uint64_t)(PAGE_BYTES - 1);
+    size_t more = space->ahead < CHUNK ? space->ahead * 2 : CHUNK;
+    space->ahead = address == space->follows ? more : CHUNK_FAULT;
+    space->follows = address + space->ahead;
+    return space->ahead;
+}
+
+static enum copied on_fault(struct server *server, struct space *space, uint64_t address)
+{
     struct uffdio_zeropage zero = {.range = {address, PAGE_BYTES}};
-    enum copied result = COPIED;
     if (page_ranges_find(&space->ranges, address))
-        result = copy(server, space, address, CHUNK_FAULT);
-    else if (ioctl(space->uffd, UFFDIO_ZEROPAGE, &zero) < 0)
-        result = COPY_LATER;
-    if (result == COPY_LATER)
-        wake(space, address);
-    return result == COPY_FAILED ? -1 : 0;
+        return copy(server, space, address, read_ahead(space, address));
+    return ioctl(space->uffd, UFFDIO_ZEROPAGE, &zero) < 0 ? COPY_LATER : COPIED;
+}
+
+static size_t range_count(const struct server *server)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < server->count; i++)
+        count += server->spaces[i].ranges.count;
+    return count;
+}
+
+/* Copy from the end of the last range: that moves no other range in the list. */
+static enum copied copy_last(struct server *server, struct space *space, size_t most)
+{
+    const struct page_range *last = &space->ranges.list[space->ranges.count - 1];
+    uint64_t size = last->end - last->start;
+    if (size > most)
+        size = most;
+    return copy(server, space, last->end - size, size);
+}
+
+/* Copy a page to each of some processes, and so forget those that have ended. A shell that forks
+ * all the time has many such children. */
+static int look_for_ended(struct server *server, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct space *space = &server->spaces[server->next++ % server->count];
+        if (space->uffd < 0 || !space->ranges.count)
+            continue;
+        enum copied result = copy_last(server, space, PAGE_BYTES);
+        if (result == COPY_FAILED)
+            return -1;
+        if (result == COPY_FULL)
+            return 0;
+    }
+    return 0;
 }
 
 static int on_fork(struct server *server, struct space *parent, int uffd)
 {
-    if (server->count == SPACES_MOST) {
-        errno = EMFILE;
-        say("the container has too many new processes");
+    if (range_count(server) + parent->ranges.count > RANGES_MOST &&
+        look_for_ended(server, server->count) < 0)
+        return -1;
+    if (server->count == SPACES_MOST || range_count(server) + parent->ranges.count > RANGES_MOST) {
+        fail(server, "too many processes were forked before their memory was complete", 0);
         return -1;
     }
     struct space *child = &server->spaces[server->count++];
@@ -189,35 +261,59 @@ static int on_fork(struct server *server, struct space *parent, int uffd)
     return 0;
 }
 
-/* Handle one event. Returns 1, 0 if no event waits, or -1. */
-static int take_event(struct server *server, struct space *space)
+/* Handle an event that is no page fault. */
+static int take_change(struct server *server, struct space *space, const struct uffd_msg *event)
 {
-    struct uffd_msg event;
-    ssize_t got = read(space->uffd, &event, sizeof event);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (got != sizeof event) {
-        forget(space);
-        return 1;
-    }
-    switch (event.event) {
-    case UFFD_EVENT_PAGEFAULT:
-        return on_fault(server, space, event.arg.pagefault.address) < 0 ? -1 : 1;
+    switch (event->event) {
     case UFFD_EVENT_FORK:
-        return on_fork(server, space, (int)event.arg.fork.ufd) < 0 ? -1 : 1;
+        return on_fork(server, space, (int)event->arg.fork.ufd);
     case UFFD_EVENT_REMAP:
-        page_ranges_move(&space->ranges, event.arg.remap.from, event.arg.remap.to,
-                         event.arg.remap.len);
-        return 1;
+        page_ranges_move(&space->ranges, event->arg.remap.from, event->arg.remap.to,
+                         event->arg.remap.len);
+        return 0;
     case UFFD_EVENT_REMOVE:
     case UFFD_EVENT_UNMAP:
-        page_ranges_cut(&space->ranges, event.arg.remove.start, event.arg.remove.end);
-        return 1;
+        page_ranges_cut(&space->ranges, event->arg.remove.start, event->arg.remove.end);
+        return 0;
     default:
-        errno = EPROTO;
-        say("an unknown event");
+        fail(server, "the kernel reported an unknown event", 0);
         return -1;
     }
+}
+
+/* Read the events of a process, at most up to its next fork.
+ *
+ * The kernel delivers page faults before changes of the mappings, and copies nothing before a
+ * change is read. So faults that must wait for a change are woken at the end only. */
+static int take_events(struct server *server, struct space *space)
+{
+    uint64_t waiting[EVENTS_AT_ONCE];
+    unsigned count = 0;
+    int result = 0;
+    for (unsigned i = 0; i < EVENTS_AT_ONCE && result == 0; i++) {
+        struct uffd_msg event;
+        ssize_t got = read(space->uffd, &event, sizeof event);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (got != sizeof event) { /* the memory is not complete, so the uffd may not be closed */
+            fail(server, "cannot read an event of the kernel", got < 0 ? errno : 0);
+            return -1;
+        }
+        if (event.event == UFFD_EVENT_PAGEFAULT) {
+            uint64_t address = event.arg.pagefault.address & ~(uint64_t)(PAGE_BYTES - 1);
+            enum copied copied = on_fault(server, space, address);
+            if (copied == COPY_LATER || copied == COPY_FULL)
+                waiting[count++] = address;
+            result = copied == COPY_FAILED ? -1 : copied == COPY_FULL;
+        } else {
+            result = take_change(server, space, &event);
+            if (result == 0 && event.event == UFFD_EVENT_FORK)
+                break;
+        }
+    }
+    for (unsigned i = 0; i < count; i++)
+        wake(space, waiting[i]);
+    return result < 0 ? -1 : 0;
 }
 
 /* --- the restore --- */
@@ -232,14 +328,13 @@ static int add_space(struct server *server, int pid, int uffd)
 {
     uint32_t pages_id;
     if (server->count == SPACES_MOST) {
-        errno = EMFILE;
+        fail(server, "the container has too many processes", 0);
         return -1;
     }
     struct space *space = &server->spaces[server->count];
     *space = (struct space){.uffd = uffd, .pages = -1};
     if (page_ranges_read(server->image, pid, &space->ranges, &pages_id) < 0)
         return -1;
-    server->size += page_ranges_size(&space->ranges);
     space->pages = open_pages(server, pages_id);
     server->count++;
     return space->pages < 0 ? -1 : 0;
@@ -272,6 +367,16 @@ static int receive(const struct server *server, void *data, size_t size, int *fd
     return 0;
 }
 
+/* Bound the rest, now that the size is known. */
+static void set_limits(struct server *server)
+{
+    const rlim_t seconds = WORK_S + (rlim_t)(server->size / BYTES_PER_WORK);
+    const struct rlimit work = {seconds, seconds + 1};
+    setrlimit(RLIMIT_CPU, &work);
+    server->give_up_ms =
+        clock_monotonic_ms() + (SERVE_S + (int64_t)(server->size / BYTES_PER_S)) * 1000;
+}
+
 /* Handle one message of CRIU: the id of a process inside the container, then its userfaultfd. */
 static int take_message(struct server *server)
 {
@@ -282,8 +387,7 @@ static int take_message(struct server *server)
         return -1;
     if (pid == FINISHED) {
         server->finished = true;
-        server->give_up_ms =
-            clock_monotonic_ms() + (SERVE_S + (int64_t)(server->size / BYTES_PER_S)) * 1000;
+        set_limits(server);
         return 0;
     }
     if (pid < 0) /* a process that has ended */
@@ -311,13 +415,12 @@ static void drop_gone(struct server *server)
     }
 }
 
-/* Handle the waiting events. Returns whether there was one, or -1. */
+/* Handle the waiting events. */
 static int take_all(struct server *server, int wait_ms)
 {
     static struct pollfd polled[SPACES_MOST + 1];
     /* Further processes wait until earlier ones have all their memory. */
     unsigned count = server->count < SPACES_BUSY ? server->count : SPACES_BUSY;
-    int worked = 0;
     for (unsigned i = 0; i < count; i++)
         polled[i] = (struct pollfd){.fd = server->spaces[i].uffd, .events = POLLIN};
     polled[count] = (struct pollfd){.fd = server->finished ? -1 : server->socket, .events = POLLIN};
@@ -325,61 +428,78 @@ static int take_all(struct server *server, int wait_ms)
         return errno == EINTR ? 0 : -1;
     if (polled[count].revents && take_message(server) < 0)
         return -1;
-    worked = polled[count].revents != 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (!polled[i].revents)
-            continue;
-        int result = take_event(server, &server->spaces[i]);
-        if (result < 0)
+    for (unsigned i = 0; i < count; i++)
+        if (polled[i].revents && server->spaces[i].uffd >= 0 &&
+            take_events(server, &server->spaces[i]) < 0)
             return -1;
-        worked |= result;
-    }
-    return worked;
-}
-
-/* Copy the next part in the background. */
-static int copy_next(struct server *server)
-{
-    for (unsigned i = 0; i < server->count; i++) {
-        struct space *space = &server->spaces[i];
-        if (space->uffd < 0 || !space->ranges.count)
-            continue;
-        enum copied result = copy(server, space, space->ranges.list[0].start, CHUNK);
-        if (result == COPY_FAILED)
-            return -1;
-        if (result == COPIED)
-            return 0;
-    }
     return 0;
 }
 
-/* Return whether the container makes too much work. */
-static bool is_over(const struct server *server)
+/* Return the space with the least missing memory: one that is complete causes no more events.
+ * NULL: none. skipped: wait for an event. */
+static struct space *smallest(struct server *server, const bool *skipped)
 {
-    size_t ranges = 0;
-    for (unsigned i = 0; i < server->count; i++)
-        ranges += server->spaces[i].ranges.count;
-    if (ranges <= RANGES_MOST && clock_monotonic_ms() < server->give_up_ms)
+    struct space *found = NULL;
+    for (unsigned i = 0; i < server->count; i++) {
+        struct space *space = &server->spaces[i];
+        if (space->uffd >= 0 && space->ranges.count && !skipped[i] &&
+            (!found || space->ranges.size < found->ranges.size))
+            found = space;
+    }
+    return found;
+}
+
+/* Copy the next part in the background: at most CHUNK bytes of RANGES_AT_ONCE ranges. Returns
+ * whether anything was copied or forgotten, or -1. */
+static int copy_next(struct server *server)
+{
+    bool skipped[SPACES_MOST] = {false};
+    size_t left = CHUNK;
+    for (unsigned i = 0; i < RANGES_AT_ONCE && left; i++) {
+        struct space *space = smallest(server, skipped);
+        if (!space)
+            break;
+        uint64_t before = space->ranges.size;
+        enum copied result = copy_last(server, space, left);
+        if (result == COPY_FAILED)
+            return -1;
+        if (result == COPY_FULL)
+            break;
+        skipped[space - server->spaces] = result == COPY_LATER;
+        uint64_t done = before - space->ranges.size;
+        left -= done < left ? (size_t)done : left;
+    }
+    return left < CHUNK;
+}
+
+/* Return whether the container makes too much work. */
+static bool is_over(struct server *server)
+{
+    bool many = range_count(server) > RANGES_MOST;
+    if (!many && clock_monotonic_ms() < server->give_up_ms)
         return false;
-    errno = ranges > RANGES_MOST ? ENOBUFS : ETIMEDOUT;
-    say("the memory of a container cannot be completed");
+    fail(server, many ? "the memory has too many ranges" : "the memory was not complete in time",
+         0);
     return true;
 }
 
 /* Return 0 when all memory is there, or -1. */
 static int serve(struct server *server)
 {
+    int copied = 1;
     for (;;) {
-        int worked = take_all(server, server->finished ? 0 : -1);
-        if (worked < 0)
+        int wait_ms = copied ? 0 : NOTHING_MS;
+        if (take_all(server, server->finished ? wait_ms : -1) < 0)
             return -1;
         drop_gone(server);
-        if (server->finished && !server->count)
+        if (!server->finished)
+            continue;
+        if (!server->count)
             return 0;
         /* Also while events come, or a busy container would never have all its memory. */
-        if (server->finished && copy_next(server) < 0)
+        if ((copied = copy_next(server)) < 0 || is_over(server))
             return -1;
-        if (server->finished && is_over(server))
+        if (server->count > SPACES_BUSY && look_for_ended(server, SPACES_BUSY) < 0)
             return -1;
     }
 }
@@ -398,107 +518,59 @@ static void spare_from_oom(void)
     (void)ignored;
 }
 
-/* Run the server in a process that shares all memory and files, and kill the container if the
- * server dies. */
-static void guard(struct server *server)
+/* Write why, for dispatchers (base/memory_loss.h). */
+static void note_loss(const struct server *server, const char *why)
 {
-    static char stack[256 << 10] __attribute__((aligned(16)));
-    int status;
-    pid_t pid = clone(run_server, stack + sizeof stack, CLONE_FILES | CLONE_VM | SIGCHLD, server);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)
-        return;
-    if (server->init < 0)
-        return;
+    autoclose int fd =
+        server->loss
+            ? open(server->loss, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600)
+            : -1;
+    ssize_t ignored = fd < 0 ? 0 : write(fd, why, strlen(why));
+    (void)ignored;
+    syslog(LOG_ERR, "sandlot-criu: the page server ended early and its container is killed: %s",
+           why);
+}
+
+static void kill_container(const struct server *server)
+{
     struct pollfd end = {.fd = server->init, .events = POLLIN};
-    syslog(LOG_ERR, "sandlot-criu: the page server ended early; its container is killed");
     syscall(SYS_pidfd_send_signal, server->init, SIGKILL, NULL, 0);
     /* Until then the descriptors stay open, and page faults wait. */
     while (poll(&end, 1, -1) < 0 && errno == EINTR)
         ;
 }
 
+/* Run the server in a process that shares all memory and files, and kill the container if the
+ * server dies. */
+static void guard(struct server *server)
+{
+    static char stack[256 << 10] __attribute__((aligned(16)));
+    int status = -1;
+    pid_t pid = clone(run_server, stack + sizeof stack, CLONE_FILES | CLONE_VM | SIGCHLD, server);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
+        syslog(LOG_INFO, "sandlot-criu: page server: %s has all its memory: %u MiB in %u ms",
+               server->container, (unsigned)(server->size >> 20),
+               (unsigned)(clock_monotonic_ms() - server->begun_ms));
+        return;
+    }
+    if (server->init < 0)
+        return;
+    if (pid > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+        note_loss(server, "the memory needed too much processor time");
+    else
+        note_loss(server, *server->why ? server->why : "the page server was killed");
+    kill_container(server);
+}
+
 /* --- begin --- */
 
-static uint64_t number_in(int image, const char *name)
-{
-    char text[32] = "";
-    autoclose int fd = openat(image, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    return got > 0 ? strtoull(text, NULL, 10) : 0;
-}
-
-/* Return whether the lazy restore is switched on. */
-static bool is_on(void)
+/* Return whether an operator has switched it off. */
+static bool is_off(void)
 {
     const char *setting = getenv(PAGES_SETTING);
-    return setting &&
-           (str_equal(setting, "yes") || (*setting == '/' && access(setting, F_OK) == 0));
-}
-
-/* A look at an image before a restore. */
-struct look {
-    int image;
-    uint64_t size;
-    uint32_t memory[SPACES_MOST], files[SPACES_MOST];
-    unsigned count;
-    bool served;
-};
-
-static bool is_new(const uint32_t *ids, unsigned count, uint32_t id)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (ids[i] == id)
-            return false;
-    return true;
-}
-
-/* CRIU closes the device in each process alone, so no two may share their files. */
-static bool shares_nothing(struct look *look, int pid)
-{
-    uint32_t memory, files;
-    if (look->count == SPACES_MOST || pages_ids_read(look->image, pid, &memory, &files) < 0 ||
-        !is_new(look->memory, look->count, memory) || !is_new(look->files, look->count, files))
-        return false;
-    look->memory[look->count] = memory;
-    look->files[look->count++] = files;
-    return true;
-}
-
-static void look_at_memory(struct look *look, int pid)
-{
-    struct page_ranges ranges;
-    uint32_t id;
-    look->served = page_ranges_read(look->image, pid, &ranges, &id) == 0 &&
-                   !pages_are_wiped_on_fork(look->image, pid) && shares_nothing(look, pid);
-    look->size += page_ranges_size(&ranges);
-    page_ranges_deinit(&ranges);
-}
-
-static void look_at_files(struct look *look, int number)
-{
-    int highest = pages_files_highest(look->image, number);
-    look->served = highest >= 0 && highest < FILES_MOST;
-}
-
-/* Return whether an image can be served: it is large, but not larger than the memory was, no range
- * is cleared by forks, and the descriptors for CRIU are free. */
-static bool is_served(int image)
-{
-    static struct look look;
-    int copy = openat(image, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), number;
-    DIR *files = copy < 0 ? NULL : fdopendir(copy);
-    look = (struct look){.image = image, .served = files};
-    for (struct dirent *entry; look.served && (entry = readdir(files));) {
-        if (sscanf(entry->d_name, "pagemap-%d.img", &number) == 1)
-            look_at_memory(&look, number);
-        else if (sscanf(entry->d_name, "fdinfo-%d.img", &number) == 1)
-            look_at_files(&look, number);
-    }
-    if (files)
-        closedir(files);
-    return look.served && look.size >= LEAST && look.size <= number_in(image, USED_FILE) << 20;
+    return setting && (str_equal(setting, "no") || (*setting == '/' && access(setting, F_OK) == 0));
 }
 
 static char *lock_of(const char *container)
@@ -506,25 +578,75 @@ static char *lock_of(const char *container)
     return xasprintf(LOCKS "/%s", container);
 }
 
+/* Open and lock a file. Returns -1 if another process has the lock, or has just deleted the file.
+ */
+static int lock_file(const char *path)
+{
+    struct stat ours, there;
+    autoclose int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
+        stat(path, &there) < 0 || ours.st_ino != there.st_ino)
+        return -1;
+    return steal_fd(&fd);
+}
+
+/* Take one of the host's places for servers. Returns a descriptor that keeps it, or -1. */
+static int take_place(void)
+{
+    for (unsigned i = 0; i < SERVERS_MOST; i++) {
+        autofree char *path = xasprintf(LOCKS "/.%u", i);
+        int fd = lock_file(path);
+        if (fd >= 0)
+            return fd;
+    }
+    return -1;
+}
+
 /* Keep nothing of the caller but the descriptors of the server. */
 static void close_others(const struct server *server)
 {
     int null = open("/dev/null", O_RDWR);
-    int kept[] = {server->image, server->socket, server->lock};
+    int kept[] = {server->image, server->socket, server->lock, server->place};
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
     for (int fd = 3; fd < FILES_OPEN; fd++)
-        if (fd != kept[0] && fd != kept[1] && fd != kept[2])
+        if (fd != kept[0] && fd != kept[1] && fd != kept[2] && fd != kept[3])
             close(fd);
     close_range(FILES_OPEN, ~0U, 0);
+}
+
+/* Write to the lock how much memory is to come, in MiB, and the pid of the guard. */
+static void describe(const struct server *server)
+{
+    autofree char *text = xasprintf("%u %d\n", (unsigned)(server->size >> 20), (int)getpid());
+    ssize_t ignored =
+        ftruncate(server->lock, 0) < 0 ? 0 : pwrite(server->lock, text, strlen(text), 0);
+    (void)ignored;
+}
+
+static void set_limit(int kind, rlim_t most)
+{
+    struct rlimit now;
+    if (getrlimit((__rlimit_resource_t)kind, &now) < 0)
+        return;
+    now.rlim_cur = most < now.rlim_max ? most : now.rlim_max;
+    setrlimit((__rlimit_resource_t)kind, &now);
 }
 
 static void become_server(struct server *server, const char *path)
 {
     int passes = 1;
     setsid();
+    /* Only the end of the container ends them. */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
     close_others(server);
+    describe(server);
     spare_from_oom();
+    set_limit(RLIMIT_DATA, MEMORY_MOST);
+    set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_NOFILE, FILES_SERVER);
     setsockopt(server->socket, SOL_SOCKET, SO_PASSCRED, &passes, sizeof passes);
     server->buffer = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (server->buffer != MAP_FAILED)
@@ -543,28 +665,34 @@ static int lend(int device, int socket)
                : 0;
 }
 
-void page_server_begin(struct call *call, const char *container)
+void page_server_begin(struct call *call, const char *container, const char *loss)
 {
     static struct server server = {.init = -1};
     int ends[2];
     autofree char *path = lock_of(container);
-    if (!is_on())
+    if (is_off())
         return;
     autoclose int image = open(call->images, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     autoclose int device = open(DEVICE, O_RDWR | O_CLOEXEC);
-    if (image < 0 || device < 0 || !is_served(image))
+    uint64_t size = image < 0 || device < 0 ? 0 : image_served_size(image);
+    if (!size)
         return;
     mkdir(LOCKS, 0700);
-    autoclose int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 ||
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+    autoclose int place = take_place();
+    autoclose int lock = place < 0 ? -1 : lock_file(path);
+    if (lock < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return;
     autoclose int ours = ends[0], theirs = ends[1];
     if (lend(device, theirs) < 0)
         return;
+    server.size = size;
     server.image = image;
     server.socket = ours;
     server.lock = lock;
+    server.place = place;
+    server.container = container;
+    server.loss = loss;
+    server.begun_ms = clock_monotonic_ms();
     pid_t pid = fork();
     if (pid == 0)
         become_server(&server, path);
@@ -572,6 +700,13 @@ void page_server_begin(struct call *call, const char *container)
         unsetenv(PAGES_ENVIRONMENT);
     else
         call_add(call, "--lazy-pages", NULL);
+}
+
+unsigned page_server_mib(const char *container)
+{
+    autoclose int locks = open(LOCKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t mib = locks < 0 ? 0 : image_number(locks, container);
+    return mib < MIB_MOST ? (unsigned)mib : MIB_MOST;
 }
 
 int page_server_await(const char *container, unsigned limit_s)

@@ -15,7 +15,7 @@
 
 #include "helper/criu/call.h"
 
-/* In incusd's environment: "yes", or the path of a file that switches this on while it exists. */
+/* In incusd's environment: "no", or the path of a file that switches this off while it exists. */
 #define PAGES_SETTING "SANDLOT_LAZY_PAGES"
 /* For sandlot-criu.so: descriptors of /dev/userfaultfd and of the socket to the server. */
 #define PAGES_ENVIRONMENT "SANDLOT_PAGES"
@@ -24,8 +24,12 @@
 #define PAGES_SOCKET_FD 1018
 
 /* Prepare a restore whose memory comes later, and leave its server and guard. container: its name.
- * Does nothing when the host or the image does not allow this; CRIU then reads all memory first. */
-void page_server_begin(struct call *call, const char *container);
+ * loss: the file to write if the memory cannot be completed (base/memory_loss.h), or NULL. Does
+ * nothing when the host or the image does not allow this; CRIU then reads all memory first. */
+void page_server_begin(struct call *call, const char *container, const char *loss);
+
+/* Return how much memory a container got from its server or gets yet, or 0 without a server. */
+unsigned page_server_mib(const char *container);
 
 /* Wait until a container has all its memory. Returns 0, or -1 after limit_s. */
 int page_server_await(const char *container, unsigned limit_s);

@@ -41,14 +41,6 @@ void page_ranges_deinit(struct page_ranges *ranges)
     *ranges = (struct page_ranges){.count = 0};
 }
 
-uint64_t page_ranges_size(const struct page_ranges *ranges)
-{
-    uint64_t size = 0;
-    for (size_t i = 0; i < ranges->count; i++)
-        size += ranges->list[i].end - ranges->list[i].start;
-    return size;
-}
-
 /* Return the position of the first range that ends after an address. */
 static size_t place_of(const struct page_ranges *ranges, uint64_t address)
 {
@@ -69,16 +61,26 @@ const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint
     return at < ranges->count && ranges->list[at].start <= address ? &ranges->list[at] : NULL;
 }
 
-static void insert(struct page_ranges *ranges, struct page_range range)
+/* Make room for more ranges at a position. */
+static void open_gap(struct page_ranges *ranges, size_t at, size_t count)
 {
-    size_t at = place_of(ranges, range.start);
-    if (ranges->count == ranges->room) {
+    if (!count)
+        return;
+    while (ranges->room < ranges->count + count) {
         ranges->room = ranges->room ? ranges->room * 2 : 64;
         ranges->list = xreallocarray(ranges->list, ranges->room, sizeof *ranges->list);
     }
-    memmove(ranges->list + at + 1, ranges->list + at, (ranges->count - at) * sizeof *ranges->list);
+    memmove(ranges->list + at + count, ranges->list + at,
+            (ranges->count - at) * sizeof *ranges->list);
+    ranges->count += count;
+}
+
+static void insert(struct page_ranges *ranges, struct page_range range)
+{
+    size_t at = place_of(ranges, range.start);
+    open_gap(ranges, at, 1);
     ranges->list[at] = range;
-    ranges->count++;
+    ranges->size += range.end - range.start;
 }
 
 /* Make ranges begin at an address, if one contains it. */
@@ -87,11 +89,18 @@ static void split(struct page_ranges *ranges, uint64_t address)
     size_t at = place_of(ranges, address);
     if (at == ranges->count || ranges->list[at].start >= address)
         return;
-    struct page_range right = ranges->list[at];
-    right.place += address - right.start;
-    right.start = address;
-    ranges->list[at].end = address;
-    insert(ranges, right);
+    open_gap(ranges, at + 1, 1);
+    struct page_range *left = &ranges->list[at], *right = left + 1;
+    *right = (struct page_range){address, left->end, left->place + (address - left->start)};
+    left->end = address;
+}
+
+/* Return the position after the last range that ends at an address or before it. */
+static size_t end_of(const struct page_ranges *ranges, size_t at, uint64_t end)
+{
+    while (at < ranges->count && ranges->list[at].end <= end)
+        at++;
+    return at;
 }
 
 void page_ranges_cut(struct page_ranges *ranges, uint64_t start, uint64_t end)
@@ -100,9 +109,9 @@ void page_ranges_cut(struct page_ranges *ranges, uint64_t start, uint64_t end)
         return;
     split(ranges, start);
     split(ranges, end);
-    size_t first = place_of(ranges, start), last = first;
-    while (last < ranges->count && ranges->list[last].end <= end)
-        last++;
+    size_t first = place_of(ranges, start), last = end_of(ranges, first, end);
+    for (size_t i = first; i < last; i++)
+        ranges->size -= ranges->list[i].end - ranges->list[i].start;
     if (last > first)
         memmove(ranges->list + first, ranges->list + last,
                 (ranges->count - last) * sizeof *ranges->list);
@@ -111,26 +120,30 @@ void page_ranges_cut(struct page_ranges *ranges, uint64_t start, uint64_t end)
 
 void page_ranges_move(struct page_ranges *ranges, uint64_t from, uint64_t to, uint64_t size)
 {
-    struct page_ranges moved = {.count = 0};
     split(ranges, from);
     split(ranges, from + size);
-    for (size_t at = place_of(ranges, from);
-         at < ranges->count && ranges->list[at].end <= from + size; at++) {
-        struct page_range range = ranges->list[at];
-        range.start += to - from;
-        range.end += to - from;
-        insert(&moved, range);
-    }
+    size_t first = place_of(ranges, from), count = end_of(ranges, first, from + size) - first;
+    struct page_range *moved = xreallocarray(NULL, count + 1, sizeof *moved);
+    if (count)
+        memcpy(moved, ranges->list + first, count * sizeof *moved);
     page_ranges_cut(ranges, from, from + size);
     page_ranges_cut(ranges, to, to + size);
-    for (size_t i = 0; i < moved.count; i++)
-        insert(ranges, moved.list[i]);
-    page_ranges_deinit(&moved);
+    /* Nothing is left at the new place, so they stay together there. */
+    size_t at = place_of(ranges, to);
+    open_gap(ranges, at, count);
+    for (size_t i = 0; i < count; i++) {
+        struct page_range range = {moved[i].start + (to - from), moved[i].end + (to - from),
+                                   moved[i].place};
+        ranges->list[at + i] = range;
+        ranges->size += range.end - range.start;
+    }
+    free(moved);
 }
 
 void page_ranges_copy(const struct page_ranges *ranges, struct page_ranges *copy)
 {
-    *copy = (struct page_ranges){.count = ranges->count, .room = ranges->count};
+    *copy =
+        (struct page_ranges){.count = ranges->count, .room = ranges->count, .size = ranges->size};
     copy->list = xreallocarray(NULL, ranges->count + 1, sizeof *copy->list);
     if (ranges->count)
         memcpy(copy->list, ranges->list, ranges->count * sizeof *copy->list);

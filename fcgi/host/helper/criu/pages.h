@@ -20,6 +20,7 @@ struct page_range {
 struct page_ranges {
     struct page_range *list;
     size_t count, room;
+    uint64_t size; /* of all */
 };
 
 void page_ranges_deinit(struct page_ranges *ranges);
@@ -28,9 +29,6 @@ void page_ranges_deinit(struct page_ranges *ranges);
  * *pages_id: the number of the file of pages. Returns 0, or -1 for a file that cannot be read or
  * has an unknown form. */
 int page_ranges_read(int image, int pid, struct page_ranges *ranges, uint32_t *pages_id);
-
-/* Return the bytes of all ranges. */
-uint64_t page_ranges_size(const struct page_ranges *ranges);
 
 /* Return the range with an address, or NULL. */
 const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint64_t address);

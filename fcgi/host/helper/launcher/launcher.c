@@ -25,6 +25,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/memory_loss.h"
 #include "base/str.h"
 #include "common/bounded_run.h"
 #include "common/mount_note.h"
@@ -143,9 +144,25 @@ static int prepare(const struct start *start, struct error **err)
     return processors_configure(PROCESSORS_ROOT, start->config_path, &start->config, err);
 }
 
+/* Delete the note about an earlier memory, and return its path for the wrapper of CRIU; the caller
+ * frees it. */
+static char *forget_loss(const struct start *start)
+{
+    const char *log = start->config.log_file;
+    const char *slash = log ? strrchr(log, '/') : NULL;
+    if (!slash)
+        return NULL;
+    char *path = xasprintf("%.*s/" MEMORY_LOSS_FILE, (int)(slash - log), log);
+    unlink(path);
+    return path;
+}
+
 static int launch(const struct start *start)
 {
     error_auto err = NULL;
+    autofree char *loss = forget_loss(start);
+    if (loss && start->image)
+        setenv(MEMORY_LOSS_ENVIRONMENT, loss, 1);
     processors_uncover();
     if (prepare(start, &err) < 0)
         return fail(err);
