@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#define DAY_S 86400
+
 static int64_t read_clock_us(clockid_t id)
 {
     struct timespec now;
@@ -121,10 +123,13 @@ int clock_parse_iso8601(const char *text, int64_t *at_ms)
         return -1;
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
-    int day = tm.tm_mday;
-    time_t seconds = timegm(&tm);
+    int day = tm.tm_mday, leap_s = tm.tm_sec == 60;
+    tm.tm_sec -= leap_s;
+    int64_t seconds = (int64_t)timegm(&tm) - offset_s + leap_s;
     if (tm.tm_mday != day) /* 31 April became 1 May */
         return -1;
-    *at_ms = ((int64_t)seconds - offset_s) * 1000 + ms;
+    if (leap_s && seconds % DAY_S != 0) /* a leap second is the last one of a day */
+        return -1;
+    *at_ms = seconds * 1000 + ms;
     return 0;
 }

@@ -104,6 +104,9 @@ void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
  * ERR_INVALID_REQUEST. */
 int recipe_check_tags(const json_t *tags, const char *field, struct error **err);
 
+/* Return the ids of the sandboxes in which builds of the team run, as an array of strings. */
+int recipe_sandboxes(struct db *db, const char *team_id, json_t **ids, struct error **err);
+
 /* Open a recipe inside the transaction that inserts the version (template_request.claim). Its steps
  * follow with recipe_begin(). The finished version gets these tags (NULL: none). Errors:
  * ERR_BUILD_QUOTA_EXCEEDED (RECIPE_UNFINISHED). */

@@ -87,9 +87,25 @@ DB_STATEMENT(fail_statement) = {
     "recipe.fail",
     "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?" OURS, false};
 
+DB_STATEMENT(builders_statement) = {"recipe.builders",
+                                    "SELECT sandbox_id FROM template_recipes WHERE team_id = ?"
+                                    " AND state <> 'done' AND sandbox_id IS NOT NULL LIMIT ?",
+                                    true};
+
 DB_STATEMENTS(statements) = {&recipes.line, &recipes.due, &recipes.take, &recipes.renew};
 
 /* --- asking --- */
+
+int recipe_sandboxes(struct db *db, const char *team_id, json_t **ids, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &builders_statement, DB_ARGS(db_text(team_id), db_u64(RECIPE_UNFINISHED)),
+                 &rows, err) < 0)
+        return -1;
+    for (*ids = json_array(); db_rows_next(rows);)
+        json_array_append_new(*ids, json_string(db_get_text(rows, 0)));
+    return 0;
+}
 
 int recipe_open(struct db *db, const char *version_id, const struct recipe_owner *owner,
                 struct error **err)

@@ -2,6 +2,7 @@
 #include "http/schema.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -13,7 +14,8 @@
 #define MEMBERS_MAX     64 /* of one schema; for the nearest name */
 #define POINTER_MAX     1024
 #define CHOICE_TEXT_MAX 512
-#define NAME_SHOWN_MAX  64 /* bytes of an unknown name that an error repeats */
+#define NAME_SHOWN_MAX  64                 /* bytes of an unknown name that an error repeats */
+#define EXACT_MAX       9007199254740992.0 /* 2^53: larger doubles have no fraction */
 
 static int check_value(const struct schema_member *rule, const json_t *value, const char *pointer,
                        struct error **err);
@@ -41,10 +43,52 @@ static const char *parse_problem(const json_error_t *problem)
     }
 }
 
+/* Parse a document. Integers of more than 64 bits become doubles. */
 static json_t *load(const char *text, size_t size, json_error_t *problem)
 {
-    return json_read(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
-                     problem);
+    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
+    json_t *json = json_read(text, size, flags, problem);
+    if (!json && json_error_code(problem) == json_error_numeric_overflow)
+        json = json_read(text, size, flags | JSON_DECODE_INT_AS_REAL, problem);
+    return json;
+}
+
+static bool is_huge(const json_t *value)
+{
+    return json_is_real(value) && fabs(json_real_value(value)) > EXACT_MAX;
+}
+
+/* JSON has one type of number: 60, 60.0 and 6e1 are equal. Return the number as an integer, or
+ * NULL: it has a fraction, is huge, or is an integer already. */
+static json_t *as_integer(const json_t *value)
+{
+    double number = json_real_value(value);
+    return json_is_real(value) && !is_huge(value) && number == (double)(json_int_t)number
+               ? json_integer((json_int_t)number)
+               : NULL;
+}
+
+static void read_integers(json_t *json)
+{
+    for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at)) {
+        json_t *value = json_object_iter_value(at), *integer = as_integer(value);
+        if (integer)
+            json_object_iter_set_new(json, at, integer);
+        else
+            read_integers(value);
+    }
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        json_t *value = json_array_get(json, i), *integer = as_integer(value);
+        if (integer)
+            json_array_set_new(json, i, integer);
+        else
+            read_integers(value);
+    }
+}
+
+static bool is_empty_array(const json_t *value)
+{
+    return json_is_array(value) && !json_array_size(value);
 }
 
 /* Parse the document, and keep the numbers of the member. Return NULL when the member has no
@@ -80,6 +124,11 @@ int schema_parse(const struct schema_member *members, const char *text, size_t s
     if (!*json)
         return error_set(err, ERR_INVALID_JSON, "invalid JSON at line %d, column %d: %s",
                          problem.line, problem.column, parse_problem(&problem));
+    read_integers(*json);
+    if (is_empty_array(*json)) {
+        json_decref(*json);
+        *json = json_object();
+    }
     return 0;
 }
 
@@ -112,13 +161,8 @@ static const char *place(const char *pointer)
     return *pointer ? pointer : "the body";
 }
 
-static int wrong_type(const char *pointer, const char *expected, const json_t *value,
-                      struct error **err)
+static int wrong_type(const char *pointer, const char *expected, struct error **err)
 {
-    if (json_is_real(value) && !strcmp(expected, "an integer"))
-        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "%s must be an integer, written without fraction or exponent",
-                               place(pointer));
     return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must be %s", place(pointer),
                            expected);
 }
@@ -161,7 +205,7 @@ static int check_string(const struct schema_member *rule, const json_t *value, c
                         struct error **err)
 {
     if (!json_is_string(value))
-        return wrong_type(pointer, "a string", value, err);
+        return wrong_type(pointer, "a string", err);
     const char *text = json_string_value(value);
     size_t length = json_string_length(value);
     if (strlen(text) != length)
@@ -175,10 +219,13 @@ static int check_string(const struct schema_member *rule, const json_t *value, c
 static int check_integer(const struct schema_member *rule, const json_t *value, const char *pointer,
                          struct error **err)
 {
-    if (!json_is_integer(value))
-        return wrong_type(pointer, "an integer", value, err);
+    if (!json_is_integer(value) && !is_huge(value))
+        return wrong_type(pointer, "an integer", err);
+    if (is_huge(value) && !is_bounded(rule))
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s is out of range",
+                               place(pointer));
     json_int_t number = json_integer_value(value);
-    if (is_bounded(rule) && (number < rule->min || number > rule->max))
+    if (is_bounded(rule) && (is_huge(value) || number < rule->min || number > rule->max))
         return error_set_field(err, ERR_INVALID_REQUEST, pointer,
                                "%s must be from %" PRId64 " to %" PRId64, place(pointer), rule->min,
                                rule->max);
@@ -255,7 +302,7 @@ static int check_object(const struct schema_member *members, const json_t *objec
     const char *name;
     json_t *value;
     if (!json_is_object(object))
-        return wrong_type(pointer, "a JSON object", object, err);
+        return wrong_type(pointer, "a JSON object", err);
     json_object_foreach ((json_t *)object, name, value) {
         autofree char *at = schema_pointer(pointer, name);
         const struct schema_member *rule = find_row(members, name);
@@ -279,7 +326,7 @@ static int check_array(const struct schema_member *rule, const json_t *value, co
     if (rule->choices && json_is_string(value))
         return check_choice(rule, json_string_value(value), pointer, err);
     if (!json_is_array(value))
-        return wrong_type(pointer, "an array", value, err);
+        return wrong_type(pointer, "an array", err);
     if (check_count(rule, json_array_size(value), "entries", pointer, err) < 0)
         return -1;
     for (size_t i = 0; rule->item && i < json_array_size(value); i++) {
@@ -296,7 +343,7 @@ static int check_map(const struct schema_member *rule, const json_t *value, cons
     const char *name;
     json_t *entry;
     if (!json_is_object(value))
-        return wrong_type(pointer, "an object", value, err);
+        return wrong_type(pointer, "an object", err);
     if (check_count(rule, json_object_size(value), "entries", pointer, err) < 0)
         return -1;
     if (!rule->item)
@@ -318,7 +365,7 @@ static int check_type(const struct schema_member *rule, const json_t *value, con
     case SCHEMA_INTEGER:
         return check_integer(rule, value, pointer, err);
     case SCHEMA_BOOLEAN:
-        return json_is_boolean(value) ? 0 : wrong_type(pointer, "true or false", value, err);
+        return json_is_boolean(value) ? 0 : wrong_type(pointer, "true or false", err);
     case SCHEMA_OBJECT:
         return check_object(rule->members, value, pointer, err);
     case SCHEMA_ARRAY:
@@ -385,7 +432,7 @@ void schema_read_empty_maps(const struct schema_member *members, json_t *object)
     for (; members->name; members++) {
         json_t *value = json_object_get(object, members->name);
         bool is_map = members->type == SCHEMA_MAP || members->type == SCHEMA_OBJECT;
-        if (is_map && json_is_array(value) && !json_array_size(value))
+        if (is_map && is_empty_array(value))
             json_object_set_new(object, members->name, json_object());
         else if (members->type == SCHEMA_OBJECT)
             schema_read_empty_maps(members->members, value);

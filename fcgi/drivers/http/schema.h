@@ -44,13 +44,14 @@ struct schema_member {
 };
 
 /* Parse a body (at most as large as the route allows; duplicate members refused; depth bounded).
- * One of the members may keep its numbers; members NULL: none does. Errors: ERR_INVALID_JSON with
- * the position, without a piece of the text. */
+ * One of the members may keep its numbers; members NULL: none does. Other whole numbers become
+ * integers, however they are written (60, 60.0, 6e1). An empty array becomes an empty object.
+ * Errors: ERR_INVALID_JSON with the position, without a piece of the text. */
 int schema_parse(const struct schema_member *members, const char *text, size_t size, json_t **json,
                  struct error **err);
 
 /* Check an object against members. Strings must not hold NUL unless the type is ANY; integers must
- * be written as such (3.0 is refused). An allowed null is not checked further. Errors:
+ * be read as such by schema_parse(). An allowed null is not checked further. Errors:
  * ERR_INVALID_REQUEST with the pointer of the first violation: members in the order of the
  * document, then missing ones. */
 int schema_validate(const struct schema_member *members, const json_t *object, struct error **err);

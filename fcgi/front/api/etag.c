@@ -19,11 +19,12 @@
 #define WAIT_MS    5000
 #define POLL_MS    20
 
-/* Members that sandlot changes by itself, of a sandbox, its network, a webhook or a template. */
+/* Members that sandlot changes by itself, of a sandbox, its network or port, a webhook, a template
+ * or a secret. */
 static const char *const own_members[] = {
-    "state",   "deadline",     "hold_until",    "updated_at", "stopped_at",
-    "reason",  "resumed_from", "silent_since",  "cleanup_at", "status",
-    "last_id", "delivered_at", "status_reason", "failed_at",  "size_mb",
+    "state",         "deadline",     "hold_until", "updated_at",     "stopped_at",   "reason",
+    "resumed_from",  "silent_since", "cleanup_at", "status",         "last_id",      "delivered_at",
+    "status_reason", "failed_at",    "size_mb",    "gateway_status", "last_used_at",
 };
 
 static void remove_own_members(json_t *record)
@@ -83,8 +84,10 @@ static bool matches(const char *list, const char *etag)
     return false;
 }
 
+/* Compare the record with the conditions; either list may be NULL. A record that does not exist
+ * fulfils each If-None-Match; for If-Match the error of the GET stays. */
 static int check(struct api *api, const struct route *shows, struct http_request *request,
-                 const char *list, struct error **err)
+                 const char *match, const char *none_match, struct error **err)
 {
     char etag[ETAG_SIZE];
     struct http_response shown;
@@ -93,11 +96,30 @@ static int check(struct api *api, const struct route *shows, struct http_request
     if (result == 0)
         compute(&shown, etag);
     http_response_deinit(&shown);
-    if (result < 0 || matches(list, etag))
-        return result;
-    return error_set_field(err, ERR_PRECONDITION_FAILED, "If-Match",
-                           "The record has changed since it was read; its ETag is \"%s\" now.",
-                           etag);
+    if (result < 0 && !match && (*err)->code == ERR_NOT_FOUND) {
+        error_clear(err);
+        return 0;
+    }
+    if (result < 0)
+        return -1;
+    if (match && !matches(match, etag))
+        return error_set_field(err, ERR_PRECONDITION_FAILED, "If-Match",
+                               "The record has changed since it was read; its ETag is \"%s\" now.",
+                               etag);
+    if (none_match && matches(none_match, etag))
+        return error_set_field(err, ERR_PRECONDITION_FAILED, "If-None-Match",
+                               "The record exists; its ETag is \"%s\".", etag);
+    return 0;
+}
+
+/* Refuse a condition that cannot be checked. "If-Match: *" asks only for a record that
+ * exists, and without one the handler refuses the change itself. */
+static int refuse_unknown(const char *match, const char *none_match, struct error **err)
+{
+    if (!none_match && !strcmp(match, "*"))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, none_match ? "If-None-Match" : "If-Match",
+                           "This call has no ETag to compare; send it without the header.");
 }
 
 /* Take a lease of the team, so that no team waits for changes of another team. */
@@ -127,13 +149,18 @@ static int hold(struct api *api, const struct route *route, const char *path, st
 int etag_begin(struct api *api, const struct route *route, struct http_request *request,
                struct error **err)
 {
-    const char *list = http_header(request, "If-Match");
-    const struct route *shows = list && route->scope == ROUTE_WRITE && strcmp(route->method, "POST")
-                                    ? shown_by(route)
-                                    : NULL;
-    if (!shows)
+    const char *match = http_header(request, "If-Match");
+    const char *none_match = http_header(request, "If-None-Match");
+    if (route->scope != ROUTE_WRITE || (!match && !none_match))
         return 0;
-    return hold(api, route, request->path, err) < 0 ? -1 : check(api, shows, request, list, err);
+    const struct route *shows = strcmp(route->method, "POST") ? shown_by(route) : NULL;
+    if (!shows)
+        return refuse_unknown(match, none_match, err);
+    /* The record was read before its lease was taken: another change may have come between. */
+    if (hold(api, route, request->path, err) < 0 || access_settle(api, route, request, err) < 0 ||
+        access_check_shown(api, route, err) < 0)
+        return -1;
+    return check(api, shows, request, match, none_match, err);
 }
 
 void etag_end(struct api *api)

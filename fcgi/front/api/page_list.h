@@ -23,7 +23,7 @@ struct page_kind {
                 struct error **err);
     /* Read further columns of the rows on the page; NULL: not needed. */
     int (*complete)(struct db *db, void *rows, unsigned count, struct error **err);
-    json_t *(*to_json)(const struct api *api, const void *row);
+    json_t *(*to_json)(const struct api *api, const void *row); /* NULL: leave it out */
     /* Append the row as text; replaces to_json. */
     void (*write)(const struct api *api, const void *row, struct buffer *out);
     void (*deinit)(void *row); /* NULL: a row owns nothing */

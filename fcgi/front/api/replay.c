@@ -103,10 +103,11 @@ static void settle(struct api *api, const struct idempotency *idempotency,
 static int call_handler(struct api *api, const struct route *route, struct http_request *request,
                         struct http_response *response, struct error **err)
 {
-    if (access_check_shown(api, route, err) < 0 ||
-        (api->idempotency && access_load_made(api, err) < 0))
+    if (access_check_shown(api, route, err) < 0)
         return -1;
     int result = etag_begin(api, route, request, err);
+    if (result == 0 && api->idempotency)
+        result = access_load_made(api, err);
     if (result == 0)
         result = act_do(api, route, request, response, err);
     etag_end(api);

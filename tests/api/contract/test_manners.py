@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Habits of ordinary HTTP clients: media types, ETags, CORS, compression, pages."""
 
+import concurrent.futures
 import gzip
 
 import pytest
@@ -100,6 +101,60 @@ def test_a_change_of_an_old_state_is_refused(api):
     body = {"allow_internet_access": True}
     assert_error(api.request("PUT", f"{path}/network", body, headers=network), 412, "precondition_failed")
     assert api.request("DELETE", path, headers={"If-Match": "*"}).status == 204
+
+
+def test_one_of_many_changes_of_the_same_state_is_done(api):
+    path = f"/v1/sandboxes/{api.create()['id']}"
+    for round_of in range(10):
+        seen = tagged(api, path)
+
+        def change(number):
+            return api.request("PATCH", path, {"metadata": {"of": f"{round_of}.{number}"}}, headers=seen).status
+
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            assert sorted(pool.map(change, range(6))) == [200] + [412] * 5
+
+
+def test_none_match_creates_and_never_overwrites(api):
+    new = {"If-None-Match": "*"}
+    body = {"value": "first", "hosts": ["a.example"]}
+    assert api.request("PUT", "/v1/secrets/made-once", body, headers=new).status == 201
+    assert_error(api.request("PUT", "/v1/secrets/made-once", body, headers=new), 412, "precondition_failed", "If-None-Match")
+    seen = tagged(api, "/v1/secrets/made-once")
+    unlike = {"If-None-Match": f'"other", {seen["If-Match"]}'}
+    assert api.request("PUT", "/v1/secrets/made-once", body, headers=unlike).status == 412
+    assert api.request("PUT", "/v1/secrets/made-once", body, headers=seen).status == 200
+    assert api.request("PUT", "/v1/secrets/made-once", body, headers=seen).status == 412
+    path = f"/v1/sandboxes/{api.create()['id']}"
+    assert api.request("PUT", f"{path}/ports/8000", {"public": True}, headers=new).status == 200
+    assert api.request("PUT", f"{path}/ports/8000", {"public": False}, headers=new).status == 412
+    assert api.request("PUT", f"{path}/ports/8000", {"public": False}, headers=tagged(api, f"{path}/ports/8000")).status == 200
+    assert api.request("PUT", f"{path}/network", {}, headers=new).status == 412
+
+
+def test_a_condition_that_nothing_can_fulfil_is_refused(api):
+    """It is not left out: the change would overwrite what it was to keep."""
+    volume = api.post("/v1/volumes", {"name": "conditions"}).json()["id"]
+    file = {"path": "/a", "content_b64": ""}
+    for header in ({"If-None-Match": "*"}, {"If-Match": '"seen"'}):
+        assert_error(api.request("PUT", f"/v1/volumes/{volume}/files", file, headers=header), 422, "invalid_request",
+                     *header)
+        assert_error(api.post("/v1/sandboxes", {}, headers=header), 422, "invalid_request", *header)
+    assert api.request("DELETE", f"/v1/volumes/{volume}", headers={"If-Match": "*"}).status == 204
+    assert api.request("DELETE", f"/v1/volumes/{volume}", headers={"If-Match": "*"}).status == 404
+
+
+@pytest.mark.parametrize("text, timeout", [("60.0", 60), ("6e1", 60), ("1.2E2", 120)])
+def test_a_whole_number_in_any_form(api, text, timeout):
+    made = api.post("/v1/sandboxes", f'{{"timeout": {text}}}'.encode(), headers=JSON)
+    assert made.status == 201 and made.json()["timeout"] == timeout, made
+
+
+def test_numbers_out_of_range_and_an_empty_array_as_body(api):
+    for text in ("1e30", "123456789012345678901234567890", "0.5"):
+        refused = api.post("/v1/sandboxes", f'{{"timeout": {text}}}'.encode(), headers=JSON)
+        assert_error(refused, 422, "invalid_request", "/timeout")
+    assert api.post("/v1/sandboxes", b"[]", headers=JSON).status == 201
 
 
 def test_webhooks_have_etags_too(api):

@@ -151,6 +151,22 @@ def test_a_build_waits_for_its_steps(call, account):
             if one["tag"] == "a"] == [build["buildID"]]
 
 
+def test_the_sandbox_of_a_build_is_in_no_list(call, account):
+    """`e2b sandbox kill --all` would end the build."""
+    build = requested(call, memoryMB=512)
+    steps = [{"type": "RUN", "args": ["while [ ! -e /tmp/go ]; do sleep 0.1; done"], "force": True}]
+    assert start(call, build, fromTemplate="base", steps=steps).status == 202
+    working = wait_until(lambda: [one for one in account.api.list() if "template_build" in one["metadata"]], 60,
+                         "the sandbox of the build")
+    own = account.api.create(metadata={"template_build": "mine"})
+    assert [one["metadata"] for one in call("GET", "/v2/sandboxes").json()] == [{"template_build": "mine"}]
+    session = account.api.post(f"/v1/sandboxes/{working[0]['id']}/sessions").json()["session"]
+    data = Sandbox(account.api, {**working[0], "session": session}).data
+    data.check("touch /tmp/go")
+    wait_until(lambda: status(call, build)["status"] == "ready", 120, "the build")
+    account.api.destroy(own["id"])
+
+
 def test_what_no_build_can_be(call, account):
     for body, code, said in (
             ({}, 400, "name"), ({"name": "-a"}, 400, "name"), ({"name": "a b"}, 400, "name"), ({"name": "a:b c"}, 400, "name"),

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "metrics/sample.h"
+#include "recipe/recipe.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox_network.h"
 
@@ -46,10 +48,30 @@ int e2b_sandboxes_create_v2(void *context, struct http_request *request,
     return create(context, request, TIMEOUT_S, response, err);
 }
 
+/* E2B's lists have no sandboxes of builds: `e2b sandbox kill --all` would end the builds. Such a
+ * row loses its route, and is then left out of the page. */
+static int mark_builders(struct db *db, void *rows, unsigned count, struct error **err)
+{
+    struct sandbox *sandboxes = rows;
+    json_auto_t *ids = NULL;
+    size_t index;
+    json_t *id;
+    if (!count)
+        return 0;
+    if (recipe_sandboxes(db, sandboxes[0].team_id, &ids, err) < 0)
+        return -1;
+    json_array_foreach (ids, index, id)
+        for (unsigned i = 0; i < count; i++)
+            if (str_equal(sandboxes[i].id, json_string_value(id)))
+                sandboxes[i].route[0] = '\0';
+    return 0;
+}
+
 static json_t *row_to_json(const struct api *api, const void *row)
 {
+    const struct sandbox *sandbox = row;
     (void)api;
-    return e2b_listed_to_json(row);
+    return sandbox->route[0] ? e2b_listed_to_json(sandbox) : NULL;
 }
 
 static int add_running(struct api *api, struct http_response *response, struct error **err)
@@ -65,6 +87,7 @@ int e2b_sandboxes_list(void *context, struct http_request *request, struct http_
                        struct error **err)
 {
     struct page_kind kind = sandboxes_page;
+    kind.complete = mark_builders;
     kind.to_json = row_to_json;
     return add_running(context, response, err) < 0
                ? -1
