@@ -10,6 +10,7 @@ from bystander import Bystander
 from npm_packages import installed  # noqa: F401 (a fixture)
 from fake_internet import FakeInternet
 from identity_provider import ApiSettings
+from ssh import Ssh
 from stack import Stack, StackMissing
 from tenant import Account, Sandbox
 
@@ -174,6 +175,12 @@ def shared_sandbox(module_account):
     """A sandbox for tests that leave it running and write only below paths of their own."""
     ports = [{"port": port, "protocol": "http", "public": port != 3002} for port in range(3000, 3010)]
     return Sandbox.create(module_account.api, timeout=1800, exposed_ports=ports)
+
+
+@pytest.fixture(scope="module")
+def ssh(stack, module_account, tmp_path_factory):
+    """A client of the module's account."""
+    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
 @pytest.fixture
