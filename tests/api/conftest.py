@@ -8,17 +8,41 @@ import pytest
 
 from bystander import Bystander
 from npm_packages import installed  # noqa: F401 (a fixture)
-from fake_internet import FakeInternet, FirewallProcess
+from fake_internet import FakeInternet
 from identity_provider import ApiSettings
+from ssh import Ssh
 from stack import Stack, StackMissing
 from tenant import Account, Sandbox
 
 
-def pytest_collection_modifyitems(items):
-    """What stops programs at their fault points needs a build that has them."""
+# Of tests that go beside others: the folder whose files share the one fake internet, and files that take minutes.
+ONE_INTERNET = "network/"
+FIRST = (ONE_INTERNET, "hostile/test_idleness.py", "contract/test_template_images.py", "console_ui/")
+
+
+def pytest_collection_modifyitems(config, items):
+    """What stops programs at their fault points needs a build that has them. What takes longest begins first, where
+    tests go beside each other."""
     for item in items:
-        if "fault_points" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "fault_points" in fixtures:
             item.add_marker(pytest.mark.faults)
+        if "internet" in fixtures and item.get_closest_marker("parallel") and not item.nodeid.startswith(ONE_INTERNET):
+            raise pytest.UsageError(f"{item.nodeid} shares the fake internet: its file belongs into {ONE_INTERNET}")
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A process takes the tests of a file; one takes all that share the fake internet."""
+    from xdist.scheduler import LoadScopeScheduling  # pylint: disable=import-outside-toplevel
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "internet" if nodeid.startswith(ONE_INTERNET) else nodeid.split("::", 1)[0]
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -153,6 +177,12 @@ def shared_sandbox(module_account):
     return Sandbox.create(module_account.api, timeout=1800, exposed_ports=ports)
 
 
+@pytest.fixture(scope="module")
+def ssh(stack, module_account, tmp_path_factory):
+    """A client of the module's account."""
+    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
+
+
 @pytest.fixture
 def bystander(stack):
     """An honest tenant of another team, made before a test does harm."""
@@ -163,15 +193,10 @@ def bystander(stack):
 
 @pytest.fixture(scope="module")
 def internet(stack, tmp_path_factory):
-    """An internet of the tests' own, which the firewall asks for names."""
+    """An internet of the tests' own; the firewall of scripts/test asks it for names."""
     internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
-    process = FirewallProcess(stack)
     try:
         internet.start()
-        process.set("dns_upstreams", internet.far)
-        process.restart()
         yield internet
     finally:
         internet.stop()
-        process.set("dns_upstreams", None)
-        process.restart()

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isAbort, messageOf } from '../lib/errors'
 import { formatBytes } from '../lib/format'
-import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Loading, Problem, Table, TextField, TimeCell } from '../parts/basic'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 import { joined, parentOf, type Entry, type FileStore } from './store'
 import { UploadList, useUploads } from './uploads'
@@ -175,9 +175,7 @@ function EntryRow(props: {
         )}
       </th>
       <td class="number nowrap">{directory ? '' : formatBytes(entry.size)}</td>
-      <td class="nowrap">
-        <Time at={entry.modified} />
-      </td>
+      <TimeCell at={entry.modified} />
       <td>
         <code>{entry.mode}</code>
       </td>

@@ -4,7 +4,7 @@ import { api, type Schemas } from '../lib/client'
 import { shorten } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe } from '../lib/session'
-import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, TimeCell } from '../parts/basic'
 import { lazy } from '../parts/lazy'
 import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
 
@@ -194,12 +194,8 @@ function Sessions() {
                 {login.current && <span class="muted"> (this one)</span>}
               </th>
               <td>{login.address}</td>
-              <td class="nowrap">
-                <Time at={login.last_seen_at} />
-              </td>
-              <td class="nowrap">
-                <Time at={login.expires_at} />
-              </td>
+              <TimeCell at={login.last_seen_at} />
+              <TimeCell at={login.expires_at} />
               <td class="row-actions">
                 {!login.current && (
                   <Button small label={`End the session of ${browserOf(login.user_agent)} at ${login.address}`} onClick={() => end(login)}>
@@ -240,9 +236,7 @@ function Invitations() {
             <th scope="row">{one.team}</th>
             <td>{one.role}</td>
             <td>{one.invited_by}</td>
-            <td class="nowrap">
-              <Time at={one.expires_at} />
-            </td>
+            <TimeCell at={one.expires_at} />
             <td class="row-actions">
               <Button small busy={busy} label={`Accept the invitation of ${one.team}`} onClick={() => answer(one.team, true)}>
                 Accept

@@ -3,7 +3,7 @@ import { api, type Schemas } from '../lib/client'
 import { formatBytes } from '../lib/format'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, Button, Empty, Id, Named, Page, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Id, Named, Page, TimeCell } from '../parts/basic'
 import { ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -64,9 +64,7 @@ export function Checkpoints() {
             </td>
             <td>{checkpoint.template}</td>
             <td class="number nowrap">{formatBytes(checkpoint.size_mb * 1048576)}</td>
-            <td class="nowrap">
-              <Time at={checkpoint.created_at} />
-            </td>
+            <TimeCell at={checkpoint.created_at} />
             <td class="row-actions">
               {mayWrite && (
                 <>

@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMe } from '../lib/session'
-import { ACTIONS, Button, Check, Copy, Empty, Id, Page, SelectField, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Check, Copy, Empty, Id, Page, SelectField, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 import { SshKeys } from '../parts/ssh_keys'
@@ -131,12 +131,8 @@ export function Keys() {
             </td>
             <td class="nowrap">{key.scopes.includes('write') ? 'read and write' : 'read'}</td>
             <td>{key.teams !== null ? key.teams.join(', ') : key.excluded_by.length ? `all but ${key.excluded_by.join(', ')}` : 'all'}</td>
-            <td class="nowrap">
-              <Time at={key.last_used_at} none="never" />
-            </td>
-            <td class="nowrap">
-              <Time at={key.expires_at} none="never" />
-            </td>
+            <TimeCell at={key.last_used_at} none="never" />
+            <TimeCell at={key.expires_at} none="never" />
             <td class="row-actions">
               <Button small label={`Revoke ${key.name || key.id}`} onClick={() => revoke(key, polled.refresh)}>
                 Revoke

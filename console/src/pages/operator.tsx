@@ -9,7 +9,7 @@ import { usePoll } from '../lib/poll'
 import { usePlace } from '../lib/router'
 import { useMe } from '../lib/session'
 import { Activity } from '../parts/activity'
-import { Bar, Button, Empty, Loading, Named, Page, Problem, State, Table, Time } from '../parts/basic'
+import { Bar, Button, Empty, Loading, Named, Page, Problem, State, Table, Time, TimeCell } from '../parts/basic'
 import { CurvesButton } from '../parts/curves_button'
 import { ask } from '../parts/dialog'
 import { Rows } from '../parts/rows'
@@ -244,12 +244,8 @@ function AllSandboxes() {
               {sandbox.cpu} vCPU, {sandbox.memory_mb} MiB
             </td>
             <td>{sandbox.host}</td>
-            <td class="nowrap">
-              <Time at={sandbox.created_at} />
-            </td>
-            <td class="nowrap">
-              <Time at={sandbox.deadline} />
-            </td>
+            <TimeCell at={sandbox.created_at} />
+            <TimeCell at={sandbox.deadline} />
           </tr>
         ))}
       </Rows>

@@ -5,7 +5,7 @@ import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { formatNumber } from '../lib/format'
 import { usePoll } from '../lib/poll'
-import { ACTIONS, Button, Copy, SelectField, State, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Copy, SelectField, State, TextField, Time, TimeCell } from '../parts/basic'
 import { CurvesButton } from '../parts/curves_button'
 import { FormDialog, SecretDialog, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
@@ -118,9 +118,7 @@ export function Teams() {
             <td class="number">{formatNumber(team.members)}</td>
             <td class="number">{formatNumber(team.sandboxes)}</td>
             <td class="number">{formatNumber(team.stopped_sandboxes)}</td>
-            <td class="nowrap">
-              <Time at={team.created_at} />
-            </td>
+            <TimeCell at={team.created_at} />
             <td class="row-actions">
               <CurvesButton team={team.slug} />
             </td>

@@ -8,7 +8,7 @@ import { useMayWrite, useTeam } from '../lib/session'
 import { STATE_WORDS } from '../lib/states'
 import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
-import { Button, Check, Countdown, Empty, Named, Page, State, Time, type SortHead } from '../parts/basic'
+import { Button, Check, Countdown, Empty, Named, Page, State, Time, TimeCell, type SortHead } from '../parts/basic'
 import { ask } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -230,9 +230,7 @@ function SandboxRow(props: {
       <td class="nowrap">
         <Ends sandbox={sandbox} />
       </td>
-      <td class="nowrap">
-        <Time at={sandbox.created_at} />
-      </td>
+      <TimeCell at={sandbox.created_at} />
     </tr>
   )
 }

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, AreaField, Button, Empty, Page, TextField, Time } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Empty, Page, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -116,12 +116,8 @@ function SecretRow(props: { secret: Secret; mayWrite: boolean; change: (change: 
         ))}
       </td>
       <td class="number">{secret.version}</td>
-      <td class="nowrap">
-        <Time at={secret.updated_at} />
-      </td>
-      <td class="nowrap">
-        <Time at={secret.last_used_at} none="never" />
-      </td>
+      <TimeCell at={secret.updated_at} />
+      <TimeCell at={secret.last_used_at} none="never" />
       <td class="row-actions">
         {props.mayWrite && (
           <>

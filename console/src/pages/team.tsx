@@ -5,7 +5,7 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { loadMe, useMe, useTeam, type Role } from '../lib/session'
 import { Activity } from '../parts/activity'
-import { ACTIONS, Button, Copy, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, Time, type Choice } from '../parts/basic'
+import { ACTIONS, Button, Copy, Fact, Facts, Id, Loading, Page, Problem, SelectField, Table, TextField, TimeCell, type Choice } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -107,9 +107,7 @@ function Links(props: { team: string; links: Schemas['TeamLink'][]; refresh: () 
             <td>{one.role}</td>
             <td class="number">{one.uses_left}</td>
             <td>{one.made_by}</td>
-            <td class="nowrap">
-              <Time at={one.expires_at} />
-            </td>
+            <TimeCell at={one.expires_at} />
             <td class="row-actions">
               <Button small label={`Revoke the link ${one.id}`} onClick={() => revoke(one)}>
                 Revoke
@@ -157,12 +155,8 @@ function TeamKeys(props: { team: string }) {
             <td class="nowrap">
               {key.kind === 'ssh' ? 'SSH' : 'API'}, {key.all_teams ? 'every team' : 'named teams'}
             </td>
-            <td class="nowrap">
-              <Time at={key.last_used_at} none="never" />
-            </td>
-            <td class="nowrap">
-              <Time at={key.expires_at} none="never" />
-            </td>
+            <TimeCell at={key.last_used_at} none="never" />
+            <TimeCell at={key.expires_at} none="never" />
             <td class="row-actions">
               <Button
                 small
@@ -234,9 +228,7 @@ function Members(props: { members: Member[]; team: ReturnType<typeof useTeam>; r
               member.role
             )}
           </td>
-          <td class="nowrap">
-            <Time at={member.added_at} />
-          </td>
+          <TimeCell at={member.added_at} />
           <td class="row-actions">
             {(owner || member.name === user.name) && !team.personal && (
               <Button
@@ -272,9 +264,7 @@ function Invitations(props: { team: string; invitations: Invitation[]; refresh: 
             <th scope="row">{one.name}</th>
             <td>{one.role}</td>
             <td>{one.invited_by}</td>
-            <td class="nowrap">
-              <Time at={one.expires_at} />
-            </td>
+            <TimeCell at={one.expires_at} />
             <td class="row-actions">
               <Button small label={`Withdraw the invitation of ${one.name}`} onClick={() => withdraw(one)}>
                 Withdraw

@@ -5,7 +5,7 @@ import { messageOf } from '../lib/errors'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, AreaField, Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, Time, type Choice } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Empty, Id, Loading, Page, Problem, SelectField, State, Table, TextField, TimeCell, type Choice } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -138,9 +138,7 @@ export function Templates() {
             </th>
             <td>{template.team}</td>
             <td class="number">{template.latest_version ?? 'none that is ready'}</td>
-            <td class="nowrap">
-              <Time at={template.created_at} />
-            </td>
+            <TimeCell at={template.created_at} />
             <td class="row-actions">
               {mayWrite && template.latest_version !== null && (
                 <a class="btn small" href={`/sandboxes/new?from=${template.slug}`} aria-label={`New sandbox from ${template.slug}`}>
@@ -313,9 +311,7 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
               <td class="number nowrap">
                 {one.runtime_baseline.cpu} vCPU, {one.runtime_baseline.memory_mb} MiB
               </td>
-              <td class="nowrap">
-                <Time at={one.created_at} />
-              </td>
+              <TimeCell at={one.created_at} />
               <td class="row-actions">
                 <Button small label={`Log of version ${one.version}`} onClick={() => setShown(one.version)}>
                   Log

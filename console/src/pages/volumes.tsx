@@ -8,7 +8,7 @@ import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { navigate, useTitle } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, Button, Empty, Id, Loading, Named, Page, Problem, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Id, Loading, Named, Page, Problem, TextField, TimeCell } from '../parts/basic'
 import { FormDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -104,9 +104,7 @@ export function Volumes() {
             <td>
               <Attached volume={volume} />
             </td>
-            <td class="nowrap">
-              <Time at={volume.created_at} />
-            </td>
+            <TimeCell at={volume.created_at} />
             <td class="row-actions">
               {mayWrite && (
                 <Button small label={`Delete ${volume.name}`} onClick={() => remove(volume, () => list.remove(volume.id))}>

@@ -5,7 +5,7 @@ import { api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, AreaField, Button, Check, Copy, Empty, Page, State, TextField, Time } from '../parts/basic'
+import { ACTIONS, AreaField, Button, Check, Copy, Empty, Page, State, TextField, Time, TimeCell } from '../parts/basic'
 import { FormDialog, SecretDialog, ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -111,9 +111,7 @@ function WebhookRow(props: { webhook: Webhook; mayWrite: boolean; refresh: () =>
         {webhook.url}
       </th>
       <td>{webhook.kinds.length === 0 ? 'all' : webhook.kinds.join(', ')}</td>
-      <td class="nowrap">
-        <Time at={webhook.delivered_at} none="never" />
-      </td>
+      <TimeCell at={webhook.delivered_at} none="never" />
       <td class="nowrap">
         {fails && <State value="failed" word="fails" />} <Time at={webhook.failed_at} none="never" />
       </td>

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { saveAs } from '../lib/dataplane'
 import { useList } from '../lib/pages'
-import { Button, Named, Problem, Time } from './basic'
+import { Button, Named, Problem, TimeCell } from './basic'
 import { say, useAction } from './dialog'
 import { Rows } from './rows'
 
@@ -123,9 +123,7 @@ export function Activity(props: { team: string; resource?: string }) {
       >
         {oneRowAnAct(list.rows).map(entry => (
           <tr key={entry.id}>
-            <td class="nowrap">
-              <Time at={entry.at} />
-            </td>
+            <TimeCell at={entry.at} />
             <th scope="row">{entry.action}</th>
             {!resource && (
               <td>

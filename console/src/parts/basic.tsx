@@ -118,6 +118,14 @@ export function Time(props: { at: string | null | undefined; none?: string }) {
   )
 }
 
+export function TimeCell(props: { at: string | null | undefined; none?: string }) {
+  return (
+    <td class="nowrap">
+      <Time {...props} />
+    </td>
+  )
+}
+
 /** Counts down to a time, second by second. */
 export function Countdown(props: { to: string; past: string }) {
   const left = (Date.parse(props.to) - useNow()) / 1000

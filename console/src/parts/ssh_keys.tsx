@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { api, type Schemas } from '../lib/client'
 import { usePoll } from '../lib/poll'
-import { ACTIONS, AreaField, Button, TextField, Time } from './basic'
+import { ACTIONS, AreaField, Button, TextField, TimeCell } from './basic'
 import { FormDialog, ask, say } from './dialog'
 import { Rows } from './rows'
 
@@ -70,12 +70,8 @@ export function SshKeys() {
             <td>
               <code class="long">{key.fingerprint}</code>
             </td>
-            <td class="nowrap">
-              <Time at={key.last_used_at} none="never" />
-            </td>
-            <td class="nowrap">
-              <Time at={key.expires_at} none="never" />
-            </td>
+            <TimeCell at={key.last_used_at} none="never" />
+            <TimeCell at={key.expires_at} none="never" />
             <td class="row-actions">
               <Button small label={`Revoke ${key.name || key.fingerprint}`} onClick={() => revoke(key, polled.refresh)}>
                 Revoke

@@ -6,7 +6,7 @@ import { isAbort, messageOf, sentence } from '../lib/errors'
 import { formatNumber } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
-import { ACTIONS, Button, Empty, Loading, Problem, State, Table, TextField, Time } from '../parts/basic'
+import { ACTIONS, Button, Empty, Loading, Problem, State, Table, TextField, Time, TimeCell } from '../parts/basic'
 import { say, useAction } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 import { PolicyFields, entriesOf, fieldOf, policyOf, requestOf, type Policy } from './policy'
@@ -130,9 +130,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
                 {denial.protocol ? `, ${denial.protocol}` : ''}
               </td>
               <td class="number">{formatNumber(denial.count)}</td>
-              <td class="nowrap">
-                <Time at={denial.at} />
-              </td>
+              <TimeCell at={denial.at} />
               <td class="row-actions">
                 {props.mayWrite && entry && !props.allowed.has(entry) && (
                   <Button small label={`Allow ${entry}`} onClick={() => props.allow(entry)}>
@@ -202,9 +200,7 @@ function Approvals(props: { id: string; mayWrite: boolean; answered: () => void 
                   </>
                 )}
               </td>
-              <td class="nowrap">
-                <Time at={approval.asked_at} />
-              </td>
+              <TimeCell at={approval.asked_at} />
               <td class="row-actions">
                 {props.mayWrite &&
                   ANSWERS.map(({ label, body }) => (

@@ -54,15 +54,11 @@ static unsigned processors_of_host(struct work *work)
 static int wait_while_cpus(struct work *work, unsigned least, unsigned most, unsigned wait_ms,
                            struct error **err)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     struct deadline until = work_agent_deadline(work, wait_ms);
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
-    if (work_find_agent(work, &at, err) < 0)
-        return -1;
     bool waits = true;
-    int result = agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id,
-                              secret, err);
+    int result = work_know_agent(work, &at, secret, err);
     while (result == 0 && waits && !deadline_passed(until)) {
         unsigned cpus;
         error_auto busy = NULL; /* ask again */

@@ -28,13 +28,10 @@ static const char *associated_name(const char *sandbox_id, char name[ASSOCIATED_
 
 static int ask(struct work *work, json_t **entries, struct error **err)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
-    int result = -1;
-    if (work_find_agent(work, &at, err) == 0 &&
-        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
-                     err) == 0)
+    int result = work_know_agent(work, &at, secret, err);
+    if (result == 0)
         result = agent_logs(&at, secret, NULL, QUERY, work_agent_deadline(work, TAKE_WAIT_MS),
                             entries, err);
     mem_wipe(secret, sizeof secret);

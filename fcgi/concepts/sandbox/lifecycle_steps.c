@@ -267,6 +267,15 @@ int work_find_agent(struct work *work, struct agent_place *at, struct error **er
                           work->sandbox.address, at, err);
 }
 
+int work_know_agent(struct work *work, struct agent_place *at, char *secret, struct error **err)
+{
+    const struct sandbox *sandbox = &work->sandbox;
+    if (work_find_agent(work, at, err) < 0)
+        return -1;
+    return agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
+                        err);
+}
+
 /* Decide whether to ask an agent again that did not answer; 0: yes. The agent's start can take
  * longer than the lease. After a delete of the instance, waiting is useless. */
 static int ask_again(struct work *work, struct deadline until, struct error **err)
@@ -377,28 +386,22 @@ void work_greet_agent(struct work *work)
 
 void work_hang_up(struct work *work)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     error_auto failure = NULL;
-    if (work_find_agent(work, &at, &failure) < 0 ||
-        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
-                     &failure) < 0 ||
+    if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_hang_up(&at, secret, work_agent_deadline(work, HANG_UP_MS), &failure) < 0)
-        log_info("cannot disconnect the open streams of a sandbox", LOG_STR("sandbox", sandbox->id),
-                 LOG_ERROR(failure));
+        log_info("cannot disconnect the open streams of a sandbox",
+                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
 int work_agent_continues(struct work *work, unsigned wait_ms, bool *continues, struct error **err)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
-    int result = -1;
-    if (work_find_agent(work, &at, err) == 0 &&
-        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
-                     err) == 0)
+    int result = work_know_agent(work, &at, secret, err);
+    if (result == 0)
         result = agent_knows(&at, secret, work_agent_deadline(work, wait_ms), continues, err);
     mem_wipe(secret, sizeof secret);
     return result;

@@ -111,6 +111,9 @@ unsigned work_start_wait_ms(const struct work *work);
 /* Find the address of its agent. Errors: those of runtimes_link(). */
 int work_find_agent(struct work *work, struct agent_place *at, struct error **err);
 
+/* Find its address and its secret, which has AGENT_SECRET_SIZE bytes; the caller wipes it. */
+int work_know_agent(struct work *work, struct agent_place *at, char *secret, struct error **err);
+
 /* Give the agent its secret and the sandbox's environment. */
 int work_init_agent(struct work *work, unsigned wait_ms, struct error **err);
 

@@ -38,7 +38,6 @@ static int renew(void *context, struct error **err)
 static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, int *exit_code,
                struct error **err)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     json_auto_t *call = json_pack("{s:s, s:s, s:i}", "cmd", hook->command, "cwd", "/", "timeout",
@@ -47,10 +46,8 @@ static int ask(struct work *work, enum hook_kind kind, const struct hook *hook, 
         json_object_set_new(call, "user", json_string(hook->user));
     if (kind == HOOK_AFTER_RESUME)
         json_object_set_new(call, "envs",
-                            json_pack("{s:s}", "SANDLOT_RESUMED_FROM", sandbox->resumed_from));
-    if (work_find_agent(work, &at, err) < 0 ||
-        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
-                     err) < 0)
+                            json_pack("{s:s}", "SANDLOT_RESUMED_FROM", work->sandbox.resumed_from));
+    if (work_know_agent(work, &at, secret, err) < 0)
         return -1;
     at.tick = renew;
     at.tick_context = work;
@@ -109,16 +106,13 @@ void work_hold_services(struct work *work)
 /* If this fails, they start when the agent has waited for long enough. */
 static void release_services(struct work *work)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     error_auto failure = NULL;
-    if (work_find_agent(work, &at, &failure) < 0 ||
-        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
-                     &failure) < 0 ||
+    if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_services_release(&at, secret, deadline_in_ms(RELEASE_MS), &failure) < 0)
         log_info("cannot start the services of a sandbox; its agent starts them later",
-                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 

@@ -50,20 +50,17 @@ static enum runtime_pause pause_of(const struct sandbox *sandbox)
  * after the pause loses nothing. The pause does not wait for a slow disk. */
 static void write_out(struct work *work)
 {
-    const struct sandbox *sandbox = &work->sandbox;
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     error_auto failure = NULL;
     json_auto_t *answer = NULL;
     json_auto_t *call = json_pack("{s:s, s:[s, s], s:s, s:s, s:i}", "cmd", "sync", "args", "-f",
                                   "/", "user", "root", "cwd", "/", "timeout", WRITE_OUT_S);
-    if (work_find_agent(work, &at, &failure) < 0 ||
-        agent_secret(work->worker->ring, sandbox->instance_name, sandbox->agent_key_id, secret,
-                     &failure) < 0 ||
+    if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_exec(&at, secret, call, work_agent_deadline(work, WRITE_OUT_MS), &answer, &failure) <
             0)
         log_info("cannot flush the disk of a sandbox before its pause; pausing without",
-                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 

@@ -157,3 +157,16 @@ int program_end(const struct error *err)
     sleep(RESTART_PAUSE_S);
     return EX_UNAVAILABLE;
 }
+
+int program_main(int argc, char **argv, const struct program *program,
+                 void (*run)(const struct settings *settings, struct error **err))
+{
+    struct program_call call;
+    error_auto err = NULL;
+    int status = program_start(argc, argv, program, &call);
+    if (status != PROGRAM_RUN)
+        return status;
+    run(call.settings, &err);
+    settings_free(call.settings);
+    return program_end(err);
+}

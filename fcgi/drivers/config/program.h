@@ -45,5 +45,9 @@ int program_start(int argc, char **argv, const struct program *program, struct p
  * multiwatch starts an ended program again at once. A signal ends the pause. */
 int program_end(const struct error *err);
 
+/* Run a daemon: program_start(), run, and program_end() with the error that run has set. */
+int program_main(int argc, char **argv, const struct program *program,
+                 void (*run)(const struct settings *settings, struct error **err));
+
 /* Load the settings of call->config_path into call->settings and set the log up from them. */
 int program_settings(const struct program *program, struct program_call *call, struct error **err);

@@ -464,6 +464,16 @@ int incus_order(struct incus *incus, const char *method, const char *path, json_
     return incus_order_within(incus, method, path, body, INCUS_ORDER_MOST_S, err);
 }
 
+int incus_drop(struct incus *incus, const char *path, struct error **err)
+{
+    if (incus_order(incus, "DELETE", path, NULL, err) == 0)
+        return 0;
+    if ((*err)->code != ERR_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
 int incus_instance_push(struct incus *incus, const char *name, const struct incus_file *file,
                         struct error **err)
 {

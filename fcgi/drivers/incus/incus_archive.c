@@ -21,16 +21,10 @@ static char *backups_path(struct incus *incus, const struct incus_archive *archi
     return xasprintf("%s/backups", object);
 }
 
-/* Absent: success. */
 static int drop(struct incus *incus, const char *backups, struct error **err)
 {
     autofree char *path = xasprintf("%s/" BACKUP_NAME, backups);
-    if (incus_order(incus, "DELETE", path, NULL, err) == 0)
-        return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return incus_drop(incus, path, err);
 }
 
 /* Should we not come to remove it, Incus does in a day. */

@@ -72,6 +72,9 @@ int incus_find_member(struct incus *incus, struct error **err);
 /* Do the same as incus_order(), for a POST that makes something. */
 int incus_order_new(struct incus *incus, const char *path, json_t *body, struct error **err);
 
+/* Delete what is at the path. Absent: success. */
+int incus_drop(struct incus *incus, const char *path, struct error **err);
+
 /* Give an order of any kind and do not wait for its operation. *document: the owner of the memory
  * that answer borrows; the caller frees it. */
 int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,

@@ -61,12 +61,7 @@ static int remove_path(struct incus *incus, const char *collection, const char *
                        struct error **err)
 {
     autofree char *path = incus_path(incus, collection, name);
-    if (incus_order(incus, "DELETE", path, NULL, err) == 0)
-        return 0;
-    if ((*err)->code != ERR_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return incus_drop(incus, path, err);
 }
 
 int incus_project_remove(struct incus *incus, const char *const *profiles, unsigned count,

@@ -54,7 +54,7 @@ static void serve(void *context, struct http_request *request, struct http_respo
         e2b_serve(&all->e2b, request, response);
 }
 
-static int run(struct api *api, struct error **err)
+static void serve_all(struct api *api, struct error **err)
 {
     struct interfaces interfaces = {api_router(api), e2b_router(api)};
     struct http_server server = {
@@ -71,7 +71,7 @@ static int run(struct api *api, struct error **err)
         .memory_max = HTTP_SERVER_REQUEST_MEMORY + PASSWORD_MEMORY,
         .log_requests = true,
     };
-    return http_server_run(&server, err);
+    http_server_run(&server, err);
 }
 
 static int open_sign_in(struct api *api, struct error **err)
@@ -87,24 +87,21 @@ static int open_sign_in(struct api *api, struct error **err)
     return 0;
 }
 
-int main(int argc, char **argv)
+static void run(const struct settings *settings, struct error **err)
 {
-    struct program_call call;
-    int status = program_start(argc, argv, &program, &call);
-    if (status != PROGRAM_RUN)
-        return status;
-    struct api api = {.settings = call.settings};
-    error_auto err = NULL;
-    api.keys = principal_cache_new();
-    if (pool_open(call.settings->pools_dir, &api.pool, &err) == 0 &&
-        worker_open_in_pool(call.settings, program.name, api.pool, &api.worker, &err) == 0 &&
-        open_sign_in(&api, &err) == 0)
-        run(&api, &err);
+    struct api api = {.settings = settings, .keys = principal_cache_new()};
+    if (pool_open(settings->pools_dir, &api.pool, err) == 0 &&
+        worker_open_in_pool(settings, program.name, api.pool, &api.worker, err) == 0 &&
+        open_sign_in(&api, err) == 0)
+        serve_all(&api, err);
     principal_deinit(&api.principal);
     principal_cache_free(api.keys);
     oidc_provider_free(api.oidc);
     worker_close(&api.worker);
     pool_close(api.pool);
-    settings_free(call.settings);
-    return program_end(err);
+}
+
+int main(int argc, char **argv)
+{
+    return program_main(argc, argv, &program, run);
 }

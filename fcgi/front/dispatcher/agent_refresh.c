@@ -73,9 +73,7 @@ static int reinitialise(struct worker *worker, const char *id, bool *answered, s
     bool knows = true;
     *answered = true;
     if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
-        work.sandbox.state != SANDBOX_READY || work_find_agent(&work, &at, err) < 0 ||
-        agent_secret(worker->ring, work.sandbox.instance_name, work.sandbox.agent_key_id, secret,
-                     err) < 0)
+        work.sandbox.state != SANDBOX_READY || work_know_agent(&work, &at, secret, err) < 0)
         return *err ? -1 : 0;
     int result = agent_knows(&at, secret, work_agent_deadline(&work, ASK_MS), &knows, err);
     mem_wipe(secret, sizeof secret);

@@ -8,17 +8,15 @@ static const struct program program = {
     .summary = "holds requests that wait for events, on the socket at file descriptor 0",
 };
 
-int main(int argc, char **argv)
+static void run(const struct settings *settings, struct error **err)
 {
-    struct program_call call;
-    int status = program_start(argc, argv, &program, &call);
-    if (status != PROGRAM_RUN)
-        return status;
     static struct server server;
-    error_auto err = NULL;
-    if (server_open(&server, call.settings, &err) == 0)
+    if (server_open(&server, settings, err) == 0)
         server_run(&server);
     server_close(&server);
-    settings_free(call.settings);
-    return program_end(err);
+}
+
+int main(int argc, char **argv)
+{
+    return program_main(argc, argv, &program, run);
 }

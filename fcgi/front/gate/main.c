@@ -23,12 +23,8 @@ static int open_gate(const struct settings *settings, struct gate *gate, struct 
     return worker_open_in_pool(settings, program.name, gate->pool, &gate->worker, err);
 }
 
-int main(int argc, char **argv)
+static void run(const struct settings *settings, struct error **err)
 {
-    struct program_call call;
-    int status = program_start(argc, argv, &program, &call);
-    if (status != PROGRAM_RUN)
-        return status;
     struct gate gate = {0};
     struct http_server server = {
         .serve = gate_serve,
@@ -36,14 +32,16 @@ int main(int argc, char **argv)
         .max_requests = REQUESTS_PER_WORKER,
         .memory_max = HTTP_SERVER_REQUEST_MEMORY,
     };
-    error_auto err = NULL;
-    if (open_gate(call.settings, &gate, &err) == 0) {
+    if (open_gate(settings, &gate, err) == 0) {
         server.pool = gate.pool;
-        http_server_run(&server, &err);
+        http_server_run(&server, err);
     }
     agent_notes_close(gate.notes);
     worker_close(&gate.worker);
     pool_close(gate.pool);
-    settings_free(call.settings);
-    return program_end(err);
+}
+
+int main(int argc, char **argv)
+{
+    return program_main(argc, argv, &program, run);
 }

@@ -8,17 +8,15 @@ static const struct program program = {
     .summary = "the SSH entry point: shells, commands, files and ports of sandboxes",
 };
 
-int main(int argc, char **argv)
+static void run(const struct settings *settings, struct error **err)
 {
-    struct program_call call;
-    int status = program_start(argc, argv, &program, &call);
-    if (status != PROGRAM_RUN)
-        return status;
     static struct listener listener;
-    error_auto err = NULL;
-    if (listener_open(&listener, call.settings, &err) == 0)
+    if (listener_open(&listener, settings, err) == 0)
         listener_run(&listener);
     listener_close(&listener);
-    settings_free(call.settings);
-    return program_end(err);
+}
+
+int main(int argc, char **argv)
+{
+    return program_main(argc, argv, &program, run);
 }

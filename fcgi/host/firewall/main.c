@@ -16,14 +16,14 @@ static const struct program program = {
                "descriptor 0",
 };
 
-static int run(const struct settings *settings, struct error **err)
+static void run(const struct settings *settings, struct error **err)
 {
     struct filter *filter = NULL;
     struct service *service = NULL;
     struct outlet *outlet = NULL;
     if (privileges_keep(CAP_NET_ADMIN, "CAP_NET_ADMIN", err) < 0 ||
         filter_open(settings, &filter, err) < 0)
-        return -1;
+        return;
     struct http_server server = {
         .serve = filter_serve, .context = filter, .body_max = POLICY_WIRE_MAX};
     int result = filter_restore(filter, err);
@@ -32,21 +32,13 @@ static int run(const struct settings *settings, struct error **err)
     if (result == 0)
         result = outlet_start(filter, &outlet, err);
     if (result == 0)
-        result = http_server_run(&server, err);
+        http_server_run(&server, err);
     outlet_stop(outlet);
     service_stop(service);
     filter_close(filter);
-    return result;
 }
 
 int main(int argc, char **argv)
 {
-    struct program_call call;
-    error_auto err = NULL;
-    int status = program_start(argc, argv, &program, &call);
-    if (status != PROGRAM_RUN)
-        return status;
-    run(call.settings, &err);
-    settings_free(call.settings);
-    return program_end(err);
+    return program_main(argc, argv, &program, run);
 }

@@ -25,8 +25,9 @@ static const char *environment(const char *name, const char *usual)
     return value && *value ? value : usual;
 }
 
-static int run(struct error **err)
+static void run(const struct settings *settings, struct error **err)
 {
+    (void)settings;
     struct limits limits = {
         .disks = {DISK_VIEW_LINKS,
                   environment("SANDLOT_POOL", "/var/lib/incus/storage-pools/sandlot")}};
@@ -34,25 +35,17 @@ static int run(struct error **err)
     limits.volumes = (struct volumes){limits.disks.pool, project, MOUNT_NOTES, INSIDE_MS};
     if (privileges_keep(CAP_SYS_ADMIN, "CAP_SYS_ADMIN", err) < 0 ||
         groups_open(&limits.groups, GROUPS_ROOT, project, err) < 0)
-        return -1;
+        return;
     int result = spread_open(&limits.spread, &limits.groups, err);
     limits.balance = balance_open(TEAM_NOTES);
     if (result == 0)
-        result = limits_serve(&limits, err);
+        limits_serve(&limits, err);
     balance_close(limits.balance);
     spread_close(limits.spread);
     groups_close(&limits.groups);
-    return result;
 }
 
 int main(int argc, char **argv)
 {
-    struct program_call call;
-    error_auto err = NULL;
-    int status = program_start(argc, argv, &program, &call);
-    if (status != PROGRAM_RUN)
-        return status;
-    run(&err);
-    settings_free(call.settings);
-    return program_end(err);
+    return program_main(argc, argv, &program, run);
 }

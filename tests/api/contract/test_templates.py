@@ -116,6 +116,7 @@ def image_without_agent(stack):
     stack.incus.request("DELETE", f"/1.0/images/{fingerprint}")
 
 
+@pytest.mark.parallel
 @pytest.mark.one_host
 def test_an_operators_image_without_an_agent_is_refused_after_a_trial(stack, image_without_agent):
     name = "t" + secrets.token_hex(5)

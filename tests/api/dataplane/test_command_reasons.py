@@ -6,7 +6,6 @@ import json
 import pytest
 
 from cli import Cli
-from ssh import Ssh
 from tenant import Sandbox
 
 pytestmark = pytest.mark.parallel
@@ -55,11 +54,6 @@ def sandbox(module_account):
 @pytest.fixture(scope="module")
 def cli(stack, module_account, tmp_path_factory):
     return Cli(stack, tmp_path_factory.mktemp("cli"), module_account.api.key)
-
-
-@pytest.fixture(scope="module")
-def ssh(stack, module_account, tmp_path_factory):
-    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ ABSENT = ("crypto", "fs", "os", "path", "stream", "url")
 
 
 @pytest.fixture
-def bundle(installed, tmp_path):
+def bundle(installed, stack, tmp_path):
+    """By the bundler of the console."""
     made = tmp_path / "bundle.js"
     subprocess.run(
-        ["node_modules/.bin/esbuild", "page.mjs", "--bundle", "--format=iife", "--platform=browser",
+        [stack.root / "build/console/node_modules/.bin/esbuild", "page.mjs", "--bundle", "--format=iife", "--platform=browser",
          f"--outfile={made}", *(f"--alias:node:{name}=./nothing.cjs" for name in ABSENT)],
         cwd=installed, check=True, capture_output=True, timeout=180)
     return made.read_text(encoding="utf-8")

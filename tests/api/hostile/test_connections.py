@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from fake_internet import FakeInternet
 from stack import wait_until
 from tenant import GUEST, Sandbox
 
@@ -21,16 +20,6 @@ OUTSIDE = "203.0.113.7"
 PORT = 5900
 # Longer than a busy machine takes to make them; the test ends them itself.
 HELD_S = 600
-
-
-@pytest.fixture(scope="module")
-def internet(stack, tmp_path_factory):
-    internet = FakeInternet(stack, tmp_path_factory.mktemp("outside"))
-    try:
-        internet.start()
-        yield internet
-    finally:
-        internet.stop()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from fake_internet import FirewallProcess
 from stack import wait_until
 from tenant import Sandbox
-from tls_outside import HOST, TlsOutside
+from tls_outside import HOST, serving
 
 # conf/nftables: connections of a sandbox; of a team, and of a user.
 EACH, SHARE = 256, 512
@@ -23,13 +23,8 @@ RULES = [{"host": HOST, "headers": {"X-Api-Key": "${secrets.own}"}}]
 
 @pytest.fixture(scope="module")
 def outside(stack, internet, tmp_path_factory):
-    outside = TlsOutside(stack, tmp_path_factory.mktemp("tls"))
-    try:
-        outside.start()
-        internet.add(HOST, outside.address)
+    with serving(stack, internet, tmp_path_factory.mktemp("tls"), HOST) as outside:
         yield outside
-    finally:
-        outside.stop()
 
 
 def with_rule(api, value=VALUE, **fields):

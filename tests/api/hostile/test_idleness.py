@@ -70,7 +70,7 @@ def test_work_that_is_feigned_lasts_until_the_deadline(make_sandbox):
 def test_false_agents(make_account, make_sandbox):
     """With a false agent root of a sandbox says what it likes, of its own sandbox."""
     hostile = make_account("pro").api
-    awake = replace_agent(Sandbox.create(hostile, lifecycle=IDLE, timeout=150), "awake")
+    awake = replace_agent(Sandbox.create(hostile, lifecycle=IDLE, timeout=100), "awake")
     idle = replace_agent(Sandbox.create(hostile, lifecycle=IDLE), "idle")
     untimed = replace_agent(Sandbox.create(hostile, timeout=900), "idle")
     garbage = replace_agent(Sandbox.create(hostile, lifecycle=IDLE, timeout=900), "garbage")

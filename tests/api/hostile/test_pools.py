@@ -157,6 +157,7 @@ def test_a_burst_of_one_team_is_served_to_its_end(hostile):
     assert [answer.status for answer in made] == [201] * 24, made
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("answer", ["302", "204", "text", "garbage"])
 def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     sandbox = Sandbox.create(hostile.api, exposed_ports=PUBLIC)
@@ -165,6 +166,7 @@ def test_a_wrong_answer_of_an_agent_is_no_failure_of_ours(hostile, answer):
     assert sandbox.preview(PORT).request("GET", "/").status == 503
 
 
+@pytest.mark.parallel
 @pytest.mark.parametrize("answer", ["drip", "headers", "chunks", "sizes"])
 def test_an_answer_without_an_end_costs_as_much_as_none(hostile, answer):
     """A byte at a time, lines of a header, chunks, and sizes of chunks that are none."""

@@ -12,8 +12,14 @@ from tenant import Sandbox
 EACH = 4  # the half of the smallest pool, which a team may have
 
 
-def slow(kind, timeout=20, **fields):
-    return {"hooks": {kind: {"command": "sleep 60", "timeout": timeout}}, **fields}
+def slow(kind, timeout=30, **fields):
+    return {"hooks": {kind: {"command": "until [ -e /tmp/go ]; do sleep 0.1; done", "timeout": timeout}}, **fields}
+
+
+def let_go(sandboxes):
+    """Their hooks end."""
+    for one in sandboxes:
+        one.stack.incus.write_file(one.instance, "/tmp/go", b"")
 
 
 @pytest.fixture
@@ -43,7 +49,8 @@ def in_state(stack, state, accounts):
 def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
     (running,) = made(two[:1], 1, **slow("before_pause"))
     own = Sandbox.create(bystander.api, timeout=1800, hooks={"before_pause": {"command": "true"}})
-    waiting = asked(made(two, EACH, **slow("before_pause")), "pause")
+    sandboxes = made(two, EACH, **slow("before_pause"))
+    waiting = asked(sandboxes, "pause")
     wait_until(lambda: in_state(stack, "stopping", two) >= 2, 30, "pauses that wait")
     for act in ("connect", "resume"):
         answer = running.api.post(f"{running.path}/{act}", {})
@@ -52,6 +59,7 @@ def test_pauses_that_wait_for_hooks(stack, two, asked, bystander):
     assert in_state(stack, "stopping", two) <= 3, "the other workers for hooks are for tenants who have none"
     bystander.goes_on(rounds=1)
     assert not any(one.done() and one.result().status == 200 for one in waiting), "no hook has ended meanwhile"
+    let_go(sandboxes)
     assert {one.result().status for one in waiting} <= {200, 429}
 
 
@@ -65,11 +73,12 @@ def test_hooks_of_e2b_time_outs_of_0_wait_in_the_same_share(stack, two, bystande
         wait_until(lambda: in_state(stack, "stopping", two) >= EACH, 30, "pauses that wait")
         bystander.goes_on(rounds=1, pause=False)
         assert in_state(stack, "stopping", two) == EACH, "a quarter of sixteen workers"
+        let_go(sandboxes)
 
 
 @pytest.mark.long
 def test_resumes_that_wait_for_hooks(stack, two, asked, bystander):
-    sandboxes = made(two, EACH, **slow("after_resume"))
+    sandboxes = made(two, EACH, **slow("after_resume", timeout=20))
     for one in sandboxes:
         one.pause()
     waiting = asked(sandboxes, "resume")
@@ -88,7 +97,7 @@ def many(make_account):
 def test_deadlines_with_hooks(stack, many, bystander):
     """The dispatcher pauses them: a sandbox of another team, with a hook too, is paused at its deadline meanwhile."""
     own = Sandbox.create(bystander.api, timeout=1800, hooks={"before_pause": {"command": "true"}})
-    hostile = made(many, 2, **slow("before_pause", timeout=30, lifecycle={"on_timeout": "pause"}))
+    hostile = made(many, 2, **slow("before_pause", lifecycle={"on_timeout": "pause"}))
     for one in hostile:
         one.api.request("PATCH", one.path, {"timeout": 1})
     wait_until(lambda: in_state(stack, "stopping", many) == len(hostile), 30, "all deadlines")
@@ -99,7 +108,7 @@ def test_deadlines_with_hooks(stack, many, bystander):
 
 def test_forks_with_hooks(stack, many, asked, bystander):
     own = Sandbox.create(bystander.api, timeout=1800, hooks={"after_fork": {"command": "true"}})
-    waiting = asked(made(many, 1, **slow("after_fork", timeout=30)), "fork")
+    waiting = asked(made(many, 1, **slow("after_fork")), "fork")
     wait_until(lambda: in_state(stack, "restoring", many) == len(many), 30, "forks that wait")
     (fork,) = own.api.post(f"{own.path}/fork", {}).json()["forks"]
     wait_until(lambda: own.api.show(fork["sandbox"]["id"])["state"] == "ready", 60, "a fork of another team")

@@ -3,6 +3,7 @@
 (RFC 5737) of this stack alone, since the host itself connects to it. The stack's nginx verifies it by the
 stack's authority (egress_authorities_file in scripts/test)."""
 
+import contextlib
 import json
 import pathlib
 import secrets
@@ -65,3 +66,16 @@ class TlsOutside(OutsideNetwork):
     def requests(self):
         path = self.directory / "requests"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@contextlib.contextmanager
+def serving(stack, internet, folder, *names):
+    """The server, which has these names in the fake internet."""
+    outside = TlsOutside(stack, folder)
+    try:
+        outside.start()
+        for name in names:
+            internet.add(name, outside.address)
+        yield outside
+    finally:
+        outside.stop()

@@ -17,6 +17,8 @@ from tenant import Sandbox
 from faults import instances, quiet, quota_in_use, settle  # noqa: F401
 from stack import wait_until
 
+pytestmark = pytest.mark.parallel
+
 # Each of these has less than init has with the most that it can be given, and all together have
 # more than there is.
 HOGS = """
@@ -78,8 +80,8 @@ def test_switched_off_from_inside(make_sandbox, stack):
     sandbox = make_sandbox(exposed_ports=[{"port": 3000, "protocol": "http", "public": True}])
     sandbox.data.upload("/home/user/kept", b"kept")
     sandbox.data.background("sudo", "poweroff", "-f")
-    wait_until(lambda: is_down(stack, sandbox), 30, "the end of the instance")
-    wait_until(lambda: stopped(sandbox), 10, "the notice")
+    wait_until(lambda: is_down(stack, sandbox), 60, "the end of the instance")
+    wait_until(lambda: stopped(sandbox), 60, "the notice")
     assert events.until(sandbox.api, "sandbox.died", f"sandbox_id={sandbox.id}")["data"] == {"reason": "ended"}
     assert sandbox.show()["reason"] == "ended"
     for answer, status in ((sandbox.data.download("/home/user/kept"), 409), (sandbox.preview(3000).request("GET", "/"), 503)):
@@ -92,6 +94,7 @@ def test_switched_off_from_inside(make_sandbox, stack):
     assert sandbox.pause()["reason"] == "request"
 
 
+@pytest.mark.alone
 @pytest.mark.faults
 def test_the_host_loses_power_and_boots(make_account, stack):
     account = make_account("pro")
@@ -152,6 +155,7 @@ class SilentHost:
         self.path.parent.rmdir()
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_host_that_hangs_does_not_keep_the_others_unwatched(account, stack):
     sandboxes = [Sandbox.create(account.api) for _ in range(3)]

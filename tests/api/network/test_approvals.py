@@ -11,6 +11,8 @@ from tenant import Sandbox
 from fake_internet import FirewallProcess
 from test_network_enforced import HERE, OTHER, REFUSED, THIRD, Flow, ask, policy, reach, reaches
 
+pytestmark = pytest.mark.parallel
+
 KIND = "network.approval_requested"
 ROWS_MAX, EVENTS_MAX = 32, 10
 
@@ -169,6 +171,7 @@ def test_an_answer_for_a_stopped_sandbox_holds_after_the_resume(sandbox, interne
     assert reaches(sandbox, "tcp", "api.example.com", 80)
 
 
+@pytest.mark.alone
 def test_a_restarted_firewall_keeps_answers_and_asks_again(sandbox, internet, stack):
     ask(sandbox, ["A", "api.example.com"])
     answer(sandbox, asked_for(sandbox, "api.example.com"), "minutes", minutes=10)

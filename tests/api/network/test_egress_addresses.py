@@ -10,20 +10,15 @@ from doctor import assert_says, doctor, wrong
 from fake_internet import FirewallProcess
 from stack import wait_until
 from tenant import Sandbox
-from tls_outside import HOST, TlsOutside
+from tls_outside import HOST, serving
 
 
 @pytest.fixture(scope="module")
 def outside(stack, internet, tmp_path_factory):
-    outside = TlsOutside(stack, tmp_path_factory.mktemp("tls"))
-    try:
-        outside.start()
+    with serving(stack, internet, tmp_path_factory.mktemp("tls"), HOST) as outside:
         # Packets of sandboxes have routes of their own.
         outside.on_host("route", "add", f"{outside.address}/32", "via", outside.far, "dev", outside.link, "table", internet.table)
-        internet.add(HOST, outside.address)
         yield outside
-    finally:
-        outside.stop()
 
 
 def own(outside, act):

@@ -15,7 +15,9 @@ from fake_internet import FirewallProcess
 from proxies_outside import ProxiesOutside
 from stack import wait_until
 from tenant import Account, Sandbox
-from tls_outside import HOST, TlsOutside
+from tls_outside import HOST, serving
+
+pytestmark = pytest.mark.parallel
 
 PASSWORD = "pw-" + random.token_hex(12)
 ZONE = f"p{random.token_hex(3)}.test"
@@ -206,14 +208,9 @@ def test_new_sandboxes_of_a_team_get_its_proxy(stack, outside):
 
 @pytest.fixture(scope="module")
 def tls(stack, internet, api, tmp_path_factory):
-    tls = TlsOutside(stack, tmp_path_factory.mktemp("tls"))
-    try:
-        tls.start()
-        internet.add(HOST, tls.address)
+    with serving(stack, internet, tmp_path_factory.mktemp("tls"), HOST) as tls:
         assert api.request("PUT", "/v1/secrets/llm", {"value": "sk-" + PASSWORD, "hosts": [HOST]}).status == 201
         yield tls
-    finally:
-        tls.stop()
 
 
 def ask(sandbox, scheme="https"):
@@ -389,6 +386,7 @@ def test_a_new_password_and_its_end_reach_running_sandboxes(api, outside):
         api.delete(sandbox.path)
 
 
+@pytest.mark.alone
 def test_without_the_firewall_nothing_leaves_and_after_its_restart_the_way_is_back(proxied, stack, outside, internet):
     firewall = FirewallProcess(stack)
     before = len(internet.seen())

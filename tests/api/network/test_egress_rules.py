@@ -16,7 +16,9 @@ import pytest
 from fake_internet import FirewallProcess
 from stack import wait_until
 from tenant import Sandbox
-from tls_outside import HOST, OTHER_HOST, TlsOutside
+from tls_outside import HOST, OTHER_HOST, serving
+
+pytestmark = pytest.mark.parallel
 
 VALUE = "sk-" + random.token_hex(16)
 BEARER = {"Authorization": "Bearer ${secrets.llm}"}
@@ -24,14 +26,8 @@ BEARER = {"Authorization": "Bearer ${secrets.llm}"}
 
 @pytest.fixture(scope="module")
 def outside(stack, internet, tmp_path_factory):
-    outside = TlsOutside(stack, tmp_path_factory.mktemp("tls"))
-    try:
-        outside.start()
-        for name in (HOST, OTHER_HOST, "elsewhere.test"):
-            internet.add(name, outside.address)
+    with serving(stack, internet, tmp_path_factory.mktemp("tls"), HOST, OTHER_HOST, "elsewhere.test") as outside:
         yield outside
-    finally:
-        outside.stop()
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +207,7 @@ CLIENTS = {
 }
 
 
-def carry(sandbox, tmp_path, name, programs):
+def carry(sandbox, tmp_path, carried, name, programs):
     """Put programs into /tmp/NAME of the sandbox, with their libraries. Returns what to write before a program."""
     found = [shutil.which(program) or program for program in programs]
     if "curl.so" in found:
@@ -219,6 +215,8 @@ def carry(sandbox, tmp_path, name, programs):
     for path in found:
         if not os.path.exists(path):
             pytest.skip(f"{path} is not installed here")
+    found = [path for path in found if (name, path) not in carried]
+    carried.update((name, path) for path in found)
     files = [*found]
     for path in found:
         if os.path.isfile(path):
@@ -226,15 +224,19 @@ def carry(sandbox, tmp_path, name, programs):
             files += [word for word in linked.split() if word.startswith("/")]
     packed = tmp_path / "programs.tar.gz"
     folders = [path for path in files if os.path.isdir(path)]
-    subprocess.run(["tar", "-chzf", packed, "--transform", "s|.*/\\([^/]*\\)$|\\1|", "-P",
-                    *(path for path in files if path not in folders)], check=True)
-    sandbox.data.upload("/tmp/programs.tar.gz", packed.read_bytes())
-    sandbox.data.check(f"mkdir -p /tmp/{name} && tar -xzf /tmp/programs.tar.gz -C /tmp/{name}")
-    for folder in folders:
-        subprocess.run(["tar", "-czf", packed, "-C", os.path.dirname(folder), os.path.basename(folder)], check=True)
+    programs = [path for path in files if path not in folders]
+    flat = ["-h", "--transform", "s|.*/\\([^/]*\\)$|\\1|", "-P", *programs]
+    for words in (*([flat] if programs else []), *(["-C", os.path.dirname(one), os.path.basename(one)] for one in folders)):
+        subprocess.run(["tar", "-I", "gzip -1", "-cf", packed, *words], check=True)
         sandbox.data.upload("/tmp/programs.tar.gz", packed.read_bytes())
-        sandbox.data.check(f"tar -xzf /tmp/programs.tar.gz -C /tmp/{name}")
+        sandbox.data.check(f"mkdir -p /tmp/{name} && tar -xzf /tmp/programs.tar.gz -C /tmp/{name}")
     return "./ld-linux* --library-path . ./"
+
+
+@pytest.fixture(scope="module")
+def carried():
+    """Which programs the module's sandbox has, with their folders: several clients are Node's."""
+    return set()
 
 
 @pytest.fixture(scope="module")
@@ -246,20 +248,21 @@ def python_libraries(sandbox, tmp_path_factory):
     if not {"requests", "httpx", "pip"} <= set(names):
         pytest.skip("python3-requests, python3-httpx and python3-pip are not installed here")
     packed = tmp_path_factory.mktemp("python") / "python.tar.gz"
-    subprocess.run(["tar", "-czf", packed, "-C", LIBRARIES, *names], check=True)
+    subprocess.run(["tar", "-I", "gzip -1", "-cf", packed, "-C", LIBRARIES, *names], check=True)
     sandbox.data.upload("/tmp/python.tar.gz", packed.read_bytes())
     sandbox.data.check("mkdir -p /tmp/python && tar -xzf /tmp/python.tar.gz -C /tmp/python")
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_clients_trust_the_proxy_without_an_option(plain, outside, tmp_path, request, client):
+def test_clients_trust_the_proxy_without_an_option(plain, outside, tmp_path, carried, request, client):
     """What a client makes of the server's answer is its own: the server got its request, with the secret."""
     programs, command, target = CLIENTS[client]
     if PYTHON in command:
         request.getfixturevalue("python_libraries")
     name = programs[0].rpartition("/")[2] if programs else ""
     if programs:
-        command = f"cd /tmp/{client} && " + command.replace(f"{name} ", carry(plain, tmp_path, client, programs) + f"{name} ", 1)
+        loader = carry(plain, tmp_path, carried, name, programs)
+        command = f"cd /tmp/{name} && " + command.replace(f"{name} ", f"{loader}{name} ", 1)
     before = len(outside.requests())
     said = plain.data.check(f"({command}) 2>&1 || true", **({"user": "root"} if client == "apt" else {}))
     # The server repeats the headers of a request, and these clients keep its answer.
@@ -409,12 +412,12 @@ def test_a_request_that_is_not_for_the_host_of_its_connection_is_refused(plain, 
     ({":path": "/\r\nX: y"}, "", "reset"),
     ({":method": "GET /"}, "", "400"),
     ({"x-a": "b\r\nAuthorization: mine"}, "", "reset"),
-    ({"content-length": "0"}, f"GET /in HTTP/1.1\r\nHost: {HOST}\r\n\r\n", "400"),
+    ({"content-length": "0"}, "GET /in HTTP/1.1\r\nHost: {host}\r\n\r\n", "400"),
     ({"content-length": "500"}, "x", "400"),
 ])
 def test_a_broken_request_over_http_2_is_refused_with_a_reason(plain, outside, python_libraries, change, body, wanted):
     before = len(outside.requests())
-    answer = over_http_2(plain, body, **change)
+    answer = over_http_2(plain, body.format(host=HOST), **change)
     assert answer.startswith(wanted) and VALUE not in answer, answer
     assert wanted == "reset" or json.loads(answer.split("\n", 1)[1])["error"] == "egress_refused", answer
     assert all(got["target"] == "/" and got["body"] != 500 for got in outside.requests()[before:])
@@ -505,6 +508,7 @@ def trusting_nginx(stack):
         load()
 
 
+@pytest.mark.alone
 @pytest.mark.one_host
 def test_a_header_does_not_say_who_asks(plain, api, outside, trusting_nginx):
     """The first sandbox's address, in a header of another one that has the same host in its rules."""
@@ -710,6 +714,7 @@ def test_a_change_of_a_secret_does_not_wait_for_a_sandbox_of_another_team(api, o
             sandbox.api.delete(sandbox.path)
 
 
+@pytest.mark.alone
 def test_without_the_firewall_nothing_passes_and_after_its_restart_the_rules_come_back(plain, stack, outside):
     firewall = FirewallProcess(stack)
     before = len(outside.requests())

@@ -10,6 +10,8 @@ from firewall import Firewall
 from stack import wait_until
 from test_network_policy import network
 
+pytestmark = pytest.mark.parallel
+
 RETRY_S = 30
 
 
@@ -45,6 +47,7 @@ def test_a_deletion_takes_the_policy_away(api, firewall):
     assert firewall.revision(sandbox) is None
 
 
+@pytest.mark.alone
 def test_pending_while_the_firewall_is_away(api, firewall):
     sandbox = api.create()["id"]
     with firewall.unreachable():
@@ -59,6 +62,7 @@ def test_pending_while_the_firewall_is_away(api, firewall):
     assert firewall.revision(sandbox) == 2
 
 
+@pytest.mark.alone
 def test_the_last_wish_wins(api, firewall):
     sandbox = api.create()["id"]
     with firewall.unreachable():
@@ -77,6 +81,7 @@ def test_many_wishes_at_once(api, firewall, stack):
     assert firewall.revision(sandbox) == stack.row(sandbox)["network_revision"] == 13
 
 
+@pytest.mark.alone
 def test_a_sandbox_can_be_made_while_the_firewall_is_away(api, firewall):
     with firewall.unreachable():
         created = api.create()
@@ -104,6 +109,7 @@ def test_a_stopped_sandbox_gets_it_with_the_resume(sandbox, api, firewall):
     assert firewall.revision(sandbox.id) == 2
 
 
+@pytest.mark.alone
 def test_an_older_policy_never_meets_a_resumed_sandbox(sandbox, api, firewall, stack):
     """The firewall still has the policy that was replaced, and cannot be told."""
     sandbox.pause()
@@ -117,6 +123,7 @@ def test_an_older_policy_never_meets_a_resumed_sandbox(sandbox, api, firewall, s
     assert firewall.revision(sandbox.id) == 2
 
 
+@pytest.mark.alone
 def test_an_unchanged_policy_does_not_keep_a_sandbox_stopped(sandbox, api, firewall):
     sandbox.pause()
     with firewall.unreachable():
@@ -127,6 +134,7 @@ def test_an_unchanged_policy_does_not_keep_a_sandbox_stopped(sandbox, api, firew
 # --- what is left behind ---
 
 
+@pytest.mark.alone
 def test_an_address_waits_until_its_policy_is_gone(api, firewall, stack):
     sandbox = api.create()["id"]
     address = stack.row(sandbox)["address"]
@@ -145,6 +153,7 @@ def test_a_firewall_that_forgot_is_filled_again(sandbox, firewall):
     wait_until(lambda: firewall.revision(sandbox.id) == 1, RETRY_S, "the policy being back")
 
 
+@pytest.mark.alone
 def test_a_policy_without_a_sandbox_is_removed(sandbox, firewall, stack):
     """What a worker left that hung for longer than its sandbox lived."""
     row = stack.query("SELECT address FROM host_addresses WHERE holder IS NULL ORDER BY address DESC LIMIT 1")
@@ -156,6 +165,7 @@ def test_a_policy_without_a_sandbox_is_removed(sandbox, firewall, stack):
     assert firewall.revision(sandbox.id) == 1
 
 
+@pytest.mark.alone
 def test_a_database_that_went_back_in_time_is_obeyed(sandbox, api, firewall, stack):
     """A restored backup has older revisions than the firewall."""
     for name in ("a", "b", "c"):
@@ -172,6 +182,7 @@ def test_a_database_that_went_back_in_time_is_obeyed(sandbox, api, firewall, sta
 
 
 @pytest.mark.parametrize("point", ["network.stored", "network.applied"])
+@pytest.mark.alone
 def test_a_worker_dies_in_a_put(api, firewall, stack, fault_points, point):
     sandbox = api.create()["id"]
     fault_points.arm(point, "kill", "sandlot-api")
@@ -181,6 +192,7 @@ def test_a_worker_dies_in_a_put(api, firewall, stack, fault_points, point):
     assert firewall.revision(sandbox) == 2
 
 
+@pytest.mark.alone
 def test_a_worker_dies_in_a_create(api, firewall, stack, fault_points):
     fault_points.arm("create.network", "kill", "sandlot-api")
     assert api.post("/v1/sandboxes", {"allow_out": ["a.example"]}).status == 502
@@ -191,6 +203,7 @@ def test_a_worker_dies_in_a_create(api, firewall, stack, fault_points):
     assert {one["sandbox_id"] for one in answer["policies"]} <= known
 
 
+@pytest.mark.alone
 def test_a_slow_put_does_not_overtake_a_later_one(api, firewall, fault_points):
     sandbox = api.create()["id"]
     fault_points.arm("network.stored")

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.parallel
 
 
 @pytest.fixture(scope="module")
-def ssh(stack, module_account, tmp_path_factory):
-    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
-
-
-@pytest.fixture(scope="module")
 def work(module_account):
     """A sandbox that is called work."""
     return Sandbox.create(module_account.api, timeout=1800, name="work")

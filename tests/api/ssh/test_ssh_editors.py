@@ -9,7 +9,6 @@ import tarfile
 import pytest
 
 from entry_point import free_port
-from ssh import Ssh
 from stack import wait_until
 from tenant import Sandbox
 
@@ -45,11 +44,6 @@ echo "server==$found=="
 echo "listeningOn==$(cat port)=="
 echo "e5f0: end"
 """
-
-
-@pytest.fixture(scope="module")
-def ssh(stack, module_account, tmp_path_factory):
-    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,10 @@ import threading
 
 import pytest
 
-from ssh import Ssh
 from stack import wait_until
 from tenant import Sandbox
 
 pytestmark = pytest.mark.parallel
-
-
-@pytest.fixture(scope="module")
-def ssh(stack, module_account, tmp_path_factory):
-    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 from libssh import Command
-from ssh import Ssh
 from stack import wait_until
 from tenant import Sandbox
 
@@ -23,11 +22,6 @@ while True:
     while got:
         print(signal.Signals(got.pop(0)).name, flush=True)
 """
-
-
-@pytest.fixture(scope="module")
-def ssh(stack, module_account, tmp_path_factory):
-    return Ssh(stack, tmp_path_factory.mktemp("ssh"), module_account)
 
 
 @pytest.fixture(scope="module")
