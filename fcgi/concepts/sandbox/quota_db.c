@@ -2,13 +2,15 @@
 #include "sandbox/quota.h"
 
 #include "base/mem.h"
+#include "template/template_columns.h"
 
 DB_STATEMENT(usage_statement) = {
     "quota.usage",
     "SELECT used_sandboxes, used_vcpus, used_memory_mb, stopped_sandboxes FROM teams WHERE id = ?",
     true};
-/* Reads also the size of the newest ready version of the template to which the slug leads. The
- * team's own template comes before that of the deployment, as in template/. */
+#define MEANT TEMPLATE_MEANT("x.id")
+/* Reads also the size of the version that the slug alone means. The team's own template comes
+ * before that of the deployment, as in template/. */
 DB_STATEMENT(look_statement) = {
     "quota.look",
     "SELECT t.used_sandboxes, t.used_vcpus, t.used_memory_mb, v.cpu, v.memory_mb,"
@@ -16,10 +18,8 @@ DB_STATEMENT(look_statement) = {
     " (SELECT CAST(COALESCE(SUM(i.size_mb), 0) AS UNSIGNED) FROM memory_images i"
     "   WHERE i.team_id = t.id)"
     " FROM teams t LEFT JOIN template_versions v ON v.id ="
-    " (SELECT w.id FROM template_versions w WHERE w.template_id ="
-    "   (SELECT x.id FROM templates x WHERE x.slug = ? AND x.owner IN ('" TEAM_DEPLOYMENT_ID
-    "', t.id) ORDER BY x.owner DESC LIMIT 1)"
-    "  AND w.state = 'ready' ORDER BY w.version DESC LIMIT 1)"
+    " (SELECT " MEANT " FROM templates x WHERE x.slug = ?"
+    "   AND x.owner IN ('" TEAM_DEPLOYMENT_ID "', t.id) ORDER BY x.owner DESC LIMIT 1)"
     " WHERE t.id = ?",
     true};
 /* Checks and reserves in one statement, against the present plan. */

@@ -64,7 +64,8 @@ struct template_version {
  *   tpl_…          the template with this id
  *   tpv_…          the version with this id
  *
- * The first three forms mean the newest ready version. The first two can be followed by a version:
+ * The first three forms mean the version of the tag `default`, or the newest ready one while no
+ * version has this tag. The first two can be followed by a version:
  *
  *   :tpv_…         the version with this id
  *   :<tag>         the version of the tag; `latest` and `default` are the newest until assigned

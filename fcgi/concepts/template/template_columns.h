@@ -12,3 +12,14 @@
     " v.memory_id"                                                                                \
     " FROM template_versions v JOIN templates t ON t.id = v.template_id"                          \
     " JOIN teams o ON o.id = t.owner"
+
+#define TEMPLATE_DEFAULT_OF                             \
+    "SELECT d.template_version_id FROM template_tags d" \
+    " WHERE d.tag = 'default' AND d.template_id = "
+#define TEMPLATE_NEWEST_OF \
+    "SELECT w.id FROM template_versions w WHERE w.state = 'ready' AND w.template_id = "
+/* The id of the version that a template means without a version: that of its tag `default`, else
+ * the newest ready one. id: an expression for the template's id. */
+#define TEMPLATE_MEANT(id)                                           \
+    "COALESCE((" TEMPLATE_DEFAULT_OF id "), (" TEMPLATE_NEWEST_OF id \
+    " ORDER BY w.version DESC LIMIT 1))"

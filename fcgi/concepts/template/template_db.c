@@ -15,7 +15,6 @@
 #define VERSIONS_NAMED_MAX 5
 #define DESCRIPTION_MAX    2048
 
-#define NEWEST             " ORDER BY v.version DESC LIMIT 1"
 #define IS_SEEN(t)         "(" t ".owner IN ('" TEAM_DEPLOYMENT_ID "', ?) OR " t ".is_public = 1)"
 
 /* Find the template of a slug for a team. Its own comes before the deployment's, whose id sorts
@@ -30,12 +29,14 @@ DB_STATEMENT(find_named_statement) = {"template.find_named",
                                       true};
 
 #define OF_TEMPLATE " WHERE v.template_id = ? AND v.state = 'ready'"
-DB_STATEMENT(newest_statement) = {"template.newest", TEMPLATE_COLUMNS OF_TEMPLATE NEWEST, true};
+DB_STATEMENT(meant_statement) = {
+    "template.meant", TEMPLATE_COLUMNS OF_TEMPLATE " AND v.id = " TEMPLATE_MEANT("t.id"), true};
 /* The form of most creates: the slug alone. */
-DB_STATEMENT(newest_of_slug_statement) = {"template.newest_of_slug",
-                                          TEMPLATE_COLUMNS " WHERE v.template_id = (" FIND_TEMPLATE
-                                                           ") AND v.state = 'ready'" NEWEST,
-                                          true};
+DB_STATEMENT(meant_by_slug_statement) = {
+    "template.meant_by_slug",
+    TEMPLATE_COLUMNS " WHERE t.id = (" FIND_TEMPLATE
+                     ") AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id"),
+    true};
 /* A tag with this name wins over the number. */
 DB_STATEMENT(by_number_statement) = {
     "template.by_number",
@@ -51,14 +52,16 @@ DB_STATEMENT(by_tag_statement) = {
                      " AND g.tag = ?",
     true};
 /* The tag follows the newest version until it is assigned. */
-DB_STATEMENT(by_default_statement) = {
-    "template.by_default",
+DB_STATEMENT(by_latest_statement) = {
+    "template.by_latest",
     TEMPLATE_COLUMNS " LEFT JOIN template_tags g ON g.template_version_id = v.id"
                      " AND g.tag = ?" OF_TEMPLATE " ORDER BY g.tag IS NULL, v.version DESC LIMIT 1",
     true};
 DB_STATEMENT(by_template_statement) = {
     "template.by_template",
-    TEMPLATE_COLUMNS " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'" NEWEST, true};
+    TEMPLATE_COLUMNS
+    " WHERE t.id = ? AND " IS_SEEN("t") " AND v.state = 'ready' AND v.id = " TEMPLATE_MEANT("t.id"),
+    true};
 DB_STATEMENT(by_version_statement) = {
     "template.by_version",
     TEMPLATE_COLUMNS " WHERE v.id = ? AND " IS_SEEN("t") " AND v.state = 'ready'", true};
@@ -182,8 +185,10 @@ static int query_tag(struct db *db, const char *template_id, const char *tag, st
                      struct error **err)
 {
     struct db_value id = db_text(template_id);
-    if (str_equal(tag, TEMPLATE_TAG_LATEST) || str_equal(tag, TEMPLATE_TAG_DEFAULT))
-        return db_query(db, &by_default_statement, DB_ARGS(db_text(tag), id), rows, err);
+    if (str_equal(tag, TEMPLATE_TAG_DEFAULT))
+        return db_query(db, &meant_statement, DB_ARGS(id), rows, err);
+    if (str_equal(tag, TEMPLATE_TAG_LATEST))
+        return db_query(db, &by_latest_statement, DB_ARGS(db_text(tag), id), rows, err);
     return db_query(db, &by_tag_statement, DB_ARGS(id, db_text(tag)), rows, err);
 }
 
@@ -196,7 +201,7 @@ static int query_reference(struct db *db, const struct template_reference *refer
     struct db_value id = db_text(reference->id);
     switch (reference->kind) {
     case REFERENCE_SLUG:
-        return db_query(db, &newest_statement, DB_ARGS(template), rows, err);
+        return db_query(db, &meant_statement, DB_ARGS(template), rows, err);
     case REFERENCE_SLUG_NUMBER:
         return db_query(db, &by_number_statement,
                         DB_ARGS(db_text(reference->tag), template, db_u64(reference->number)), rows,
@@ -295,7 +300,7 @@ static int resolve_slug(struct db *db, const struct template_reference *referenc
     *found = false;
     if (reference->kind != REFERENCE_SLUG || *reference->team)
         return 0;
-    if (db_query(db, &newest_of_slug_statement, DB_ARGS(db_text(reference->slug), db_text(team_id)),
+    if (db_query(db, &meant_by_slug_statement, DB_ARGS(db_text(reference->slug), db_text(team_id)),
                  &rows, err) < 0)
         return -1;
     *found = db_rows_next(rows);

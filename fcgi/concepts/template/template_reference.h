@@ -6,11 +6,11 @@
 #include "template/template_tag.h"
 
 enum template_reference_kind {
-    REFERENCE_SLUG,        /* newest ready version */
+    REFERENCE_SLUG,        /* the version that the template means */
     REFERENCE_SLUG_NUMBER, /* slug and number, or the tag with this name */
     REFERENCE_SLUG_ID,     /* slug and version_id */
     REFERENCE_SLUG_TAG,    /* slug and tag */
-    REFERENCE_TEMPLATE,    /* template_id, newest ready version */
+    REFERENCE_TEMPLATE,    /* template_id; the version that it means */
     REFERENCE_VERSION,     /* version_id */
 };
 

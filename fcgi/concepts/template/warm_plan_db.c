@@ -2,13 +2,15 @@
 #include "account/account.h"
 #include "base/clock.h"
 #include "host/host_answers.h"
+#include "template/template_columns.h"
 #include "template/warm_plan.h"
 
 /* Creates within WAVE_MS are one wave; for KEEP_MS it is expected again. */
 #define WAVE_MS 30000
 #define KEEP_MS (15 * 60 * 1000)
 
-/* Only sizes with more than one create count, and only the newest version of each template, and,
+#define MEANT   TEMPLATE_MEANT("v.template_id")
+/* Only sizes with more than one create count, and only the version that each template means, and,
  * of a version that starts from memory, the size of this memory. Teams take turns in the order, so
  * a team with many sizes does not displace others. */
 DB_STATEMENT(demand_statement) = {
@@ -26,8 +28,7 @@ DB_STATEMENT(demand_statement) = {
     "   JOIN template_versions v ON v.id = d.template_version_id"
     "   WHERE v.state = 'ready' AND (v.memory_id IS NULL OR EXISTS (SELECT 1 FROM checkpoints c"
     "     WHERE c.id = v.memory_id AND c.state = 'kept' AND c.cpu = d.cpu"
-    "     AND c.memory_mb = d.memory_mb)) AND NOT EXISTS (SELECT 1 FROM template_versions n"
-    "     WHERE n.template_id = v.template_id AND n.state = 'ready' AND n.version > v.version)"
+    "     AND c.memory_mb = d.memory_mb)) AND v.id = " MEANT
     "   GROUP BY d.team_id, d.template_version_id, v.virtual_machine, v.net_admin, v.memory_id,"
     "   d.cpu, d.memory_mb, d.disk_gb HAVING SUM(d.n) > 1) r"
     " ORDER BY r.place, r.peak DESC, r.team_id, r.template_version_id, r.disk_gb, r.memory_mb,"

@@ -32,6 +32,7 @@ const struct cli_option template_build_options[] = {
     {"ready-command", 0, "COMMAND", "the build waits until this command succeeds"},
     {"services", 0, "FILE", "services of its sandboxes, a JSON array"},
     {"no-cache", 0, NULL, "run all steps, also those that an earlier build has run"},
+    {"tag", 0, "TAG", "a tag of the version, once it is ready; may be repeated"},
     {"team", 0, "TEAM", "whose it is"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
     {"memory", 'm', "MIB", "memory of its sandboxes"},
@@ -53,6 +54,17 @@ static int add_login(const struct cli_call *call, json_t *body, struct error **e
     json_object_set_new(body, "registry_login",
                         json_pack("{s:s, s:s}", "user", user, "password", password));
     return 0;
+}
+
+static void add_tags(const struct cli_call *call, json_t *body)
+{
+    json_auto_t *tags = json_array();
+    const char *tag;
+    size_t at = 0;
+    while ((tag = cli_next_value(call, "tag", &at)))
+        json_array_append_new(tags, json_string(tag));
+    if (json_array_size(tags))
+        json_object_set(body, "tags", tags);
 }
 
 /* --- Dockerfiles --- */
@@ -154,6 +166,7 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
     if (add_login(call, body, err) < 0 ||
         input_json(body, "services", cli_value(call, "services"), JSON_ARRAY, err) < 0)
         return -1;
+    add_tags(call, body);
     input_text(body, "team", cli_value(call, "team"));
     if (input_number(baseline, "cpu", cli_value(call, "cpu"), "--cpu", err) < 0 ||
         input_number(baseline, "memory_mb", cli_value(call, "memory"), "--memory", err) < 0)

@@ -484,8 +484,9 @@ def test_templates_of_dockerfiles(cli, module_account, stack, tmp_path):
         sent = stack.query("SELECT id, hash FROM recipe_files WHERE team_id = (SELECT id FROM teams WHERE slug = %s)", module_account.team)
         assert build() == "2\n" and len(sent) == 1
         assert sent == stack.query("SELECT id, hash FROM recipe_files WHERE hash = %s", sent[0]["hash"])
-        build("--follow", "--start-command", "echo begun >/tmp/begun; exec sleep 1000",
+        build("--follow", "--tag", "v3", "--tag", "default", "--start-command", "echo begun >/tmp/begun; exec sleep 1000",
               "--ready-command", "test -s /tmp/begun && touch /tmp/ready")
+        assert cli.json("template", "show", slug)["versions"][0]["tags"] == ["default", "v3"]
         started = Sandbox.create(module_account.api, template=slug)
         started.data.check("test -e /tmp/ready; until grep -q begun /tmp/begun; do sleep 0.1; done")
         module_account.api.destroy(started.id)

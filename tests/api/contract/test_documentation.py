@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 
+from leavings import delete_recipe_files
+from stack import wait_until
+
 ROOT = pathlib.Path(__file__).parents[3]
 PAGES = sorted(ROOT.glob("doc/**/*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 
@@ -78,6 +81,29 @@ def test_services_and_hooks(make_account, stack):
     assert_in_order(said, '["web","', "stopped\ndisk\nrunning\n")
 
 
+def test_building_a_template(make_account, stack, tmp_path):
+    """The builds of the page, without its registries, secrets and packages of Debian."""
+    account, page = make_account("pro"), "doc/howto/build-a-template.md"
+    by_hand = commands(page, "## Build from a Dockerfile").split("sandlot template build mine app --registry-user")[0]
+    over_api = commands(page, "## Build over the API")
+    beginning = requests_of("README.md").split("BODY=")[0]
+    script = "\n".join([
+        beginning, "export SANDLOT_URL SANDLOT_KEY SANDLOT_CA", f"PATH={stack.root}/build:$PATH",
+        f"cd {tmp_path}; export HOME=$PWD", by_hand, over_api])
+    script = script.replace("apt-get update && apt-get install -y jq", "true").replace("FROM python", f"FROM {stack.template}")
+    script = script.replace(r'\"python\"', rf'\"{stack.template}\"')
+    try:
+        said = run(stack, account, script)
+        assert_in_order(said, "1\n", "hello from my template\n", "2\n", "It works\n", "building\n", '"size":', "\n2\n3\n")
+        versions = "/v1/templates/api/versions"
+        wait_until(lambda: {row["state"] for row in account.api.get(versions).json()["versions"]} == {"ready"}, 120, "the builds")
+        assert account.api.get("/v1/templates/mine").json()["latest_version"] == 2
+    finally:
+        for slug in ("mine", "api"):
+            account.api.delete(f"/v1/templates/{slug}")
+        delete_recipe_files(stack)
+
+
 def anchors_of(page):
     """The headings of a page, as links name them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -108,6 +134,25 @@ def test_commands_of_sandlotctl_are_there(stack):
             first, *second = words.split()
             pair = f"{first} {second[0]}" if second else first
             assert re.search(rf"^\s*({re.escape(pair)}|{re.escape(first)})\b", known, re.MULTILINE), (page.name, words)
+
+
+def test_commands_of_sandlot_are_there(stack):
+    """Each `sandlot` command of a block, with its options, is one that the program knows."""
+    program, helps = stack.root / "build" / "sandlot", {}
+
+    def help_of(*words):
+        if words not in helps:
+            helps[words] = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=False)
+        return helps[words]
+
+    for page in PAGES:
+        for line in re.findall(r"^    sandlot ([a-z]+ .*)$", page.read_text(encoding="utf-8").replace("\\\n", ""), re.MULTILINE):
+            words = line.split(" #")[0].split(" -- ")[0].split()
+            verb = next((tuple(words[:n]) for n in (2, 1) if help_of(*words[:n]).returncode == 0), None)
+            assert verb, (page.name, line)
+            # After exec come the words of the command in the sandbox.
+            for option in re.findall(r"(?<= )--[a-z][a-z-]*", line if verb != ("exec",) else ""):
+                assert option in help_of(*verb).stdout, (page.name, line, option)
 
 
 def test_settings_are_there():

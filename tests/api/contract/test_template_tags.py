@@ -99,9 +99,11 @@ def test_default_and_latest(template):
         assert version_of(api, f"{template.slug}:{tag}") == two
     assert_error(template.tag("latest", 1), 422, "invalid_request", "tag")
     assert template.tag("default", 1).status == 200
-    assert version_of(api, f"{template.slug}:default") == one
-    for reference in (template.slug, f"{template.slug}:latest"):
-        assert version_of(api, reference) == two, "the newest, whatever the tags say"
+    for reference in (template.slug, f"{template.slug}:default", f"{template.team}/{template.slug}"):
+        assert version_of(api, reference) == one, "the name alone follows the tag default"
+    assert version_of(api, f"{template.slug}:latest") == two
+    assert api.delete(f"{template.path}/tags/default").status == 204
+    assert version_of(api, template.slug) == two
 
 
 @pytest.mark.parametrize("tag", ["1", "Stable", "-a", ".a", "a%20b", "a%2Fb", "tpv_a", "x" * 64, "%C3%A9"])

@@ -17,17 +17,6 @@ void e2b_lower(char *text)
         *text = (char)tolower((unsigned char)*text);
 }
 
-/* Ids get no tag. */
-static char *e2b_template_reference(const char *name)
-{
-    bool is_id =
-        id_is_valid("tpl_", name) || id_is_valid("tpv_", name) || id_is_valid("ckp_", name);
-    char *reference =
-        xasprintf("%s%s", name, is_id || strchr(name, ':') ? "" : ":" TEMPLATE_TAG_DEFAULT);
-    e2b_lower(reference);
-    return reference;
-}
-
 /* Check whether the team has its own template `base`. */
 static int has_base(struct api *api, bool ready_alone, bool *has, struct error **err)
 {
@@ -45,13 +34,14 @@ static int has_base(struct api *api, bool ready_alone, bool *has, struct error *
 
 int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err)
 {
-    autofree char *made = e2b_template_reference(name);
-    bool is_base = str_equal(made, BASE ":" TEMPLATE_TAG_DEFAULT) ||
-                   str_equal(made, BASE ":" TEMPLATE_TAG_LATEST);
+    autofree char *lower = xstrdup(name);
     bool has_own = true;
+    e2b_lower(lower);
+    bool is_base = str_equal(lower, BASE) || str_equal(lower, BASE ":" TEMPLATE_TAG_DEFAULT) ||
+                   str_equal(lower, BASE ":" TEMPLATE_TAG_LATEST);
     if (is_base && has_base(api, true, &has_own, err) < 0)
         return -1;
-    *reference = xstrdup(has_own ? made : api->settings->default_template);
+    *reference = xstrdup(has_own ? lower : api->settings->default_template);
     return 0;
 }
 
