@@ -204,7 +204,7 @@ final class Sandbox
             ->object('session', Session::read(...));
     }
 
-    /** Ends those that live as long as the sandbox. */
+    /** End all access tokens of the sandbox. */
     public function endSessions(): void
     {
         $this->api->call(Operation::EndSessions, $this->path());

@@ -20,8 +20,8 @@ def text_of(page):
 
 
 def commands(page, begin=None):
-    """The indented blocks of a page, from a heading on."""
-    text = text_of(page)
+    """The indented blocks of a page, from a heading on. Fenced blocks are output, or in another language."""
+    text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
     text = text[text.index(begin):] if begin else text
     return "\n".join(re.findall(r"^    (.*)$", text, re.MULTILINE))
 
@@ -35,6 +35,8 @@ def run(stack, account, script):
     variables = {"SANDLOT_URL": stack.base_url, "SANDLOT_CA": stack.ca_file,
                  "SANDLOT_KEY": account.api.key}
     known = "\n".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+    for name, value in variables.items():
+        script = re.sub(rf"^(export )?{name}=.*", f"{name}={shlex.quote(str(value))}", script, flags=re.MULTILINE)
     for old, new in ((". run/quickstart.env", known), ("--silent", "--fail-with-body --silent"),
                      ('"demo"', f'"{account.team}"'), ("team=demo", f"team={account.team}"),
                      (r'\"demo\"', rf'\"{account.team}\"')):
@@ -62,11 +64,57 @@ def test_the_first_sandbox(make_account, stack):
                     '",1]\n204\n204\nstopped\nmemory\nhello world\n204\n')
 
 
-def test_volumes_and_network_policy(make_account, stack):
-    beginning = requests_of("README.md").split("BODY=")[0]
-    script = "\n".join([beginning, commands("doc/howto/volumes.md"), commands("doc/howto/limit-the-network.md")])
-    said = run(stack, make_account("pro"), script)
-    assert_in_order(said, '"name":"README.md"', '"status":"applied"', '"verdict":"allow"', '"denials":[]')
+@pytest.fixture
+def curl_settings(stack, tmp_path, monkeypatch):
+    """Pages for a service with a name in the DNS and a certificate that the system trusts: both are settings of curl."""
+    (tmp_path / ".curlrc").write_text(f'connect-to = "::127.0.0.1:"\ncacert = "{stack.ca_file}"\nfail-with-body\n',
+                                      encoding="utf-8")
+    monkeypatch.setenv("CURL_HOME", str(tmp_path))
+
+
+def run_in_sandbox(stack, account, page):
+    """The commands of a page, with ID as the id of a sandbox."""
+    return run(stack, account, commands(page).replace("ID=sbx_…", f"ID={account.api.create()['id']}"))
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_volumes(make_account, stack):
+    said = run(stack, make_account("pro"), commands("doc/howto/volumes.md") + '\necho "$ID"')
+    assert_in_order(said, '"path":"/docs/README.md"', '"name":"README.md"', "sbx_")
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_the_network_policy(make_account, stack):
+    said = run_in_sandbox(stack, make_account("pro"), "doc/howto/limit-the-network.md")
+    assert_in_order(said, '"status":"applied"', '"verdict":"allow"', '"denials":[]')
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_an_exposed_port(make_account, stack):
+    said = run_in_sandbox(stack, make_account("pro"), "doc/howto/expose-a-port.md")
+    assert_in_order(said, '"exit_code":0', "https://p3000-", "?access_token=slt_")
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_the_data_plane_and_commands(make_account, stack):
+    account = make_account("pro")
+    script = commands("doc/reference/data-plane.md").replace("ID=sbx_…", f"ID={account.api.create()['id']}")
+    said = run(stack, account, script.partition("BODY=")[0] + commands("doc/reference/commands.md"))
+    assert_in_order(said, '"entries":[', '"processes":[', "/files?path=/home/user/README.md&signature=v1_",
+                    '"stdout":"Linux\\n"', '"exit_code":', "event: start", "event: stdout", "event: exit")
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_a_pause_when_idle(make_account, stack):
+    said = run(stack, make_account("pro"), commands("doc/howto/pause-when-idle.md"))
+    assert_in_order(said, '"auto_resume":true', '"idle_timeout":900')
+
+
+@pytest.mark.usefixtures("curl_settings")
+def test_a_webhook(make_account, stack):
+    page = commands("doc/howto/webhooks.md").partition("webhook_networks_open")[0]
+    said = run(stack, make_account("pro"), page.replace("https://example.com/hook", "http://127.0.0.1:9/hook"))
+    assert_in_order(said, '"secret":"whsec_')
 
 
 def test_egress_proxies(make_account, stack):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The client library for PHP: its own tests against the stack, its examples, and its page."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import urllib.request
 
 import pytest
 
+from client import Origin
 from faulty_proxy import Wire, faulty_proxy
 from stack import wait_until
 from tenant import Account, Sandbox
@@ -152,6 +154,22 @@ def listens(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@contextlib.contextmanager
+def served_by_php(environment, script):
+    """The address of PHP's own web server, which answers with this script."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(["php", "-S", f"127.0.0.1:{port}", script], cwd=script.parent, env=environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: listens(port), 30, "the server listens")
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def post(url, **fields):
     with urllib.request.urlopen(url, urllib.parse.urlencode(fields).encode(), timeout=60) as answer:
         return answer.read().decode()
@@ -159,21 +177,11 @@ def post(url, **fields):
 
 def test_the_form_runs_a_visitors_code(environment, php_account):
     before = {sandbox["id"] for sandbox in php_account.api.list()}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(["php", "-S", f"127.0.0.1:{port}", PACKAGE / "examples" / "run-form.php"],
-                              env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: listens(port), 30, "the server listens")
-        url = f"http://127.0.0.1:{port}/"
+    with served_by_php(environment, PACKAGE / "examples" / "run-form.php") as url:
         assert "print(&#039;hello&#039;)" in urllib.request.urlopen(url, timeout=60).read().decode()
         assert "<pre>42\n</pre>" in post(url, code="print(6 * 7)")
         assert "&lt;script&gt;" in post(url, code="print('<script>')")
         assert "ZeroDivisionError" in post(url, code="1 / 0")
-    finally:
-        server.terminate()
-        server.wait()
     kept = {sandbox["id"] for sandbox in php_account.api.list()}
     assert kept == before, "each was deleted"
 
@@ -206,62 +214,212 @@ def test_the_page(environment, stack, php_account, tmp_path):
         assert (PACKAGE / name).exists(), name
 
 
-VISITORS = pathlib.Path(__file__).parents[3] / "doc" / "howto" / "run-visitors-code-from-php.md"
-WORDPRESS = """<?php
-require '%s/autoload.php';
+DOC = pathlib.Path(__file__).parents[3] / "doc"
+
+
+def blocks(page, containing=""):
+    """The PHP blocks of a page that have this text."""
+    text = (DOC / page).read_text(encoding="utf-8")
+    found = re.findall(r"^```php\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [block for block in found if containing in block]
+
+
+def block(page, containing):
+    found = blocks(page, containing)
+    assert len(found) == 1, (page, containing, len(found))
+    return found[0]
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A folder with the library as Composer installs it."""
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "autoload.php").write_text(f"<?php require_once '{PACKAGE}/autoload.php';", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_tutorial(environment, tmp_path):
+    program, visitor = blocks("tutorial/first-php-program.md")
+    program = program.replace("__DIR__ . '/clients/php", f"'{PACKAGE}").replace("$sandbox->delete();", visitor + "$sandbox->delete();")
+    (tmp_path / "hello.php").write_text(program, encoding="utf-8")
+    assert say(php(environment, tmp_path / "hello.php")) == "hello world\n3\na,b\n1,2\n42\n"
+
+
+VISITORS = "howto/run-visitors-code-from-php.md"
+FRAMEWORKS = "howto/use-a-php-framework.md"
+
+
+@pytest.fixture
+def visitors_site(site):
+    for name, text in (("visitor.php", "function sandlot()"), ("page.php", "session_start();"), ("clean.php", "StateFilter")):
+        (site / name).write_text(block(VISITORS, text), encoding="utf-8")
+    return site
+
+
+def test_the_functions_for_visitors_code(environment, visitors_site, php_account):
+    """One sandbox for a visitor, also after a pause and a delete; a note for a program that failed."""
+    file = block(VISITORS, "main.py").replace("$result = ", "echo ").replace("timeout: 10.0)", "timeout: 10.0)->stdout")
+    (visitors_site / "try.php").write_text("""<?php
+        require __DIR__ . '/visitor.php';
+        $sandbox = visitorSandbox(sandlot(), null);
+        echo runCode($sandbox, 'open("kept", "w").write("kept"); print(6 * 7)');
+        $sandbox->pause();
+        $again = visitorSandbox(sandlot(), $sandbox->id);
+        echo runCode($again, 'print(open("kept").read())'), $again->id === $sandbox->id ? "the same\n" : "another\n";
+        [$code, $input] = ['print(input() + "!")', 'typed'];
+        """ + file + """
+        $again->delete();
+        $other = visitorSandbox(sandlot(), $sandbox->id);
+        echo runCode($other, 'print("again")'), $other->id === $sandbox->id ? "the same\n" : "another\n";
+        echo substr(runCode($other, 'print("x" * 2_000_000); open("end", "w")'), -40), "\n";
+        echo $other->files->exists('end') ? "it continued\n" : "it ended\n";
+        echo runCode($other, 'import time; time.sleep(20)'), "\n";
+        echo runCode($other, str_repeat('#', 100_001)), "\n";
+        echo runCode($other, "print('\\0')") === '' ? "nothing\n" : "an error\n";
+        $other->delete();
+        """, encoding="utf-8")
+    said = say(php(environment, visitors_site / "try.php"))
+    assert re.sub(r"x+\n", "", said) == (
+        "42\nkept\nthe same\ntyped!\nagain\nanother\nThe rest of the output is missing.\nit continued\n"
+        "\nYour program took more than 10 seconds.\nYour program is too long.\nan error\n")
+
+
+def test_the_apologies(environment, visitors_site, stack, php_account):
+    """The plan is full, or the service is down: the visitor gets a sentence, and the log the exception."""
+    (visitors_site / "try.php").write_text("""<?php
+        require __DIR__ . '/visitor.php';
+        ini_set('error_log', __DIR__ . '/log');
+        try {
+            visitorSandbox(sandlot(), null);
+            visitorSandbox(sandlot(), null);
+        } catch (Sandlot\\Exception\\SandlotException $failure) {
+            echo apology($failure), "\n";
+        }
+        """, encoding="utf-8")
+    log = visitors_site / "log"
+    assert say(php(environment | {"SANDLOT_URL": "https://127.0.0.1:1"}, visitors_site / "try.php")) == (
+        "Code cannot run at the moment. Please try again later.\n")
+    assert "ConnectionException" in log.read_text(encoding="utf-8")
+
+    one = Account(stack)
+    stack.ctl("plan", "create", one.team, "--from", "basic")
+    stack.ctl("plan", "set", one.team, "sandboxes=1")
+    stack.ctl("team", "set-plan", one.team, one.team)
+    try:
+        assert say(php(environment | {"SANDLOT_KEY": one.api.key}, visitors_site / "try.php")) == (
+            "All sandboxes are in use. Please try again in some minutes.\n")
+        assert "SandboxQuotaExceededException" in log.read_text(encoding="utf-8")
+    finally:
+        one.clean_up()
+
+
+def test_the_page_for_visitors_and_the_clean_up(environment, visitors_site, stack):
+    """A visitor with the form gets one sandbox, a request without it none; the daily program deletes old ones."""
+    account = Account(stack)
+    environment = environment | {"SANDLOT_KEY": account.api.key}
+    visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with served_by_php(environment, visitors_site / "page.php") as url:
+        assert "<pre></pre>" in post(url, code="print(6 * 7)") and account.api.list() == []
+        page = visitor.open(url, timeout=60).read().decode()
+        form = re.search(r'name="form" value="(\w+)"', page).group(1)
+        for code, output in (("print('<b>'); open('n', 'w')", "&lt;b&gt;\n"), ("import os; print(os.listdir())", "&#039;n&#039;")):
+            data = urllib.parse.urlencode({"form": form, "code": code}).encode()
+            assert output in visitor.open(url, data, timeout=60).read().decode()
+    (sandbox,) = account.api.list()
+    assert account.api.post(f"/v1/sandboxes/{sandbox['id']}/pause").status == 200
+    clean = visitors_site / "clean.php"
+    assert say(php(environment, clean)) == "" and len(account.api.list()) == 1
+    clean.write_text(clean.read_text(encoding="utf-8").replace("-7 days", "now"), encoding="utf-8")
+    assert say(php(environment, clean)) == "" and account.api.list() == []
+
+
+WORDPRESS = """
 $action = $route = null;
+$meta = [];
 function add_action($name, $call) { $GLOBALS['action'] = $call; }
 function register_rest_route($space, $path, $options) { $GLOBALS['route'] = $options; }
 function is_user_logged_in() { return true; }
-function get_current_user_id() { return getmypid(); }
+function get_current_user_id() { return 7; }
+function get_user_meta($user, $key, $single) { return $GLOBALS['meta'][$user] ?? ''; }
+function update_user_meta($user, $key, $value) { $GLOBALS['meta'][$user] = $value; }
 class WP_REST_Request extends ArrayObject {}
+class WP_Error { public function __construct(public $code, public $message, public $data) {} }
 define('SANDLOT_URL', getenv('SANDLOT_URL'));
 define('SANDLOT_KEY', getenv('SANDLOT_KEY'));
-%s
+define('SANDLOT_CA', getenv('SANDLOT_CA'));
+"""
+RUN_WORDPRESS = """
 $action();
-foreach (['print(6 * 7)', 'import os; print(os.path.exists(".cache"))'] as $code) {
+foreach (['print(6 * 7); open("kept", "w")', 'import os; print(os.path.exists("kept"))'] as $code) {
     echo json_encode($route['callback'](new WP_REST_Request(['code' => $code]))), "\\n";
 }
+Sandlot\\Client::fromEnvironment()->sandboxes->get($meta[7])->delete();
+"""
+LARAVEL = """
+class Request {
+    public array $kept = [];
+    public function validate($rules) { return ['code' => 'print(6 * 7)']; }
+    public function session() { return $this; }
+    public function get($name) { return $this->kept[$name] ?? null; }
+    public function put($name, $value) { $this->kept[$name] = $value; }
+    public function singleton($name, $make) { $this->kept[$name] = $make; }
+    public Request $app;
+}
+class_alias(Request::class, 'Illuminate\\Http\\Request');
+class Route { public static $call; public static function post($path, $call) { self::$call = $call; } }
+function env($name) { return getenv($name); }
+function config($name) { return $GLOBALS['services']['sandlot'][substr($name, 17)]; }
+function response($text, $status, $headers) { return "{$status} {$text}"; }
+"""
+RUN_LARAVEL = """
+$client = $request->kept[Sandlot\\Client::class]();
+echo (Route::$call)($request, $client);
+$client->sandboxes->get($request->kept['sandbox'])->delete();
 """
 
 
-def visitors_blocks():
-    return re.findall(r"^```php\n(.*?)^```", VISITORS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def test_wordpress(environment, visitors_site):
+    """Against stand-ins of its functions."""
+    plugin = block(FRAMEWORKS, "Plugin Name").replace("<?php", "<?php" + WORDPRESS, 1)
+    (visitors_site / "sandbox.php").write_text(plugin + RUN_WORDPRESS, encoding="utf-8")
+    said = say(php(environment, visitors_site / "sandbox.php"))
+    assert [json.loads(line) for line in said.splitlines()] == [{"output": "42\n"}, {"output": "True\n"}]
 
 
-def test_the_page_of_visitors_code(environment, php_account, tmp_path):
-    """One sandbox for a visitor over requests, also after a pause and a delete; what is cut or too slow is said."""
-    (tmp_path / "vendor").mkdir()
-    (tmp_path / "vendor" / "autoload.php").write_text(f"<?php require_once '{PACKAGE}/autoload.php';", encoding="utf-8")
-    (tmp_path / "visitor.php").write_text(visitors_blocks()[0], encoding="utf-8")
-    (tmp_path / "page.php").write_text("""<?php
-        require __DIR__ . '/visitor.php';
-        $session = [];
-        echo runVisitorsCode($session, 'open("kept", "w").write("kept"); print(6 * 7)');
-        visitorsSandbox($session)->pause();
-        echo runVisitorsCode($session, 'print(open("kept").read())'), count(iterator_to_array(sandlot()->sandboxes->list())), "\n";
-        visitorsSandbox($session)->delete();
-        echo runVisitorsCode($session, 'print("again")');
-        echo substr(runVisitorsCode($session, 'print("x" * 2_000_000)'), -30), "\n";
-        echo runVisitorsCode($session, 'import time; time.sleep(20)'), "\n";
-        visitorsSandbox($session)->delete();
-        """, encoding="utf-8")
-    for one in php_account.api.list():
-        php_account.api.delete(f"/v1/sandboxes/{one['id']}")
-    said = say(php(environment, tmp_path / "page.php", cwd=tmp_path))
-    assert re.sub(r"x+\n", "", said) == "42\nkept\n1\nagain\n(and more, which is cut)\nYour program took more than 10 seconds.\n"
+def test_laravel(environment, visitors_site):
+    """Against stand-ins of its classes."""
+    services = "$services = [" + block(FRAMEWORKS, "'sandlot' => [") + "];"
+    provider = "$request = new Request(); $request->app = $request;" + block(FRAMEWORKS, "singleton(").replace("$this", "$request")
+    script = "<?php require __DIR__ . '/visitor.php';" + LARAVEL + services + provider + block(FRAMEWORKS, "Route::post")
+    (visitors_site / "laravel.php").write_text(script + RUN_LARAVEL, encoding="utf-8")
+    assert say(php(environment, visitors_site / "laravel.php")) == "200 42\n"
 
 
-def test_the_snippets_of_frameworks(environment, tmp_path):
-    """WordPress' runs, against stand-ins of its functions; the names that the others use are there."""
-    _, _, laravel, wordpress = visitors_blocks()
-    code = wordpress.replace("SANDLOT_KEY)", "SANDLOT_KEY, new Sandlot\\Http\\CurlClient(caFile: getenv('SANDLOT_CA')))")
-    (tmp_path / "wordpress.php").write_text(WORDPRESS % (PACKAGE, code), encoding="utf-8")
-    said = [json.loads(line) for line in say(php(environment, tmp_path / "wordpress.php")).splitlines()]
-    assert [one["output"] for one in said] == ["42\n", "False\n"] and said[0]["exit_code"] == 0
-    assert "new \\Sandlot\\Http\\CurlClient(caFile: " in laravel
-    for path, names in (("Client.php", ("url", "key", "http", "logger")), ("Http/CurlClient.php", ("caFile",))):
-        text = (PACKAGE / "src" / path).read_text(encoding="utf-8")
+def test_symfony(environment, tmp_path):
+    """The controller is PHP, and the constructors have the arguments that the services name."""
+    (tmp_path / "controller.php").write_text(
+        "<?php class Controller {" + block(FRAMEWORKS, "#[Route") + "}", encoding="utf-8")
+    say(php(environment, "-l", tmp_path / "controller.php"))
+    services = re.findall(r"^        (Sandlot\\[\w\\]+):\n((?: {12}.*\n)+)", (DOC / FRAMEWORKS).read_text(encoding="utf-8"),
+                          re.MULTILINE)
+    assert len(services) == 4
+    for name, arguments in services:
+        text = (PACKAGE / "src" / pathlib.Path(*name.split("\\")[1:]).with_suffix(".php")).read_text(encoding="utf-8")
         head = re.search(r"function __construct\((.*?)\) ?{", text, re.DOTALL).group(1)
-        for name in names:
-            assert f"${name}" in head and f"${name}: " in VISITORS.read_text(encoding="utf-8"), name
+        wanted = re.findall(r"(\$\w+):", arguments)
+        assert wanted and all(re.search(rf"{re.escape(one)}\b", head) for one in wanted), name
+
+
+def test_the_page_of_ports(environment, stack, site, php_account):
+    """Its three blocks: a server that outlives the program, a token for as long as the sandbox, one that wakes up."""
+    create, expose, token = (block("howto/expose-a-port.md", text) for text in ("autoResume", "waitUntilReady", "Lifetime::"))
+    (site / "ports.php").write_text(
+        "<?php require __DIR__ . '/vendor/autoload.php'; $client = Sandlot\\Client::fromEnvironment();"
+        + create + expose + token + "echo $sandbox->id;", encoding="utf-8")
+    link, long, sandbox = say(php(environment, site / "ports.php")).splitlines()
+    preview = Origin(stack.ca_file, link.split("/?")[0])
+    assert preview.request("GET", "/?" + link.partition("/?")[2]).status == 303
+    assert php_account.api.post(f"/v1/sandboxes/{sandbox}/pause").status == 200
+    token = long.partition("access_token=")[2]
+    assert preview.request("GET", "/", headers={"X-Access-Token": token}).status == 200
+    php_account.api.destroy(sandbox)
