@@ -90,7 +90,8 @@ static EVP_PKEY *read_key(const char *pem)
     return key;
 }
 
-/* A certificate of a front node, or one that signs others, is none of a host. */
+/* Return whether this is a certificate of a host: not one of a front node, nor one that signs
+ * others. */
 static bool is_of_host(X509 *certificate)
 {
     return X509_check_ca(certificate) == 0 &&
