@@ -62,8 +62,9 @@ static void write_out(struct work *work)
                      &failure) < 0 ||
         agent_exec(&at, secret, call, work_agent_deadline(work, WRITE_OUT_MS), &answer, &failure) <
             0)
-        log_info("cannot flush the disk of a sandbox before its pause; pausing without",
-                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
+        log_info(
+            "cannot flush the disk of a sandbox before its pause; pausing it without the flush",
+            LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 
