@@ -215,7 +215,7 @@ static int take_event(struct server *server, struct space *space)
         return 1;
     default:
         errno = EPROTO;
-        say("an unknown event");
+        say("the kernel reported an unknown event");
         return -1;
     }
 }
@@ -362,7 +362,7 @@ static bool is_over(const struct server *server)
     if (ranges <= RANGES_MOST && clock_monotonic_ms() < server->give_up_ms)
         return false;
     errno = ranges > RANGES_MOST ? ENOBUFS : ETIMEDOUT;
-    say("the memory of a container cannot be completed");
+    say("cannot complete the memory of a container");
     return true;
 }
 
