@@ -82,7 +82,7 @@ function routed(path: string): { Page: PageOfRoute; parts: Parts } | null {
 function Nowhere() {
   return (
     <div class="empty">
-      <h1>There is nothing at this address</h1>
+      <h1>This page does not exist</h1>
       <p>
         <a href="/sandboxes">Go to the sandboxes</a>
       </p>

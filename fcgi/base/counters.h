@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counters of the programs of this machine, in memory that they share through a file on a tmpfs:
- * counting is an atomic addition, and each program can write all numbers. A new file starts at
- * zero. The first count creates a series; there is room for SERIES_MAX, and further series are not
+ * Counters of the programs of this machine, in memory that they share through a file on a tmpfs.
+ * Counting is an atomic addition. Each program can write all numbers. A new file starts at zero.
+ * The first count creates a series; there is room for SERIES_MAX, and further series are not
  * counted. A process that has not opened the file counts nothing.
  */
 #pragma once

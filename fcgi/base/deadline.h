@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time at which a request, a job or a step must end. Create it once, at the start, and pass it
- * to each function that waits for something outside this process: ten waits in a row then take no
+ * The time at which a request, a job or a step must end. Create it once, at the start. Pass it to
+ * each function that waits for something outside this process. Ten waits in a row then take no
  * longer than one. A zeroed deadline has passed, so that a forgotten one fails in the first test.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Errors travel as the last argument: a fallible function returns 0 or -1 and, on -1, has set
+ * A function that can fail takes err as its last argument, and returns 0 or -1. On -1 it has set
  * *err to an error that the caller owns. err itself is never NULL. Messages are sentences that a
  * person can act on; they never carry a secret.
  */

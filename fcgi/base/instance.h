@@ -24,8 +24,8 @@
 #define TEMPLATE_DEFAULTS_FILE TEMPLATE_DEFAULTS_DIR "/template.json"
 /* The services of a create, as the agent keeps them: a list of JSON, which root alone can read. */
 #define SERVICES_FILE TEMPLATE_DEFAULTS_DIR "/services.json"
-/* After the start command has ended: a line with its exit status, or -1 if it was killed, and
- * behind it the end of its output. */
+/* After the start command has ended: a line with its exit status, or -1 if it was killed. After
+ * this line comes the end of its output. */
 #define START_ENDED_FILE "/run/sandlot-start-ended"
 /* Headers of an answer with a file. */
 #define KEEPER_MODE_HEADER        "X-Mode"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * JSON that comes from outside: clients, agents, volume servers, identity providers, joining hosts.
- * A document takes some hundred times its text once it is parsed ("{}," is 3 bytes and then 224),
- * so its values and its depth are counted in the text first. No document takes more than 48 MiB
- * besides its strings.
+ * A parsed document takes some hundred times the memory of its text: "{}," is 3 bytes and then 224.
+ * The reader therefore first counts the values and the depth in the text. No document takes more
+ * than 48 MiB besides its strings.
  */
 #pragma once
 
@@ -22,6 +22,7 @@ enum json_size { JSON_FITS, JSON_TOO_DEEP, JSON_TOO_MANY_VALUES };
 /* Return whether the text is within both bounds. The text need not be well-formed. */
 enum json_size json_size_of(const char *text, size_t size);
 
-/* Parse a text as json_loadb() does. Return a new reference; NULL when the text is not JSON, and
- * when it is outside of the bounds (problem is untouched then). text may be NULL when size is 0. */
+/* Parse a text as json_loadb() does. Return a new reference, or NULL if the text is not JSON.
+ * Return NULL also if it is outside of the bounds, and then leave problem unchanged. text may be
+ * NULL if size is 0. */
 json_t *json_read(const char *text, size_t size, size_t flags, json_error_t *problem);

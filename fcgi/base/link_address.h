@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The Ethernet address of a sandbox follows from its IPv4 address: no host ever sees two sandboxes
- * with one address of either kind, a neighbour entry that was kept is right, and the packet filter
- * knows which one belongs to which. */
+/* The Ethernet address of a sandbox follows from its IPv4 address. So no host ever sees two
+ * sandboxes with one address of either kind, and a kept neighbour entry is right. The packet filter
+ * knows which address belongs to which. */
 #pragma once
 
 #include <stdint.h>

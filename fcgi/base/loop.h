@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The event loop: file descriptors through one epoll set, and timers as its time-outs. There is no
- * timerfd on purpose: a periodic one that had expired unread comes out of a memory checkpoint dead,
- * while the monotonic clock of an epoll time-out continues without a gap.
+ * timerfd on purpose. A periodic timerfd that had expired unread is disarmed after a memory
+ * checkpoint. The monotonic clock of an epoll time-out continues without a gap.
  *
  * Sources and timers are embedded in their owners' structures; the loop owns neither. A callback
  * may remove and free any source and any timer, its own too.
@@ -55,9 +55,9 @@ void loop_remove(struct loop *loop, struct loop_source *source);
 /* Do the same, and close the descriptor. Nothing happens when the source is not watched. */
 void loop_close(struct loop *loop, struct loop_source *source);
 
-/* Call before() and after() around each callback, not around the wait: they take and release the
- * lock of the data that callbacks share with another thread. The loop itself belongs to one
- * thread. */
+/* Call before() and after() around each callback, not around the wait. They take and release the
+ * lock of the data that callbacks share with another thread. The loop itself belongs to one thread.
+ */
 void loop_enclose(struct loop *loop, void (*before)(void *context), void (*after)(void *context),
                   void *context);
 
@@ -76,8 +76,9 @@ struct loop_listener {
 #define LOOP_REST_MS 200
 
 /* Accept a connection, with the flags of accept4(). Returns -1 if it cannot, and sets errno to 0 if
- * no connection waits. Otherwise one waits, but descriptors or memory are used up: the loop does
- * not watch the listener for LOOP_REST_MS, because the connection would wake it again at once. */
+ * no connection waits. Otherwise one waits, but descriptors or memory are used up. Then the loop
+ * does not watch the listener for LOOP_REST_MS, because the connection would wake it again at once.
+ */
 int loop_accept(struct loop *loop, struct loop_listener *listener, struct sockaddr *from,
                 socklen_t *from_size, int flags);
 void loop_listener_close(struct loop *loop, struct loop_listener *listener);

@@ -19,7 +19,8 @@ void process_hide_memory(void)
 {
 #ifndef IS_TRACED_BY_SANITIZER
     if (prctl(PR_SET_DUMPABLE, 0) < 0)
-        log_warning("cannot hide the memory of this process from others of its user",
+        log_warning("cannot keep other processes of the same user from reading this process's "
+                    "memory; it continues without this protection",
                     LOG_STR("error", strerror(errno)));
 #endif
 }

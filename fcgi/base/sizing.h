@@ -27,8 +27,8 @@
 #define SIZING_CHECK  "check"
 #define SIZING_DONE   "done\n"
 
-/* The weight of a vCPU among control groups that are all busy; a usual group has 100, and the
- * services of the host together have 10000 (conf/systemd/slice.conf). */
+/* The weight of a vCPU among control groups that are all busy. A usual group has 100. The services
+ * of the host together have 10000 (conf/systemd/slice.conf). */
 #define CPU_WEIGHT_PERCENT 25
 #define CPU_WEIGHT_MAX     10000 /* the kernel's limit of cpu.weight */
 #define CPU_SHARES_FULL    1024  /* cpu.shares of a usual group */

@@ -29,7 +29,7 @@ static void extension_deinit(struct extension *extension)
 
 static int broken(struct error **err)
 {
-    return error_set(err, ERR_INTERNAL, "the archive is broken");
+    return error_set(err, ERR_INTERNAL, "the archive is not a valid tar file");
 }
 
 /* --- bytes --- */
@@ -37,7 +37,7 @@ static int broken(struct error **err)
 static int read_whole(struct tar_reader *reader, void *out, size_t size, struct error **err)
 {
     if (fread(out, 1, size, reader->file) != size)
-        return error_set(err, ERR_INTERNAL, "the archive ends in the middle");
+        return error_set(err, ERR_INTERNAL, "the archive is cut off before its end");
     return 0;
 }
 
@@ -112,14 +112,17 @@ static int take_path(const char *name, char out[PATH_MAX], struct error **err)
 {
     size_t length = 0;
     if (name[0] == '/')
-        return error_set(err, ERR_INTERNAL, "the archive leads to %s", name);
+        return error_set(err, ERR_INTERNAL,
+                         "the archive has the path %s, which leads out of the target folder", name);
     for (const char *at = name; *at;) {
         size_t part = strcspn(at, "/");
         if (is_part(at, part, ".."))
-            return error_set(err, ERR_INTERNAL, "the archive leads to %s", name);
+            return error_set(err, ERR_INTERNAL,
+                             "the archive has the path %s, which leads out of the target folder",
+                             name);
         if (part && !is_part(at, part, ".")) {
             if (length + part + 2 > PATH_MAX)
-                return error_set(err, ERR_INTERNAL, "a path of the archive is too long");
+                return error_set(err, ERR_INTERNAL, "the archive has a path that is too long");
             if (length)
                 out[length++] = '/';
             memcpy(out + length, at, part);
@@ -260,7 +263,7 @@ static int take_target(const struct tar_header *header, const struct extension *
     if (entry->kind == TAR_HARD_LINK)
         return take_path(target, entry->target, err);
     if (strlen(target) >= sizeof entry->target)
-        return error_set(err, ERR_INTERNAL, "a path of the archive is too long");
+        return error_set(err, ERR_INTERNAL, "the archive has a path that is too long");
     memcpy(entry->target, target, strlen(target) + 1);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Archives of tar from outside, entry by entry. Nothing in them is trusted: a name leads
- * downwards from the archive's folder, numbers and lengths have bounds, and other kinds of entries
+ * Archives of tar from outside, entry by entry. The reader trusts nothing in them. A name leads
+ * downwards from the archive's folder, and numbers and lengths have bounds. Other kinds of entries
  * than those below end the reading with an error. Formats: POSIX (ustar, pax) and GNU.
  */
 #pragma once

@@ -10,7 +10,7 @@ build_programs()
     set -- "$@" ${SANITIZER_OPTIONS:+"$SANITIZER_OPTIONS"}
     wanted="$SOURCE_DIR --prefix=$PREFIX $*"
     if [[ -e $SOURCE_DIR/config.status ]]; then
-        die "the source tree itself is configured, which stops a build elsewhere: run make distclean in it"
+        die "the source tree is configured, which prevents a build in another folder: run make distclean in it"
     fi
     if [[ -x $SCRIPTS_DIR/build-microhttpd ]]; then
         with_lock microhttpd "$SCRIPTS_DIR/build-microhttpd"

@@ -103,7 +103,7 @@ criu_ensure()
         version=$(criu_version criu_unpacked)
     else
         CRIU_FOUND=
-        note "no CRIU >= $CRIU_MINIMUM to be had: a pause will keep the disk only"
+        note "cannot get CRIU $CRIU_MINIMUM or newer: pauses will keep the disk only"
         return 0
     fi
     echo "CRIU $version"

@@ -19,7 +19,7 @@ crypt_possible()
     modprobe -q dm_crypt 2>/dev/null || true
     grep -qs ' device-mapper$' /proc/devices && [[ -d /run/udev/data ]] || return 1
     command -v cryptsetup >/dev/null && return
-    note "the pool is not encrypted: install cryptsetup-bin to encrypt a new pool"
+    note "the storage pool is not encrypted: install cryptsetup-bin to encrypt a new one"
     return 1
 }
 
@@ -37,7 +37,7 @@ crypt_open()
     fi
     # Blocks that the pool gives back go back to the file, as without encryption.
     cryptsetup open --type luks2 --key-file "$CRYPT_KEY" --allow-discards "$CRYPT_FILE" \
-        "$CRYPT_NAME" || die "the encrypted pool $CRYPT_FILE cannot be opened with $CRYPT_KEY"
+        "$CRYPT_NAME" || die "cannot open the encrypted storage pool $CRYPT_FILE with $CRYPT_KEY"
 }
 
 # crypt_make SIZE: a new device of that size; sets CRYPT_DEVICE.

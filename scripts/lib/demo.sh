@@ -20,7 +20,7 @@ demo_api()
 # demo_session ANSWER: the data plane's address and token.
 demo_session()
 {
-    DATA_PLANE_URL=$(jq -er .session.data_plane_url <<<"$1") || die "the answer holds no session"
+    DATA_PLANE_URL=$(jq -er .session.data_plane_url <<<"$1") || die "the answer has no session"
     ACCESS_TOKEN=$(jq -er .session.access_token <<<"$1")
 }
 
@@ -65,7 +65,7 @@ demo_run()
     messages=$(demo_start 30 /bin/bash -l -c "$1") || die "the data plane did not run: $1"
     printf '%s\n' "$messages" >&2
     jq -se 'any(.[]; .event.end and ((.event.end.exitCode // 0) == 0))' <<<"$messages" >/dev/null ||
-        die "in the sandbox this did not succeed: $1"
+        die "a command failed in the sandbox: $1"
     jq -r '.event.data.stdout // empty' <<<"$messages" | base64 -d
 }
 
@@ -101,7 +101,7 @@ demo_files()
     demo_curl -o /dev/null -H 'Content-Type: application/octet-stream' --data-binary "@$RUN_DIR/demo-up" \
         "$DATA_PLANE_URL/files?path=$name" || die "the upload was refused"
     demo_curl -o "$RUN_DIR/demo-down" "$DATA_PLANE_URL/files?path=$name" || die "the download was refused"
-    cmp "$RUN_DIR/demo-up" "$RUN_DIR/demo-down" || die "what came back is not what was sent"
+    cmp "$RUN_DIR/demo-up" "$RUN_DIR/demo-down" || die "the downloaded file differs from the uploaded one"
     rm -f "$RUN_DIR"/demo-{up,down}
 }
 
@@ -138,24 +138,24 @@ demo_resume()
     demo_session "$answer"
     RESUMED_FROM=$(demo_api GET "$SANDBOX_PATH" | jq -r .resumed_from)
     if [[ $RESUMED_FROM != memory ]]; then
-        note "this machine's pauses keep the disk only: the sandbox started again from it, its processes did not go on"
+        note "pauses on this machine keep the disk only: the sandbox started again from its disk, without its processes"
         if [[ -n $CRIU_FOUND ]]; then
-            note "why is in $LOG_DIR/dispatcher.log, $LOG_DIR/api.log and $INCUS_STATE/logs/"
+            note "for the reason, read $LOG_DIR/dispatcher.log, $LOG_DIR/api.log and $INCUS_STATE/logs/"
         fi
         return 0
     fi
     read -r pid count < <(demo_run 'sleep 0.3; cat /tmp/count')
     [[ $pid == "$COUNT_PID" && $count -gt $COUNT ]] ||
-        die "the counting process did not go on: $COUNT_PID was at $COUNT, now $pid is at $count"
+        die "the counting process did not continue: $COUNT_PID was at $COUNT, now $pid is at $count"
     demo_preview_answers || die "the preview did not come back"
-    note "process $pid went on counting from $COUNT to $count"
+    note "process $pid continued to count from $COUNT to $count"
 }
 
 demo_destroy()
 {
     demo_api DELETE "$SANDBOX_PATH" >/dev/null
     if incus_cli list --all-projects --format csv -c n "sandlot.sandbox_id=$SANDBOX" 2>/dev/null | grep -q .; then
-        die "the sandbox's instance is still there"
+        die "the sandbox's instance still exists"
     fi
 }
 
@@ -167,6 +167,6 @@ demo()
     step "preview of a server on its 127.0.0.1:3000" demo_preview
     step "start a counting process" demo_count
     step "pause it" demo_pause
-    step "resume it; the counting goes on" demo_resume
+    step "resume it; the counting continues" demo_resume
     step "destroy it" demo_destroy
 }

@@ -45,7 +45,7 @@ incus_ids()
         sed -i '/^root:100000:10000001$/d' "$file" 2>/dev/null || true # of earlier versions of this
         grep -qs '^root:' "$file" || echo root:1000000:1000000000 >>"$file"
         grep -qx root:1000000:1000000000 "$file" ||
-            die "sandboxes need the line root:1000000:1000000000 in $file, and incusd a restart after it"
+            die "add the line root:1000000:1000000000 to $file, which sandboxes need, and then restart incusd"
     done
 }
 
@@ -54,7 +54,7 @@ incus_cgroups()
 {
     mountpoint -q /sys/fs/cgroup && return 0
     mount -t cgroup2 cgroup2 /sys/fs/cgroup ||
-        die "control groups cannot be mounted at /sys/fs/cgroup: Incus needs them"
+        die "cannot mount control groups at /sys/fs/cgroup, which Incus needs"
 }
 
 # incus_lxcfs_closed: nobody writes through lxcfs. Before 6.0 it passes what any user of any
@@ -65,7 +65,7 @@ incus_cgroups()
 incus_lxcfs_closed()
 {
     LIBMOUNT_FORCE_MOUNT2=always mount -i -o remount,ro /var/lib/lxcfs ||
-        die "lxcfs at /var/lib/lxcfs cannot be made read-only: sandboxes could write to the host's processors"
+        die "cannot mount lxcfs at /var/lib/lxcfs read-only: sandboxes could change the processors of the host"
 }
 
 # lxcfs shows a sandbox its own limits. One serves all stacks of the machine, so its
@@ -206,7 +206,7 @@ incus_pool_on_crypt()
     if incus_cli storage create "$POOL" btrfs source="$CRYPT_DEVICE"; then
         return 0
     fi
-    note "the pool is not encrypted: Incus made none on $CRYPT_DEVICE"
+    note "the storage pool is not encrypted: Incus could not create one on $CRYPT_DEVICE"
     incus_cli storage delete "$POOL" 2>/dev/null || true
     crypt_discard
     return 1
@@ -222,7 +222,7 @@ incus_pool()
     if [[ -z $driver ]]; then
         driver=btrfs
         if ! incus_pool_on_crypt && ! incus_cli storage create "$POOL" btrfs size="$POOL_SIZE"; then
-            note "no btrfs pool on this machine (loop device or file system missing): plain directories instead;" \
+            note "this machine cannot have a btrfs pool (no loop device or file system); using plain directories instead;" \
                 "creating a sandbox copies its whole disk, and disk sizes are not enforced"
             incus_cli storage delete "$POOL" 2>/dev/null || true
             incus_cli storage create "$POOL" dir

@@ -57,7 +57,7 @@ installed_settings()
     RUNTIME_GROUP=sandlot-runtime
     WITHIN=()
     installed_recall
-    [[ $DOMAIN =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]] || die "this is no domain name: $DOMAIN"
+    [[ $DOMAIN =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]] || die "this is not a domain name: $DOMAIN"
     [[ $NIC_PREFIX =~ ^[a-z]{2}$ ]] || die "the NIC prefix must be two letters: $NIC_PREFIX"
     [[ $RANGE =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+/[0-9]+$ ]] ||
         die "the range must be an IPv4 network such as 10.88.0.0/16: $RANGE"
@@ -91,8 +91,8 @@ installed_database()
 
     if [[ $DATABASE == local ]]; then
         systemctl start mariadb.service 2>/dev/null || systemctl start mysql.service ||
-            die "no database server can be started on this machine: install mariadb-server, or name another machine's"
-        wait_for 300 database_answers || die "the database server does not let root in at $DATABASE_SOCKET"
+            die "cannot start a database server on this machine: install mariadb-server, or give that of another machine"
+        wait_for 300 database_answers || die "the database server refuses root at $DATABASE_SOCKET"
         database_make_login
         return 0
     fi
@@ -106,7 +106,7 @@ installed_certificate()
 {
     if [[ -n $CERTIFICATE_DIR ]]; then
         openssl x509 -in "$CERTIFICATE_DIR/fullchain.pem" -noout -checkhost "x.$DOMAIN" | grep -q 'does match' ||
-            die "$CERTIFICATE_DIR/fullchain.pem is no certificate for *.$DOMAIN"
+            die "$CERTIFICATE_DIR/fullchain.pem is not a certificate for *.$DOMAIN"
         return 0
     fi
     tls_ensure
@@ -188,7 +188,7 @@ installed_config()
     installed_config_lines | write_file 644 root:root "$written"
     if [[ ! -e $ETC_DIR/keyring ]]; then
         [[ ! -e $MARKS_DIR/keyring ]] ||
-            die "$ETC_DIR/keyring is gone: bring back its copy; without it, what the database holds is lost"
+            die "$ETC_DIR/keyring is missing: restore its copy; without it, the encrypted data of the database is lost"
         ctl keyring new "$ETC_DIR/keyring"
         touch "$MARKS_DIR/keyring"
     fi
@@ -219,11 +219,11 @@ installed_incus()
     systemctl start sandlot-nftables.service
     # It counts as started where a purge has removed the table since.
     nft list table inet sandlot >/dev/null 2>&1 || systemctl restart sandlot-nftables.service ||
-        die "the packet filter cannot be loaded: journalctl -u sandlot-nftables"
+        die "cannot load the packet filter; read its log with journalctl -u sandlot-nftables"
     # Earlier versions of sandlot disabled mounts that map user ids.
     if [[ $(incus_environment INCUS_EXEC_PATH) != "$PREFIX/libexec/sandlot/incusd-exec" ||
         -n $(incus_environment INCUS_IDMAPPED_MOUNTS_DISABLE) ]]; then
-        systemctl restart incus.service || die "Incus does not start: journalctl -u incus"
+        systemctl restart incus.service || die "Incus does not start; read its log with journalctl -u incus"
     fi
     wait_for 300 incus_answers || die "Incus does not answer at $INCUS_SOCKET_FILE"
     if mountpoint -q /var/lib/lxcfs; then
@@ -238,7 +238,7 @@ incus_pool_on_crypt()
     # The operator makes an encrypted device first, and POOL_SOURCE names it. A file would not be encrypted.
     [[ -n $POOL_SOURCE ]] || return 1
     incus_cli storage create "$POOL" btrfs source="$POOL_SOURCE" ||
-        die "Incus makes no storage pool on $POOL_SOURCE: it must be an empty block device"
+        die "Incus cannot create a storage pool on $POOL_SOURCE, which must be an empty block device"
 }
 
 incus_guard_start()
@@ -282,10 +282,10 @@ installed_nginx()
     fi
     systemctl enable --quiet sandlot-front.service
     systemctl restart sandlot-front.service ||
-        die "the bounds of connections by address cannot be loaded: journalctl -u sandlot-front"
-    nginx -q -t || die "nginx refuses its configuration: nginx -t"
+        die "cannot load the limits of connections by address; read the log with journalctl -u sandlot-front"
+    nginx -q -t || die "nginx refuses its configuration; nginx -t prints the reason"
     systemctl enable --quiet nginx.service
-    systemctl reload-or-restart nginx.service || die "nginx does not start: journalctl -u nginx"
+    systemctl reload-or-restart nginx.service || die "nginx does not start; read its log with journalctl -u nginx"
 }
 
 installed_programs()
@@ -295,7 +295,7 @@ installed_programs()
     if [[ $SETTINGS_CHANGED == yes ]]; then
         systemctl restart sandlot.target
     fi
-    systemctl start sandlot.target sandlot-ssh.service || die "not all programs start: systemctl --failed"
+    systemctl start sandlot.target sandlot-ssh.service || die "some programs do not start; systemctl --failed lists them"
 }
 
 # installed_well: doctor finds nothing wrong, except packages with known holes: those are no fault of the set-up, and apt
@@ -322,7 +322,7 @@ installed_doctor()
     fi
     # What a log's last lines show.
     ctl doctor | grep -v '^ok' >&2 || true
-    die "sandlotctl doctor finds something wrong"
+    die "sandlotctl doctor finds a fault"
 }
 
 # installed_kernel: one on which disks have bounds and creating sandboxes stays quick. The package counts a refusal

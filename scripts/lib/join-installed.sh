@@ -5,7 +5,7 @@
 join_places()
 {
     [[ ! -e /etc/sandlot/keyring ]] ||
-        die "this machine is a front (/etc/sandlot/keyring is there); a host is another one"
+        die "this machine is a front (it has /etc/sandlot/keyring); use another machine as host"
     systemd-sysusers
     systemd-tmpfiles --create sandlot.conf
     JOIN_DIR=/etc/sandlot/join
@@ -36,8 +36,8 @@ join_incus()
     local there=$ETC_DIR/network.env
 
     if [[ -e $there ]] && ! grep -qx "SANDLOT_RANGE=$RANGE" "$there"; then
-        die "$there says $(grep ^SANDLOT_RANGE= "$there"), and the token $RANGE: remove that file when no sandbox is here, or" \
-            "make another token"
+        die "$there says $(grep ^SANDLOT_RANGE= "$there"), but the token says $RANGE: if this machine has no sandboxes, remove the file; otherwise" \
+            "create another token"
     fi
     installed_incus
 }
@@ -51,14 +51,14 @@ join_firewall()
 {
     systemctl enable --quiet sandlot-firewall.socket sandlot-limits.socket sandlot.target
     systemctl start sandlot-limits.socket sandlot-firewall.socket sandlot-firewall.service ||
-        die "sandlot-firewall does not start: journalctl -u sandlot-firewall"
+        die "sandlot-firewall does not start; read its log with journalctl -u sandlot-firewall"
 }
 
 join_relay()
 {
     ctl host certificate "$JOIN_NAME" --range "$RANGE" --output "$RELAY_DIR" --dir "$RELAY_DIR"
     printf 'include %s;\n' "$RELAY_DIR/sandlot-relay.conf" "$RELAY_DIR/sandlot-egress.conf" | write_file 644 root:root /etc/nginx/conf.d/sandlot-relay.conf
-    nginx -q -t || die "nginx refuses its configuration: nginx -t"
+    nginx -q -t || die "nginx refuses its configuration; nginx -t prints the reason"
     systemctl enable --quiet nginx.service
-    systemctl reload-or-restart nginx.service || die "nginx does not start: journalctl -u nginx"
+    systemctl reload-or-restart nginx.service || die "nginx does not start; read its log with journalctl -u nginx"
 }

@@ -15,7 +15,7 @@ join_token()
     local text
 
     text=$(base64 -d <<<"$1" 2>/dev/null | jq -ce 'select(.url and .pin and .token)' 2>/dev/null) ||
-        die "this is no token of \"sandlotctl host token\"; copy the whole of what it printed"
+        die "this is not a token of \"sandlotctl host token\"; copy the whole token that it printed"
     JOIN_URL=$(jq -r .url <<<"$text")
     JOIN_CONNECT=$(jq -r '.connect // ""' <<<"$text")
     JOIN_PIN=$(jq -r .pin <<<"$text")
@@ -39,10 +39,10 @@ join_unreached()
 
     words=$(sed 's/^curl: //' "$JOIN_DIR/curl.log")
     if [[ $1 == 90 ]]; then
-        die "the front at $at shows another certificate than the token names: where it has a new one since," \
-            "make another token; else somebody stands between, and nothing was sent"
+        die "the front at $at has another certificate than the one in the token. If the front has a new certificate," \
+            "create another token. Otherwise another server answers in its place; this machine has sent it nothing"
     fi
-    die "the front at $at is not reached: $words; open the way, or name another with --front of" \
+    die "the front at $at does not answer: $words; check the network and firewalls, or give another address with --front of" \
         "\"sandlotctl host token\", and run this again"
 }
 
@@ -64,7 +64,7 @@ join_ask()
     case $code in
     200) mv "$JOIN_DIR/answer.new" "$JOIN_DIR/answer" ;;
     401 | 422) die "$(jq -r '.message // .error.message' "$JOIN_DIR/answer.new")" ;;
-    *) die "the front answers with status $code; look at its logs (sandlotctl doctor there), and run this again" ;;
+    *) die "the front answered with status $code; run sandlotctl doctor on the front, and then repeat this command" ;;
     esac
 }
 
@@ -98,8 +98,8 @@ join_take()
     POOL=$(join_said .options.pool)
     JOIN_ADDRESS=${JOIN_ADDRESS:-$JOIN_LOCAL}
     [[ $JOIN_ADDRESS =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$ ]] ||
-        die "this machine reaches the front from $JOIN_ADDRESS: the IPv4 address by which the fronts reach it is to be" \
-            "said with --address"
+        die "this machine connects to the front from $JOIN_ADDRESS: give the IPv4 address at which the fronts can connect to it" \
+            "with --address"
 }
 
 # join_files: the relay's certificate, and whom its Incus lets in. Nothing of it is on a disk twice.
@@ -119,7 +119,7 @@ join_trust()
 
     member=$(incus_cli query /1.0 | jq -r 'if .environment.server_clustered then .environment.server_name else empty end')
     incus_cli config set core.https_address "$JOIN_ADDRESS:$JOIN_PORT_INCUS" ||
-        die "Incus cannot listen at $JOIN_ADDRESS:$JOIN_PORT_INCUS: is that an address of this machine? (--address)"
+        die "Incus cannot listen at $JOIN_ADDRESS:$JOIN_PORT_INCUS; give an address of this machine with --address"
     incus_cli project show "$PROJECT" >/dev/null 2>&1 ||
         incus_cli project create "$PROJECT" -c features.images=false -c features.profiles=true \
             -c features.storage.volumes=true -c restricted=true -c restricted.containers.lowlevel=allow \
@@ -155,7 +155,7 @@ join_wait()
             said=$failure
         fi
         [[ $SECONDS -lt $until_s ]] ||
-            die "host $JOIN_NAME is not active yet${said:+: $said}; the front goes on trying, and another run of this waits again"
+            die "host $JOIN_NAME is not active yet${said:+: $said}; the front tries again, and you can repeat this command to wait"
         sleep 1
     done
     rm -f "$JOIN_DIR/answer"
@@ -183,5 +183,5 @@ join_run()
     step "relay" join_relay
     step "row of the host" join_offer
     step "trial" join_wait
-    say "Host $JOIN_NAME is active: it takes sandboxes."
+    say "Host $JOIN_NAME is active and gets sandboxes."
 }

@@ -21,7 +21,7 @@ nginx_cache_mount()
     rm -rf "${GATE_CACHE_DIR:?}"/*
     mount -t tmpfs -o "size=256m,mode=700,uid=$(id -u "$NGINX_USER"),gid=$(id -g "$NGINX_USER"),nosuid,nodev,noexec" \
         sandlot-gate "$GATE_CACHE_DIR" ||
-        note "no tmpfs can be mounted: the gate's decisions, which hold tokens, lie on the disk for seconds"
+        note "cannot mount a tmpfs: the gate's decisions, which have tokens, are on the disk for seconds"
 }
 
 # nginx_cache_unmount: also what a killed run left, several times one above the other.
@@ -100,7 +100,7 @@ nginx_start()
         service_start nginx root -- /usr/bin/setpriv --no-new-privs nginx -c "$NGINX_DIR/nginx.conf" -g 'daemon off;'
     fi
     service_wait nginx 15 nginx_listens ||
-        die "nginx does not answer on port $PORT (is it taken?); see also $LOG_DIR/nginx.log"
+        die "nginx does not answer on port $PORT; check that no other program uses it, and read $LOG_DIR/nginx.log"
 }
 
 nginx_stop()

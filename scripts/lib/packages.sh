@@ -172,7 +172,7 @@ packages_target()
     if [[ -z $2 ]] || dpkg --compare-versions "$candidate" ge "$2"; then
         printf '%s\n' "$1"
     elif [[ -n ${3:-} ]] && ! packages_backport "$1" "$2"; then
-        note "$1 is $candidate here: $2 or newer is better" >&2
+        note "this machine's mirror has $1 $candidate; sandlot works better with $2 or newer" >&2
         printf '%s\n' "$1"
     else
         printf '%s/%s-backports\n' "$1" "$(debian_codename)"

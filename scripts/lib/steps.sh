@@ -115,7 +115,7 @@ steps_init()
     trap 'printf "%s:%s: status %s from: %s\n" "${BASH_SOURCE[0]}" "$LINENO" "$?" "$BASH_COMMAND" >&2' ERR
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
-    [[ $EUID -eq 0 ]] || die "this must be run by root"
+    [[ $EUID -eq 0 ]] || die "run this as root"
     # A session may run with a umask of 077; what is made here is read by several users.
     umask 022
     export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -195,7 +195,7 @@ lock_take()
 {
     mkdir -p /run/lock
     exec 38>"/run/lock/sandlot-$1.lock"
-    flock -w "$2" 38 || die "another run holds /run/lock/sandlot-$1.lock"
+    flock -w "$2" 38 || die "another run is in progress (/run/lock/sandlot-$1.lock)"
 }
 
 # with_lock NAME COMMAND…: runs COMMAND while no other stack's set-up does the same.
@@ -206,7 +206,7 @@ with_lock()
     shift
     mkdir -p /run/lock
     exec 39>"$file"
-    flock -w 900 39 || die "another run holds $file for more than 15 minutes"
+    flock -w 900 39 || die "another run has held $file for more than 15 minutes"
     "$@"
     # Reached with a failure only where the caller asks for the status.
     status=$?

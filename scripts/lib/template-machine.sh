@@ -17,7 +17,7 @@ template_machine_kernel()
     package=$(apt-cache depends --important linux-image-cloud-amd64 |
         sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
     [[ -n $package ]] || die "apt knows no package linux-image-cloud-amd64: run apt-get update"
-    (cd "$1" && apt-get -q download "$package") || die "$package could not be fetched"
+    (cd "$1" && apt-get -q download "$package") || die "cannot fetch $package"
     dpkg-deb --extract "$1/$package"_*.deb "$1"
     rm -f "$1"/*.deb
     # Where a Debian tree without /usr merged into / has them.

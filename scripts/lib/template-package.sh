@@ -52,7 +52,7 @@ template_package_use()
         return 0
     fi
     if [[ ! -s $TEMPLATE_PACKAGE/rootfs.tar || $(<"$TEMPLATE_PACKAGE/key") != "$key" ]]; then
-        note "no package has the template's tree for this release: it is made here, which takes minutes"
+        note "no package has the template's tree for this release; building it here, which takes minutes"
         return 0
     fi
     mkdir -p "$TEMPLATE_CACHE"

@@ -52,7 +52,7 @@ template_rootfs()
         --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
         --customize-hook="'$SCRIPTS_DIR/template/customize' \"\$1\" '$SCRIPTS_DIR/template/files'" \
         "$(debian_codename)" "$work/rootfs" "$work/sources.list" ||
-        die "mmdebstrap could not make the template's tree"
+        die "mmdebstrap failed to create the template's tree"
     rm -f "$work/rootfs"/etc/dpkg/dpkg.cfg.d/99mmdebstrap "$work/rootfs"/etc/apt/apt.conf.d/99mmdebstrap
     template_metadata >"$work/metadata.yaml"
     tar --create --file "$file.new" --directory "$work" --numeric-owner --sort=name --exclude='rootfs/dev/*' \
@@ -92,7 +92,7 @@ template_build()
         tar --append --file "$output.new" --directory "$stage" --numeric-owner --owner=0 \
             --group=0 --mtime='2020-01-01 00:00:00Z' rootfs/usr/lib/sandlot/sandlot-agent
     else
-        note "no agent at $agent: the image has none"
+        note "there is no agent at $agent, so the image has none"
     fi
     rm -rf "$stage"
     mv "$output.new" "$output"
@@ -123,7 +123,7 @@ template_import()
     template_build "$agent" "$image"
     incus_cli image alias delete "$IMAGE_ALIAS" 2>/dev/null || true
     incus_cli image import "$image" --alias "$IMAGE_ALIAS" --reuse ||
-        die "Incus did not take the template's image"
+        die "Incus refused the template's image"
     rm -f "$image"
     printf '%s\n' "$key" >"$STATE_ROOT/template.key"
 }

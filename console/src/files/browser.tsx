@@ -95,7 +95,7 @@ function EditDialog(props: { store: FileStore; path: string; mayWrite: boolean; 
       .then(blob => blob.arrayBuffer())
       .then(bytes => setText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)))
       .catch((why: unknown) => {
-        if (!isAbort(why)) setFailure(why instanceof TypeError ? new Error('This file is no text in UTF-8') : why)
+        if (!isAbort(why)) setFailure(why instanceof TypeError ? new Error('This file is not text in UTF-8') : why)
       })
     return () => abort.abort()
   }, [])
@@ -254,7 +254,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
   const remove = (entry: Entry): void =>
     ask(
       `Delete ${entry.name}?`,
-      entry.type === 'directory' ? 'Everything in it goes with it.' : 'It cannot be brought back.',
+      entry.type === 'directory' ? 'This deletes all files in it.' : 'You cannot undo this.',
       'Delete',
       async () => {
         await store.remove(entry.path)

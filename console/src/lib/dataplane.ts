@@ -113,7 +113,7 @@ export async function rpc<T>(sandbox: string, method: string, message: object, s
 /** The stream ended without its last message: the connection broke, the sandbox paused or is gone. */
 export class CutError extends Error {
   constructor() {
-    super('The connection to the sandbox was cut')
+    super('The connection to the sandbox broke')
   }
 }
 

@@ -28,7 +28,7 @@ function Password() {
             setOld('')
             setNext('')
             setAgain('')
-            say('The password is changed; your other sessions have ended.')
+            say('The password is changed, and your other sessions have ended.')
           })
         }}
       >
@@ -36,13 +36,13 @@ function Password() {
         <TextField label="Current password" type="password" required autoComplete="current-password" value={old} onInput={setOld} />
         <TextField label="New password" type="password" required autoComplete="new-password" value={next} onInput={setNext} />
         <TextField
-          label="The same again"
+          label="The password again"
           type="password"
           required
           autoComplete="new-password"
           value={again}
           onInput={setAgain}
-          error={differs ? 'The two are not the same.' : null}
+          error={differs ? 'The two passwords are different.' : null}
         />
         <Button type="submit" busy={busy} disabled={differs}>
           Change the password
@@ -80,8 +80,8 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
         props.onDone((await api.post('/v1/me/totp/confirm', { body: { code } })).recovery_codes)
       }}
     >
-      <p>Scan this with your authenticator. Or enter the secret there, or open the link on the device that has it.</p>
-      <QrCode text={props.made.url} label="The secret, for an authenticator's camera" />
+      <p>Scan this with your authenticator app. Or enter the secret there, or open the link on the device with the app.</p>
+      <QrCode text={props.made.url} label="QR code of the secret for an authenticator app" />
       <p class="secret">
         <code class="long" data-secret="totp">
           {props.made.secret}
@@ -93,7 +93,7 @@ function ConfirmDialog(props: { made: Secret; onClose: () => void; onDone: (code
           {props.made.url}
         </a>
       </p>
-      <TextField label="Code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="The code that the authenticator shows now." />
+      <TextField label="Code" mono required autoFocus inputMode="numeric" autoComplete="one-time-code" value={code} onInput={setCode} hint="The present code of your authenticator app." />
     </FormDialog>
   )
 }
@@ -110,8 +110,8 @@ function SecondFactor() {
       <h2>Second factor</h2>
       <p>
         {isOn
-          ? 'Signing in asks for a code of your authenticator after the password.'
-          : 'With a second factor, signing in asks for a code of your authenticator after the password.'}
+          ? 'To sign in, you need the password and a code of your authenticator app.'
+          : 'With a second factor, you need the password and a code of your authenticator app to sign in.'}
       </p>
       <Problem error={error} />
       <div class="actions">
@@ -119,7 +119,7 @@ function SecondFactor() {
           <Button onClick={() => setRemoving(true)}>Remove it</Button>
         ) : (
           <Button busy={busy} onClick={() => void run(async () => setMade(await api.post('/v1/me/totp')))}>
-            Set up an authenticator
+            Set up an authenticator app
           </Button>
         )}
       </div>
@@ -136,7 +136,7 @@ function SecondFactor() {
       )}
       {codes && (
         <Dialog title="Recovery codes" onClose={() => setCodes(null)} staysOnEscape>
-          <p>Each lets you in once when the authenticator is lost. They are shown only now.</p>
+          <p>You can sign in once with each code if you lose the authenticator app. The console shows the codes only now.</p>
           <pre class="code" tabIndex={0} data-secret="recovery">
             {codes.join('\n')}
           </pre>
@@ -172,7 +172,7 @@ function SecondFactor() {
 function Sessions() {
   const polled = usePoll(async signal => (await api.get('/v1/logins', { signal })).items, 20_000, [])
   const end = (login: Login): void =>
-    ask('End this session?', 'That browser has to sign in again.', 'End', async () => {
+    ask('End this session?', 'That browser must sign in again.', 'End', async () => {
       await api.delete('/v1/logins/{id}', { path: { id: login.id } })
       polled.refresh()
     })
@@ -228,7 +228,7 @@ function Invitations() {
   return (
     <section class="card" aria-label="Invitations">
       <h2>Invitations</h2>
-      <p class="muted">Owners of a team see the keys that you use in it, and your lists show the team’s sandboxes, volumes and templates.</p>
+      <p class="muted">Owners of the team see the keys that you use in it. Your lists then show the team’s sandboxes, volumes and templates.</p>
       <Problem error={error} />
       <Table label="Invitations" head={['Team', 'Role', 'Invited by', 'Expires', ACTIONS]}>
         {polled.data.map(one => (

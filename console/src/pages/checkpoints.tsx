@@ -10,7 +10,7 @@ import { Rows } from '../parts/rows'
 type Checkpoint = Schemas['Checkpoint']
 
 function remove(checkpoint: Checkpoint, done: () => void): void {
-  ask(`Delete the checkpoint ${checkpoint.name}?`, 'New sandboxes can no longer start from it.', 'Delete', async () => {
+  ask(`Delete the checkpoint ${checkpoint.name}?`, 'You can no longer start new sandboxes from it.', 'Delete', async () => {
     await api.delete('/v1/checkpoints/{id}', { path: { id: checkpoint.id } })
     say(`The checkpoint ${checkpoint.name} is deleted.`)
     done()
@@ -19,7 +19,7 @@ function remove(checkpoint: Checkpoint, done: () => void): void {
 
 function rollBack(checkpoint: Checkpoint): void {
   const question = `Roll the sandbox back to ${checkpoint.name}?`
-  ask(question, 'Its present files and processes are lost. Its id, ports and network stay.', 'Roll back', async () => {
+  ask(question, 'This deletes its present files and processes. Its id, ports and network stay.', 'Roll back', async () => {
     const body = { checkpoint: checkpoint.id }
     const sandbox = await api.post('/v1/sandboxes/{id}/rollback', { path: { id: checkpoint.sandbox_id }, body })
     say(`The sandbox runs again from the ${sandbox.resumed_from} of ${checkpoint.name}.`)

@@ -22,7 +22,7 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
     <section class="card" aria-label="Login">
       <h2>Let {waiting.client_name} in?</h2>
       <p>
-        It shows the code <code>{waiting.user_code}</code>, asked from {waiting.address} <Time at={waiting.created_at} />, and
+        The program shows the code <code>{waiting.user_code}</code>, asked from {waiting.address} <Time at={waiting.created_at} />, and
         will do what {user.name} may do, with a key of its own that you can revoke.
       </p>
       <p>Refuse it if you did not just run “sandlot login” yourself.</p>
@@ -33,11 +33,11 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
         autoComplete="current-password"
         value={password}
         onInput={setPassword}
-        hint="Without it, the program's key ends with this sign-in."
+        hint="If off, the program's key ends with this sign-in."
       />
       <div class="actions">
         <Button kind="primary" busy={busy} onClick={() => answer(true)}>
-          Let it in
+          Allow the login
         </Button>
         <Button busy={busy} onClick={() => answer(false)}>
           Refuse
@@ -61,9 +61,9 @@ export function Device() {
     if (code) look()
   }, [])
   return (
-    <Page title="Log a program in">
+    <Page title="Confirm the login of a program">
       {done !== null && (
-        <Note>{done ? 'The program has its key; you can close this page.' : 'It is refused.'}</Note>
+        <Note>{done ? 'The program has its key; you can close this page.' : 'You refused the login.'}</Note>
       )}
       <Problem error={error} />
       {waiting ? (
@@ -83,7 +83,7 @@ export function Device() {
             look()
           }}
         >
-          <TextField label="Code" mono required autoFocus autoComplete="off" value={code} onInput={setCode} hint="As “sandlot login” shows it." />
+          <TextField label="Code" mono required autoFocus autoComplete="off" value={code} onInput={setCode} hint="The code that “sandlot login” shows." />
           <Button type="submit" kind="primary" busy={busy}>
             Continue
           </Button>

@@ -24,7 +24,7 @@ function Alone(props: { title: string; children: ComponentChildren }) {
 function NoToken(props: { title: string }) {
   return (
     <Alone title={props.title}>
-      <Note>This link has no invitation in it. Open the whole link that you were given, or ask for a new one.</Note>
+      <Note>This link has no invitation. Open the whole link that you got, or ask for a new one.</Note>
       <p>
         <a href="/sandboxes">Sign in</a>
       </p>
@@ -59,13 +59,13 @@ function PasswordForm(props: { action: string; submit: (password: string) => Pro
         autoFocus={props.autoFocus ?? false}
       />
       <TextField
-        label="The same again"
+        label="The password again"
         name="new-password-again"
         type="password"
         value={again}
         onInput={setAgain}
         autoComplete="new-password"
-        error={differs ? 'The two are not the same.' : null}
+        error={differs ? 'The two passwords are different.' : null}
         required
       />
       <Problem error={error} />
@@ -90,7 +90,7 @@ export function Invite() {
   if (token === '') return <NoToken title={title} />
   return (
     <Alone title={title}>
-      <p>You are invited to sandlot. Choose a password to sign in with.</p>
+      <p>You are invited to sandlot. Choose a password.</p>
       <PasswordForm
         action="Set the password and sign in"
         autoFocus
@@ -185,7 +185,7 @@ function Enter(props: { link: Link; token: string }) {
           </PasswordForm>
         </>
       ) : (
-        <Note>You have no user here yet? Ask who runs this service for one, and open the link again then.</Note>
+        <Note>If you have no user here, ask the operator of this service for one. Then open the link again.</Note>
       )}
     </>
   )
@@ -220,7 +220,7 @@ export function Join() {
         <>
           <p>
             {link.made_by} invites you into the team <strong>{link.team}</strong> as a <strong>{link.role}</strong>:{' '}
-            {link.role === 'viewer' ? 'you can look at everything and change nothing' : 'you can create and change its sandboxes and other objects'}
+            {link.role === 'viewer' ? 'you can see everything, but cannot change it' : 'you can create and change sandboxes and other objects'}
             . The link ends <Time at={link.expires_at} />.
           </p>
           {user ? <Answer link={link} token={token} name={user.user.name} /> : <Enter link={link} token={token} />}

@@ -38,7 +38,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
         )
       }}
     >
-      <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="The program that uses the key." />
+      <TextField label="Name" name="key-name" autoFocus value={name} onInput={setName} hint="Name of the program that uses the key." />
       <SelectField
         label="It may"
         value={scope}
@@ -50,7 +50,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
       />
       <fieldset>
         <legend>Teams</legend>
-        <p class="hint">None chosen: all that you are in, later ones too.</p>
+        <p class="hint">Without a choice: all your teams, including later ones.</p>
         {teams.map(team => (
           <Check
             key={team.slug}
@@ -67,7 +67,7 @@ function CreateDialog(props: { onClose: () => void; onMade: (key: Schemas['Creat
         autoComplete="current-password"
         value={password}
         onInput={setPassword}
-        hint="Without it the key ends with this sign-in."
+        hint="Without a date, the key ends with this sign-in."
       />
     </FormDialog>
   )
@@ -77,7 +77,7 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
   const { made } = props
   return (
     <SecretDialog title="Your new key" onClose={props.onClose}>
-      <p>The key is shown only now. Store it where only your programs can read it.</p>
+      <p>The console shows the key only now. Store it where only your programs can read it.</p>
       <p class="secret">
         <code class="long" data-secret="key">
           {made.key}
@@ -94,7 +94,7 @@ function MadeDialog(props: { made: Schemas['CreatedKey']; onClose: () => void })
 }
 
 function revoke(key: Key, refresh: () => void): void {
-  ask(`Revoke ${key.name || key.id}?`, 'Programs that use it are refused from then on.', 'Revoke', async () => {
+  ask(`Revoke ${key.name || key.id}?`, 'sandlot then refuses programs that use the key.', 'Revoke', async () => {
     await api.delete('/v1/keys/{id}', { path: { id: key.id } })
     say('The key is revoked.')
     refresh()
@@ -117,7 +117,7 @@ export function Keys() {
         of={polled}
         none={
           <Empty title="No keys yet">
-            <p>Programs call the API with a key of yours. Make one for each program, so that each can be revoked alone.</p>
+            <p>Programs call the API with your keys. Create a key for each program, so that you can revoke each one alone.</p>
           </Empty>
         }
         label="Keys"

@@ -42,8 +42,8 @@ function setHost(host: Host, state: Host['state'], refresh: () => void): void {
   ask(
     drain ? `Drain ${host.name}?` : `Activate ${host.name}?`,
     drain
-      ? 'It takes nothing new from now on. The sandboxes that it has stay until they are deleted.'
-      : 'It takes new sandboxes again.',
+      ? 'It gets no new sandboxes from now on. Its sandboxes stay until they are deleted.'
+      : 'It gets new sandboxes again.',
     drain ? 'Drain' : 'Activate',
     async () => {
       await api.patch('/v1/operator/hosts/{name}', { path: { name: host.name }, body: { state } })
@@ -87,7 +87,7 @@ function HostCard(props: { host: Host; refresh: () => void }) {
       {rows.map(([name, used, of, text]) => (
         <Bar key={name} label={name} used={used} of={of} text={text} />
       ))}
-      {host.memory_low && <p class="note">Hardly any memory is left on it: it takes no new sandboxes for now.</p>}
+      {host.memory_low && <p class="note">It has little memory left, and gets no new sandboxes for now.</p>}
       <CurvesButton host={host.name} />
       <p class="fine">
         {plural(host.sandboxes, 'sandbox', 'sandboxes')} with a reservation; {formatNumber(host.promised_gb)} GiB of disks
@@ -163,16 +163,16 @@ function Standing() {
           ]}
         />
         <Numbers
-          title="Work in flight"
+          title="Unfinished work"
           head={['Kind', 'Running', 'Without a worker']}
-          none="Nothing is under way."
+          none="There is no unfinished work."
           rows={shown.operations.map(one => [one.kind, formatNumber(one.running), formatNumber(one.overdue)])}
         />
       </div>
       <Numbers
-        title="Warm pool, of the last 15 minutes"
-        head={['Template and size', 'Creates', 'Found one waiting', 'Wait now', 'Others were cold because']}
-        none="Nothing was asked for."
+        title="Warm pool, last 15 minutes"
+        head={['Template and size', 'Creates', 'Got a warm instance', 'Wait now', 'Others got none because']}
+        none="There were no creates."
         rows={shown.warm_pool.map(one => [
           `${one.template}, ${one.cpu} vCPU, ${one.memory_mb} MiB, ${one.disk_gb} GiB`,
           formatNumber(one.creates),
@@ -184,7 +184,7 @@ function Standing() {
       <Numbers
         title="Workers"
         head={['Pool', 'Workers', 'Serving a team now']}
-        none="No pool is known on the machine that answered."
+        none="The machine that answered has no worker pool."
         rows={shown.pools.map(one => [one.name, formatNumber(one.workers), formatNumber(one.serving)])}
       />
     </>
@@ -260,7 +260,7 @@ function DoctorCount() {
   const { data } = usePoll(signal => api.get('/v1/operator/doctor', { signal }), 60_000, [])
   if (!data) return null
   const wrong = data.report?.wrong ?? 0
-  const words = data.report ? (wrong === 0 ? 'Nothing was wrong' : plural(wrong, 'finding')) : 'Not checked yet'
+  const words = data.report ? (wrong === 0 ? 'No fault found' : plural(wrong, 'finding')) : 'Not checked yet'
   return (
     <p class="doctor-count">
       <a href="/operator/doctor">Doctor</a>{' '}
@@ -281,10 +281,10 @@ function Doctor() {
   const { made_at: madeAt, report } = polled.data
   if (!report) {
     return (
-      <Empty title="This deployment has not been checked yet">
+      <Empty title="No checks have run yet">
         <p>
-          An administrator of the machine does it with <code>sandlotctl doctor</code>; a monitor that runs{' '}
-          <code>sandlotctl check</code> keeps the findings fresh.
+          An administrator of the machine runs them with <code>sandlotctl doctor</code>; a monitor that runs{' '}
+          <code>sandlotctl check</code> keeps the findings up to date.
         </p>
       </Empty>
     )
@@ -295,7 +295,7 @@ function Doctor() {
     <>
       <Problem error={polled.error} />
       <p class="before-table">
-        {report.wrong === 0 ? 'Nothing was wrong' : `${plural(report.wrong, 'thing was', 'things were')} wrong`} when{' '}
+        {report.wrong === 0 ? 'No fault found' : `${plural(report.wrong, 'thing was', 'things were')} wrong`} when{' '}
         <code>sandlotctl</code> looked, <Time at={madeAt} />.
       </p>
       <Table label="Findings" head={['Checked', 'It is', 'Finding']}>

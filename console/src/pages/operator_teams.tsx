@@ -66,8 +66,8 @@ function TeamDialog(props: { plans: string[]; onClose: () => void; onDone: () =>
         props.onClose()
       }}
     >
-      <TextField label="Name" required autoFocus value={slug} onInput={setSlug} maxLength={63} hint="Small letters, digits and hyphens." />
-      <TextField label="Owner" required value={owner} onInput={setOwner} maxLength={63} hint="The name of a user, who invites the others." />
+      <TextField label="Name" required autoFocus value={slug} onInput={setSlug} maxLength={63} hint="Lower-case letters, digits and hyphens." />
+      <TextField label="Owner" required value={owner} onInput={setOwner} maxLength={63} hint="The name of a user, who can invite others." />
       <SelectField label="Plan" value={plan} choices={props.plans.map(name => ({ value: name, text: name }))} onChange={setPlan} />
     </FormDialog>
   )
@@ -93,7 +93,7 @@ export function Teams() {
       </div>
       <Rows
         of={list}
-        none="There is no team."
+        none="No teams yet."
         label="Teams"
         head={['Team', 'Plan', 'Members', 'Running', 'Paused', 'Since', ACTIONS]}
       >
@@ -143,7 +143,7 @@ function UserDialog(props: { onClose: () => void; onMade: (user: Created) => voi
       onClose={props.onClose}
       submit={async () => props.onMade(await api.post('/v1/operator/users', { body: { name } }))}
     >
-      <TextField label="Name" required autoFocus value={name} onInput={setName} maxLength={63} hint="Small letters, digits and hyphens. A personal team of this name is created too." />
+      <TextField label="Name" required autoFocus value={name} onInput={setName} maxLength={63} hint="Lower-case letters, digits and hyphens. sandlot also creates a personal team with this name." />
     </FormDialog>
   )
 }
@@ -177,7 +177,7 @@ export function Users() {
           New user
         </Button>
       </div>
-      <Rows of={list} none="There is no user." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
+      <Rows of={list} none="No users yet." label="Users" head={['Name', 'State', 'Password', 'Second factor']}>
         {(list.data?.items ?? []).map(user => (
           <tr key={user.id}>
             <th scope="row">{user.name}</th>

@@ -37,9 +37,9 @@ const NUMBERS: [NumberName, string, string, (value: number) => string][] = [
   ['checkpoints', 'Checkpoints', '', formatNumber],
   ['stopped_days', 'Paused sandboxes stay', 'days; 0: for ever', days],
   ['checkpoint_days', 'Checkpoints stay', 'days; 0: for ever', days],
-  ['cleanup_warning_hours', 'Warned before a removal', 'hours', value => plural(value, 'hour')],
-  ['audit_days', 'Activity goes back', 'days', days],
-  ['process_log_kib', 'Output kept of a sandbox', 'KiB', value => formatBytes(value * 1024)],
+  ['cleanup_warning_hours', 'Warning before a removal', 'hours', value => plural(value, 'hour')],
+  ['audit_days', 'Activity is kept', 'days', days],
+  ['process_log_kib', 'Kept output of a sandbox', 'KiB', value => formatBytes(value * 1024)],
 ]
 
 const PRICES: [keyof Prices, string][] = [
@@ -50,7 +50,7 @@ const PRICES: [keyof Prices, string][] = [
 ]
 
 const FLAGS: [FlagName, string, string][] = [
-  ['resource_override', 'Own sizes', 'Sandboxes may ask for a size of their own'],
+  ['resource_override', 'Own sizes', 'Sandboxes can have a size of their own'],
   ['public', 'Shown to all teams', 'Teams with other plans see this plan'],
   ['virtual_machines_only', 'Virtual machines only', 'Sandboxes must be virtual machines'],
 ]
@@ -171,8 +171,8 @@ export function Plans() {
         ))}
       </Table>
       <p class="fine">
-        An administrator makes and removes plans with <code>sandlotctl plan</code>, which also has the sizes that
-        sandboxes may ask for.
+        An administrator creates and removes plans with <code>sandlotctl plan</code>, which also sets the possible
+        sizes of sandboxes.
       </p>
       {changed && <PlanDialog plan={changed} onClose={() => setChanged(null)} onDone={refresh} />}
     </>

@@ -52,9 +52,9 @@ const REASONS: Record<NonNullable<Sandbox['reason']>, string> = {
   request: 'paused on request',
   deadline: 'paused at its deadline',
   idleness: 'paused because it was idle',
-  move: 'moves to another host',
+  move: 'moving to another host',
   ended: 'ended by itself, or with its host',
-  rebooting: 'rebooted again and again',
+  rebooting: 'rebooted repeatedly',
   memory_lost: 'its memory was lost after a resume',
   host_lost: 'its host is lost',
 }
@@ -86,7 +86,7 @@ function RenameDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
         value={name}
         onInput={setName}
         maxLength={63}
-        hint="Of no other sandbox of the team; commands and SSH take it for the id. Empty: no name."
+        hint="Unique in the team. Commands and SSH accept it as id. Empty: no name."
       />
     </FormDialog>
   )
@@ -128,7 +128,7 @@ function ExtendDialog(props: { sandbox: Sandbox; onClose: () => void; onDone: (s
           </Button>
         ))}
       </div>
-      <Check label="Also when the deadline becomes earlier" checked={shortens} onChange={setShortens} />
+      <Check label="Also if the deadline becomes earlier" checked={shortens} onChange={setShortens} />
     </FormDialog>
   )
 }
@@ -174,12 +174,12 @@ function ForkDialog(props: { sandbox: Sandbox; onClose: () => void }) {
           idempotencyKey: key.current,
         })
         const made = forks[0]
-        if (!made?.sandbox) throw new Error(made?.error?.message ?? 'No fork was made')
+        if (!made?.sandbox) throw new Error(made?.error?.message ?? 'No fork was created')
         props.onClose()
         navigate(`/sandboxes/${made.sandbox.id}`)
       }}
     >
-      <p>A fork is a copy of disk, memory and programs as they are now. It has an address and a deadline of its own.</p>
+      <p>A fork is a copy of the present disk, memory and programs. It has its own address and deadline.</p>
       <TextField label="Name" autoFocus value={name} onInput={rename} maxLength={63} hint="Empty: no name." />
     </FormDialog>
   )
@@ -195,7 +195,7 @@ function Actions(props: { sandbox: Sandbox; polled: Polled<Sandbox> }) {
   const resume = (): void =>
     void run(async () => polled.put((await api.post('/v1/sandboxes/{id}/resume', { path, body: {} })).sandbox))
   const remove = (): void =>
-    ask(`Delete the sandbox ${nameOf(sandbox)}?`, 'Its disk and everything that runs in it go with it.', 'Delete', async () => {
+    ask(`Delete the sandbox ${nameOf(sandbox)}?`, 'This deletes its disk and ends its programs.', 'Delete', async () => {
       await api.delete('/v1/sandboxes/{id}', { path })
       forgetAccess(sandbox.id)
       say(`The sandbox ${nameOf(sandbox)} is deleted.`)
@@ -241,7 +241,7 @@ function Deadline(props: { sandbox: Sandbox }) {
         removed <Time at={sandbox.cleanup_at} />
       </>
     ) : (
-      <>none while it is paused</>
+      <>none during a pause</>
     )
   }
   if (!sandbox.deadline) return <>none</>
@@ -283,24 +283,24 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
             {sandbox.lifecycle.auto_resume && ', resumed at a request'}
           </Fact>
           {sandbox.lifecycle.idle_timeout && (
-            <Fact name="Paused when idle for">{formatSpan(sandbox.lifecycle.idle_timeout)}</Fact>
+            <Fact name="Paused after idling for">{formatSpan(sandbox.lifecycle.idle_timeout)}</Fact>
           )}
           {sandbox.hold_until && (
             <Fact name="Held awake until">
               <Time at={sandbox.hold_until} />
             </Fact>
           )}
-          <Fact name="A pause keeps">{sandbox.lifecycle.pause_memory ? 'disk and memory' : 'the disk alone'}</Fact>
+          <Fact name="A pause keeps">{sandbox.lifecycle.pause_memory ? 'disk and memory' : 'the disk only'}</Fact>
           <Fact name="Created">
             <Time at={sandbox.created_at} />
           </Fact>
           <Fact name="Changed">
             <Time at={sandbox.updated_at} />
           </Fact>
-          {sandbox.reason && <Fact name="Why it is stopped">{REASONS[sandbox.reason]}</Fact>}
+          {sandbox.reason && <Fact name="Reason of the stop">{REASONS[sandbox.reason]}</Fact>}
           {sandbox.resumed_from && <Fact name="Last resumed from">{sandbox.resumed_from}</Fact>}
           {sandbox.silent_since && (
-            <Fact name="No answer since">
+            <Fact name="Agent silent since">
               <Time at={sandbox.silent_since} />
             </Fact>
           )}

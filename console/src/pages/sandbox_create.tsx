@@ -153,7 +153,7 @@ function Ports(props: { form: Form; set: (part: Partial<Form>) => void; errorOf:
   return (
     <fieldset class="pairs">
       <legend>Exposed ports</legend>
-      <p class="hint">Each gets a preview address of its own over HTTPS.</p>
+      <p class="hint">Each port gets its own preview address with HTTPS.</p>
       {form.ports.map((one, index) => (
         <div class="pair" key={index}>
           <input
@@ -177,7 +177,7 @@ function Ports(props: { form: Form; set: (part: Partial<Form>) => void; errorOf:
       </Button>
       <Check
         label="Every port"
-        hint="All ports are exposed, public, without being listed."
+        hint="Every port is exposed and public."
         checked={form.allPorts}
         onChange={allPorts => set({ allPorts })}
       />
@@ -279,7 +279,7 @@ export function SandboxCreate() {
             placeholder="None"
             maxLength={63}
             value={form.name}
-            hint="Of no other sandbox of the team; commands and SSH take it for the id."
+            hint="Unique in the team. Commands and SSH accept it as id."
             error={errorOf('name')}
             onInput={name => set({ name })}
           />
@@ -297,7 +297,7 @@ export function SandboxCreate() {
               value={form.version}
               onInput={version => set({ version })}
               placeholder="The newest"
-              hint="A number or the id of a version, to pin one."
+              hint="The number or id of a version; empty: the newest."
               mono
             />
           )}
@@ -316,18 +316,18 @@ export function SandboxCreate() {
               onInput={timeout => set({ timeout })}
             />
             <SelectField
-              label="When it is over"
+              label="At the deadline"
               name="on_timeout"
               value={form.onTimeout}
               choices={[
-                { value: 'kill', text: 'Remove the sandbox' },
+                { value: 'kill', text: 'Delete the sandbox' },
                 { value: 'pause', text: 'Pause it' },
               ]}
               onChange={value => set({ onTimeout: value as Form['onTimeout'] })}
             />
           </div>
           <TextField
-            label="Pause it when idle for, seconds"
+            label="Pause it after idle seconds"
             name="idle_timeout"
             type="number"
             min={30}
@@ -338,8 +338,8 @@ export function SandboxCreate() {
           />
           {isPaused(form) && (
             <Check
-              label="Resume at a request"
-              hint="A request to a paused sandbox resumes it and is held until it runs."
+              label="Resume on a request"
+              hint="A request to a paused sandbox resumes it, and waits until it runs."
               checked={form.autoResume}
               onChange={autoResume => set({ autoResume })}
             />
@@ -351,10 +351,10 @@ export function SandboxCreate() {
           />
           {form.pauseMemory && (
             <SelectField
-              label="When memory cannot be kept"
+              label="If memory cannot be kept"
               value={form.onPauseFailure}
               choices={[
-                { value: 'disk', text: 'Pause with the disk alone' },
+                { value: 'disk', text: 'Pause with the disk only' },
                 { value: 'keep_running', text: 'Keep running' },
               ]}
               onChange={value => set({ onPauseFailure: value as Form['onPauseFailure'] })}
@@ -370,7 +370,7 @@ export function SandboxCreate() {
           />
           <Pairs
             legend="Environment"
-            hint="Kept encrypted and never shown again."
+            hint="sandlot stores the values encrypted, and never shows them again."
             nameLabel="Name"
             valueLabel="Value"
             add="Add a variable"
@@ -392,7 +392,7 @@ export function SandboxCreate() {
           <fieldset>
             <legend>Network</legend>
             <Check
-              label="A policy of its own"
+              label="Its own policy"
               hint={limits.data ? `Otherwise the team's default: ${limits.data.network_class}.` : ''}
               checked={form.ownPolicy}
               onChange={ownPolicy => set({ ownPolicy })}

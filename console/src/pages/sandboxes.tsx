@@ -366,11 +366,11 @@ export function SandboxList() {
         none={
           filtered ? (
             <Empty title="No sandbox matches">
-              <p>Take a filter away to see the others.</p>
+              <p>Remove a filter to see other sandboxes.</p>
             </Empty>
           ) : (
             <Empty title="No sandboxes yet">
-              <p>A sandbox is a Linux machine of its own, there in a second or less and gone when its time is over.</p>
+              <p>A sandbox is a separate Linux machine. It starts in a second or less, and ends at its deadline.</p>
               {create}
             </Empty>
           )

@@ -69,7 +69,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           maxLength={63}
           value={name}
           onInput={setName}
-          hint="Letters, digits, hyphens and underscores; rules mention the secret by it."
+          hint="Letters, digits, hyphens and underscores. Egress rules have this name."
         />
       )}
       {change.kind !== 'hosts' && (
@@ -82,7 +82,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
           maxLength={4096}
           value={value}
           onInput={setValue}
-          hint="It is never shown again, and no sandbox gets a copy."
+          hint="sandlot never shows it again, and no sandbox gets a copy."
         />
       )}
       {change.kind !== 'value' && <HostsField value={hosts} onInput={setHosts} />}
@@ -93,7 +93,7 @@ function ChangeDialog(props: { team: string; change: Change; onClose: () => void
 function remove(secret: Secret, refresh: () => void): void {
   ask(
     `Delete the secret ${secret.name}?`,
-    'Requests of sandboxes that need it are refused within seconds. Its value cannot be read before.',
+    'Within seconds, sandlot refuses requests of sandboxes that need it. You cannot read its value before.',
     'Delete',
     async () => {
       await api.delete('/v1/secrets/{name}', { path: { name: secret.name }, query: { team: secret.team } })
@@ -155,8 +155,8 @@ export function Secrets() {
         none={
           <Empty title="No secrets yet">
             <p>
-              A secret is a key that sandboxes use and never see: an egress rule names it, and the service adds it to
-              requests to the hosts that you choose.
+              A secret is a key that sandboxes use and never see. With an egress rule, the service adds it to requests to
+              the hosts that you choose.
             </p>
           </Empty>
         }

@@ -14,7 +14,7 @@ const NEEDS_CODE = 'second_factor_required'
 function providerError(): Error | null {
   if (location.pathname !== '/sign-in' || !location.hash) return null
   const words = new URLSearchParams(location.hash.slice(1))
-  const message = words.get('message') ?? 'no reason was given'
+  const message = words.get('message') ?? 'the provider gave no reason'
   return new ApiError(401, words.get('error') ?? '', message.slice(0, 300), null, words.get('request_id'))
 }
 
@@ -83,7 +83,7 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
               value={code}
               onInput={setCode}
               autoComplete="one-time-code"
-              hint="Six digits from your authenticator, or a recovery code."
+              hint="Six digits from your authenticator app, or a recovery code."
               required
               autoFocus
               mono
@@ -104,12 +104,12 @@ export function SignIn(props: { ended: boolean; left: boolean }) {
       {ways?.header && (
         <p>
           <Button busy={busy} onClick={() => void run(signInByProxy)}>
-            Sign in as this site knows you
+            Sign in with the user of this site
           </Button>
         </p>
       )}
       {ways && !ways.password && !ways.oidc && !ways.header && (
-        <Note>There is no way to sign in here with a browser. Ask who runs this service.</Note>
+        <Note>You cannot sign in here with a browser. Ask the operator of this service.</Note>
       )}
     </main>
   )

@@ -14,9 +14,9 @@ type Invitation = Schemas['Invitation']
 type TeamKey = Schemas['TeamKey']
 
 const ROLES: Choice[] = [
-  { value: 'owner', text: 'Owner: everything, and who is in the team' },
+  { value: 'owner', text: 'Owner: also manages the members' },
   { value: 'member', text: 'Member: creates and changes sandboxes and other objects' },
-  { value: 'viewer', text: 'Viewer: looks, and changes nothing' },
+  { value: 'viewer', text: 'Viewer: sees everything, and changes nothing' },
 ]
 
 function InviteDialog(props: { team: string; onClose: () => void; onDone: () => void }) {
@@ -34,7 +34,7 @@ function InviteDialog(props: { team: string; onClose: () => void; onDone: () => 
         props.onClose()
       }}
     >
-      <TextField label="Name" required autoFocus value={name} onInput={setName} hint="The name that they sign in with." />
+      <TextField label="Name" required autoFocus value={name} onInput={setName} hint="The user's name at the sign-in." />
       <SelectField label="Role" value={role} choices={ROLES} onChange={value => setRole(value as Role)} />
     </FormDialog>
   )
@@ -63,10 +63,10 @@ function LinkDialog(props: { team: string; onClose: () => void; onMade: (link: S
         value={role}
         choices={LINK_ROLES}
         onChange={value => setRole(value as 'member' | 'viewer')}
-        hint="Everybody who has the link can take this role: send it only to the people that you mean."
+        hint="Everyone with the link can get this role. Send it only to these people."
       />
-      <TextField label="People" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="How many can join with it." />
-      <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="It ends after these." />
+      <TextField label="People" type="number" min={1} max={100} required value={uses} onInput={setUses} hint="Number of people who can join." />
+      <TextField label="Days" type="number" min={1} max={30} required value={days} onInput={setDays} hint="Days until the link ends." />
     </FormDialog>
   )
 }

@@ -14,9 +14,9 @@ type Version = Schemas['TemplateVersion']
 /** The sources of a version, by their names in the API. */
 const KINDS = {
   dockerfile: 'A Dockerfile',
-  from_image: 'An OCI image of a registry',
+  from_image: 'An OCI image from a registry',
   checkpoint_id: 'A checkpoint of the team',
-  image: 'An image that the operator has opened',
+  image: 'An image that the operator has allowed',
 }
 
 interface Source {
@@ -48,7 +48,7 @@ function SourceFields(props: { team: string; source: Source; onChange: (source: 
     [props.team],
   )
   const choices: Choice[] = [
-    { value: '', text: checkpoints.data?.checkpoints.length === 0 ? 'The team has none yet' : 'Choose one' },
+    { value: '', text: checkpoints.data?.checkpoints.length === 0 ? 'The team has no checkpoint yet' : 'Choose one' },
     ...(checkpoints.data?.checkpoints ?? []).map(one => ({ value: one.id, text: `${one.name} (${one.template})` })),
   ]
   return (
@@ -159,7 +159,7 @@ function Steps(props: { steps: Schemas['TemplateVersionBuild']['steps'] }) {
   const over = steps.filter(step => step.state === 'done').length
   return (
     <>
-      <progress value={over} max={steps.length} aria-label="Steps that are over" />
+      <progress value={over} max={steps.length} aria-label="Finished steps" />
       <Table label="Steps of the build" head={['Step', 'State', 'Seconds']}>
         {steps.map((step, at) => (
           <tr key={at}>
@@ -251,7 +251,7 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
   const versions = polled.data?.versions ?? []
   const version = versions.find(one => one.version === shown) ?? versions[0]
   const remove = (): void =>
-    ask(`Delete the template ${slug}?`, 'All its versions go with it; sandboxes that were made of them stay.', 'Delete', async () => {
+    ask(`Delete the template ${slug}?`, 'This deletes all its versions. Sandboxes from these versions stay.', 'Delete', async () => {
       await api.delete('/v1/templates/{slug}', { path, query })
       say(`The template ${slug} is deleted.`)
       navigate('/templates')
@@ -267,7 +267,7 @@ export function TemplatePage(props: { parts: Record<string, string> }) {
     }
   }
   const removeVersion = (one: Version): void =>
-    ask(`Delete version ${one.version}?`, 'New sandboxes can no longer start from it.', 'Delete', async () => {
+    ask(`Delete version ${one.version}?`, 'You can no longer start new sandboxes from it.', 'Delete', async () => {
       await api.delete('/v1/templates/{slug}/versions/{version}', {
         path: { slug, version: String(one.version) as never },
         query,

@@ -34,7 +34,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (volum
         autoFocus
         value={name}
         onInput={setName}
-        hint="Lower-case letters, digits and hyphens; sandboxes mount it by this name."
+        hint="Lower-case letters, digits and hyphens. Sandboxes mount the volume by this name."
       />
     </FormDialog>
   )
@@ -55,7 +55,7 @@ function Attached(props: { volume: Volume }) {
 }
 
 function remove(volume: Volume, done: () => void): void {
-  ask(`Delete the volume ${volume.name}?`, 'This deletes all files in it; you cannot undo it.', 'Delete', async () => {
+  ask(`Delete the volume ${volume.name}?`, 'This deletes all its files. You cannot undo this.', 'Delete', async () => {
     await api.delete('/v1/volumes/{id}', { path: { id: volume.id } })
     say(`The volume ${volume.name} is deleted.`)
     done()
@@ -86,7 +86,7 @@ export function Volumes() {
         of={list}
         none={
           <Empty title="No volumes yet">
-            <p>A volume keeps files apart from sandboxes: several can mount it, and it stays when they go.</p>
+            <p>A volume keeps files outside sandboxes. Several sandboxes can mount it, and it stays when they are deleted.</p>
           </Empty>
         }
         label="Volumes"
@@ -159,7 +159,7 @@ export function VolumePage(props: { parts: Record<string, string> }) {
         )}
       </header>
       {busy && (
-        <p class="note">While a sandbox that is not paused has the volume, its files can be read here and not changed.</p>
+        <p class="note">While a running sandbox has mounted the volume, you can read its files here, but not change them.</p>
       )}
       <FileBrowser store={store} mayWrite={may} />
     </>

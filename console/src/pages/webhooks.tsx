@@ -37,7 +37,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (made:
         value={url}
         onInput={setUrl}
         placeholder="https://"
-        hint="The service sends each event there, signed."
+        hint="The service sends signed events to this address."
       />
       <AreaField
         label="Kinds of events"
@@ -45,7 +45,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (made:
         onInput={setKinds}
         hint={
           <>
-            One a line, such as <code>sandbox.paused</code>. Empty: all.
+            One on each line, such as <code>sandbox.paused</code>. Empty: all.
           </>
         }
       />
@@ -56,7 +56,7 @@ function CreateDialog(props: { team: string; onClose: () => void; onMade: (made:
 function WebhookSecret(props: { secret: string; onClose: () => void }) {
   return (
     <SecretDialog title="The secret of the webhook" onClose={props.onClose}>
-      <p>Your server checks signatures with it. It is shown only now.</p>
+      <p>Your server checks signatures with it. The console shows it only now.</p>
       <p class="secret">
         <code class="long" data-secret="webhook">
           {props.secret}
@@ -97,11 +97,11 @@ function WebhookRow(props: { webhook: Webhook; mayWrite: boolean; refresh: () =>
       .finally(refresh)
   }
   const rotate = (): void =>
-    ask('Make a new secret?', 'The old one signs too for a day, so that your server can change to the new one.', 'Make it', async () => {
+    ask('Create a new secret?', 'For a day, sandlot also signs with the old secret, so that your server can change to the new one.', 'Make it', async () => {
       props.show((await api.post('/v1/webhooks/{id}/rotate', { path })).secret)
     }, false)
   const remove = (): void =>
-    ask(`Delete the webhook to ${webhook.url}?`, 'Its messages that wait are deleted too.', 'Delete', async () => {
+    ask(`Delete the webhook to ${webhook.url}?`, 'This also deletes its waiting messages.', 'Delete', async () => {
       await api.delete('/v1/webhooks/{id}', { path })
       refresh()
     })
@@ -167,7 +167,7 @@ export function Webhooks() {
         of={list}
         none={
           <Empty title="No webhooks yet">
-            <p>A webhook is an address of yours that the service sends the team's events to, such as the end of a sandbox.</p>
+            <p>A webhook is your address to which the service sends the team's events, such as the end of a sandbox.</p>
           </Empty>
         }
         label="Webhooks"

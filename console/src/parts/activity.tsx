@@ -117,7 +117,7 @@ export function Activity(props: { team: string; resource?: string }) {
       {!resource && <Search team={team} filter={filter} onSearch={setFilter} />}
       <Rows
         of={list}
-        none={Object.keys(filter).length > 0 && !resource ? 'No entry matches.' : 'Nothing was done yet.'}
+        none={Object.keys(filter).length > 0 && !resource ? 'No entry matches.' : 'There is no activity yet.'}
         label="Activity"
         head={['When', 'What', ...(!resource ? ['To'] : []), 'Who', 'From', 'Result']}
       >

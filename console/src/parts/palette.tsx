@@ -180,7 +180,7 @@ export function Palette(props: { commands: Command[]; onClose: () => void }) {
         ))}
       </div>
       <p class="hint" role="status">
-        {shown.length === 0 ? 'Nothing is found.' : 'Arrow keys choose, Enter opens.'}
+        {shown.length === 0 ? 'No results.' : 'Arrow keys choose, Enter opens.'}
       </p>
     </Dialog>
   )

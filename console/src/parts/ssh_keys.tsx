@@ -39,7 +39,7 @@ function AddDialog(props: { onClose: () => void; onDone: () => void }) {
 }
 
 function revoke(key: SshKey, refresh: () => void): void {
-  ask(`Revoke ${key.name || key.fingerprint}?`, 'Shells that it opened end within a minute.', 'Revoke', async () => {
+  ask(`Revoke ${key.name || key.fingerprint}?`, 'Its open shells end within a minute.', 'Revoke', async () => {
     await api.delete('/v1/ssh_keys/{id}', { path: { id: key.id } })
     say('The SSH key is revoked.')
     refresh()
@@ -60,7 +60,7 @@ export function SshKeys() {
       </div>
       <Rows
         of={polled}
-        none="None. With one, ssh enters sandboxes and makes new ones."
+        none="None. With an SSH key, you can enter and create sandboxes by ssh."
         label="SSH keys"
         head={['Name', 'Fingerprint', 'Last used', 'Expires', ACTIONS]}
       >

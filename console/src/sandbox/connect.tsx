@@ -13,7 +13,7 @@ type Ssh = Schemas['Me']['ssh']
 const WAYS: Record<string, { name: string; hint: string; text: (sandbox: Sandbox, ssh: NonNullable<Ssh>) => string }> = {
   cli: {
     name: 'Command line',
-    hint: 'sandlot login opens this console for your consent.',
+    hint: 'sandlot login asks you to confirm in this console.',
     text: sandbox => `sandlot login ${apiOrigin()}\nsandlot shell ${sandbox.name ?? sandbox.id}`,
   },
   ssh: {

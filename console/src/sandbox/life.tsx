@@ -46,7 +46,7 @@ export function Life(props: { sandbox: Sandbox; mayWrite: boolean }) {
       ? `${formatShort(last.vcpus_used)} of ${sandbox.cpu} vCPU, ${formatBytes(last.memory_used_bytes)} of ${formatBytes(sandbox.memory_mb * MIB)}`
       : running
         ? 'The first sample comes shortly after the start.'
-        : 'It does not run now.'
+        : 'It is not running now.'
   return (
     <section class="card" aria-label="Use">
       <div class="card-head">

@@ -84,7 +84,7 @@ export function Logs(props: TabProps) {
       <Problem error={error} />
       {loading && !error && <Loading />}
       {!loading && shown.length === 0 && (
-        <p class="muted">{text === '' ? 'No output yet. The output of terminals is not in it.' : 'No entry matches.'}</p>
+        <p class="muted">{text === '' ? 'No output yet. The log does not have the output of terminals.' : 'No entry matches.'}</p>
       )}
       {shown.length > 0 && (
         <pre

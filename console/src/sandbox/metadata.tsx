@@ -29,7 +29,7 @@ export function MetadataEditor(props: { sandbox: Sandbox; mayWrite: boolean; put
           </Button>
         )}
       </div>
-      {all.length === 0 && <p class="muted">None. Names and values of your own, to find the sandbox again.</p>}
+      {all.length === 0 && <p class="muted">None. Metadata are your own names and values, with which you find the sandbox again.</p>}
       <Facts>
         {all.map(([key, value]) => (
           <Fact key={key} name={key}>

@@ -71,14 +71,14 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
   }, [text, props.id, props.revision, drafted])
   return (
     <section class="card" aria-label="Check">
-      <h2>Would it be reached?</h2>
+      <h2>Can the sandbox connect to it?</h2>
       <TextField
         label="Host and port"
         mono
         value={text}
         onInput={setText}
         placeholder="api.example.com:443"
-        hint="The answer of the policy, saved or not. No packet is sent. Default port: 443."
+        hint="This checks the policy, also if you have not saved it. It sends no packet. Default port: 443."
       />
       <div aria-live="polite" class="verdict">
         {error !== null && <p class="field-error">{messageOf(error)}</p>}
@@ -86,7 +86,7 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
           <p>
             <State value={verdict.verdict} word={VERDICTS[verdict.verdict]} />{' '}
             {sentence(verdict.message)}
-            {props.draft && <span class="muted"> By the policy that is not saved yet.</span>}
+            {props.draft && <span class="muted"> With the policy that is not saved yet.</span>}
           </p>
         )}
       </div>
@@ -107,7 +107,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
       <Rows
         of={polled}
         none={
-          <Empty title="Nothing was refused">
+          <Empty title="No refused connections">
             <p>Each connection that the policy refuses appears here.</p>
           </Empty>
         }
@@ -137,7 +137,7 @@ function Denials(props: { id: string; mayWrite: boolean; allowed: Set<string>; a
                     Allow this
                   </Button>
                 )}
-                {entry && props.allowed.has(entry) && <span class="muted">allowed by now</span>}
+                {entry && props.allowed.has(entry) && <span class="muted">allowed since then</span>}
               </td>
             </tr>
           )
@@ -176,7 +176,7 @@ function Approvals(props: { id: string; mayWrite: boolean; answered: () => void 
       <Problem error={polled.error ?? error} />
       {polled.loading && <Loading />}
       {!polled.loading && approvals.length === 0 && !polled.error && (
-        <Empty title="Nothing is asked for">
+        <Empty title="No approvals are waiting">
           <p>Each new destination that the sandbox tries appears here.</p>
         </Empty>
       )}
@@ -244,7 +244,7 @@ export function Network(props: TabProps) {
       const answer = await api.put('/v1/sandboxes/{id}/network', { path, body: requestOf(wanted) })
       polled.put(answer)
       setEdited(null)
-      say(answer.status === 'applied' ? 'The policy is in force.' : 'The policy is kept and will be applied.')
+      say(answer.status === 'applied' ? 'The policy is applied.' : 'The policy is saved, and will be applied.')
     })
   const allow = (entry: string): void =>
     void save({ ...current, allow: [...entriesOf(current.allow), entry].join('\n') })

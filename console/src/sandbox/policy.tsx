@@ -73,28 +73,28 @@ export function PolicyFields(props: {
     <>
       <Check
         label="Internet access"
-        hint="For destinations without an entry below: on opens them, off refuses them."
+        hint="For destinations without an entry below. On: allowed. Off: refused."
         checked={policy.internet}
         onChange={internet => set({ internet, ask: policy.ask && !internet })}
         {...off}
       />
       <Check
         label="Ask about other destinations"
-        hint="Destinations without an entry are refused, and you are asked about them."
+        hint="sandlot refuses destinations without an entry, and asks you about them."
         checked={policy.ask}
         onChange={ask => set({ ask, internet: policy.internet && !ask })}
         {...off}
       />
       <Check
         label="Package registries"
-        hint="The registries of the usual package managers, even when the line above is off."
+        hint="The registries of the usual package managers, also if the line above is off."
         checked={policy.registries}
         onChange={registries => set({ registries })}
         {...off}
       />
       <Check
         label="Public previews"
-        hint="Ports that are public are open to everyone who has their address."
+        hint="Everyone with the address of a public port can connect to it."
         checked={policy.publicTraffic}
         onChange={publicTraffic => set({ publicTraffic })}
         {...off}
@@ -104,7 +104,7 @@ export function PolicyFields(props: {
           label="Allow"
           name="allow_out"
           rows={5}
-          hint="One a line: host, host:port, *.host, address or CIDR."
+          hint="One on each line: host, host:port, *.host, address or CIDR."
           value={policy.allow}
           onInput={allow => set({ allow })}
           error={errorOf('allow_out')}
@@ -114,7 +114,7 @@ export function PolicyFields(props: {
           label="Deny"
           name="deny_out"
           rows={5}
-          hint="The most specific entry decides; at a tie it is refused."
+          hint="The most specific entry decides. Of two equal ones, the refusal decides."
           value={policy.deny}
           onInput={deny => set({ deny })}
           error={errorOf('deny_out')}
@@ -125,7 +125,7 @@ export function PolicyFields(props: {
         label="Egress profiles"
         name="egress_profiles"
         mono
-        hint="Names of the operator's profiles, with spaces between them."
+        hint="Names of the operator's profiles, separated by spaces."
         value={policy.profiles}
         onInput={profiles => set({ profiles })}
         error={errorOf('egress_profiles') ?? errorOf('egress_profile')}

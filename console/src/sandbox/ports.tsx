@@ -13,7 +13,7 @@ const LOOK_MS = 4000
 const WORDS: Record<Port['gateway_status'], string> = {
   ready: 'a server listens',
   no_listener: 'nothing listens yet',
-  loopback_only: 'TLS on the loopback interface is not reached',
+  loopback_only: 'cannot connect to TLS on the loopback interface',
   blocked: 'public traffic is off',
 }
 
@@ -38,13 +38,13 @@ function ExposeDialog(props: { id: string; onClose: () => void; onDone: () => vo
       <TextField label="Port" name="port" type="number" min={1} max={65535} required autoFocus value={port} onInput={setPort} />
       <Check
         label="Public"
-        hint="Open to everyone who has the address; otherwise only with a token."
+        hint="On: open to everyone with the address. Off: only with a token."
         checked={open}
         onChange={setOpen}
       />
       <Check
         label="TLS inside"
-        hint="The server in the sandbox speaks TLS; any certificate is accepted."
+        hint="The server in the sandbox speaks TLS. sandlot accepts any certificate."
         checked={https}
         onChange={setHttps}
       />
@@ -90,7 +90,7 @@ export function Ports(props: TabProps) {
       .then(polled.refresh, (error: unknown) => say(messageOf(error), true))
   }
   const withdraw = (port: Port): void =>
-    ask(`Withdraw port ${port.port}?`, 'Its preview address answers no more.', 'Withdraw', async () => {
+    ask(`Withdraw port ${port.port}?`, 'Its preview address then refuses requests.', 'Withdraw', async () => {
       await api.delete('/v1/sandboxes/{id}/ports/{port}', { path: { ...path, port: port.port } })
       polled.refresh()
     })
@@ -105,15 +105,15 @@ export function Ports(props: TabProps) {
       {ready && <Problem error={polled.error} />}
       {!ready && <p class="note">Previews answer while the sandbox runs.</p>}
       {polled.loading && ready && <Loading />}
-      {sandbox.expose_all_ports && <p class="note">Every port is exposed, to everybody where it is not listed here as private.</p>}
+      {sandbox.expose_all_ports && <p class="note">Every port is exposed, and public if it is not private in this list.</p>}
       {sandbox.mask_request_host && (
         <p class="note">
-          Servers see the host <code>{sandbox.mask_request_host}</code>.
+          Host header for servers <code>{sandbox.mask_request_host}</code>.
         </p>
       )}
       {!polled.loading && ports.length === 0 && ready && !polled.error && !sandbox.expose_all_ports && (
         <Empty title="No port is exposed">
-          <p>Start a server in the sandbox and expose its port: it gets an HTTPS address of its own.</p>
+          <p>Start a server in the sandbox and expose its port. The port then has its own HTTPS address.</p>
         </Empty>
       )}
       {ports.length > 0 && (

@@ -92,7 +92,7 @@ function StartedTable(props: { sandbox: string }) {
       <h2>Started from outside</h2>
       <Rows
         of={polled}
-        none="None. This list shows terminals and processes that were started over the data plane."
+        none="None. This list shows terminals, and processes that clients have started over the data plane."
         label="Processes that were started from outside"
         dense
         head={['PID', 'Command', 'Tag', ACTIONS]}
@@ -129,7 +129,7 @@ function AllTable(props: { sandbox: string }) {
         { cmd: 'ps', args: ALL, user: 'root', timeout: 10 },
         signal,
       )
-      if (answer.exit_code !== 0) throw new Error('The image of this sandbox has no ps that lists all processes')
+      if (answer.exit_code !== 0) throw new Error('This sandbox has no ps program that can list all processes')
       return processesOf(answer.stdout)
     },
     null,
@@ -171,7 +171,7 @@ function AllTable(props: { sandbox: string }) {
 }
 
 function readable(text: string, encoding: string): string {
-  return encoding === 'base64' ? '(bytes that are no text)' : text
+  return encoding === 'base64' ? '(bytes that are not text)' : text
 }
 
 function Run(props: { sandbox: string }) {
@@ -197,13 +197,13 @@ function Run(props: { sandbox: string }) {
         </Button>
       </form>
       <Problem error={error} />
-      {busy && <p role="status">It runs, for a minute at most.</p>}
+      {busy && <p role="status">It is running, for at most a minute.</p>}
       {answer && (
         <div aria-live="polite">
           <p class="muted">
             Ended with {answer.signal ?? answer.exit_code} after {formatShort(answer.duration_ms / 1000)} s
             {answer.timed_out ? ', at its time limit' : ''}
-            {answer.truncated ? '; the output is cut' : ''}
+            {answer.truncated ? '; the output was cut off' : ''}
           </p>
           {answer.stdout !== '' && (
             <pre class="code" tabIndex={0} aria-label="Standard output">
@@ -215,7 +215,7 @@ function Run(props: { sandbox: string }) {
               {readable(answer.stderr, answer.stderr_encoding)}
             </pre>
           )}
-          {answer.stdout === '' && answer.stderr === '' && <Empty title="It said nothing" />}
+          {answer.stdout === '' && answer.stderr === '' && <Empty title="No output" />}
         </div>
       )}
     </section>

@@ -47,8 +47,8 @@ function isGone(error: unknown): boolean {
 }
 
 function wordsFor(error: unknown): string {
-  if (error instanceof CutError) return 'The connection was cut; looking for it again…'
-  if (error instanceof ApiError && error.code === 'sandbox_not_running') return 'The sandbox does not run.'
+  if (error instanceof CutError) return 'The connection broke; connecting again…'
+  if (error instanceof ApiError && error.code === 'sandbox_not_running') return 'The sandbox is not running.'
   return messageOf(error)
 }
 
@@ -162,7 +162,7 @@ export class TerminalSession {
       } catch (error) {
         if (isAbort(error) || this.#abort.signal.aborted) return
         if (isGone(error) && this.#pid !== null) {
-          this.#ended('The process of this terminal is no longer there.')
+          this.#ended('The process of this terminal has ended.')
           return
         }
         if (this.status.value === 'open') pause = FIRST_RETRY_MS

@@ -60,7 +60,7 @@ function Resume(props: { sandbox: TabProps['sandbox']; none: boolean }) {
   const paused = sandbox.state === 'stopped'
   return (
     <Empty title={`The sandbox is ${stateWord(sandbox.state)}`}>
-      {paused && <p>{props.none ? 'Resume it to open a terminal.' : 'Its terminals connect again when it runs.'}</p>}
+      {paused && <p>{props.none ? 'Resume it to open a terminal.' : 'Its terminals then connect again.'}</p>}
       <Problem error={error} />
       {paused && (
         <Button kind="primary" busy={busy} onClick={resume}>

@@ -5,8 +5,8 @@
 
 #include "account/api_key.h"
 
-/* Read the teams that a key or a sign-in (its id) reaches into principal->teams, and when it ends
- * by itself into principal->expires_at_ms; the use of a sign-in moves that time. The list is empty
- * when the key or sign-in has ended or its user is disabled. End with principal_deinit(). */
+/* Read the teams that a key or a sign-in (its id) reaches into principal->teams. Read its end into
+ * principal->expires_at_ms. The use of a sign-in moves this time. The list is empty when the key or
+ * sign-in has ended or its user is disabled. End with principal_deinit(). */
 int access_teams_read(struct db *db, const char *credential_id, struct principal *principal,
                       struct error **err);

@@ -143,7 +143,8 @@ static bool secret_matches(const struct keyring *ring, const struct key_text *pa
     bool equal = mac_equal(hash, credential->hash);
     mem_wipe(hash, sizeof hash);
     if (!hashed)
-        log_warning("API key cannot be checked", LOG_STR("lookup", parts->lookup), LOG_ERROR(err));
+        log_warning("cannot check an API key; the request is refused",
+                    LOG_STR("lookup", parts->lookup), LOG_ERROR(err));
     return hashed && equal && credential->found;
 }
 
@@ -156,7 +157,8 @@ static void note_use(struct principal_cache *cache, struct db *db, const char *l
     if (last_used_at_ms > now_ms - USED_RESOLUTION_MS)
         return;
     if (api_key_row_used(db, id, now_ms, now_ms - USED_RESOLUTION_MS, &err) < 0)
-        log_warning("cannot record the use of an API key", LOG_STR("key", id), LOG_ERROR(err));
+        log_warning("cannot record the use of an API key; the next use tries again",
+                    LOG_STR("key", id), LOG_ERROR(err));
     else
         principal_cache_used(cache, lookup, now_ms);
 }
@@ -281,8 +283,7 @@ static int no_default_team(const struct principal *principal, const char *field,
 {
     autofree char *reached = teams_named(principal);
     return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
-                           "%s more than one team and not the personal one; name the one that is "
-                           "meant: %s.",
+                           "%s several teams and no personal one; name one of them: %s.",
                            reaches(principal), reached);
 }
 
@@ -392,11 +393,11 @@ static int check_request(const struct api_key_request *request, struct error **e
                                "A key's name is at most %d characters without control characters.",
                                NAME_MAX_CHARACTERS);
     if (request->team_count > API_KEY_TEAMS_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/teams", "A key names at most %d teams.",
-                               API_KEY_TEAMS_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "/teams",
+                               "A key can name at most %d teams.", API_KEY_TEAMS_MAX);
     if (request->expires_at_ms && request->expires_at_ms <= clock_now_ms())
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
-                               "The expiry of a key must lie in the future.");
+                               "The expiry of a key must be in the future.");
     return 0;
 }
 

@@ -240,7 +240,7 @@ static int insert_team(struct db *db, struct insert *insert, unsigned index, str
         char field[32];
         snprintf(field, sizeof field, "/teams/%u", index);
         return error_set_field(err, ERR_TEAM_FORBIDDEN, field,
-                               "The user of this key is not a member of such a team.");
+                               "The user of this key is not a member of this team.");
     }
     append_team(rows, 0, &key->teams, &key->team_count);
     return insert_last_team(db, key, err);
@@ -446,7 +446,7 @@ int ssh_login_find(struct db *db, const char *fingerprint, struct ssh_login *log
                  err) < 0)
         return -1;
     if (!db_rows_next(rows))
-        return error_set(err, ERR_UNAUTHORIZED, "No user signs in with this SSH key.");
+        return error_set(err, ERR_UNAUTHORIZED, "This SSH key belongs to no user.");
     db_copy_text(login->key_id, rows, 0);
     db_copy_text(login->lookup, rows, 1);
     db_copy_text(login->user_id, rows, 2);

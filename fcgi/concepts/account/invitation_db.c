@@ -62,7 +62,7 @@ static void read_invitation(const struct db_rows *rows, struct invitation *invit
     if (!db_is_null(rows, 3))
         db_copy_text(invitation->invited_by, rows, 3);
     if (team_role_parse(db_get_text(rows, 4), &invitation->role) < 0)
-        panic("an invitation has a role that does not exist");
+        panic("the row of an invitation has an unknown role");
     invitation->expires_at_ms = db_get_i64(rows, 5);
     invitation->created_at_ms = invitation->expires_at_ms - INVITATION_MS;
 }
@@ -130,9 +130,10 @@ static int check_counts(struct db *db, const struct change *change, const char *
         return error_set(err, ERR_INVALID_REQUEST, "A team has at most %d open invitations.",
                          INVITATIONS_TEAM_MAX);
     if (db_get_u64(rows, 1) >= INVITATIONS_USER_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
-                               "%s has %d open invitations; answer some first.", change->user_name,
-                               INVITATIONS_USER_MAX);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "/name",
+            "%s has %d open invitations, which is the most; the user must answer some first.",
+            change->user_name, INVITATIONS_USER_MAX);
     return 0;
 }
 

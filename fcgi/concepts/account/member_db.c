@@ -104,7 +104,7 @@ static int check_not_personal(struct db *db, const char *team_id, struct error *
     if (!db_rows_next(rows))
         return 0;
     return error_set(err, ERR_INVALID_REQUEST,
-                     "This is the personal team of %s, which takes no other members.",
+                     "This is the personal team of %s, which cannot have other members.",
                      db_get_text(rows, 0));
 }
 

@@ -83,8 +83,8 @@ int plan_check_cpu(const struct plan *plan, uint32_t cpu, const char *field, str
     for (unsigned i = 0; i < plan->cpu_value_count; i++)
         buffer_printf(&values, "%s%u", i ? ", " : "", plan->cpu_values[i]);
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "The plan %s does not allow %u vCPUs, but these numbers: %s.",
-                           plan->name, cpu, buffer_string(&values));
+                           "The plan %s does not allow %u vCPUs; it allows %s.", plan->name, cpu,
+                           buffer_string(&values));
 }
 
 int plan_check_memory(const struct plan *plan, uint32_t memory_mb, const char *field,
@@ -94,6 +94,7 @@ int plan_check_memory(const struct plan *plan, uint32_t memory_mb, const char *f
         memory_mb % plan->memory_mb_increment == 0)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "The plan %s allows %u to %u MiB of memory in steps of %u.", plan->name,
-                           plan->memory_mb_min, plan->memory_mb_max, plan->memory_mb_increment);
+                           "The plan %s allows %u to %u MiB of memory, in steps of %u MiB.",
+                           plan->name, plan->memory_mb_min, plan->memory_mb_max,
+                           plan->memory_mb_increment);
 }

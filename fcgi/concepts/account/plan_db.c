@@ -109,7 +109,7 @@ static const struct column *find_column(const char *name, struct error **err)
             return &columns[i];
     }
     const char *nearest = str_nearest(name, names, ARRAY_SIZE(names));
-    error_set_field(err, ERR_INVALID_REQUEST, name, "A plan has no value of this name%s%s%s",
+    error_set_field(err, ERR_INVALID_REQUEST, name, "A plan has no value with this name%s%s%s",
                     nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : ".");
     return NULL;
 }
@@ -131,7 +131,7 @@ static int check_value(const struct column *column, const char *value, struct er
         if (strlen(value) < 256 && plan_parse_cpus(value, cpus, &count) == 0)
             return 0;
         return error_set_field(err, ERR_INVALID_REQUEST, column->name,
-                               "%s must be ascending numbers with commas between, such as 1,2,4.",
+                               "%s must be ascending numbers, separated by commas, such as 1,2,4.",
                                column->name);
     case KIND_TEXT:
         if (column->check(value))
@@ -248,6 +248,6 @@ int plan_remove(struct db *db, const char *name, struct error **err)
     /* The plan of new users. */
     if (!strcmp(name, "basic"))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "The plan basic cannot be removed: new users get it.");
+                         "The plan basic cannot be removed, because new users get it.");
     return db_transaction(db, remove_body, (void *)name, err);
 }

@@ -102,7 +102,7 @@ static int check_removable(struct db *db, const struct team *team, struct error 
         return -1;
     if (db_rows_next(rows))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "%s is the personal team of user %s and goes with that user.", team->slug,
+                         "%s is the personal team of user %s; remove the user instead.", team->slug,
                          db_get_text(rows, 0));
     if (what)
         return error_set(err, ERR_INVALID_REQUEST, "The team %s still has %s.", team->slug, what);
@@ -153,7 +153,8 @@ static int leave_team(struct db *db, const char *heir_id, const struct db_rows *
         return -1;
     if (what || db_get_bool(rows, 2))
         return error_set(err, ERR_LAST_OWNER,
-                         "The team %s has %s and no other owner; --heir names one.",
+                         "The user is the only owner of the team %s, which has %s; name a new "
+                         "owner with --heir.",
                          db_get_text(rows, 1), what ? what : "other members");
     return end_team(db, team_id, err);
 }

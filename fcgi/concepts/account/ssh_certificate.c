@@ -62,13 +62,13 @@ int ssh_authorities_read(const char *path, struct ssh_authorities *authorities, 
             result = error_set(err, ERR_CONFIG, "%s has more than %d SSH authorities", path,
                                SSH_AUTHORITIES_MAX);
         else if (take_authority(line, &authorities->list[authorities->count]) < 0)
-            result = error_set(err, ERR_CONFIG, "line %u of %s is no public key of type %s", number,
-                               path, AUTHORITY_TYPE);
+            result = error_set(err, ERR_CONFIG, "line %u of %s is not a public key of type %s",
+                               number, path, AUTHORITY_TYPE);
         else
             authorities->count++;
     }
     if (result == 0 && !authorities->count)
-        result = error_set(err, ERR_CONFIG, "there is no SSH authority in %s", path);
+        result = error_set(err, ERR_CONFIG, "%s has no SSH authority", path);
     if (result < 0)
         ssh_authorities_deinit(authorities);
     return result;
@@ -179,7 +179,8 @@ static int take_principal(const struct ssh_piece *all, const char *prefix, char 
             snprintf(user_name, SLUG_MAX + 1, "%.*s", (int)(one.size - skipped),
                      (const char *)one.data + skipped);
     }
-    return slug_is_valid(user_name) ? 0 : refuse(err, "has no principal that could name a user");
+    return slug_is_valid(user_name) ? 0
+                                    : refuse(err, "has no principal that is the name of a user");
 }
 
 /* Read the client's rights from the extensions, each of which is a name and a value. */
@@ -237,10 +238,10 @@ int ssh_certificate_check(const struct ssh_authorities *authorities, const char 
     *certificate = (struct ssh_certificate){.serial = 0};
     if (base64_decode(base64, strlen(base64), bytes, sizeof bytes, &size) < 0 ||
         !take_fields(bytes, size, &fields))
-        return refuse(err, "is damaged, too long or of a type that is not supported");
+        return refuse(err, "is damaged, is too long, or has a type that is not supported");
     certificate->authority = find_authority(authorities, &fields);
     if (!certificate->authority)
-        return refuse(err, "is signed by no authority that is configured");
+        return refuse(err, "is signed by an authority that is not in ssh_user_ca_file");
     if (!is_signed(bytes, &fields, certificate->authority))
         return refuse(err, "has a wrong signature");
     return take_contents(&fields, prefix, now_ms, certificate, err);
@@ -255,9 +256,9 @@ int ssh_certificate_user(struct db *db, const struct ssh_certificate *certificat
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
-        return refuse(err, "names a user who does not exist");
+        return refuse(err, "has the name of a user who does not exist");
     }
-    return user->disabled_at_ms ? refuse(err, "names a user who is disabled") : 0;
+    return user->disabled_at_ms ? refuse(err, "has the name of a user who is disabled") : 0;
 }
 
 /* Make the fingerprint for a user and an authority. No public key has it: the bytes of a key do not

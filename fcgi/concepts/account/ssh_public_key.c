@@ -150,9 +150,8 @@ int ssh_public_key_parse(const char *line, const char *field, struct ssh_public_
     if (!type)
         return refuse(
             field,
-            "The key's type is not one of ssh-ed25519, ecdsa-sha2-nistp256, -384 and -521, "
-            "ssh-rsa, sk-ssh-ed25519@openssh.com and "
-            "sk-ecdsa-sha2-nistp256@openssh.com.",
+            "The key's type is not supported. The types are ssh-ed25519, ecdsa-sha2-nistp256, -384 "
+            "and -521, ssh-rsa, sk-ssh-ed25519@openssh.com and sk-ecdsa-sha2-nistp256@openssh.com.",
             err);
     const char *text = line + strlen(name) + strspn(line + strlen(name), BLANKS);
     size_t length = strcspn(text, BLANKS);

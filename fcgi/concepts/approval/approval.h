@@ -5,8 +5,8 @@
  *
  * A row is a request without an answer, or an answer that holds for some time. Answers that hold
  * always are entries of the policy itself, and have no row. A sandbox decides how often it tries,
- * so rows and events are few for each sandbox, user and team; more requests are dropped until there
- * is room, and come again with the next try.
+ * so rows and events are few for each sandbox, user and team. Further requests are dropped until
+ * there is room. They come again with the next try.
  */
 #pragma once
 

@@ -269,8 +269,9 @@ int archive_row_take(struct db *db, const struct lease_table *table, const char 
 
 static int must_be_ours(uint64_t affected, const struct archive *archive, struct error **err)
 {
-    return affected ? 0
-                    : error_set(err, ERR_LEASE_LOST, "copy %s is not ours any more", archive->id);
+    return affected
+               ? 0
+               : error_set(err, ERR_LEASE_LOST, "another process has taken copy %s", archive->id);
 }
 
 int archive_row_begun(struct db *db, const struct archive *archive, const char *owner,

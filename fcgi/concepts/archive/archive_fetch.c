@@ -41,7 +41,7 @@ int archive_fetch(const struct archive *archive, const struct archive_target *ta
         result = archive_row_fetched(worker->db, archive->id, err);
     COUNT(COUNT_ARCHIVED, result < 0 ? "not fetched" : "fetched");
     if (result == 0)
-        log_info("fetched from the archive",
+        log_info("copied an object from the archive to a host",
                  LOG_STR(archive_kind_names[archive->kind], archive->object_id),
                  LOG_STR("object", archive->key), LOG_INT("host", target->host_id),
                  LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));

@@ -50,7 +50,7 @@ static int fill(struct archive_reader *reader, struct error **err)
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
-        return damaged(reader, "is not there", err);
+        return damaged(reader, "does not exist", err);
     }
     reader->all_read = got < RANGE_BYTES;
     reader->offset += got;
@@ -65,16 +65,16 @@ static int read_head(struct archive_reader *reader, struct error **err)
     if (fill(reader, err) < 0)
         return -1;
     if (reader->room_used < ARCHIVE_HEAD_BYTES || memcmp(head, ARCHIVE_MAGIC, ARCHIVE_MAGIC_BYTES))
-        return damaged(reader, "does not begin as a copy does", err);
+        return damaged(reader, "does not begin like a copy of sandlot", err);
     head += ARCHIVE_MAGIC_BYTES;
     uint16_t key_id = (uint16_t)(head[0] << 8 | head[1]);
     if (keyring_subkey(reader->ring, key_id, KEY_PURPOSE_ARCHIVE, key, err) < 0)
-        return error_context(err, "the archived copy %s", reader->archive->key);
+        return error_context(err, "cannot read the archived copy %s", reader->archive->key);
     int result = crypto_secretstream_xchacha20poly1305_init_pull(&reader->state, head + 2, key);
     mem_wipe(key, sizeof key);
     reader->room_at = ARCHIVE_HEAD_BYTES;
     reader->begun = true;
-    return result == 0 ? 0 : damaged(reader, "has a false head", err);
+    return result == 0 ? 0 : damaged(reader, "has a damaged header", err);
 }
 
 static int open_chunk(struct archive_reader *reader, struct error **err)
@@ -91,13 +91,13 @@ static int open_chunk(struct archive_reader *reader, struct error **err)
     if (crypto_secretstream_xchacha20poly1305_pull(
             &reader->state, reader->chunk, &size, &tag, reader->room + reader->room_at, step,
             (const unsigned char *)archive->id, strlen(archive->id)) != 0)
-        return damaged(reader, "was changed after it was stored: its seal is broken", err);
+        return damaged(reader, "was changed after it was stored, and cannot be decrypted", err);
     reader->room_at += step;
     reader->chunk_at = 0;
     reader->chunk_used = (size_t)size;
     reader->ended = tag == crypto_secretstream_xchacha20poly1305_TAG_FINAL;
     if (reader->ended && reader->room_at < reader->room_used)
-        return damaged(reader, "has more behind its end", err);
+        return damaged(reader, "has data after its end", err);
     return 0;
 }
 
@@ -132,7 +132,7 @@ int archive_reader_new(struct objects *objects, const struct keyring *ring,
     reader->file = fopencookie(reader, "r", functions);
     if (!reader->file || setvbuf(reader->file, NULL, _IOFBF, FILE_BYTES) != 0) {
         archive_reader_free(reader);
-        return error_set(err, ERR_INTERNAL, "no stream can be made");
+        return error_set(err, ERR_INTERNAL, "cannot create a stream: out of memory");
     }
     *out = reader;
     return 0;
@@ -175,5 +175,5 @@ int archive_reader_verify(struct archive_reader *reader, struct error **err)
         return error_move(err, &reader->failure);
     return plain_bytes == reader->archive->plain_bytes
                ? 0
-               : damaged(reader, "has a different size than the stored copy", err);
+               : damaged(reader, "has another size than the stored copy", err);
 }

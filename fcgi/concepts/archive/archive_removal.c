@@ -57,8 +57,7 @@ int archive_remove_next(struct worker *worker, bool *worked, struct error **err)
     *worked = archive.id[0];
     if (!*worked || remove_one(worker, &archive, &failure) == 0)
         return 0;
-    log_warning("cannot delete a copy from the archive yet; trying again",
-                LOG_STR("copy", archive.id),
+    log_warning("cannot delete a copy from the archive; trying again", LOG_STR("copy", archive.id),
                 LOG_STR(archive_kind_names[archive.kind], archive.object_id), LOG_ERROR(failure));
     return archive_row_failed(worker->db, &archive, worker->lease_owner, AGAIN_MS, failure->message,
                               err);
@@ -83,7 +82,7 @@ static int compare_object(void *context, const struct objects_listed *one, struc
         return -1;
     if (known)
         return 0;
-    log_warning("deleting an object of the archive that has no row in the database",
+    log_warning("deleting an object from the archive, because the database has no row for it",
                 LOG_STR("object", one->key), LOG_INT("bytes", one->size));
     comparison->removed++;
     return objects_delete(comparison->objects, one->key, err);
@@ -117,8 +116,9 @@ static int compare_row(struct comparison *comparison, const struct archive *arch
         return 0;
     if (archive_row_may_be_made_again(comparison->worker->db, archive->id, &again, err) < 0)
         return -1;
-    log_error(again ? "the archive has lost a copy; the dispatcher makes it again"
-                    : "the archive has lost the only copy of an object",
+    log_error(again ? "the archive has lost a copy; the dispatcher copies the object again"
+                    : "the archive has lost a copy, and no host has the object; restore the file "
+                      "from a backup of the archive",
               LOG_STR("object", archive->key),
               LOG_STR(archive_kind_names[archive->kind], archive->object_id));
     return again ? archive_row_drop(comparison->worker->db, archive->id, err) : 0;

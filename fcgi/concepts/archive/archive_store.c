@@ -219,7 +219,7 @@ static void log_stored(const struct storing *storing)
 {
     const struct archive *archive = &storing->archive;
     COUNT(COUNT_ARCHIVED, "stored");
-    log_info("copied to the archive",
+    log_info("copied an object to the archive",
              LOG_STR(archive_kind_names[archive->kind], archive->object_id),
              LOG_STR("object", archive->key), LOG_INT("bytes", archive->stored_bytes),
              LOG_INT("duration_ms", clock_monotonic_ms() - storing->started_ms));
@@ -245,15 +245,16 @@ static int note_failure(struct storing *storing, const struct error *failure, st
     uint64_t delay_ms = (uint64_t)AGAIN_MS << doublings;
     const char *kind = archive_kind_names[archive->kind];
     if (failure->code == ERR_LEASE_LOST) {
-        log_info("the object changed while it was copied to the archive; the copy is discarded",
+        log_info("an object changed while it was copied to the archive; discarding the copy",
                  LOG_STR(kind, archive->object_id));
         return 0;
     }
     if (failure->code == ERR_HOST_UNREACHABLE || failure->code == ERR_HOST_LOST)
         return archive_row_drop(worker->db, archive->id, err); /* the host answers again later */
     COUNT(COUNT_ARCHIVED, "failed");
-    log_warning("cannot copy to the archive yet; trying again", LOG_STR(kind, archive->object_id),
-                LOG_INT("attempts", archive->attempts), LOG_ERROR(failure));
+    log_warning("cannot copy an object to the archive; trying again",
+                LOG_STR(kind, archive->object_id), LOG_INT("attempts", archive->attempts),
+                LOG_ERROR(failure));
     if (storing->storage_is_fine && archive->attempts >= ATTEMPTS_MOST)
         return db_transaction(worker->db, give_up_body, storing, err);
     return archive_row_failed(worker->db, archive, worker->lease_owner,

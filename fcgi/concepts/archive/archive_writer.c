@@ -115,7 +115,7 @@ int archive_writer_new(struct objects *objects, const struct keyring *ring,
     writer->file = fopencookie(writer, "w", functions);
     if (!writer->file || setvbuf(writer->file, NULL, _IOFBF, FILE_BYTES) != 0) {
         archive_writer_free(writer);
-        return error_set(err, ERR_INTERNAL, "no stream can be made");
+        return error_set(err, ERR_INTERNAL, "cannot create a stream: out of memory");
     }
     if (write_head(writer, ring, err) < 0 ||
         objects_upload_begin(objects, archive->key, upload, &writer->upload, err) < 0) {
@@ -131,7 +131,7 @@ void archive_writer_free(struct archive_writer *writer)
     if (!writer)
         return;
     if (!writer->failure) /* drop the bytes that its file still buffers */
-        error_set(&writer->failure, ERR_INTERNAL, "it was given up");
+        error_set(&writer->failure, ERR_INTERNAL, "the writer was closed before the end");
     if (writer->file)
         fclose(writer->file);
     objects_upload_free(writer->upload);
@@ -159,7 +159,7 @@ int archive_writer_finish(struct archive_writer *writer, struct archive *archive
                           struct error **err)
 {
     if (fflush(writer->file) != 0 && !writer->failure)
-        return error_set(err, ERR_INTERNAL, "the stream of an archive cannot be ended");
+        return error_set(err, ERR_INTERNAL, "cannot write the end of the copy");
     if (writer->failure)
         return error_move(err, &writer->failure);
     if (seal_chunk(writer, crypto_secretstream_xchacha20poly1305_TAG_FINAL, err) < 0 ||

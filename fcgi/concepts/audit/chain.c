@@ -135,8 +135,8 @@ static int check_begin(struct verify *verify, const struct chain_row *link, stru
         return -1;
     if (!is_trimmed)
         complain(verify,
-                 "the links before %" PRIu64 " were removed, and nothing says that "
-                 "retention did it",
+                 "the links before %" PRIu64
+                 " were removed, and the log does not record that retention removed them",
                  link->seq);
     return 0;
 }
@@ -154,14 +154,14 @@ static int check_link(struct verify *verify, const struct chain_row *link, struc
     if (is_first && link->seq > 1)
         return 0;
     if (link->seq != verify->before.seq + 1) {
-        complain(verify, "link %" PRIu64 " was removed; the next that is there is of row %s",
+        complain(verify, "link %" PRIu64 " was removed; the next link is that of row %s",
                  verify->before.seq + 1, link->audit_id);
         return 0;
     }
     if (hash_link(verify->ring, verify->before.hash, link, hash, err) < 0)
         return -1;
     if (!mac_equal(hash, link->hash))
-        complain(verify, "link %" PRIu64 ", of row %s, was changed or put in", link->seq,
+        complain(verify, "link %" PRIu64 ", of row %s, was changed or inserted later", link->seq,
                  link->audit_id);
     return 0;
 }
@@ -242,8 +242,8 @@ static int check_waiting(struct verify *verify, struct error **err)
         return -1;
     if (count && rows[0].at_ms < late_ms)
         complain(verify,
-                 "row %s is in no link: it was put in later, its link was removed from the "
-                 "end, or no dispatcher runs",
+                 "row %s has no link: the row was inserted later, the link was removed, or no "
+                 "dispatcher runs",
                  rows[0].audit_id);
     return chain_row_count_waiting(verify->db, &verify->check->waiting, err);
 }
@@ -264,8 +264,8 @@ int audit_chain_verify(struct db *db, const struct keyring *ring, uint64_t ancho
     say_link(&verify.before, &check->last);
     if (!*check->problem && check->last.seq < anchor_seq)
         complain(&verify,
-                 "the chain ends at link %" PRIu64 ", before the anchor: its end was "
-                 "removed",
+                 "the chain ends at link %" PRIu64
+                 ", before the anchor: the end of the chain was removed",
                  check->last.seq);
     return *check->problem ? 0 : check_waiting(&verify, err);
 }

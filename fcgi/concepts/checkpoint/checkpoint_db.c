@@ -385,8 +385,9 @@ int checkpoint_row_ready(struct db *db, const struct checkpoint *c, struct error
                         db_text(c->id)),
                 &matched, err) < 0)
         return -1;
-    return matched ? tell(db, c, EVENT_CHECKPOINT_CREATED, err)
-                   : error_set(err, ERR_LEASE_LOST, "checkpoint %s was given up", c->id);
+    return matched
+               ? tell(db, c, EVENT_CHECKPOINT_CREATED, err)
+               : error_set(err, ERR_LEASE_LOST, "another process is deleting checkpoint %s", c->id);
 }
 
 struct deleting {

@@ -19,8 +19,8 @@ static int check_origin(struct db *db, const struct checkpoint *checkpoint, stru
         return -1;
     return !lost || archived ? 0
                              : error_set(err, ERR_NOT_FOUND,
-                                         "The checkpoint's host is lost, and the checkpoint is not "
-                                         "in the archive.");
+                                         "The checkpoint's host is lost, and the archive has no "
+                                         "copy of the checkpoint.");
 }
 
 static int begin(struct db *db, void *context, struct error **err)
@@ -31,7 +31,7 @@ static int begin(struct db *db, void *context, struct error **err)
         return -1;
     if ((checkpoint.state != CHECKPOINT_READY && checkpoint.state != CHECKPOINT_KEPT) ||
         checkpoint.virtual_machine)
-        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint that can be moved.");
+        return error_set(err, ERR_NOT_FOUND, "There is no such checkpoint, or it cannot be moved.");
     if (check_origin(db, &checkpoint, err) < 0)
         return -1;
     struct move move = {
@@ -92,7 +92,7 @@ static int fetch(struct moving *moving, struct error **err)
         return -1;
     if (archive.state != ARCHIVE_WHOLE)
         return error_set(err, ERR_RUNTIME_FAILED,
-                         "The checkpoint's host has lost it, and the archive does not have it.");
+                         "The checkpoint is missing on its host, and the archive has no copy.");
     return archive_fetch(&archive, &target, err);
 }
 

@@ -31,8 +31,8 @@ static int exceeded(uint64_t limit_mb, uint64_t used_mb, uint32_t size_mb, const
 {
     error_set(err, ERR_STOPPED_QUOTA_EXCEEDED,
               "%s keeps at most %" PRIu64 " MiB of memory of paused sandboxes and checkpoints, and "
-              "has %" PRIu64 " MiB; this one has %" PRIu32 " MiB. Delete or resume one first, or "
-              "leave the memory behind.",
+              "has %" PRIu64 " MiB; this pause or checkpoint would add %" PRIu32
+              " MiB. Delete or resume a sandbox first, or do not keep the memory.",
               owner, limit_mb, used_mb, size_mb);
     return error_add_limit(err, (uint32_t)limit_mb, (uint32_t)used_mb);
 }

@@ -100,9 +100,9 @@ struct dockerfile_build {
 };
 
 /* A build of several stages has several bases; an image from which COPY takes files is a stage of
- * its own. Its steps have a step of type "stage" in front of each stage, with the "number" of its
- * base, and one of type "save" behind each stage from which another one copies, with the "sources"
- * and the "stage". */
+ * its own. A step of type "stage" precedes each stage, with the "number" of its base. A step of
+ * type "save" follows each stage from which another one copies, with the "sources" and the "stage".
+ */
 struct dockerfile_plan {
     json_t *bases; /* the names of images or templates; the last one is that of the target */
     json_t *lines; /* the lines that name them */

@@ -59,7 +59,7 @@ static int find_image(const struct dockerfile_walk *walk, size_t place, const ch
     *number = stages + json_array_size(walk->images);
     if (*number >= DOCKERFILE_STAGES_MAX)
         return walk_refuse(walk, place, err,
-                           "stages and images for COPY --from are at most %d together.",
+                           "a build has at most %d stages and images for COPY --from together.",
                            DOCKERFILE_STAGES_MAX);
     json_array_append_new(walk->images,
                           json_pack("{s:s, s:i}", "name", name, "line", (int)walk->one->line));
@@ -72,7 +72,7 @@ static int find_stage(const struct dockerfile_walk *walk, size_t place, const ch
     if (dockerfile_stage_find(walk->file, name, walk->number, stage))
         return 0;
     if (is_stage_name(walk->file, name))
-        return walk_refuse(walk, place, err, "there is no stage %.64s before this one.", name);
+        return walk_refuse(walk, place, err, "no stage %.64s precedes this one.", name);
     return find_image(walk, place, name, stage, err);
 }
 
@@ -235,8 +235,9 @@ static int check_source(const struct dockerfile_walk *walk, const char *source, 
                            "%s takes no URL: fetch it with RUN, for example RUN curl -fLO URL.",
                            dockerfile_kind_name(walk->one->kind));
     if (leads_up(source))
-        return walk_refuse(walk, at, err,
-                           "a source is in the context: it does not lead up with \"..\".");
+        return walk_refuse(
+            walk, at, err,
+            "a source must be in the context: it cannot lead out of it with \"..\".");
     return 0;
 }
 
@@ -277,7 +278,7 @@ static int add_stage_copy(struct dockerfile_walk *walk, const struct words *word
         return walk_refuse(walk, words->places[at], err,
                            words->values[at].is_open
                                ? "the path has a variable that the file does not set: set it with "
-                                 "ARG or ENV before."
+                                 "ARG or ENV first."
                                : "name the files or folders of the stage, not all of it.");
     snprintf(number, sizeof number, "%zu", words->stage);
     json_t *paths = json_object_get(walk->copied, number);
@@ -296,8 +297,8 @@ static int add_heredoc(struct dockerfile_walk *walk, const struct words *words,
     autofree char *expanded = NULL;
     if (to->is_open)
         return walk_refuse(walk, words->places[words->count - 1], err,
-                           "the place of a here-document has a variable that the file does not "
-                           "set: set it with ARG or ENV before.");
+                           "the destination of a here-document has a variable that the file does "
+                           "not set: set it with ARG or ENV first.");
     if (heredoc->expands &&
         dockerfile_expand_heredoc(walk->file, walk->one, heredoc, &walk->scope, &expanded, err) < 0)
         return -1;
@@ -344,7 +345,7 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
                            "the destination is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
     if (words->count > 2 && to[length - 1] != '/' && !str_equal(to, "."))
         return walk_refuse(walk, words->places[last], err,
-                           "several sources need a folder: end the destination with a slash.");
+                           "several sources need a folder as destination: end it with a slash.");
     for (size_t i = 0; i < last; i++) {
         if (strlen(words->values[i].text) > DOCKERFILE_PATH_MAX || !*words->values[i].text)
             return walk_refuse(walk, words->places[i], err,

@@ -38,11 +38,11 @@ static int take(struct expansion *expansion, size_t at, char c, struct error **e
 {
     if (++*expansion->scope->expanded > DOCKERFILE_EXPANDED_MAX)
         return refuse(expansion, expansion->first, err,
-                      "up to here the values of variables are too long together.");
+                      "the values of the variables up to this line are too long together.");
     if (c == '}' && expansion->kept_words)
         return refuse(expansion, at, err,
-                      "a brace in the word of a variable whose value the file does not set: set "
-                      "the variable with ENV before, or write the word without a brace.");
+                      "the default of this variable has a brace, and the file does not set the "
+                      "variable: set it with ENV first, or write the default without a brace.");
     if (c == '$')
         buffer_append_char(&expansion->out, '\\');
     buffer_append_char(&expansion->out, c);
@@ -92,8 +92,8 @@ static int keep_variable(struct expansion *expansion, size_t at, const char *nam
     struct buffer *out = &expansion->out;
     if (out->size && out->data[out->size - 1] == '\\')
         return refuse(expansion, at, err,
-                      "a backslash before a variable whose value the file does not set: set the "
-                      "variable with ENV before.");
+                      "a backslash precedes a variable that the file does not set: set the "
+                      "variable with ENV first.");
     expansion->is_open = true;
     buffer_printf(out, "${%s", name);
     return 0;
@@ -107,7 +107,7 @@ static int expand_word(struct expansion *expansion, size_t *at, bool wanted, uns
     size_t kept = out->size;
     bool was_open = expansion->is_open;
     if (depth >= DEPTH_MAX)
-        return refuse(expansion, *at, err, "variables in variables, too many times.");
+        return refuse(expansion, *at, err, "the variables are nested too deeply.");
     if (expand(expansion, at, '}', depth + 1, err) < 0)
         return -1;
     if (!wanted && out->size > kept) {
@@ -131,8 +131,8 @@ static int expand_operator(struct expansion *expansion, size_t *at, const char *
         return refuse(expansion, begin,
                       err,
                       operator== '?' ? "${NAME:?word} is not supported: test the value in RUN."
-                                     : "this is not one of $NAME, ${NAME}, ${NAME:-word} and "
-                                       "${NAME:+word}.");
+                                     : "this form of a variable is not supported: write $NAME, "
+                                       "${NAME}, ${NAME:-word} or ${NAME:+word}.");
     *at += colon + 1u;
     bool is_set = state == VARIABLE_KNOWN && (*value || !colon);
     if (state == VARIABLE_OPEN) {
@@ -164,12 +164,13 @@ static int expand_variable(struct expansion *expansion, size_t *at, unsigned dep
     if (!length && !braces)
         return take(expansion, begin, '$', err);
     if (!length || length > DOCKERFILE_NAME_MAX || *at >= expansion->end + !braces)
-        return refuse(expansion, begin, err, "this is not the name of a variable and a brace.");
+        return refuse(expansion, begin, err,
+                      "write the name of a variable and a closing brace after ${.");
     if (braces && expansion->text[*at] != '}') {
         if (expand_operator(expansion, at, name, depth, err) < 0)
             return -1;
         if (*at >= expansion->end)
-            return refuse(expansion, begin, err, "${ without a closing brace.");
+            return refuse(expansion, begin, err, "${ has no closing brace.");
     } else {
         enum variable state = find(expansion->scope, name, &value);
         if (state == VARIABLE_KNOWN && take_text(expansion, begin, value, err) < 0)
@@ -224,7 +225,7 @@ static int expand_quote(struct expansion *expansion, size_t *at, unsigned depth,
                                        : take_single_quoted(expansion, at, err)) < 0)
         return -1;
     if (*at >= expansion->end)
-        return refuse(expansion, begin, err, "a quote that is not closed.");
+        return refuse(expansion, begin, err, "a quote has no closing quote.");
     ++*at;
     return 0;
 }

@@ -57,7 +57,8 @@ static bool is_empty_or_comment(const struct parser *parser, const struct line *
 static int set_escape(struct parser *parser, size_t at, const char *value, struct error **err)
 {
     if (!str_equal(value, "\\") && !str_equal(value, "`"))
-        return dockerfile_refuse_source(parser->file, at, err, "the escape character is \\ or `.");
+        return dockerfile_refuse_source(parser->file, at, err,
+                                        "the escape character must be \\ or `.");
     parser->file->escape = *value;
     return 0;
 }

@@ -66,7 +66,7 @@ static int declare(const struct arguments *arguments, const char *name, size_t a
     if (!word && !text && is_among(platforms, ARRAY_SIZE(platforms), name))
         return walk_refuse(walk, at, err,
                            "the build does not set %s: give it as a build argument, or write a "
-                           "value after an equals sign.",
+                           "default, such as ARG NAME=VALUE.",
                            name);
     json_object_set_new(arguments->values, name, text ? json_string(text) : json_null());
     if (json_object_size(arguments->values) > DOCKERFILE_ARGS_MAX)
@@ -148,9 +148,10 @@ static int check_platform(const struct dockerfile_walk *walk, struct error **err
     autofree char *own = xasprintf("linux/%s", machine ? machine : "");
     if (!flags[0].is_given || is_among(taken, ARRAY_SIZE(taken), text) || str_equal(text, own))
         return 0;
-    return walk_refuse(walk, flags[0].at, err,
-                       "the build takes the image for the host's processor%s%s. Remove the flag.",
-                       machine ? ", " : "", machine ? own : "");
+    return walk_refuse(
+        walk, flags[0].at, err,
+        "the build always uses the image for the host's processor%s%s. Remove the flag.",
+        machine ? ", " : "", machine ? own : "");
 }
 
 /* Read the base of a stage: a name, or an earlier stage. parent: NO_STAGE for a name. */

@@ -214,8 +214,8 @@ static int read_flags(const struct dockerfile_walk *walk, const struct mounts *m
                 return -1;
         } else if (!str_equal(flag, "--network=default") && !str_equal(flag, "--security=sandbox"))
             return walk_refuse(walk, word.at, err,
-                               "RUN %.64s is not supported: the network of a build is its "
-                               "sandbox's, and it needs no other rights.",
+                               "RUN %.64s is not supported: a build has the network and the rights "
+                               "of its sandbox.",
                                flag);
     }
     return 0;
@@ -283,7 +283,7 @@ static int put_binds(struct dockerfile_walk *walk, const json_t *binds, struct e
     json_t *one;
     json_array_foreach ((json_t *)(uintptr_t)binds, at, one)
         json_array_append(arguments, json_object_get(one, "target"));
-    if (add_bind_step(walk, "putting files of mounts aside", arguments, err) < 0)
+    if (add_bind_step(walk, "mounting the files of RUN --mount", arguments, err) < 0)
         return -1;
     json_array_foreach ((json_t *)(uintptr_t)binds, at, one) {
         const struct dockerfile_bind bind = {
@@ -301,7 +301,7 @@ static int put_binds(struct dockerfile_walk *walk, const json_t *binds, struct e
 static int drop_binds(struct dockerfile_walk *walk, const json_t *binds, struct error **err)
 {
     autofree char *number = xasprintf("%zu", json_array_size(binds));
-    return add_bind_step(walk, "removing files of mounts",
+    return add_bind_step(walk, "removing the files of RUN --mount",
                          json_pack("[s, s, s, s, s]", "/bin/sh", "-c", BIND_AFTER, "sh", number),
                          err);
 }

@@ -19,10 +19,10 @@ int dockerfile_walk_add(struct dockerfile_walk *walk, json_t *step, struct error
                            "a build has at most %d steps; each source of COPY is one.",
                            DOCKERFILE_STEPS_MAX);
     if (walk->bytes > DOCKERFILE_STEPS_BYTES_MAX)
-        return walk_refuse(walk, 0, err,
-                           "up to here the instructions have more than %zu KiB with their "
-                           "variables.",
-                           DOCKERFILE_STEPS_BYTES_MAX >> 10);
+        return walk_refuse(
+            walk, 0, err,
+            "the instructions up to this line, with their variables, have more than %zu KiB.",
+            DOCKERFILE_STEPS_BYTES_MAX >> 10);
     return 0;
 }
 
@@ -40,9 +40,9 @@ int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
     int result = dockerfile_walk_expand(walk, word, &value, err);
     *text = value.text;
     if (result == 0 && value.is_open)
-        return walk_refuse(walk, word->at, err,
-                           "this has a variable that the file does not set: set it with ARG or "
-                           "ENV before.");
+        return walk_refuse(
+            walk, word->at, err,
+            "this has a variable that the file does not set: set it with ARG or ENV first.");
     return result;
 }
 
@@ -65,7 +65,7 @@ static int take_flag(const struct dockerfile_walk *walk, const struct dockerfile
         return walk_refuse(walk, word->at, err, "%s --%s is not supported: %s", kind, name,
                            flag->unless);
     if (flag->is_given)
-        return walk_refuse(walk, word->at, err, "--%s is there twice.", name);
+        return walk_refuse(walk, word->at, err, "--%s is given twice.", name);
     flag->is_given = true;
     flag->at = word->at;
     flag->value.at = equals ? word->at + 3 + (size_t)(equals - text) : word->at + word->length;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /* The worker pools. Each has its own workers. So creates that wait for the runtime, and sandboxes
- * with a slow agent, do not delay lists or changes of deadlines; pauses, however many, do not delay
- * creates. */
+ * with a slow agent, do not delay lists or changes of deadlines. Any number of pauses does not
+ * delay creates. */
 enum endpoint_pool {
     POOL_RECORDS, /* needs the database only; also paths that match no endpoint */
     POOL_RUNTIME, /* may wait for the runtime, for an agent or for the firewall */

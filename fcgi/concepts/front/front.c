@@ -92,19 +92,20 @@ int front_ring_check(struct db *db, const struct keyring *ring, struct error **e
     struct front_ring found;
     error_auto failure = NULL;
     if (compare(db, ring, true, &found, &failure) < 0) {
-        log_warning("cannot compare the key ring with the deployment's", LOG_ERROR(failure));
+        log_warning("cannot compare this machine's key ring with the deployment's; continuing",
+                    LOG_ERROR(failure));
         return 0;
     }
     if (found.other)
         return error_set(err, ERR_CONFIG,
-                         "the key ring has another key %u than the deployment: other fronts could "
-                         "not open the data that this program seals; copy their file "
-                         "to this machine or, if it is lost, run `sandlotctl keyring forget %u`",
+                         "key %u of this machine's key ring differs from the deployment's. Copy "
+                         "the key ring of another front to this machine. If the deployment's key "
+                         "is lost, run `sandlotctl keyring forget %u`",
                          found.other, found.other);
     if (found.lacks)
-        log_warning(
-            "the key ring lacks a key that the deployment uses; copy the key ring of another front",
-            LOG_INT("key", found.lacks));
+        log_warning("this machine's key ring lacks a key that the deployment uses; copy the key "
+                    "ring of another front",
+                    LOG_INT("key", found.lacks));
     return 0;
 }
 

@@ -241,7 +241,8 @@ int host_set_memory_low(struct db *db, uint32_t id, bool low, bool *changed, str
 static int is_lost(const char *name, struct error **err)
 {
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
-                           "The host %s is lost; a machine in its place needs another name.", name);
+                           "The host %s is lost; give the machine that replaces it another name.",
+                           name);
 }
 
 int host_set_state(struct db *db, const char *name, enum host_state state, struct error **err)
@@ -259,9 +260,9 @@ int host_set_state(struct db *db, const char *name, enum host_state state, struc
     host_deinit(&known);
     return lost ? is_lost(name, err)
                 : error_set_field(err, ERR_INVALID_REQUEST, "name",
-                                  "The host %s is joining; it takes sandboxes after a trial there "
-                                  "has succeeded. `sandlotctl doctor` shows the obstacle, and "
-                                  "`sandlotctl host rm %s` ends the joining.",
+                                  "The host %s is joining, and gets sandboxes after a trial "
+                                  "sandbox has run there. `sandlotctl doctor` shows the obstacle, "
+                                  "and `sandlotctl host rm %s` ends the joining.",
                                   name, name);
 }
 
@@ -645,9 +646,10 @@ static int place(struct db *db, struct placing *placing, uint32_t only_host, str
             return -1;
     }
     return placed ? 0
-                  : not_placed(placing,
-                               "No runtime host has room for such a sandbox now; try again soon.",
-                               err);
+                  : not_placed(
+                        placing,
+                        "No runtime host has room for a sandbox of this size now; try again soon.",
+                        err);
 }
 
 int host_place(struct db *db, const char *template_version_id,
@@ -693,8 +695,8 @@ int host_place_on(struct db *db, uint32_t host_id, const struct runtime_resource
     *address = placing.address;
     return placed ? 0
                   : not_placed(&placing,
-                               "The runtime host that has this checkpoint has no room for such a "
-                               "sandbox now; try again soon.",
+                               "The runtime host of this checkpoint has no room for a sandbox of "
+                               "this size now; try again soon.",
                                err);
 }
 
@@ -705,7 +707,7 @@ int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_resou
     if (take_room(db, host_id, resources, true, &taken, err) < 0)
         return -1;
     return taken ? host_disk_reserve(db, host_id, resources->disk_gb, err)
-                 : no_capacity(err, "The runtime host takes no new sandbox now.");
+                 : no_capacity(err, "The runtime host accepts no new sandboxes now.");
 }
 
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_resources *resources,

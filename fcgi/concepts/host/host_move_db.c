@@ -148,9 +148,9 @@ static int check_empty(struct db *db, const char *name, uint32_t host_id, struct
         return 0;
     if (!sandboxes && !checkpoints && !volumes)
         return error_set_field(err, ERR_INVALID_REQUEST, "name",
-                               "The host %s is the only one that has %u versions of templates, "
-                               "and %u moves from it or to it are not over (`sandlotctl host drain "
-                               "%s --wait` moves the ones and waits for the others).",
+                               "The host %s has the only copy of %u template versions, and %u "
+                               "moves from or to it have not ended. Run `sandlotctl host drain %s "
+                               "--wait`, which copies the versions and waits for the moves.",
                                name, templates, moves, name);
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
                            "The host %s still has %u sandboxes, %u checkpoints and %u volumes "
@@ -168,7 +168,7 @@ static int lock_leaving(struct db *db, const char *name, uint32_t *host_id, stru
     if (!str_equal(db_get_text(rows, 1), host_state_names[HOST_ACTIVE]))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "name",
-                           "The host %s takes new sandboxes; drain it first.", name);
+                           "The host %s still gets new sandboxes; drain it first.", name);
 }
 
 static int remove_body(struct db *db, void *context, struct error **err)

@@ -139,7 +139,7 @@ static int unreachable(int64_t since_ms, struct error **err)
 {
     char since[CLOCK_ISO8601_SIZE];
     error_set(err, ERR_HOST_UNREACHABLE,
-              "The runtime host that this is on has not answered since %s; try again later.",
+              "The runtime host of this object has not answered since %s; try again later.",
               clock_format_iso8601(since_ms, since));
     (*err)->retry_after_s = UNREACHABLE_RETRY_S;
     return -1;
@@ -178,8 +178,8 @@ static int note_way(struct runtimes *runtimes, const struct host *host, struct w
     const char *credentials = runtimes->settings->relay_dir;
     if (host->relay_url && !*credentials)
         return error_set(err, ERR_CONFIG,
-                         "host %s is reached through its relay, and relay_dir does not say where "
-                         "the certificates for that are",
+                         "cannot connect to host %s through its relay: set relay_dir to the folder "
+                         "of the certificates",
                          host->name);
     *way = find_way(runtimes, host->id);
     (*way)->read_ms = clock_monotonic_ms();

@@ -104,8 +104,8 @@ static int check_name(struct db *db, const char *name, struct error **err)
     return state == HOST_JOINING
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "name",
-                                 "The host %s is there already; a machine that is to take its "
-                                 "place needs another name, or `sandlotctl host rm %s` first.",
+                                 "The host %s exists already. Give the new machine another name, "
+                                 "or run `sandlotctl host rm %s` first.",
                                  name, name);
 }
 
@@ -180,14 +180,14 @@ struct taking {
 static int refuse_unknown(struct error **err)
 {
     return error_set(err, ERR_UNAUTHORIZED,
-                     "This token is unknown or was withdrawn; make another on a front with "
+                     "This token is unknown or was withdrawn; create another on a front with "
                      "`sandlotctl host token`.");
 }
 
 static int refuse_old(const struct join *join, struct error **err)
 {
     return error_set(err, ERR_UNAUTHORIZED,
-                     "The token of host %s is too old; make another on a front with `sandlotctl "
+                     "The token of host %s has expired; create another on a front with `sandlotctl "
                      "host token %s`.",
                      join->name, join->name);
 }
@@ -211,11 +211,11 @@ static int take_again(const struct taking *taking, const unsigned char machine[M
 {
     const struct join *join = &taking->row.join;
     if (!mac_equal(machine, taking->row.machine))
-        return error_set(err, ERR_UNAUTHORIZED,
-                         "The token of host %s was used by another machine, at %s; if that was "
-                         "none of yours, make another with `sandlotctl host token %s` at once, "
-                         "which ends this one.",
-                         join->name, join->address, join->name);
+        return error_set(
+            err, ERR_UNAUTHORIZED,
+            "Another machine has used the token of host %s, at %s. If that machine is not yours, "
+            "run `sandlotctl host token %s` at once, which ends this token.",
+            join->name, join->address, join->name);
     return join->state == JOIN_TAKEN && clock_now_ms() > join->expires_at_ms ? refuse_old(join, err)
                                                                              : 0;
 }

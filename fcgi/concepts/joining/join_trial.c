@@ -70,7 +70,7 @@ static int reach_relay(struct trial *trial, struct error **err)
     if (runtimes_link(worker->runtimes, worker->db, trial->host.id, &link, err) < 0)
         return -1;
     if (!link)
-        return error_set(err, ERR_CONFIG, "relay_dir is not set where this dispatcher runs");
+        return error_set(err, ERR_CONFIG, "relay_dir is not set on this dispatcher's machine");
     return http_link_ask(link, ASK_MOST_MS, &expires_at_ms, err);
 }
 
@@ -80,7 +80,7 @@ static int reach_firewall(struct trial *trial, struct error **err)
     size_t count;
     struct firewall *firewall = runtimes_firewall(trial->worker->runtimes, trial->host.id);
     if (!firewall)
-        return error_set(err, ERR_CONFIG, "it has none");
+        return error_set(err, ERR_CONFIG, "it has no address");
     int result = firewall_list(firewall, &policies, &count, err);
     firewall_policies_free(policies, result == 0 ? count : 0);
     return result;
@@ -91,13 +91,13 @@ static int reach(struct trial *trial, struct error **err)
     const struct host *host = &trial->host;
     if (reach_incus(trial, err) < 0)
         return error_context(err,
-                             "the fronts must reach Incus of the new machine at %s (a firewall "
-                             "between them?)",
+                             "cannot connect to Incus of the new machine at %s; check the "
+                             "firewalls between the fronts and it",
                              host->url);
     if (reach_relay(trial, err) < 0)
         return error_context(err,
-                             "the fronts must reach the relay of the new machine at %s (a firewall "
-                             "between them, or nginx there?)",
+                             "cannot connect to the relay of the new machine at %s; check nginx "
+                             "there, and the firewalls between the fronts and it",
                              host->relay_url);
     return reach_firewall(trial, err) < 0
                ? error_context(err, "sandlot-firewall on the new machine does not answer")
@@ -130,10 +130,11 @@ static int fetch_source(struct trial *trial, const char *version_id, const char 
         from->tick = NULL;
     }
     if (!received && *err)
-        return error_context(err, "it cannot be copied from a host that has it");
+        return error_context(err, "cannot copy it from another host");
     if (!received &&
         runtime->ops->build_source(runtime, source, fingerprint, &found, &virtual_machine, err) < 0)
-        return error_context(err, "no host has it, and neither is its image there");
+        return error_context(
+            err, "no host has a copy, and the new machine cannot build it from its image");
     return template_source_add(worker->db, version_id, trial->host.id, source, err);
 }
 
@@ -156,7 +157,8 @@ static int fetch_sources(struct trial *trial, struct error **err)
         error_context(&failure, "template %s:%u", version->slug, version->version);
         if (str_equal(version->id, trial->version.id))
             return error_move(err, &failure);
-        log_warning("cannot copy a template to a host that joins",
+        log_warning("cannot copy a template to a host that is joining; sandboxes of this template "
+                    "start on other hosts",
                     LOG_STR("host", trial->host.name), LOG_ERROR(failure));
     }
     return 0;
@@ -169,8 +171,8 @@ static int find_template(struct trial *trial, struct error **err)
                          &trial->version, err) == 0)
         return 0;
     return error_context(err,
-                         "a sandbox is tried from the default template, %s, which must be ready "
-                         "on another host (`sandlotctl template list`)",
+                         "the trial sandbox needs the default template, %s, which must be ready on "
+                         "another host (`sandlotctl template list`)",
                          slug);
 }
 
@@ -241,7 +243,7 @@ static int run_command(struct trial *trial, const struct agent_place *at, struct
                      : agent_run(at, secret, LINE, until, &exit_code, err);
     mem_wipe(secret, sizeof secret);
     if (result == 0 && exit_code != 0)
-        return error_set(err, ERR_RUNTIME_FAILED, "a command in it ended with status %d",
+        return error_set(err, ERR_RUNTIME_FAILED, "a command in the sandbox ended with status %d",
                          exit_code);
     return result;
 }
@@ -250,16 +252,15 @@ static int use_sandbox(struct trial *trial, struct error **err)
 {
     struct agent_place at;
     if (create_sandbox(trial, &at, err) < 0)
-        return error_context(err, "the trial sandbox was not created");
+        return error_context(err, "cannot create the trial sandbox");
     fault_point(FAULT_JOIN_TRIED);
     if (agent_wait(&at,
                    deadline_in_ms(worker_start_wait_ms(trial->worker->settings,
                                                        trial->version.virtual_machine)),
                    renew, trial, err) < 0 ||
         run_command(trial, &at, err) < 0)
-        return error_context(err,
-                             "the trial sandbox was started and cannot be used (the packet filter "
-                             "of the new machine?)");
+        return error_context(err, "cannot use the trial sandbox, which was started; check the "
+                                  "packet filter of the new machine");
     return 0;
 }
 
@@ -276,7 +277,7 @@ static int try_sandbox(struct trial *trial, struct error **err)
     if (result < 0)
         return -1;
     error_move(err, &second);
-    return error_context(err, "the trial sandbox cannot be deleted");
+    return error_context(err, "cannot delete the trial sandbox");
 }
 
 /* --- one attempt --- */
@@ -301,7 +302,8 @@ static int note(struct trial *trial, struct error **failure, struct error **err)
     struct worker *worker = trial->worker;
     if ((*failure)->code == ERR_LEASE_LOST)
         return error_move(err, failure);
-    log_warning("a host does not join yet", LOG_STR("host", trial->join.name), LOG_ERROR(*failure));
+    log_warning("the trial of a joining host failed; trying again",
+                LOG_STR("host", trial->join.name), LOG_ERROR(*failure));
     return join_row_fail(worker->db, trial->join.id, worker->lease_owner, (*failure)->message,
                          AGAIN_MS, err);
 }
@@ -318,7 +320,7 @@ static int try_host(struct trial *trial, struct error **err)
     host_deinit(&trial->host);
     if (result < 0)
         return note(trial, &failure, err);
-    log_info("host joined", LOG_STR("host", trial->join.name));
+    log_info("a host has joined the deployment", LOG_STR("host", trial->join.name));
     return 0;
 }
 

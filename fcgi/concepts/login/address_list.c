@@ -68,7 +68,7 @@ int address_list_check(const char *setting, const char *list, struct error **err
         free(shown);
         shown = xstrdup(entry);
         if (!parse_network(entry, &network, &bits))
-            return error_set(err, ERR_CONFIG, "%s: \"%s\" is no address and no network", setting,
+            return error_set(err, ERR_CONFIG, "%s: \"%s\" is not an address or a network", setting,
                              shown);
     }
     return 0;

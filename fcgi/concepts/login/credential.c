@@ -22,11 +22,11 @@ int credential_check_new(const char *user_name, const char *password, const char
     size_t length = strlen(password);
     if (length < PASSWORD_MIN || length > PASSWORD_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "A password has %d to %d bytes; a few words make a good one.",
+                               "A password has %d to %d bytes; you can use a few words.",
                                PASSWORD_MIN, PASSWORD_MAX);
     if (str_equal(user_name, password) || strspn(password, (char[]){password[0], '\0'}) == length)
         return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "This password is too easily guessed; a few words make a good one.");
+                               "This password is too easy to guess; you can use a few words.");
     return 0;
 }
 
@@ -160,7 +160,7 @@ int credential_take_code(struct db *db, const struct keyring *ring,
                       : take_recovery(db, ring, credential->user_id, code, &taken, err);
     if (result == 0 && !taken)
         return error_set_field(err, ERR_INVALID_CREDENTIALS, "/code",
-                               "The code is wrong, too old, or was used already.");
+                               "The code is wrong, has expired, or was used already.");
     return result;
 }
 
@@ -239,8 +239,9 @@ int credential_confirm_totp(struct db *db, const struct keyring *ring,
     if (find_step(ring, credential, code, &step, err) < 0)
         return -1;
     if (!step)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/code",
-                               "This is not the code of the moment; is the clock right?");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "/code",
+            "This is not the present code. Check that the clock of your device is right.");
     struct totp_change change = {
         credential, credential->totp_sealed, credential->totp_sealed_size, true, step, kept};
     if (new_recovery_codes(ring, credential->user_id, codes, kept, err) < 0)

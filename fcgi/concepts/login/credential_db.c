@@ -100,8 +100,9 @@ int credential_row_lock(struct db *db, const char *user_id, unsigned epoch, stru
         return -1;
     if (db_rows_next(rows) && db_get_u64(rows, 0) == epoch)
         return 0;
-    return error_set(err, ERR_INVALID_CREDENTIALS,
-                     "The sign-in data of this user changed meanwhile; try again.");
+    return error_set(
+        err, ERR_INVALID_CREDENTIALS,
+        "Another request changed the sign-in data of this user at the same time; try again.");
 }
 
 int credential_row_set_password(struct db *db, const char *user_id, const char *hash,

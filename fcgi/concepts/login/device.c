@@ -59,10 +59,10 @@ static int check_client(const char *client, struct error **err)
         is_plain &= isprint((unsigned char)*at) != 0;
     if (is_plain)
         return 0;
-    return error_set_field(
-        err, ERR_INVALID_REQUEST, "/client_name",
-        "client_name is shown to the user who confirms: 1 to %d printable ASCII characters.",
-        DEVICE_CLIENT_MAX);
+    return error_set_field(err, ERR_INVALID_REQUEST, "/client_name",
+                           "client_name has 1 to %d printable ASCII characters; the console shows "
+                           "it to the user who confirms.",
+                           DEVICE_CLIENT_MAX);
 }
 
 /* Limit the pending logins. When all places are taken, the network with the most logins loses its
@@ -81,9 +81,8 @@ static int check_crowd(struct db *db, const char *address, struct error **err)
         return -1;
     if (made_room)
         return 0;
-    return error_set(
-        err, ERR_RATE_LIMITED,
-        "Too many programs wait for a confirmation of their login; try again in some minutes.");
+    return error_set(err, ERR_RATE_LIMITED,
+                     "Too many logins wait for a confirmation; try again in some minutes.");
 }
 
 int device_begin(struct db *db, const struct keyring *ring, const char *client, const char *address,
@@ -117,7 +116,7 @@ int device_begin(struct db *db, const struct keyring *ring, const char *client, 
 static int no_device(struct error **err)
 {
     return error_set(err, ERR_NOT_FOUND,
-                     "No program waits with this code; it may have been used, or be too old.");
+                     "This code is unknown, was used, or has expired; start the login again.");
 }
 
 int device_find(struct db *db, const char *user_name, const char *text, struct device *device,
@@ -156,14 +155,14 @@ int device_decide(struct db *db, const struct device_answer *answer, const char 
 static int expired(struct error **err)
 {
     return error_set(err, ERR_EXPIRED_TOKEN,
-                     "This login is unknown, done, or too old; begin another one.");
+                     "This login is unknown, is complete, or has expired; start another one.");
 }
 
 static int judge(struct db *db, const char *id, const struct device_row *row, struct error **err)
 {
     int64_t now_ms = clock_now_ms();
     if (row->state == DEVICE_REFUSED || (row->state == DEVICE_APPROVED && !row->is_current))
-        return error_set(err, ERR_ACCESS_DENIED, "The login was refused in the console.");
+        return error_set(err, ERR_ACCESS_DENIED, "A user refused the login in the console.");
     if (now_ms > row->expires_at_ms)
         return expired(err);
     if (row->state == DEVICE_APPROVED)
@@ -171,9 +170,10 @@ static int judge(struct db *db, const char *id, const struct device_row *row, st
     if (device_row_polled(db, id, now_ms + POLL_WAIT_MS, err) < 0)
         return -1;
     if (now_ms < row->poll_at_ms)
-        return error_set(err, ERR_SLOW_DOWN, "Ask every %d seconds at most.", DEVICE_INTERVAL_S);
+        return error_set(err, ERR_SLOW_DOWN, "Wait %d seconds between two requests.",
+                         DEVICE_INTERVAL_S);
     return error_set(err, ERR_AUTHORIZATION_PENDING,
-                     "The code is not confirmed yet; ask again in %d seconds.", DEVICE_INTERVAL_S);
+                     "The code is not confirmed yet; try again in %d seconds.", DEVICE_INTERVAL_S);
 }
 
 static int make_key(struct db *db, const struct keyring *ring, const struct settings *settings,

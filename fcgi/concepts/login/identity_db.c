@@ -68,8 +68,8 @@ int identity_link(struct db *db, const char *issuer, const char *subject, const 
     if ((*err)->code != ERR_DB_DUPLICATE)
         return -1;
     error_clear(err);
-    return error_set(err, ERR_NAME_TAKEN, "The identity provider's %s is a user here already.",
-                     subject);
+    return error_set(err, ERR_NAME_TAKEN,
+                     "The identity provider's user %s is linked to another user already.", subject);
 }
 
 /* --- groups --- */
@@ -108,7 +108,7 @@ int identity_check_groups(const char *map, struct error **err)
     while (next_entry(&rest, &entry))
         if (!entry.group)
             return error_set(err, ERR_CONFIG,
-                             "oidc_groups is not GROUP=TEAM:ROLE with commas between");
+                             "oidc_groups must be GROUP=TEAM:ROLE, separated by commas");
     return 0;
 }
 

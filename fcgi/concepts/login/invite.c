@@ -51,7 +51,7 @@ int invite_create_user(struct db *db, const struct keyring *ring, const struct s
 static int refuse(struct error **err)
 {
     return error_set_field(err, ERR_INVALID_CREDENTIALS, "/token",
-                           "This invite is unknown, used already, or too old; ask for another.");
+                           "This invite is unknown, was used, or has expired; ask for another.");
 }
 
 int invite_find(struct db *db, const struct keyring *ring, const char *text, struct invite *invite,

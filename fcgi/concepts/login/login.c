@@ -64,7 +64,8 @@ int login_begin(struct db *db, const struct keyring *ring, const struct settings
 
 static int refuse(struct error **err)
 {
-    return error_set(err, ERR_UNAUTHORIZED, "Sign in: this sign-in is missing, or has ended.");
+    return error_set(err, ERR_UNAUTHORIZED,
+                     "Sign in: the request has no sign-in, or the sign-in has ended.");
 }
 
 /* Record the request. A failure does not refuse the request. */
@@ -80,8 +81,8 @@ static void note_seen(struct db *db, const struct settings *settings, struct log
     login->last_seen_at_ms = now_ms;
     login->idle_at_ms = next_idle_ms(settings, now_ms, login->expires_at_ms);
     if (login_row_seen(db, login->id, now_ms, login->idle_at_ms, &err) < 0)
-        log_warning("cannot record a request of a sign-in", LOG_STR("login", login->id),
-                    LOG_ERROR(err));
+        log_warning("cannot record the last request of a sign-in; it may end early",
+                    LOG_STR("login", login->id), LOG_ERROR(err));
 }
 
 int login_authenticate(struct db *db, const struct keyring *ring, const struct settings *settings,

@@ -57,9 +57,8 @@ static int seal(const struct keyring *ring, const struct memory *memory, struct 
 
 static int forgotten(struct error **err)
 {
-    return error_set(
-        err, ERR_INVALID_CREDENTIALS,
-        "This sign-in was not started in this browser, or took too long; start again.");
+    return error_set(err, ERR_INVALID_CREDENTIALS,
+                     "This sign-in was started in another browser, or took too long; start again.");
 }
 
 /* The path is last, because it may contain blanks. */
@@ -135,7 +134,7 @@ int oidc_begin(const struct sign_in *by, struct oidc_provider *provider, const c
     int result = seal(by->ring, &memory, memory_text, err);
     mem_wipe(&memory, sizeof memory);
     if (result == 0 && (buffer_overflowed(location) || buffer_overflowed(memory_text)))
-        return error_set(err, ERR_CONFIG, "the identity provider's address is too long");
+        return error_set(err, ERR_CONFIG, "the address of the identity provider is too long");
     return result;
 }
 
@@ -150,11 +149,11 @@ static int check_answer(const struct settings *settings, const struct oidc_answe
         return forgotten(err);
     if (answer->issuer && !str_equal(answer->issuer, settings->oidc_issuer))
         return error_set(err, ERR_INVALID_CREDENTIALS,
-                         "The answer is of another identity provider.");
+                         "The answer came from another identity provider.");
     if (answer->error || !answer->code)
         return error_set(err, ERR_INVALID_CREDENTIALS,
                          "The identity provider did not sign you in: %s.",
-                         answer->error ? answer->error : "it says no more");
+                         answer->error ? answer->error : "it gave no reason");
     return 0;
 }
 
@@ -193,7 +192,7 @@ static int unknown(struct error **err, const char *name)
     return error_set(err, ERR_INVALID_CREDENTIALS,
                      "The identity provider knows you as %s, but no user is linked to that name; "
                      "ask an operator to link you.",
-                     *name ? name : "a user without a name");
+                     *name ? name : "(no name)");
 }
 
 /* Make a user, if the settings allow it. A name that exists here is not linked: it may belong to a
@@ -210,7 +209,8 @@ static int make_user(const struct sign_in *by, const char *subject, const json_t
     if (user_create(by->db, name, &user, &taken) < 0)
         return taken->code == ERR_NAME_TAKEN ? unknown(err, name) : error_move(err, &taken);
     memcpy(user_id, user.id, ID_SIZE);
-    log_info("made a user for the identity provider", LOG_STR("user", user.name));
+    log_info("created a user at the first sign-in through the identity provider",
+             LOG_STR("user", user.name));
     return identity_link(by->db, by->settings->oidc_issuer, subject, user.id, err);
 }
 
@@ -221,7 +221,7 @@ static int user_of(const struct sign_in *by, const json_t *claims, char user_id[
     error_auto missing = NULL;
     if (!subject || !identity_is_valid(subject))
         return error_set(err, ERR_INVALID_CREDENTIALS,
-                         "The identity provider does not say who you are.");
+                         "The identity provider's answer has no user.");
     if (identity_find(by->db, by->settings->oidc_issuer, subject, user_id, &missing) == 0)
         return 0;
     if (missing->code != ERR_NOT_FOUND)

@@ -95,14 +95,14 @@ static int perform(struct oidc_provider *provider, struct call *call, json_t **j
                              : NULL;
     buffer_wipe(&call->answer);
     if (code != CURLE_OK)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "The identity provider does not answer: %s.",
-                         curl_easy_strerror(code));
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                         "Cannot connect to the identity provider: %s.", curl_easy_strerror(code));
     if (json_is_object(*json))
         return 0;
     json_decref(*json);
     *json = NULL;
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                     "The identity provider answered %ld and no JSON object.", call->status);
+                     "The identity provider answered %ld, without a JSON object.", call->status);
 }
 
 static int get(struct oidc_provider *provider, const char *url, json_t **json, struct error **err)
@@ -137,12 +137,13 @@ static int check_metadata(const struct oidc_provider *provider, const json_t *me
 {
     if (!str_equal(json_string_value(json_object_get(metadata, "issuer")),
                    provider->settings->oidc_issuer))
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "The identity provider calls itself by another name than oidc_issuer.");
+        return error_set(
+            err, ERR_RUNTIME_UNAVAILABLE,
+            "The identity provider's configuration has another issuer than oidc_issuer.");
     if (!endpoint_of(metadata, "authorization_endpoint") ||
         !endpoint_of(metadata, "token_endpoint") || !endpoint_of(metadata, "jwks_uri"))
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "The identity provider does not say all of its HTTPS addresses.");
+                         "The identity provider's configuration lacks an HTTPS address.");
     return 0;
 }
 
@@ -267,8 +268,8 @@ static int ask_for_token(struct oidc_provider *provider, struct buffer *form, co
     if (result == 0 && call.status != 200) {
         const char *why = json_string_value(json_object_get(*answer, "error"));
         result = error_set(err, ERR_INVALID_CREDENTIALS,
-                           "The identity provider does not take its own code: %s.",
-                           why && str_is_utf8(why, strlen(why)) ? why : "it says no more");
+                           "The identity provider refused the code of this sign-in: %s.",
+                           why && str_is_utf8(why, strlen(why)) ? why : "it gave no reason");
     }
     buffer_wipe(&user);
     buffer_wipe(&password);
@@ -279,8 +280,9 @@ static int take_token(const json_t *answer, char **token, struct error **err)
 {
     const char *text = json_string_value(json_object_get(answer, "id_token"));
     if (!text)
-        return error_set(err, ERR_INVALID_CREDENTIALS,
-                         "The identity provider gave no ID token; does it know the scope openid?");
+        return error_set(
+            err, ERR_INVALID_CREDENTIALS,
+            "The identity provider sent no ID token. Check that it supports the scope openid.");
     *token = xstrdup(text);
     return 0;
 }

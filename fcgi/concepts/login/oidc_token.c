@@ -16,7 +16,7 @@
 static int refuse(struct error **err, const char *what)
 {
     return error_set(err, ERR_INVALID_CREDENTIALS,
-                     "The identity provider's answer does not fit: %s.", what);
+                     "The identity provider's ID token was refused: %s.", what);
 }
 
 /* header.payload.signature */
@@ -29,7 +29,7 @@ static int split(const char *token, struct parts *parts, struct error **err)
 {
     const char *first = strchr(token, '.'), *second = first ? strchr(first + 1, '.') : NULL;
     if (!second || strchr(second + 1, '.') || strlen(token) > OIDC_TOKEN_MAX)
-        return refuse(err, "the ID token is no signed token");
+        return refuse(err, "it is not a signed token");
     *parts = (struct parts){token, (size_t)(first - token), (size_t)(second - token)};
     return 0;
 }
@@ -50,12 +50,12 @@ static int read_header(const struct parts *parts, json_t **header, struct error 
 {
     *header = object_of(parts->token, parts->header_size);
     if (!*header)
-        return refuse(err, "the ID token has no header");
+        return refuse(err, "it has no header");
     if (jwk_knows_algorithm(json_string_value(json_object_get(*header, "alg"))))
         return 0;
     json_decref(*header);
     *header = NULL;
-    return refuse(err, "the ID token is signed neither by RS256 nor by ES256");
+    return refuse(err, "its signature is neither RS256 nor ES256");
 }
 
 int oidc_token_key_id(const char *token, char **key_id, struct error **err)
@@ -88,7 +88,7 @@ static int check_signature(const struct parts *parts, const json_t *header, cons
             jwk_verifies(key, algorithm, parts->token, parts->signed_size, signature, (size_t)size))
             return 0;
     }
-    return refuse(err, "no key of the provider has signed the ID token");
+    return refuse(err, "no key of the provider has signed it");
 }
 
 /* Check the audience. With several audiences, `azp` must name us. */
@@ -110,16 +110,17 @@ static int check_claims(const json_t *claims, const struct oidc_expected *expect
     const json_t *ends = json_object_get(claims, "exp"), *made = json_object_get(claims, "iat");
     const json_int_t now_s = (json_int_t)(expected->now_ms / 1000);
     if (!str_equal(json_string_value(json_object_get(claims, "iss")), expected->issuer))
-        return refuse(err, "the ID token is of another issuer");
+        return refuse(err, "it has another issuer");
     if (!is_for(claims, expected->client_id))
-        return refuse(err, "the ID token is for another client");
+        return refuse(err, "it is for another client");
     if (!json_is_integer(ends) || json_integer_value(ends) <= now_s - CLOCK_SKEW_S)
-        return refuse(err, "the ID token has ended; is the clock right?");
+        return refuse(err, "it has expired; check the clocks of this machine and of the provider");
     if (!json_is_integer(made) || json_integer_value(made) > now_s + CLOCK_SKEW_S)
-        return refuse(err, "the ID token was issued in the future; check the clocks of this "
-                           "machine and of the provider");
+        return refuse(
+            err,
+            "it was issued in the future; check the clocks of this machine and of the provider");
     if (!str_equal(json_string_value(json_object_get(claims, "nonce")), expected->nonce))
-        return refuse(err, "the ID token is of another sign-in");
+        return refuse(err, "it belongs to another sign-in");
     return 0;
 }
 
@@ -134,7 +135,7 @@ int oidc_token_open(const char *token, const json_t *keys, const struct oidc_exp
     json_auto_t *read =
         object_of(token + parts.header_size + 1, parts.signed_size - parts.header_size - 1);
     if (!read)
-        return refuse(err, "the ID token holds no claims");
+        return refuse(err, "it has no claims");
     if (check_claims(read, expected, err) < 0)
         return -1;
     *claims = json_incref(read);

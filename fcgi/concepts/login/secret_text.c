@@ -50,6 +50,7 @@ bool secret_text_matches(const struct keyring *ring, const char *text,
     bool equal = hashed && mac_equal(hash, kept->hash);
     mem_wipe(hash, sizeof hash);
     if (!hashed)
-        log_warning("a secret cannot be checked", LOG_ERROR(err));
+        log_warning("cannot hash a secret to check it; the secret is refused",
+                    LOG_INT("key", kept->key_id), LOG_ERROR(err));
     return equal;
 }

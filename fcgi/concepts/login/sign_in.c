@@ -19,14 +19,18 @@ static void refund(const struct sign_in *by, const struct attempt *attempt)
 {
     error_auto err = NULL;
     if (attempt_refund(by->db, attempt, &err) < 0)
-        log_warning("cannot give back an attempt to sign in", LOG_ERROR(err));
+        log_warning("cannot uncount a successful attempt to sign in; the user reaches the limit of "
+                    "attempts earlier",
+                    LOG_ERROR(err));
 }
 
 static void refund_code(const struct sign_in *by, const struct attempt *attempt)
 {
     error_auto err = NULL;
     if (attempt_refund_code(by->db, attempt, &err) < 0)
-        log_warning("cannot give back a code of an attempt to sign in", LOG_ERROR(err));
+        log_warning("cannot uncount a right code of a sign-in; the user reaches the limit of "
+                    "attempts earlier",
+                    LOG_ERROR(err));
 }
 
 /* Check the password. An unknown user takes as long as a wrong password. */
@@ -48,8 +52,9 @@ static int check_code(const struct sign_in *by, const struct attempt *attempt,
         return 0;
     if (!code) {
         refund(by, attempt); /* the password is right; the client asks again with a code */
-        return error_set_field(err, ERR_SECOND_FACTOR_REQUIRED, "/code",
-                               "This user signs in with a code besides the password.");
+        return error_set_field(
+            err, ERR_SECOND_FACTOR_REQUIRED, "/code",
+            "This user signs in with a password and a code; the code is missing.");
     }
     if (attempt_charge_code(by->db, attempt, err) < 0 ||
         credential_take_code(by->db, by->ring, credential, code, err) < 0)

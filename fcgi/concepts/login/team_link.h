@@ -2,8 +2,9 @@
 /*
  * Links into teams, for people whose user names an owner does not know. An owner makes a link with
  * a role, a number of uses and an end. Each holder sees the team and the role first, and becomes a
- * member by accepting. A link ends with its last use, at its end, when an owner revokes it, and
- * when its maker is disabled or no owner any more. It gives no one the role of an owner.
+ * member by accepting. A link ends with its last use, at its time, and when an owner revokes it. It
+ * also ends when its maker is disabled or is no longer an owner. It gives no one the role of an
+ * owner.
  */
 #pragma once
 

@@ -52,7 +52,7 @@ static void read_link(const struct db_rows *rows, struct team_link *link)
     db_copy_text(link->team_slug, rows, 2);
     db_copy_text(link->made_by, rows, 3);
     if (team_role_parse(db_get_text(rows, 4), &link->role) < 0)
-        panic("a link has a role that does not exist");
+        panic("the row of a link has an unknown role");
     link->uses_left = (unsigned)db_get_u64(rows, 5);
     link->created_at_ms = db_get_i64(rows, 6);
     link->expires_at_ms = db_get_i64(rows, 7);
@@ -69,7 +69,7 @@ int team_link_list(struct db *db, const char *team_id, struct team_link **links,
 static int no_link(struct error **err)
 {
     return error_set_field(err, ERR_NOT_FOUND, "/token",
-                           "This link is unknown, used up, revoked or too old; ask for another.");
+                           "This link is unknown, used up, revoked or expired; ask for another.");
 }
 
 int team_link_find(struct db *db, const struct keyring *ring, const char *text,

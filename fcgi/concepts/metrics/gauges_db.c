@@ -63,27 +63,27 @@ static const struct gauge team_gauges[] = {
     {"sandlot_team_stopped_sandboxes", "Paused and stopped sandboxes of a team.", 1},
 };
 static const struct gauge warm_gauges[] = {
-    {"sandlot_warm_instances", "Instances that wait for a create, or are on their way there.", 1},
+    {"sandlot_warm_instances", "Warm instances that wait for a create, or are being prepared.", 1},
 };
 static const struct gauge operation_gauges[] = {
     {"sandlot_operations_running", "Lifecycle operations that have not ended.", 1},
-    {"sandlot_operations_oldest_seconds", "Age of the oldest.", 1},
+    {"sandlot_operations_oldest_seconds",
+     "Age of the oldest lifecycle operation that has not ended.", 1},
 };
 static const struct gauge event_gauges[] = {
     {"sandlot_events_waiting", "Events that no client can read and no webhook sends yet.", 1},
-    {"sandlot_events_lag_seconds", "How long the oldest has waited.", 1},
+    {"sandlot_events_lag_seconds", "Age of the oldest of these events.", 1},
 };
 
 static const struct gauge webhook_gauges[] = {
-    {"sandlot_webhook_messages", "Messages of webhooks that are sent again, dead letters, tests.",
-     1},
+    {"sandlot_webhook_messages", "Messages of webhooks: to send again, dead letters, tests.", 1},
 };
 
 static const struct gauge archive_gauges[] = {
-    {"sandlot_archive_copies", "Copies in the archive, or on their way.", 1},
-    {"sandlot_archive_bytes", "Bytes that they take in its storage.", 1},
+    {"sandlot_archive_copies", "Copies in the archive, or being written there.", 1},
+    {"sandlot_archive_bytes", "Bytes of these copies in the archive.", 1},
     {"sandlot_archive_failing_copies", "Copies whose last attempt has failed.", 1},
-    {"sandlot_archive_newest_timestamp_seconds", "When the newest was finished.", 1},
+    {"sandlot_archive_newest_timestamp_seconds", "Time at which the newest copy was finished.", 1},
 };
 
 struct family {

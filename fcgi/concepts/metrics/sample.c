@@ -229,7 +229,7 @@ static void tell_kills(const struct look *look)
         if (seen->is_new && seen->fresh_kills &&
             sandbox_tell_out_of_memory(look->worker->db, seen->team_id, seen->sandbox_id,
                                        seen->fresh_kills, &err) < 0)
-            log_warning("cannot record that a sandbox is out of memory",
+            log_warning("cannot record that a sandbox is out of memory; the event is lost",
                         LOG_STR("sandbox", seen->sandbox_id), LOG_ERROR(err));
     }
 }

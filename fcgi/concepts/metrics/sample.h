@@ -59,8 +59,8 @@ struct sample_point {
 #define SAMPLE_POINTS_MAX 500
 
 /* Read at most SAMPLE_POINTS_MAX points from from_ms to to_ms, in order. *step_ms 0: the points are
- * the samples. Otherwise each point summarises a piece of time of this length, and its time is the
- * start of the piece; a piece without samples has no point. The caller frees *points. */
+ * the samples. Otherwise each point summarises a piece of time of this length, and has the time of
+ * the piece's start. A piece without samples has no point. The caller frees *points. */
 int sample_read(struct db *db, const char *sandbox_id, int64_t from_ms, int64_t to_ms,
                 struct sample_point **points, size_t *count, int64_t *step_ms, struct error **err);
 

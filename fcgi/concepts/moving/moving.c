@@ -121,8 +121,8 @@ static int stays(struct step *step, struct error **failure, struct error **err)
     struct moving *moving = step->moving;
     if ((*failure)->code == ERR_LEASE_LOST)
         return error_move(err, failure);
-    log_warning("a move failed; its unfinished copy is deleted", LOG_STR("what", moving->move.id),
-                LOG_ERROR(*failure));
+    log_warning("cannot move an object to another host; deleting the unfinished copy",
+                LOG_STR("object", moving->move.id), LOG_ERROR(*failure));
     step->failure = (*failure)->code == ERR_NOT_FOUND ? "" : (*failure)->message;
     return db_transaction(moving->worker->db, fail_body, step, err);
 }
@@ -131,7 +131,7 @@ static int try_copy(struct step *step, struct error **err)
 {
     struct moving *moving = step->moving;
     if (moving->move.attempts > ATTEMPTS_MOST)
-        return error_set(err, ERR_RUNTIME_FAILED, "it was started %u times and did not end",
+        return error_set(err, ERR_RUNTIME_FAILED, "%u attempts did not end",
                          moving->move.attempts - 1);
     const struct mover *mover = step->mover;
     if (open_both(moving, mover->fetch, err) < 0 ||
@@ -148,7 +148,7 @@ static int copy(struct step *step, struct error **err)
     fault_point(FAULT_MOVING_BEGUN);
     if (try_copy(step, &failure) < 0)
         return stays(step, &failure, err);
-    log_info("moved to another host", LOG_STR("what", step->moving->move.id),
+    log_info("moved an object to another host", LOG_STR("object", step->moving->move.id),
              LOG_INT("from", step->moving->move.from_host),
              LOG_INT("to", step->moving->move.to_host),
              LOG_INT("duration_ms", clock_monotonic_ms() - begun_ms));
@@ -172,8 +172,8 @@ static int clear(struct step *step, struct error **err)
     if (step->mover->clear(moving, &cleared, &failure) < 0) {
         if (failure->code == ERR_LEASE_LOST)
             return error_move(err, &failure);
-        log_warning("cannot delete the leftovers of a move yet; trying again",
-                    LOG_STR("what", moving->move.id), LOG_INT("host", moving->move.clear_host),
+        log_warning("cannot delete the old or unfinished copy of a moved object; trying again",
+                    LOG_STR("object", moving->move.id), LOG_INT("host", moving->move.clear_host),
                     LOG_ERROR(failure));
         return move_defer(moving->worker->db, &moving->move, AWAY_MS, err);
     }

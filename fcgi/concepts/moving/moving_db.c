@@ -188,7 +188,7 @@ int move_check_owner(struct db *db, const struct move *move, struct error **err)
                        &ours, err) < 0)
         return -1;
     return ours ? 0
-                : error_set(err, ERR_LEASE_LOST, "the move of %s belongs to another worker",
+                : error_set(err, ERR_LEASE_LOST, "another process has taken the move of %s",
                             move->id);
 }
 
@@ -242,7 +242,7 @@ int move_note(struct db *db, const char *id, uint64_t generation, int64_t deadli
                 DB_ARGS(db_u64(generation), db_i64(deadline_at_ms), db_text(id)), &matched,
                 err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "the move of %s is given up", id);
+    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "the move of %s has ended", id);
 }
 
 int move_extend(struct db *db, const char *sandbox_id, int64_t deadline_at_ms, struct error **err)

@@ -69,10 +69,9 @@ int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_i
     }
     if (json_object_size(set) <= max)
         return 0;
-    return error_set_field(
-        err, ERR_INVALID_REQUEST, "/deny_out",
-        "The policies of a team deny, or have rules or proxies for, at most %u different names, "
-        "all of its "
-        "sandboxes together; with this policy there would be %zu, %zu from this sandbox.",
-        max, json_object_size(set), own);
+    return error_set_field(err, ERR_INVALID_REQUEST, "/deny_out",
+                           "The policies of a team can deny, or have rules or proxies for, at most "
+                           "%u different names in all its sandboxes. With this policy there would "
+                           "be %zu, and %zu of them come from this sandbox.",
+                           max, json_object_size(set), own);
 }

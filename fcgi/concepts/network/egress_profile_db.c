@@ -197,8 +197,8 @@ static int delete_body(struct db *db, void *context, struct error **err)
     egress_profile_deinit(&profile);
     if (users)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "%llu sandboxes include the profile %s; delete them or give them another "
-                         "policy first, or set the profile to other entries.",
+                         "%llu sandboxes include the profile %s. Delete them or change their "
+                         "policies first, or change the profile's entries instead.",
                          users, name);
     if (db_exec(db, &forget_gone_statement, DB_ARGS(db_text(name)), NULL, err) < 0)
         return -1;
@@ -211,8 +211,8 @@ int egress_profile_delete(struct db *db, const char *name, struct error **err)
         return not_found(err);
     if (str_equal(name, EGRESS_PROFILE_REGISTRIES))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "%s is the profile of allow_package_registry_access and cannot be "
-                         "deleted; empty it instead.",
+                         "The profile %s cannot be deleted, because allow_package_registry_access "
+                         "uses it; remove its entries instead.",
                          name);
     return db_transaction(db, delete_body, (void *)(uintptr_t)name, err);
 }
@@ -228,7 +228,7 @@ static int refuse_unknown(struct db *db, const char *name, const char *field, st
     while (db_rows_next(rows))
         buffer_printf(&names, "%s%s", names.size ? ", " : "", db_get_text(rows, 0));
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "There is no egress profile %.63s; there are: %s.", name,
+                           "There is no egress profile %.63s. The profiles are: %s.", name,
                            buffer_string(&names));
 }
 

@@ -25,8 +25,8 @@ static int check_host(const json_t *value, const char *pointer, struct error **e
     return is_host || egress_proxy_address(text)
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                 "The proxy is a name in lower case or an IPv4 address, without a "
-                                 "port.");
+                                 "Write the proxy's host as a name in lower case or an IPv4 "
+                                 "address, without a port.");
 }
 
 /* A colon ends the name in HTTP (RFC 7617). */
@@ -35,8 +35,7 @@ static int check_username(const json_t *value, const char *pointer, struct error
     for (const char *c = json_string_value(value); *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f || *c == ':')
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A name at a proxy consists of printable characters of ASCII, "
-                                   "without a colon.");
+                                   "A username has only printable ASCII characters, and no colon.");
     return 0;
 }
 
@@ -46,7 +45,7 @@ static int check_password(const json_t *value, const char *pointer, struct error
     return egress_is_mention(json_string_value(value), name)
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                 "The password is a secret of the team: ${secrets.NAME}.");
+                                 "Write the password as a secret of the team: ${secrets.NAME}.");
 }
 
 #define PLACE_MEMBERS                                                                          \
@@ -88,7 +87,7 @@ int egress_proxy_check(const json_t *proxy, const char *pointer, struct error **
         return 0;
     autofree char *field = schema_pointer(pointer, missing);
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "A proxy has both a username and a password, or none of the two.");
+                           "Give both username and password, or neither.");
 }
 
 bool egress_proxy_secret(const json_t *proxy, char name[EGRESS_SECRET_NAME_MAX + 1])

@@ -37,7 +37,7 @@ static int check_host(const json_t *value, const char *pointer, struct error **e
     }
     return is_name ? 0
                    : error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                     "A rule names one host, in lower case and without a port.");
+                                     "Write one host, in lower case and without a port.");
 }
 
 static int check_port(const json_t *value, const char *pointer, struct error **err)
@@ -55,7 +55,7 @@ static int check_method(const json_t *value, const char *pointer, struct error *
     for (const char *c = json_string_value(value); *c; c++)
         if (*c < 'A' || *c > 'Z')
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A method is written in capital letters, such as GET.");
+                                   "Write a method in capital letters, such as GET.");
     return 0;
 }
 
@@ -92,8 +92,8 @@ static int check_path(const json_t *value, const char *pointer, struct error **e
     if (is_plain(text, size) && !strpbrk(text, "?#") && (!star || star == text + size - 1))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "A path begins with a slash, is written without dots to resolve, query "
-                           "or escaped slashes, and may end with a star: /v1/*.");
+                           "A path begins with a slash and may end with a star, such as /v1/*. It "
+                           "has no . or .. as a part, no query and no escaped slashes.");
 }
 
 static int check_headers(const json_t *value, const char *pointer, struct error **err);
@@ -224,12 +224,12 @@ static int check_value(const char *text, const char *pointer, struct error **err
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A value consists of printable characters of ASCII.");
+                                   "A value has only printable ASCII characters.");
     for (const char *at = strstr(text, MENTION); at; at = strstr(at, MENTION)) {
         at = read_mention(at, name);
         if (!at)
             return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "A secret is mentioned as ${secrets.NAME}.");
+                                   "Write a secret as ${secrets.NAME}.");
     }
     return 0;
 }
@@ -278,8 +278,8 @@ static int check_query(const json_t *value, const char *pointer, struct error **
         size_t size = strspn(name, PLAIN_OF_QUERY);
         if (!size || size > EGRESS_QUERY_NAME_MAX || name[size])
             return error_set_field(err, ERR_INVALID_REQUEST, at,
-                                   "The name of a query parameter has letters, digits, hyphens, "
-                                   "points, underscores and tildes, at most %d.",
+                                   "The name of a query parameter has at most %d letters, digits, "
+                                   "hyphens, dots, underscores and tildes.",
                                    EGRESS_QUERY_NAME_MAX);
         if (json_is_string(text) && check_value(json_string_value(text), at, err) < 0)
             return -1;
@@ -507,10 +507,11 @@ const json_t *egress_decide(const json_t *egress, const struct egress_request *r
     bool method = false, tls = request->port == EGRESS_PORT;
     if ((tls && !str_equal(request->sni, request->host)) ||
         !is_host(request->http_host, request->host, request->port))
-        return refuse(reason, tls ? "The host of the request is not the host of its TLS connection."
-                                  : "The host of the request is not the one of its header Host.");
+        return refuse(reason,
+                      tls ? "The request's host differs from the host of its TLS connection."
+                          : "The host in the request line differs from the header Host.");
     if (!egress_has_host(egress, request->host, request->port))
-        return refuse(reason, "No egress rule of this sandbox names the host at this port.");
+        return refuse(reason, "This sandbox has no egress rule for the host at this port.");
     json_array_foreach (json_object_get(egress, "rules"), index, rule) {
         if (!is_of(rule, request->host, request->port) || !has_method(rule, request->method))
             continue;

@@ -145,9 +145,10 @@ static void set_options(struct firewall *firewall, const char *path,
 int firewall_open(const struct firewall_options *options, struct firewall **out, struct error **err)
 {
     if (options->url && !firewall_url_is_valid(options->url))
-        return error_set(err, ERR_CONFIG,
-                         "%s is no address of a firewall: http+unix:///path or https://host:port",
-                         options->url);
+        return error_set(
+            err, ERR_CONFIG,
+            "%s is not an address of a firewall; write http+unix:///path or https://host:port",
+            options->url);
     struct firewall *firewall = xcalloc(1, sizeof *firewall);
     const char *at = options->url ? options->url : options->relay_url;
     bool is_local = str_starts_with(at, UNIX_SCHEME);
@@ -262,7 +263,7 @@ int firewall_end(struct firewall *firewall, struct error **err)
 {
     long status = 0;
     if (!firewall->in_hand)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no call of the firewall was started");
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no call to the firewall was started");
     CURLcode result = finish(firewall);
     if (result == CURLE_OK)
         status = http_link_status(firewall->link, firewall->curl);
@@ -279,7 +280,7 @@ int firewall_end(struct firewall *firewall, struct error **err)
     }
     firewall->failures = 0;
     if (status == STATUS_STALE)
-        return error_set(err, ERR_LEASE_LOST, "the firewall has a newer revision");
+        return error_set(err, ERR_LEASE_LOST, "the firewall has a newer revision of the policy");
     return status >= 200 && status < 300 ? 0 : refused(firewall, status, err);
 }
 
@@ -353,7 +354,7 @@ static int get(struct firewall *firewall, const char *path, json_t **json, struc
         return -1;
     *json = json_loadb(buffer_string(&firewall->answer), firewall->answer.size, 0, NULL);
     buffer_deinit(&firewall->answer);
-    return *json ? 0 : error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer is no JSON");
+    return *json ? 0 : error_set(err, ERR_RUNTIME_REFUSED, "the firewall's answer is not JSON");
 }
 
 static bool read_policy(const json_t *json, struct firewall_policy *policy)
@@ -414,7 +415,8 @@ int firewall_host(struct firewall *firewall, struct firewall_host *host, struct 
                     &total, "memory_available_bytes", &available, "now_ms", &now_ms, "idle_ms",
                     &idle_ms) < 0 ||
         processors < 1 || total < 1 || available < 0 || available > total || idle_ms < 0)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the firewall does not know its machine");
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "the firewall's answer lacks the processors or the memory of its machine");
     *host = (struct firewall_host){.processors = (unsigned)processors,
                                    .memory_bytes = (uint64_t)total,
                                    .memory_available_bytes = (uint64_t)available,

@@ -40,7 +40,7 @@ static bool has_network_rules(const struct policy *policy)
 static void by_dns_port(struct network_verdict *verdict)
 {
     say(verdict, POLICY_DENY, "name_service",
-        "Sandboxes ask only the service's own resolver for names; ports 53 and 853 are closed.");
+        "Ports 53 and 853 are closed: sandboxes can use only sandlot's own DNS resolver.");
 }
 
 static void by_rule(struct policy_decision decision, struct network_verdict *verdict)
@@ -55,7 +55,7 @@ static void by_default(const struct policy *policy, struct network_verdict *verd
     verdict->asks = policy->asks;
     if (policy->asks) {
         say(verdict, POLICY_DENY, "default",
-            "No entry matches; the sandbox's owner is asked for approval.");
+            "No entry matches; sandlot asks the team for an approval.");
         return;
     }
     bool open = policy->default_verdict == POLICY_ALLOW;
@@ -73,7 +73,7 @@ static void check_address(const struct policy *policy, const struct protected_ne
         say(verdict, POLICY_DENY, "ipv6", "Sandboxes have no IPv6.");
     else if (protected)
         say(verdict, POLICY_DENY, "protected_network",
-            "The address is in a network that no sandbox reaches: %s.", protected);
+            "The address is in a network that is closed for all sandboxes: %s.", protected);
     else if (is_dns_port(port))
         by_dns_port(verdict);
     else if (decision.rule)
@@ -91,12 +91,12 @@ static void undecided_name(const struct policy *policy, bool resolves,
         return;
     if (!resolves)
         say(verdict, POLICY_DENY, "default",
-            "No entry matches the name; allow_internet_access is false, so it is not even "
-            "resolved.");
+            "No entry matches the name, and allow_internet_access is false: the resolver refuses "
+            "the name.");
     else if (has_network_rules(policy))
         say(verdict, policy->default_verdict, "default",
-            "No entry for names matches; allow_internet_access is %s. An address that the name "
-            "resolves to may be decided otherwise by an entry for networks.",
+            "No entry for names matches, and allow_internet_access is %s. An entry for networks "
+            "may decide differently about an address of the name.",
             policy->default_verdict == POLICY_ALLOW ? "true" : "false");
 }
 

@@ -122,12 +122,12 @@ static int check_labels(const char *name, struct error **err)
         size_t length = strcspn(label, ".");
         if (!label_is_valid(label, length))
             return refuse(err,
-                          "A host name is labels of 1 to 63 letters, digits and inner hyphens, "
-                          "with dots between; write others in their xn-- form.");
+                          "A host name has labels of 1 to 63 letters, digits and inner hyphens, "
+                          "separated by dots. Write international names in their xn-- form.");
         if (!label[length]) {
             if (label_is_number(label, length))
-                return refuse(err, "This is no IPv4 address, and a host name does not end in a "
-                                   "number.");
+                return refuse(
+                    err, "This is not an IPv4 address, and a host name cannot end in a number.");
             return 0;
         }
         label += length + 1;
@@ -158,8 +158,7 @@ static int refuse_host_bits(const struct policy_address *network, unsigned prefi
 {
     char text[POLICY_ADDRESS_TEXT_MAX];
     return error_set(err, ERR_INVALID_REQUEST,
-                     "The address has bits behind its prefix; the network "
-                     "is %s/%u.",
+                     "The address has bits after its prefix; the network is %s/%u.",
                      policy_address_text(network, text), prefix_length);
 }
 
@@ -175,12 +174,13 @@ static int parse_network(const char *text, struct policy_entry *entry, struct er
     memcpy(literal, text, length);
     literal[length] = '\0';
     if (parse_literal(literal, network) < 0)
-        return refuse(err, strchr(literal, ':') ? "This is no IPv6 address."
-                                                : "This is no IPv4 address: it has four numbers "
-                                                  "from 0 to 255.");
+        return refuse(err,
+                      strchr(literal, ':')
+                          ? "This is not an IPv6 address."
+                          : "This is not an IPv4 address, which has four numbers from 0 to 255.");
     uint64_t bits = family_bits(network->family);
     if (text[length] && strchr(text + length, ':'))
-        return refuse(err, "An IPv6 network with a port is written in brackets, [network]:port.");
+        return refuse(err, "Write an IPv6 network with a port in brackets: [network]:port.");
     if (text[length] && str_parse_u64(text + length + 1, 0, bits, &bits) < 0)
         return error_set(err, ERR_INVALID_REQUEST, "The prefix length is a number from 0 to %u.",
                          family_bits(network->family));
@@ -230,13 +230,13 @@ static int parse_target(const char *text, struct policy_entry *entry, struct err
     if (strchr(text, '/'))
         return refuse(err, "An entry is a host name or a network, not a URL or a path.");
     if (str_equal(text, "*"))
-        return refuse(err, "A wildcard needs a name behind it, as in *.example.com; all addresses "
-                           "are 0.0.0.0/0.");
+        return refuse(err, "A wildcard needs a name after it, such as *.example.com. For all "
+                           "addresses, write 0.0.0.0/0.");
     entry->kind = str_starts_with(text, "*.") ? POLICY_WILDCARD : POLICY_HOST;
     if (entry->kind == POLICY_WILDCARD)
         text += 2;
     if (strchr(text, '*'))
-        return refuse(err, "A wildcard is *. at the beginning, and nowhere else.");
+        return refuse(err, "A wildcard *. can only be at the beginning.");
     return policy_host_parse(text, &entry->name, err);
 }
 

@@ -17,7 +17,7 @@ static const struct {
     {"10.0.0.0/8", "private network 10.0.0.0/8", true},
     {"100.64.0.0/10", "shared address space 100.64.0.0/10", true},
     {"127.0.0.0/8", "loopback 127.0.0.0/8", false},
-    {"169.254.0.0/16", "link-local network 169.254.0.0/16, where metadata addresses are", false},
+    {"169.254.0.0/16", "link-local network 169.254.0.0/16, which has metadata services", false},
     {"172.16.0.0/12", "private network 172.16.0.0/12", true},
     {"192.0.0.0/24", "protocol assignments 192.0.0.0/24", true},
     {"192.168.0.0/16", "private network 192.168.0.0/16", true},
@@ -44,7 +44,7 @@ static int read_network(const char *text, struct protected_network *network, str
     *network = (struct protected_network){entry.network, entry.prefix_length, NULL};
     bool plain = entry.kind == POLICY_NETWORK && !entry.port;
     policy_entry_deinit(&entry);
-    return plain ? 0 : error_set(err, ERR_CONFIG, "%s is no network", text);
+    return plain ? 0 : error_set(err, ERR_CONFIG, "%s is not a network", text);
 }
 
 static bool covers(const struct protected_network *network, const struct policy_address *address)
@@ -87,8 +87,7 @@ static int open_one(struct protected_networks *networks, const char *text, struc
         struct protected_network closed = known_network(i);
         if (!known[i].may_open && meet(&network, &closed))
             return error_set(err, ERR_CONFIG,
-                             "protected_networks_open: %s meets %s, which is "
-                             "never opened",
+                             "protected_networks_open: %s overlaps with %s, which cannot be opened",
                              text, known[i].reason);
     }
     return add_open(networks, "protected_networks_open", &network, err);

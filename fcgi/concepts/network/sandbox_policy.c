@@ -32,7 +32,7 @@ static int add_list(struct policy *policy, const json_t *entries, enum policy_ve
         autofree char *numbered = with_index ? xasprintf("%s/%zu", origin, index) : NULL;
         if (policy_add(policy, json_string_value(entry), verdict, numbered ? numbered : origin,
                        err) < 0)
-            return error_context(err, "stored policy, %s/%zu", origin, index);
+            return error_context(err, "cannot read the stored policy, %s/%zu", origin, index);
     }
     return 0;
 }
@@ -70,7 +70,7 @@ int sandbox_policy_compile(struct db *db, const char *text, struct policy *polic
     json_auto_t *stored = json_loads(text, 0, NULL);
     *policy = (struct policy){0};
     if (!stored)
-        return error_set(err, ERR_INTERNAL, "a stored network policy is no JSON");
+        return error_set(err, ERR_INTERNAL, "a stored network policy is not JSON");
     if (compile(db, stored, policy, err) == 0)
         return 0;
     policy_deinit(policy);

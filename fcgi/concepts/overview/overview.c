@@ -181,7 +181,8 @@ static int add_join_problems(struct db *db, json_t *problems, struct error **err
                     "set up.",
                     joins[i].name, since, joins[i].address);
         else if (joins[i].state == JOIN_TRIAL)
-            problem(problems, "%s has been set up since %s and waits for its trial%s%s",
+            problem(problems,
+                    "%s has been set up since %s, and its trial sandbox has not run yet%s%s",
                     joins[i].name, since, *joins[i].failure ? ": " : ".", joins[i].failure);
     }
     joins_free(joins, count);
@@ -224,17 +225,18 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
                     name);
         else if (watched && !is_in_condition(host, "lost") &&
                  !json_is_true(json_object_get(host, "events")))
-            problem(problems,
-                    "The event stream of host %s is down, and it is listed every second instead: "
-                    "`sandlotctl doctor` and the log of sandlot-dispatcher say more.",
-                    name);
-        if (is_active && json_integer_value(json_object_get(host, "used_memory_mb")) >=
-                             json_integer_value(json_object_get(host, "memory_mb")))
             problem(
                 problems,
-                "All memory of host %s is reserved: it takes no more sandboxes until some stop; "
-                "`sandlotctl host add` with the same name can raise --memory-mb.",
+                "The event stream of host %s is down, and the dispatcher lists its instances every "
+                "second instead: see `sandlotctl doctor` and the log of sandlot-dispatcher.",
                 name);
+        if (is_active && json_integer_value(json_object_get(host, "used_memory_mb")) >=
+                             json_integer_value(json_object_get(host, "memory_mb")))
+            problem(problems,
+                    "All memory of host %s is reserved: it gets no more sandboxes until some stop. "
+                    "If the machine has more memory, raise --memory-mb with `sandlotctl host add` "
+                    "and the same name.",
+                    name);
     }
     if (!active)
         problem(problems,
@@ -270,8 +272,8 @@ static int add_problems(struct db *db, json_t *status, struct error **err)
     if (json_integer_value(json_object_get(json_object_get(status, "events"), "lag_s")) >
         LATE_MS / 1000)
         problem(problems,
-                "Events wait for more than %d s until they can be read: read the log of "
-                "sandlot-dispatcher.",
+                "New events have waited more than %d s before clients could read them: read the "
+                "log of sandlot-dispatcher.",
                 LATE_MS / 1000);
     add_host_problems(json_object_get(status, "hosts"), alive, problems);
     json_object_set_new(status, "problems", problems);
@@ -301,7 +303,7 @@ static int add_archive(struct db *db, const struct settings *settings, json_t *s
                   time_or_null(report.behind_since_ms), "last_error", report.failure, "evicted",
                   (json_int_t)report.evicted));
     if (report.failing)
-        problem(json_object_get(status, "problems"), "%llu copies for the archive fail: %s.",
+        problem(json_object_get(status, "problems"), "%llu copies to the archive have failed: %s.",
                 (unsigned long long)report.failing, report.failure);
     return 0;
 }

@@ -220,5 +220,5 @@ int overview_report_get(struct db *db, const char *name, int64_t *at_ms, json_t 
         return 0;
     *at_ms = db_get_i64(rows, 0);
     *report = json_loads(db_get_text(rows, 1), 0, NULL);
-    return *report ? 0 : error_set(err, ERR_INTERNAL, "the report %s is no JSON", name);
+    return *report ? 0 : error_set(err, ERR_INTERNAL, "the report %s is not JSON", name);
 }

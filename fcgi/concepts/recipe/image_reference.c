@@ -134,8 +134,8 @@ int image_reference_parse(const char *name, const char *default_registry,
     const char *repository = has_registry ? slash + 1 : rest;
     if (!has_registry && !*default_registry)
         return error_set(err, ERR_NOT_SERVED,
-                         "The image \"%.200s\" names no registry, and this deployment has no "
-                         "default one. Write REGISTRY/REPOSITORY:TAG.",
+                         "The image \"%.200s\" has no registry, and this deployment has no default "
+                         "one. Write REGISTRY/REPOSITORY:TAG.",
                          name);
     if (set_place(has_registry ? first : default_registry, has_registry || slash ? "" : "library/",
                   repository, reference) == 0)

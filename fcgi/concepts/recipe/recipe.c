@@ -77,11 +77,12 @@ static int check_members(const json_t *step, size_t at, struct error **err)
         kind++;
     for (const char *const *needed = kinds[kind].needed; *needed; needed++)
         if (!json_object_get(step, *needed))
-            return refuse(err, at, *needed, "A step of this type needs this member.");
+            return refuse(err, at, *needed,
+                          "This member is missing; a step of this type needs it.");
     json_object_foreach ((json_t *)(uintptr_t)step, name, value) {
         if (!str_equal(name, "type") && !is_among(kinds[kind].needed, name) &&
             !is_among(kinds[kind].allowed, name))
-            return refuse(err, at, name, "A step of this type has no such member.");
+            return refuse(err, at, name, "A step of this type does not have this member.");
     }
     return 0;
 }
@@ -127,13 +128,13 @@ static int check_texts(const json_t *step, size_t at, struct error **err)
     const char *files = json_string_value(json_object_get(step, "files"));
     const char *source = json_string_value(json_object_get(step, "source"));
     if (user && !is_user(user, json_object_get(step, "destination") != NULL))
-        return refuse(err, at, "user", "This cannot be the name of a user.");
+        return refuse(err, at, "user", "This is not a valid user name.");
     if (mode && !dockerfile_mode_is_valid(mode))
         return refuse(err, at, "mode",
                       "The mode is three to five octal digits, such as 0755, or changes such as "
                       "u+x,go-w.");
     if (files && !recipe_hash_is_valid(files))
-        return refuse(err, at, "files", "This is no hash: 32 to 64 lower-case hexadecimal digits.");
+        return refuse(err, at, "files", "A hash has 32 to 64 lower-case hexadecimal digits.");
     if (source && !recipe_path_is_inside(source))
         return refuse(err, at, "source",
                       "The source is a path inside the archive, without \"..\".");
@@ -148,7 +149,7 @@ static int check_files(struct db *db, const char *team_id, const json_t *step, s
     bool found = true;
     if (files && recipe_file_find(db, team_id, files, &file, &found, err) < 0)
         return -1;
-    return found ? 0 : refuse(err, at, "files", "No archive of this hash was uploaded.");
+    return found ? 0 : refuse(err, at, "files", "No archive with this hash was uploaded.");
 }
 
 int recipe_check_tags(const json_t *tags, const char *field, struct error **err)

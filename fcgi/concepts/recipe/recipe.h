@@ -25,8 +25,8 @@
  *
  * With expand, values may name variables (recipe_expand.h). The settings of env, workdir and user
  * hold for the steps after them, and for the sandboxes that are made from the version. The start
- * command and the services run in each of these sandboxes: after the copy, the dispatcher makes a
- * sandbox from the version, waits for the ready command, and keeps a checkpoint with memory.
+ * command and the services run in each of these sandboxes. After the copy, the dispatcher creates a
+ * sandbox from the version. It waits for the ready command, and keeps a checkpoint with memory.
  * Creates start from this memory. Where it cannot be kept or used, the agent runs the start
  * command.
  */
@@ -82,7 +82,7 @@ struct recipe_owner {
 int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struct error **err);
 
 /* Make the recipe that of a Dockerfile: add the plan's steps and configuration. Then steps begin as
- * root in "/", unless the base has a user and a folder of its own; with ENTRYPOINT, CMD, EXPOSE,
+ * root in "/", unless the base has its own user and folder. With ENTRYPOINT, CMD, EXPOSE,
  * STOPSIGNAL and HEALTHCHECK the version has the configuration of an image. Its steps have these
  * members besides:
  *
@@ -95,8 +95,9 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *
  * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
  * stages are fetched, each into its own folder. A step of type "stage" exchanges the root for the
- * image of its "number". A step of type "save" packs the "sources", which a later step of type
- * "copy_stage" copies: it is like copy, and has the number of the "stage" instead of "files". */
+ * image of its "number". A step of type "save" packs the "sources". A later step of type
+ * "copy_stage" copies them. It is like copy, and has the number of the "stage" instead of "files".
+ */
 void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
                            const json_t *secrets);
 

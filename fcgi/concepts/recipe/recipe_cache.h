@@ -2,11 +2,11 @@
 /*
  * The cache of steps. After a step that takes a while, the build keeps a checkpoint of its sandbox.
  * A later build of the team with the same base and the same steps up to there begins with this
- * checkpoint. The key of a step is a hash of the base, of the step, and of all steps before it,
- * with the content of the files that they copy.
+ * checkpoint. The key of a step is a hash of the base, the step and all earlier steps. The hash
+ * includes the content of the files that they copy.
  *
- * When all steps and all other members of the recipe are those of a ready version of the team, the
- * new version gets a copy of the ready version's files, and shares its memory.
+ * If the whole recipe equals that of a ready version of the team, the new version gets a copy of
+ * the ready version's files. It also shares the memory.
  *
  * A tag may point to another image tomorrow, so the build asks the registry for its digest first. A
  * login is no part of a key, so images with a login and the steps after them are not cached.
@@ -30,8 +30,8 @@ bool recipe_lacks_digest(const json_t *step);
 int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err);
 
-/* Write the key of the whole result: a hash of all steps and of what else decides the files and the
- * start of the version; "": it is not known. */
+/* Write the key of the whole result: a hash of all steps, and of all other members that decide the
+ * files and the start of the version. "": the key is not known. */
 void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
                        const struct template_version *version, char key[RECIPE_KEY_SIZE]);
 

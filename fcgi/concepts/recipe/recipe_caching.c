@@ -97,9 +97,8 @@ static int become_same(struct recipe_turn *turn, uint32_t host_id, struct error 
                          json_object_get(json_object_get(turn->whole, "recipe"), "steps")));
     if (recipe_turn_progress(turn, err) < 0)
         return -1;
-    autofree char *line =
-        xasprintf("nothing has changed since version %u of %s, whose files it has", other.version,
-                  other.slug);
+    autofree char *line = xasprintf("nothing has changed since version %u of %s: its disk is used",
+                                    other.version, other.slug);
     recipe_turn_say(turn, line);
     recipe_turn_say(turn, "ready");
     return recipe_row_same(turn->worker->db, &turn->row, recipe_turn_owner(turn), &turn->version,
@@ -121,7 +120,7 @@ int recipe_turn_take_same(struct recipe_turn *turn, bool *taken, struct error **
         return recipe_turn_defer(turn, 0, err);
     if (failure->code == ERR_LEASE_LOST)
         return error_move(err, &failure);
-    log_info("a template is built again, because an equal version cannot be copied",
+    log_info("cannot copy an equal version of a template; building it again",
              LOG_STR("version", turn->row.version_id), LOG_ERROR(failure));
     return template_sources_remove(worker->db, worker->runtimes, turn->row.version_id, err);
 }
@@ -199,8 +198,8 @@ int recipe_turn_cache(struct recipe_turn *turn, const struct recipe_place *place
         return 0;
     caching.key = keys->at[row->step];
     if (sandbox_checkpoint(turn->worker, turn->sandbox.id, &wanted, &checkpoint, &failure) < 0)
-        log_info("a step of a template build is not cached", LOG_STR("version", row->version_id),
-                 LOG_ERROR(failure));
+        log_info("cannot cache a step of a template build; the next build runs it again",
+                 LOG_STR("version", row->version_id), LOG_ERROR(failure));
     row->cached_at_ms = clock_now_ms();
     return recipe_row_cached(turn->worker->db, row, recipe_turn_owner(turn), err);
 }

@@ -119,9 +119,10 @@ int recipe_open(struct db *db, const char *version_id, const struct recipe_owner
     db_rows_next(rows);
     unsigned unfinished = (unsigned)db_get_u64(rows, 0);
     if (unfinished >= RECIPE_UNFINISHED) {
-        error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
-                  "A team has at most %d template builds by steps that are not over.",
-                  RECIPE_UNFINISHED);
+        error_set(
+            err, ERR_BUILD_QUOTA_EXCEEDED,
+            "A team has at most %d template builds with steps at once; wait until one has ended.",
+            RECIPE_UNFINISHED);
         return error_add_limit(err, RECIPE_UNFINISHED, unfinished);
     }
     if (db_exec(db, &insert_statement,
@@ -183,7 +184,8 @@ int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_
                 &matched, err) < 0)
         return -1;
     if (!matched)
-        return error_set(err, ERR_NOT_FOUND, "There is no such build that waits for its steps.");
+        return error_set(err, ERR_NOT_FOUND,
+                         "There is no such build, or it has its steps already.");
     return template_version_set_base(db, order->version_id, order->base, order->image, err);
 }
 
@@ -323,7 +325,8 @@ static int change_ours(struct db *db, const struct db_statement *statement,
     if (db_exec(db, statement, values, count, &matched, err) < 0)
         return -1;
     return matched ? 0
-                   : error_set(err, ERR_LEASE_LOST, "the steps of %s were taken over", version_id);
+                   : error_set(err, ERR_LEASE_LOST, "another process has taken the steps of %s",
+                               version_id);
 }
 
 int recipe_row_set_sandbox(struct db *db, const struct recipe_row *row, const char *lease_owner,

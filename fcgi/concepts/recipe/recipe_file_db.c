@@ -113,8 +113,8 @@ static int check_room(struct db *db, const char *team_id, int64_t size, struct e
     if (db_get_u64(rows, 0) < RECIPE_FILES_MOST && db_get_i64(rows, 1) + size <= RECIPE_FILES_MAX)
         return 0;
     error_set(err, ERR_BUILD_QUOTA_EXCEEDED,
-              "The archives for template builds of a team are at most %d, of %lld MiB "
-              "together; they go a day after they were last used.",
+              "A team has at most %d archives for template builds, of %lld MiB together. sandlot "
+              "deletes them a day after their last use.",
               RECIPE_FILES_MOST, RECIPE_FILES_MAX >> 20);
     return error_add_limit(err, RECIPE_FILES_MOST, (unsigned)db_get_u64(rows, 0));
 }
@@ -172,7 +172,7 @@ static int claim_body(struct db *db, void *context, struct error **err)
         return -1;
     return matched ? 0
                    : error_set(err, ERR_INVALID_REQUEST,
-                               "Something was written there already; ask for a new link.");
+                               "This link was used already; request a new link.");
 }
 
 /* Read a whole part, or the rest of the archive. */
@@ -183,7 +183,7 @@ static int fill(const struct recipe_upload *upload, char *part, size_t wanted, s
         long got = upload->read(upload->context, part + have, wanted - have);
         if (got <= 0)
             return error_set(err, ERR_INVALID_REQUEST,
-                             "The archive ended before the bytes that Content-Length promises.");
+                             "The archive has fewer bytes than its Content-Length.");
         have += (size_t)got;
     }
     return 0;
@@ -258,7 +258,8 @@ static int whole_body(struct db *db, void *context, struct error **err)
                 &matched, err) < 0)
         return -1;
     if (!matched)
-        return error_set(err, ERR_NOT_FOUND, "The archive was removed meanwhile.");
+        return error_set(err, ERR_NOT_FOUND,
+                         "The archive was deleted during the upload; send it again.");
     return db_exec(db, &older_statement,
                    DB_ARGS(db_text(file->team_id), db_text(file->hash), db_text(file->id)), NULL,
                    err);
@@ -271,9 +272,9 @@ int recipe_file_write(struct db *db, struct recipe_file *file, const struct reci
     error_auto ignored = NULL;
     if (upload->size <= 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "Content-Length",
-                               "An archive is sent with its Content-Length, which is above 0.");
+                               "Send the archive with a Content-Length above 0.");
     if (upload->size > RECIPE_FILE_MAX)
-        return error_set(err, ERR_BODY_TOO_LARGE, "An archive is at most %lld MiB.",
+        return error_set(err, ERR_BODY_TOO_LARGE, "An archive has at most %lld MiB.",
                          RECIPE_FILE_MAX >> 20);
     if (db_transaction(db, claim_body, &writing, err) < 0)
         return -1;

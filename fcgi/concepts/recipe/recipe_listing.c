@@ -130,13 +130,17 @@ static int add_entry(struct tar_reader *reader, const struct tar_entry *entry, j
     char key[RECIPE_LISTING_KEY_SIZE];
     if (entry->kind == TAR_HARD_LINK || entry->kind == TAR_SPECIAL ||
         strlen(entry->path) + ENTRY_LEAST > *left)
-        return error_set(err, ERR_INVALID_REQUEST, "the archive cannot be listed");
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "cannot list the archive: it has hard links, special files, names that "
+                         "are not UTF-8, or too many entries");
     *left -= strlen(entry->path) + ENTRY_LEAST;
     if (hash_entry(reader, entry, key, err) < 0)
         return -1;
     json_t *one = json_pack("[s, s, b]", entry->path, key, entry->kind == TAR_LINK);
     if (!one) /* no UTF-8 */
-        return error_set(err, ERR_INVALID_REQUEST, "the archive cannot be listed");
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "cannot list the archive: it has hard links, special files, names that "
+                         "are not UTF-8, or too many entries");
     json_array_append_new(list, one);
     return 0;
 }

@@ -16,9 +16,9 @@ struct recipe_bytes {
     void *context;
 };
 
-/* List an archive (tar, gzip or not). Returns a text, which the caller frees, or NULL: the archive
- * is broken or too large unpacked, has entries whose content depends on others, or has a text of
- * more than `most` bytes. Then the whole archive counts. */
+/* List an archive (tar, gzip or not). Returns a text, which the caller frees, or NULL. It is NULL
+ * if the archive is broken or too large unpacked, or has entries whose content depends on others,
+ * or if the text has more than `most` bytes. Then the whole archive counts. */
 char *recipe_listing_make(const struct recipe_bytes *bytes, size_t most);
 
 /* Write a hash of all files that a step with this source copies. key "": the source may lead to

@@ -26,7 +26,7 @@ int recipe_turn_keep_memory(struct recipe_turn *turn, struct recipe_place *place
     error_auto failure = NULL;
     if (recipe_place_clean(place, err) < 0)
         return -1;
-    recipe_turn_say(turn, "keeping the memory of the sandbox");
+    recipe_turn_say(turn, "saving the memory of the sandbox");
     if (sandbox_checkpoint(turn->worker, turn->sandbox.id, &wanted, &checkpoint, &failure) == 0)
         return recipe_turn_ready(turn, TEMPLATE_START_MEMORY, err);
     return recipe_turn_no_memory(turn, failure->message, err);
@@ -41,5 +41,5 @@ int recipe_turn_look_at_memory(struct recipe_turn *turn, struct error **err)
         return recipe_turn_ready(turn, TEMPLATE_START_MEMORY, err);
     return checkpoint.state == CHECKPOINT_CREATING
                ? recipe_turn_defer(turn, RECIPE_SOON_MS, err)
-               : recipe_turn_no_memory(turn, "The worker that saved the memory has died.", err);
+               : recipe_turn_no_memory(turn, "The process that saved the memory died.", err);
 }

@@ -70,7 +70,7 @@ static int hand_over(struct recipe_turn *turn, struct recipe_place *place, struc
     /* The clean-up has written the defaults of the version. */
     if (recipe_place_clean(place, err) < 0 || recipe_place_read(place, err) < 0)
         return -1;
-    recipe_turn_say(turn, "the steps are over");
+    recipe_turn_say(turn, "all steps have run");
     json_auto_t *config = recipe_image_config(place->defaults);
     if (config &&
         template_version_set_image(turn->worker->db, turn->row.version_id, config, err) < 0)
@@ -125,8 +125,8 @@ static int image_failed(struct recipe_turn *turn, struct recipe_place *place, in
     while (begin && output[begin - 1] != '\n')
         begin--;
     autofree char *said = status < 0 || begin == length
-                              ? xstrdup("The program that fetches images was killed: the sandbox "
-                                        "may have had too little memory.")
+                              ? xstrdup("The program that fetches images was killed. The sandbox "
+                                        "may have too little memory.")
                               : xstrndup(output + begin, length - begin);
     return recipe_turn_fail(turn, place, (int)turn->row.step, said, err);
 }
@@ -153,8 +153,8 @@ static int step_failed(struct recipe_turn *turn, struct recipe_place *place, int
         return image_failed(turn, place, status, tail, err);
     autofree char *title = recipe_step_title(place, turn->row.step);
     autofree char *failure =
-        status < 0 ? xasprintf("%.250s: it was killed. %s", title, tail)
-                   : xasprintf("%.250s: it ended with status %d. %s", title, status, tail);
+        status < 0 ? xasprintf("%.250s: the command was killed. %s", title, tail)
+                   : xasprintf("%.250s: the command ended with status %d. %s", title, status, tail);
     return recipe_turn_fail_step(turn, place, (int)turn->row.step, failure, err);
 }
 
@@ -227,8 +227,8 @@ static int settle(struct recipe_turn *turn, const struct recipe_place *place,
         return recipe_turn_fail(turn, place, (int)turn->row.step, (*failure)->message, err);
     if ((*failure)->code == ERR_LEASE_LOST || !error_is_transient(*failure))
         return error_move(err, failure);
-    log_info("steps of a template wait", LOG_STR("version", turn->row.version_id),
-             LOG_ERROR(*failure));
+    log_info("cannot continue the steps of a template build; trying again",
+             LOG_STR("version", turn->row.version_id), LOG_ERROR(*failure));
     return recipe_turn_defer(
         turn, (*failure)->code == ERR_RUNTIME_UNAVAILABLE ? SILENT_MS : RECIPE_LATER_MS, err);
 }
@@ -308,9 +308,11 @@ static int advance(struct recipe_turn *turn, const struct buffer *sealed, struct
         return *turn->version.copied_instance ? recipe_turn_defer(turn, RECIPE_SOON_MS, err)
                                               : begin_start(turn, err);
     if (row->state == RECIPE_WAITING)
-        return recipe_turn_fail(
-            turn, NULL, -1,
-            *row->failure ? row->failure : "The steps of the build were never said.", err);
+        return recipe_turn_fail(turn, NULL, -1,
+                                *row->failure
+                                    ? row->failure
+                                    : "The client created the build and did not start it in time.",
+                                err);
     return go_on(turn, err);
 }
 

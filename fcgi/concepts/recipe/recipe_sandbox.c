@@ -27,9 +27,9 @@ static int make_sandbox(struct recipe_turn *turn, struct error **err)
     struct plan plan;
     bool starts = turn->row.state == RECIPE_STARTING;
     autofree char *metadata = xasprintf("{\"template_build\":\"%s\"}", turn->row.version_id);
-    recipe_turn_say(turn, starts             ? "starting a sandbox from it, to keep its memory"
-                          : *turn->cached.id ? "making a sandbox from a cached step"
-                                             : "making a sandbox from the base");
+    recipe_turn_say(turn, starts ? "starting a sandbox from the template, to save its memory"
+                          : *turn->cached.id ? "creating a sandbox from a cached step"
+                                             : "creating a sandbox from the base");
     if (team_get_by_slug(worker->db, turn->version.team_slug, &team, err) < 0 ||
         plan_get(worker->db, team.plan, &plan, err) < 0)
         return -1;
@@ -100,11 +100,10 @@ int recipe_turn_find_sandbox(struct recipe_turn *turn, bool *there, struct error
         if (missing->code != ERR_NOT_FOUND)
             return error_move(err, &missing);
         return untouched ? begin(turn, err)
-                         : recipe_turn_fail(
-                               turn, NULL, -1,
-                               "The sandbox of the build has ended: it was deleted, or its time "
-                               "was over.",
-                               err);
+                         : recipe_turn_fail(turn, NULL, -1,
+                                            "The sandbox of the build has ended: it was deleted, "
+                                            "or reached its deadline.",
+                                            err);
     }
     *there = turn->sandbox.state == SANDBOX_READY;
     if (*there)

@@ -302,7 +302,7 @@ int recipe_place_call(struct recipe_place *place, json_t *args, const char *inpu
         return -1;
     if (json_integer_value(json_object_get(answer, "exit_code")) == 0)
         return 0;
-    return error_set(err, ERR_INVALID_REQUEST, "The sandbox cannot be prepared: %.300s",
+    return error_set(err, ERR_INVALID_REQUEST, "Cannot prepare the sandbox of the build: %.300s",
                      text_of(answer, "stderr"));
 }
 
@@ -432,7 +432,8 @@ static int send_archive(struct recipe_place *place, const char *hash, char path[
     if (recipe_file_find(place->db, place->team_id, hash, &file, &found, err) < 0)
         return -1;
     if (!found)
-        return error_set(err, ERR_INVALID_REQUEST, "The archive %s was removed meanwhile.", hash);
+        return error_set(err, ERR_INVALID_REQUEST, "The archive %s was deleted during the build.",
+                         hash);
     snprintf(path, ARCHIVE_PATH_SIZE, WORK_DIR "/%s.tar", file.id);
     if (parts_there(place, path, &number, err) < 0)
         return -1;
@@ -683,8 +684,8 @@ static int begin_end(struct recipe_place *place, unsigned step, const struct rec
     case RECIPE_END_START:
         if (!*start_command && json_is_true(json_object_get(place->recipe, "start_image_command")))
             return error_set(err, ERR_INVALID_REQUEST,
-                             "The template is of no image with an entry point or a command, which "
-                             "start_image_command asks for.");
+                             "start_image_command needs a template from an image with an entry "
+                             "point or a command.");
         if (*start_command && place->start == START_IN_STEPS)
             return run(place, step, as, start_command, err);
         *begun = RECIPE_NOTHING_TO_RUN;
@@ -769,7 +770,8 @@ int recipe_step_poll(struct recipe_place *place, unsigned step, uint64_t from,
     bool is_text = str_equal(text_of(answer, "stdout_encoding"), "utf-8");
     size_t size = strlen(text);
     if (size > 65536)
-        return error_set(err, ERR_RUNTIME_FAILED, "The sandbox's agent gave a wrong answer.");
+        return error_set(err, ERR_RUNTIME_FAILED,
+                         "The sandbox's agent sent an answer of an unknown form.");
     if (is_text)
         buffer_append(&bytes, text, size);
     else if (buffer_reserve(&bytes, size + 3) &&

@@ -15,7 +15,8 @@ const char *recipe_turn_owner(const struct recipe_turn *turn)
 void recipe_turn_say(const struct recipe_turn *turn, const char *line)
 {
     error_auto ignored = NULL;
-    log_info("template steps", LOG_STR("version", turn->row.version_id), LOG_STR("step", line));
+    log_info("template build step", LOG_STR("version", turn->row.version_id),
+             LOG_STR("step", line));
     template_row_log(turn->worker->db, turn->row.version_id, line, &ignored);
 }
 
@@ -35,9 +36,9 @@ int recipe_turn_ready(struct recipe_turn *turn, enum template_start start, struc
 
 int recipe_turn_no_memory(struct recipe_turn *turn, const char *reason, struct error **err)
 {
-    autofree char *line = xasprintf("sandboxes run the start command, because the memory cannot be "
-                                    "kept: %.*s",
-                                    RECIPE_FAILURE_SIZE - 1, reason);
+    autofree char *line =
+        xasprintf("cannot save the memory, so each sandbox will run the start command: %.*s",
+                  RECIPE_FAILURE_SIZE - 1, reason);
     recipe_turn_say(turn, line);
     return recipe_turn_ready(turn, TEMPLATE_START_COMMAND, err);
 }

@@ -18,9 +18,9 @@ static struct agent_notes *open_notes(const struct worker *worker)
     error_auto err = NULL;
     if (!notes &&
         agent_notes_open(worker->settings->pools_dir, TABLE, FAILED_START_S, &notes, &err) < 0)
-        log_warning(
-            "cannot open the table of failed starts; creates from all checkpoints are tried",
-            LOG_ERROR(err));
+        log_warning("cannot open the file of failed starts; trying to start sandboxes from every "
+                    "checkpoint",
+                    LOG_ERROR(err));
     return notes;
 }
 
@@ -36,12 +36,11 @@ int failed_start_check(struct worker *worker, const char *team_id, const char *s
     const struct agent_notes *notes = open_notes(worker);
     if (!notes || !agent_notes_is_silent(notes, key_of(team_id, source)))
         return 0;
-    error_set(
-        err, ERR_AGENT_SILENT,
-        "%s %s did not start: sandlot-agent did not answer in time, twice. It can be tried again "
-        "within %d s.",
-        str_starts_with(source, "sbx_") ? "Sandbox" : "Sandboxes made from", source,
-        FAILED_START_S);
+    error_set(err, ERR_AGENT_SILENT,
+              "%s %s did not start: sandlot-agent did not answer in time, twice. You can try again "
+              "after %d s.",
+              str_starts_with(source, "sbx_") ? "Sandbox" : "Sandboxes made from", source,
+              FAILED_START_S);
     (*err)->retry_after_s = FAILED_START_S;
     return -1;
 }

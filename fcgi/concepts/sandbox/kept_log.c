@@ -72,7 +72,7 @@ void kept_log_take(struct work *work)
     json_auto_t *entries = NULL;
     error_auto failure = NULL;
     if (ask(work, &entries, &failure) < 0 || keep(work, entries, &failure) < 0)
-        log_info("cannot keep the process logs of a sandbox over its pause; they are lost",
+        log_info("cannot save the process logs of a sandbox before its pause; the logs are lost",
                  LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 
@@ -85,12 +85,12 @@ int kept_log_read(struct worker *worker, const char *sandbox_id, json_t **entrie
     if (kept_log_get(worker->db, sandbox_id, &sealed, err) < 0)
         return -1;
     if (!sealed.size)
-        return error_set(err, ERR_NOT_FOUND, "Nothing of the sandbox's logs was kept.");
+        return error_set(err, ERR_NOT_FOUND, "The sandbox has no saved logs.");
     int result = aead_open(worker->ring, sealed.data, sealed.size,
                            associated_name(sandbox_id, name), &text, err);
     *entries = result < 0 ? NULL : json_loadb(text.data, text.size, 0, NULL);
     buffer_wipe(&text);
     if (result == 0 && !*entries)
-        return error_set(err, ERR_INTERNAL, "the kept log of %s is not JSON", sandbox_id);
+        return error_set(err, ERR_INTERNAL, "the saved log of %s is not JSON", sandbox_id);
     return result;
 }

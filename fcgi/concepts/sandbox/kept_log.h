@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The output of a stopped sandbox's processes. It is in the sandbox's memory, which cannot be read
- * before the sandbox runs again. So the worker asks the agent for the newest output before a pause,
- * and keeps it sealed in the database until the sandbox runs again or ends.
+ * before the sandbox runs again. So the worker asks the agent for the newest output before a pause.
+ * The database keeps it encrypted until the sandbox runs again or ends.
  *
  * One log is at most one answer of an agent and KEPT_LOG_MAX bytes. When the logs of a team have
  * more than KEPT_LOGS_OF_TEAM_MAX bytes, the oldest ones are deleted.

@@ -48,7 +48,7 @@ int kept_log_get(struct db *db, const char *sandbox_id, struct buffer *sealed, s
         return 0;
     const void *data = db_get_blob(rows, 0, &size);
     if (buffer_append(sealed, data, size) < 0)
-        return error_set(err, ERR_INTERNAL, "the kept log of %s is too large", sandbox_id);
+        return error_set(err, ERR_INTERNAL, "the saved log of %s is too large", sandbox_id);
     return 0;
 }
 

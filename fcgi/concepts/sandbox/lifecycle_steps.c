@@ -154,7 +154,7 @@ static int tick(void *context, struct error **err)
 {
     struct work *work = context;
     if (work->answer_by_ms && clock_monotonic_ms() >= work->answer_by_ms)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host is still at work on it");
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host has not finished the call yet");
     if (lease_tick(&work->lease, err) < 0)
         return -1;
     return work_check_host(work, err);
@@ -301,8 +301,7 @@ static int check_memory(struct work *work, const struct agent_place *at,
         return -1;
     return knows ? 0
                  : error_set(err, ERR_MEMORY_NOT_KEPT,
-                             "the host has started instance %s from its disk and not from the "
-                             "memory",
+                             "the host started instance %s from its disk instead of its memory",
                              work->sandbox.instance_name);
 }
 
@@ -380,7 +379,7 @@ void work_greet_agent(struct work *work)
 {
     error_auto failure = NULL;
     if (work_init_agent(work, AGENT_WAIT_MS, &failure) < 0)
-        log_warning("the agent of a running sandbox does not accept its secret",
+        log_warning("cannot initialise the agent of a running sandbox; calls to it may fail",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 
@@ -391,7 +390,7 @@ void work_hang_up(struct work *work)
     error_auto failure = NULL;
     if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_hang_up(&at, secret, work_agent_deadline(work, HANG_UP_MS), &failure) < 0)
-        log_info("cannot disconnect the open streams of a sandbox",
+        log_info("cannot disconnect the open streams of a sandbox; they may stay open",
                  LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
@@ -569,7 +568,8 @@ static int finish_body(struct db *db, void *context, struct error **err)
     if (ours && !row->operation_id[0] && row->state == to)
         return 0; /* an earlier commit succeeded, though its answer was lost */
     if (!ours || strcmp(row->operation_id, operation->id))
-        return error_set(err, ERR_LEASE_LOST, "operation %s was superseded", operation->id);
+        return error_set(err, ERR_LEASE_LOST, "another operation has replaced operation %s",
+                         operation->id);
     /* Volumes are locked before teams and hosts, as by a create. */
     if (to == SANDBOX_DESTROYED && volume_mounts_detach(db, row->id, err) < 0)
         return -1;
@@ -612,7 +612,7 @@ static void log_outcome(struct work *work, const char *outcome, const struct err
     work->outcome = outcome;
     COUNT(COUNT_OPERATIONS, kind, outcome);
     OBSERVE(COUNT_OPERATION_SECONDS, duration_ms * 1000, kind);
-    log_info("sandbox operation", LOG_STR("kind", kind), LOG_STR("sandbox", work->sandbox.id),
+    log_info("sandbox operation ended", LOG_STR("kind", kind), LOG_STR("sandbox", work->sandbox.id),
              LOG_STR("state", sandbox_state_name(work->sandbox.state)),
              LOG_INT("attempt", work->operation.attempts), LOG_INT("duration_ms", duration_ms),
              LOG_STR("failure", failure ? failure->message : NULL));
@@ -668,28 +668,25 @@ static int reword(const struct work *work, const struct error *failure, struct e
     case ERR_RUNTIME_STUCK:
         return error_set(
             shown, ERR_RUNTIME_UNAVAILABLE,
-            "The sandbox did not start within the time for it, and the start was ended.");
+            "The sandbox did not start in time, and sandlot ended the start; try again.");
     case ERR_MOUNT_POINT: /* the disk of an existing sandbox; its own root has changed it */
         return error_set(shown, ERR_SANDBOX_NOT_STARTABLE,
                          "The sandbox cannot start from its disk: %s.", failure->message);
     case ERR_RUNTIME_SHORT:
-        return error_set(
-            shown, ERR_RUNTIME_UNAVAILABLE,
-            "The host could not take in the sandbox's memory; the sandbox keeps running. Try "
-            "again in a few seconds.");
+        return error_set(shown, ERR_RUNTIME_UNAVAILABLE,
+                         "The host could not save the sandbox's memory now. The sandbox keeps "
+                         "running; try again in a few seconds.");
     case ERR_HOST_KEEPS_NO_MEMORY:
-        return error_set(
-            shown, ERR_RUNTIME_UNAVAILABLE,
-            "The host failed to save the sandbox's memory, and no process of the sandbox is "
-            "the cause; the sandbox keeps running. `sandlotctl doctor` and the host's logs "
-            "show the operator why.");
+        return error_set(shown, ERR_RUNTIME_UNAVAILABLE,
+                         "The host cannot save memory. The sandbox keeps running, and none of its "
+                         "processes is the cause. The operator finds the cause with `sandlotctl "
+                         "doctor` and in the host's logs.");
     case ERR_MEMORY_NOT_KEPT:
         if (!work->runtime) /* likewise */
             return 0;
-        return error_set(
-            shown, ERR_MEMORY_NOT_KEPT,
-            "The memory of the sandbox cannot be kept because a process uses a debugger, "
-            "io_uring or a namespace of its own; the sandbox keeps running.");
+        return error_set(shown, ERR_MEMORY_NOT_KEPT,
+                         "The sandbox's memory cannot be saved, because a process uses a debugger, "
+                         "io_uring or a namespace of its own. The sandbox keeps running.");
     default:
         return 0;
     }
@@ -716,7 +713,7 @@ int work_public_error(struct work *work, struct error **err)
     }
     if (reword(work, *err, &shown) == 0)
         return -1;
-    log_warning("an operation on a sandbox failed", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("an operation of a sandbox failed", LOG_STR("sandbox", work->sandbox.id),
                 LOG_ERROR(*err));
     error_clear(err);
     return error_move(err, &shown);

@@ -51,7 +51,7 @@ static json_t *convert(const char *key, const json_t *value, struct error **err)
     else
         json_text_kept(&text, value);
     if (strlen(buffer_string(&text)) != text.size) {
-        refuse(key, err, "A metadata value cannot hold a NUL character.");
+        refuse(key, err, "A metadata value cannot have a NUL character.");
         return NULL;
     }
     if (buffer_overflowed(&text) || count_characters(buffer_string(&text)) > METADATA_VALUE_MAX) {
@@ -96,7 +96,7 @@ int metadata_patch(const char *stored, const json_t *patch, char **text, struct 
 {
     json_auto_t *metadata = json_loads(stored, 0, NULL);
     if (!json_is_object(metadata))
-        return error_set(err, ERR_INTERNAL, "the stored metadata is no JSON object");
+        return error_set(err, ERR_INTERNAL, "the stored metadata is not a JSON object");
     if (merge(metadata, patch, true, err) < 0)
         return -1;
     *text = json_dumps(metadata, JSON_COMPACT);

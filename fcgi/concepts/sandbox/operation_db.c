@@ -170,7 +170,7 @@ int operation_check_owner(struct db *db, const struct operation *operation, stru
                        err) < 0)
         return -1;
     return ours ? 0
-                : error_set(err, ERR_LEASE_LOST, "operation %s belongs to another worker",
+                : error_set(err, ERR_LEASE_LOST, "another process has taken operation %s",
                             operation->id);
 }
 

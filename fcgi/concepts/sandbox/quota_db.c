@@ -130,13 +130,13 @@ static int refuse(struct db *db, const char *team_id, const struct runtime_resou
     }
     if (stopped > plan.stopped_sandboxes) {
         error_set(err, ERR_STOPPED_QUOTA_EXCEEDED,
-                  "The team's plan %s keeps %u stopped sandboxes, and %u are stopped; delete or "
+                  "The team's plan %s allows %u stopped sandboxes, and %u are stopped; delete or "
                   "resume one first.",
                   plan.name, plan.stopped_sandboxes, stopped);
         return error_add_limit(err, plan.stopped_sandboxes, stopped);
     }
     /* Another sandbox returned its quota between the two statements. */
-    return error_set(err, ERR_DB_DEADLOCK, "the quota of team %s changed", team_id);
+    return error_set(err, ERR_DB_DEADLOCK, "the quota of team %s changed meanwhile", team_id);
 }
 
 static int take(struct db *db, const char *team_id, const struct runtime_resources *resources,

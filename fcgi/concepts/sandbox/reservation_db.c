@@ -206,8 +206,9 @@ int reservation_reconcile(struct db *db, struct error **err)
     if (reservation_drifts(db, &drifts, &count, err) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        log_warning("reserved totals differed from the sandboxes and were corrected",
-                    LOG_STR("owner", drifts[i].owner));
+        log_warning(
+            "corrected the reserved totals of a team or host, which differed from its sandboxes",
+            LOG_STR("owner", drifts[i].owner));
         if (db_transaction(db, repair_body, &drifts[i], err) < 0)
             return -1;
     }

@@ -67,10 +67,11 @@ const char *sandbox_network_reason(const struct sandbox *sandbox)
     if (sandbox->network_applied == sandbox->network_revision)
         return NULL;
     if (sandbox_state_told(sandbox->state) == SANDBOX_STOPPED || sandbox->state == SANDBOX_COPYING)
-        return "The sandbox is stopped; the policy is applied before its first packet.";
+        return "The sandbox is stopped; sandlot applies the policy when it resumes, before its "
+               "first packet.";
     if (sandbox->network_failure && *sandbox->network_failure)
         return sandbox->network_failure;
-    return "The firewall of the sandbox's host is being updated.";
+    return "sandlot is sending the policy to the firewall of the sandbox's host.";
 }
 
 const char *sandbox_made_from(const struct sandbox *sandbox)

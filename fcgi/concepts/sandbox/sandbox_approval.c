@@ -19,9 +19,10 @@ static int add_entry(json_t *policy, const char *member, const char *target, str
             return 0;
     }
     if (json_array_size(list) >= NETWORK_ENTRIES_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, "/answer",
-                               "The policy has %d entries in %s already; delete some first.",
-                               NETWORK_ENTRIES_MAX, member);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "/answer",
+            "The policy has %d entries in %s, which is the most; delete some first.",
+            NETWORK_ENTRIES_MAX, member);
     json_array_append_new(list, json_string(target));
     return 0;
 }

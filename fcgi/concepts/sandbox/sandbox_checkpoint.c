@@ -12,7 +12,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 
-#define STOPPED_WITHOUT "The sandbox was stopped without its memory."
+#define STOPPED_WITHOUT "The sandbox was stopped, and its memory was not saved."
 
 struct making {
     const struct checkpoint_create *request;
@@ -69,8 +69,7 @@ static int check_quota(struct db *db, const struct sandbox *sandbox, struct erro
     if (count < plan.checkpoints)
         return 0;
     error_set(err, ERR_CHECKPOINT_QUOTA_EXCEEDED,
-              "The team's plan %s allows no more checkpoints than the %u that it has; delete one "
-              "first.",
+              "The team's plan %s allows %u checkpoints, and all exist; delete one first.",
               plan.name, count);
     return error_add_limit(err, plan.checkpoints, count);
 }
@@ -83,9 +82,9 @@ static int no_memory(struct error **err, const char *sentence)
 static int check_memory(const struct sandbox *sandbox, struct error **err)
 {
     if (sandbox->virtual_machine)
-        return no_memory(err, "The memory of a virtual machine is not copied.");
+        return no_memory(err, "A checkpoint of a virtual machine cannot have its memory.");
     if (sandbox_has_volumes(sandbox))
-        return no_memory(err, "A sandbox with volumes keeps no memory.");
+        return no_memory(err, "A checkpoint of a sandbox with volumes cannot have its memory.");
     if (sandbox->state == SANDBOX_STOPPED && sandbox->memory_left)
         return no_memory(err, STOPPED_WITHOUT);
     return 0;
@@ -158,7 +157,7 @@ static int undo(struct work *work, struct checkpoint *checkpoint, struct error *
                 struct error **err)
 {
     error_auto second = NULL;
-    log_warning("checkpoint failed and is undone", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("cannot make a checkpoint; undoing it", LOG_STR("sandbox", work->sandbox.id),
                 LOG_STR("checkpoint", checkpoint->id), LOG_ERROR(*failure));
     work->settle = give_up;
     if ((*failure)->code != ERR_LEASE_LOST && let_go_on(work, checkpoint, &second) < 0) {
@@ -245,7 +244,7 @@ int work_undo_checkpoint(struct work *work, struct error **err)
     work->settle = give_up;
     work->settle_context = &checkpoint;
     error_auto gone = NULL;
-    error_set(&gone, ERR_INTERNAL, "the worker that made the checkpoint has died");
+    error_set(&gone, ERR_INTERNAL, "the process that made the checkpoint died");
     return work_finish(work, SANDBOX_EVENT_CHECKPOINT_FAILED, gone, err);
 }
 

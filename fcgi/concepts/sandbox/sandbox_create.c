@@ -50,7 +50,8 @@ static int check_overrides(const struct sandbox_create *request, const struct pl
         return 0;
     if (!plan->resource_override)
         return error_set_field(err, ERR_PLAN_RESTRICTS_RESOURCES, field,
-                               "The team's plan %s runs every sandbox in the size of its template.",
+                               "The team's plan %s does not let you choose a size: each sandbox "
+                               "has the size of its template.",
                                plan->name);
     if (request->cpu && plan_check_cpu(plan, request->cpu, "/cpu", err) < 0)
         return -1;
@@ -221,9 +222,9 @@ static int explain_lost(struct db *db, const struct sandbox *sandbox, struct err
     unsigned retry_after_s = (*err)->retry_after_s;
     bool damaged = str_starts_with(failure, ARCHIVE_COPY);
     error_clear(err);
-    error_set(err, ERR_NO_CAPACITY, "The host of the checkpoint is lost, and %s%s%s",
-              *failure ? "it could not be fetched from the archive"
-                       : "it is not on another from the archive yet, or none has room for it",
+    error_set(err, ERR_NO_CAPACITY, "The host of the checkpoint is lost, and the checkpoint %s%s%s",
+              *failure ? "could not be fetched from the archive"
+                       : "is not on another host yet, or no host has room for it",
               damaged ? ": " : "; try again soon.", damaged ? failure : "");
     (*err)->retry_after_s = retry_after_s;
     return -1;
@@ -413,7 +414,7 @@ static int start_from_memory(struct work *work, struct runtime_instance *instanc
         return 0;
     if ((*err)->code != ERR_MEMORY_NOT_KEPT)
         return -1;
-    log_info("the host needs more steps to start a sandbox from memory",
+    log_info("cannot start a sandbox from memory in one step; trying it step by step",
              LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(*err));
     error_clear(err);
     instance->step_by_step = true;
@@ -617,8 +618,8 @@ static int ended_by_others(const struct work *work, struct error **err)
     error_clear(err);
     if (late)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "Making the sandbox took too long and was undone; try again.");
-    return error_set(err, ERR_SANDBOX_BUSY, "The sandbox was deleted while it was being made.");
+                         "The create took too long and was undone; try again.");
+    return error_set(err, ERR_SANDBOX_BUSY, "The sandbox was deleted during its create.");
 }
 
 /* The mount point cannot be made on the disk of the source. The request chose both, so the error
@@ -633,7 +634,7 @@ static int bad_mount_point(const struct sandbox_create *request, struct error **
             pointer = schema_pointer("/volume_mounts", request->mounts[i].path);
     const char *source = request->source_field ? request->source_field : "/template";
     return error_set_field(err, ERR_INVALID_REQUEST, pointer ? pointer : source,
-                           "No sandbox can start from this disk: %s.", failure->message);
+                           "Sandboxes cannot start from this disk: %s.", failure->message);
 }
 
 /* Check whether gathering may help, and has steps left. */
@@ -644,8 +645,9 @@ static bool may_gather(const struct gathering *gathering, unsigned steps,
     error_auto failure = NULL;
     unsigned most = gathering->request->mount_count ? GATHER_STEPS : 1;
     if (steps < most && sandbox_gather_may_help(gathering, refusal, &may_help, &failure) < 0)
-        log_warning("cannot check whether another host has room for a sandbox",
-                    LOG_STR("team", gathering->request->team->id), LOG_ERROR(failure));
+        log_warning(
+            "cannot check whether another host has room for a sandbox; the create is refused",
+            LOG_STR("team", gathering->request->team->id), LOG_ERROR(failure));
     return may_help;
 }
 
@@ -664,8 +666,9 @@ static bool gathers(const struct gathering *gathering, int64_t give_up_ms)
     bool gathered = false;
     error_auto failure = NULL;
     if (sandbox_gather(gathering, give_up_ms, &gathered, &failure) < 0)
-        log_warning("cannot copy a sandbox's source to a host with room",
-                    LOG_STR("team", gathering->request->team->id), LOG_ERROR(failure));
+        log_warning(
+            "cannot copy the source of a new sandbox to a host with room; the create is refused",
+            LOG_STR("team", gathering->request->team->id), LOG_ERROR(failure));
     return gathered;
 }
 
@@ -686,8 +689,9 @@ static bool room_is_coming(struct worker *worker, const struct sandbox_create *r
     error_auto failure = NULL;
     if (clock_monotonic_ms() < tries->room_by_ms &&
         sandbox_room_is_coming(worker->db, request->team->id, refusal, &coming, &failure) < 0)
-        log_warning("cannot check whether deleted sandboxes make room for a new one",
-                    LOG_STR("team", request->team->id), LOG_ERROR(failure));
+        log_warning(
+            "cannot check whether deleted sandboxes make room for a new one; the create is refused",
+            LOG_STR("team", request->team->id), LOG_ERROR(failure));
     return coming;
 }
 

@@ -308,8 +308,8 @@ static int name_taken(const struct sandbox *s, struct error **err)
     if ((*err)->code != ERR_DB_DUPLICATE || !*s->name)
         return -1;
     error_clear(err);
-    return error_set_field(err, ERR_NAME_TAKEN, "/name", "The team has a sandbox of the name %s.",
-                           s->name);
+    return error_set_field(err, ERR_NAME_TAKEN, "/name",
+                           "The team already has a sandbox with the name %s.", s->name);
 }
 
 int sandbox_row_insert(struct db *db, const struct sandbox *s, const struct buffer *envs_sealed,

@@ -29,7 +29,7 @@ static int wait_for_forks(struct work *work, struct error **err)
     bool forking;
     if (checkpoint_row_forking(work->worker->db, work->sandbox.id, &forking, err) < 0)
         return -1;
-    return forking ? error_set(err, ERR_RUNTIME_UNAVAILABLE, "sandboxes of a fork are made from it")
+    return forking ? error_set(err, ERR_RUNTIME_UNAVAILABLE, "a fork is creating sandboxes from it")
                    : 0;
 }
 
@@ -69,7 +69,8 @@ void work_cut_off(struct work *work)
         work_network_remove_begin(work);
         work_network_remove_end(work);
     } else {
-        log_warning("a deleted sandbox may reach the network until it is stopped",
+        log_warning("cannot close the network of a deleted sandbox; it may use the network until "
+                    "it is stopped",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     }
     fault_point(FAULT_DELETE_CUT);
@@ -153,7 +154,7 @@ int work_undo_create(struct work *work, struct error **err)
             remove_orphan(work);
         return -1;
     }
-    log_warning("a create failed and is undone", LOG_STR("sandbox", work->sandbox.id),
+    log_warning("cannot create a sandbox; undoing the create", LOG_STR("sandbox", work->sandbox.id),
                 LOG_ERROR(*err));
     work_auto undo = {.worker = work->worker, .queued = !waits};
     error_auto failure = NULL;

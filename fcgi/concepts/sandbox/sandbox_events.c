@@ -134,7 +134,7 @@ void sandbox_tell_refused(struct db *db, const char *team_id, const struct error
         .interval_ms = REFUSED_EVERY_MS,
     };
     if (event_add_seldom(db, &refused, &err) < 0)
-        log_warning("cannot record the event of a refused quota; the event is lost",
+        log_warning("cannot record the event of a request over the quota; the event is lost",
                     LOG_STR("team", team_id), LOG_ERROR(err));
 }
 

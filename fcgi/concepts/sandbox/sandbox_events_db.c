@@ -131,7 +131,7 @@ static int denied_body(struct db *db, void *context, struct error **err)
                 DB_ARGS(db_u64(denied->total), db_text(denied->sandbox_id), db_u64(denied->told)),
                 &taken, err) < 0)
         return -1;
-    return taken ? 0 : error_set(err, ERR_DB_DEADLOCK, "another worker has recorded the denials");
+    return taken ? 0 : error_set(err, ERR_DB_DEADLOCK, "another process has recorded the denials");
 }
 
 int sandbox_tell_denials(struct db *db, const char *team_id, const char *sandbox_id, uint64_t told,

@@ -98,7 +98,7 @@ static int check_object(struct db *db, struct objects *objects, const char *id, 
     if (archive_look_for(objects, &archive, &there, err) < 0)
         return -1;
     return there ? 0
-                 : error_set(err, ERR_NOT_FOUND, "the archive has no object %s any more",
+                 : error_set(err, ERR_NOT_FOUND, "the archive no longer has the object %s",
                              archive.key);
 }
 
@@ -114,7 +114,7 @@ static int evict(struct worker *worker, struct objects *objects, const char *id,
     if (!evicting.archive.id[0])
         return 0;
     COUNT(COUNT_ARCHIVED, "evicted");
-    log_info("evicted an archived sandbox from its host, whose storage pool is filling",
+    log_info("deleted an archived sandbox from its host, whose storage pool is filling",
              LOG_STR("sandbox", id), LOG_INT("host", evicting.sandbox.host_id),
              LOG_STR("object", evicting.archive.key));
     return 0;
@@ -130,7 +130,8 @@ static int evict_all(struct worker *worker, char (*ids)[ID_SIZE], unsigned count
     for (unsigned i = 0; i < count; i++) {
         error_auto failure = NULL;
         if (evict(worker, objects, ids[i], &failure) < 0)
-            log_warning("cannot evict a sandbox, though the storage pool of its host is filling",
+            log_warning("cannot delete an archived sandbox from its host, whose storage pool is "
+                        "filling; trying again",
                         LOG_STR("sandbox", ids[i]), LOG_ERROR(failure));
     }
     objects_close(objects);

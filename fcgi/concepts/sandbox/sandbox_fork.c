@@ -123,7 +123,7 @@ static void take_news(struct sandbox_forked *one, struct sandbox *made, unsigned
         return;
     }
     error_set(&one->failure, ERR_RUNTIME_UNAVAILABLE,
-              "The sandbox could not be started from the copy of its original.");
+              "The new sandbox could not be started from the copy.");
 }
 
 /* A sandbox that cannot be read is returned as restoring. */
@@ -164,7 +164,7 @@ static int check_agent(struct worker *worker, const char *id, struct error **err
         failure->code != ERR_RUNTIME_UNAVAILABLE)
         return 0;
     return error_set(err, ERR_AGENT_SILENT,
-                     "The sandbox's agent did not answer within %d s; a fork needs it.",
+                     "The sandbox's agent, which a fork needs, did not answer within %d s.",
                      AGENT_WAIT_MS / 1000);
 }
 
@@ -204,6 +204,7 @@ int sandbox_fork_found(struct db *db, const struct checkpoint *copy, struct sand
         (*list)[i].sandbox = made[i];
     if (over && all_started(made, *count))
         return 0;
-    return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
-                           "The first request with this Idempotency-Key is still being settled.");
+    return error_set_field(
+        err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
+        "The first request with this Idempotency-Key has not ended yet; try again.");
 }

@@ -72,7 +72,7 @@ static int run(struct work *work, enum hook_kind kind, const struct hook *hook, 
             waited_ms(work) < (int64_t)hook->timeout_s * 1000 + REST_MS)
             return error_move(err, &failure);
         return error_set(err, ERR_HOOK_FAILED, "The hook %s failed: %s", hook_name(kind),
-                         failure->code == ERR_HOOK_RUNS ? "it did not end." : failure->message);
+                         failure->code == ERR_HOOK_RUNS ? "it has not ended." : failure->message);
     }
     if (exit_code == 0)
         return 0;
@@ -129,8 +129,8 @@ int work_run_hook(struct work *work, enum hook_kind kind, struct error **err)
     if (result < 0 && failure->code == ERR_HOOK_RUNS)
         return error_move(err, &failure);
     if (result < 0 && (!hook.fails || work->in_transit)) {
-        log_info("ignoring the failure of a hook", LOG_STR("sandbox", work->sandbox.id),
-                 LOG_ERROR(failure));
+        log_info("a hook of a sandbox failed; continuing without it",
+                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
         result = 0;
     }
     if (work_still_ours(work, err) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * List a team's sandboxes, newest or oldest first, by keyset. An index serves states and metadata
- * in the order of the answer, so the cost of a page depends on its length and not on the size of
+ * in the order of the answer. So the cost of a page depends on its length, and not on the size of
  * the table. The indexes are (team, visible, id) for all sandboxes, (team, state, id) for one
  * state, (team, name) for names, and (team, name, value, sandbox) for metadata.
  *

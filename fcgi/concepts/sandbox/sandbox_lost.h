@@ -10,7 +10,7 @@ struct host_loss {
     unsigned archived, archived_checkpoints; /* sandboxes and checkpoints that are in the archive */
 };
 
-/* Stop the host's sandboxes for good: their quota is free, a resume gives the reason, and clean-up
+/* Stop the host's sandboxes for good. Their quota is free, and a resume gives the reason. Clean-up
  * deletes them after the warning time of their plan. A sandbox in the archive is stopped, and
  * resumes from there on another host. Volumes are deleted, and so are checkpoints that are not in
  * the archive. You can repeat the call until it succeeds: it does nothing twice. */

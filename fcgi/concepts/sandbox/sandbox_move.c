@@ -64,8 +64,8 @@ int sandbox_remove_stray(struct worker *worker, const char *id, uint32_t host_id
     int result = db_transaction(worker->db, stray_body, &stray, err);
     runtime_limit(stray.runtime, 0);
     if (result == 0 && stray.removed)
-        log_info("deleted an instance whose sandbox is on another host now", LOG_STR("sandbox", id),
-                 LOG_INT("host", host_id));
+        log_info("deleted the old copy of a sandbox that has moved to another host",
+                 LOG_STR("sandbox", id), LOG_INT("host", host_id));
     return result;
 }
 
@@ -75,7 +75,7 @@ static void clear_away(struct work *work, uint32_t host_id)
     error_auto failure = NULL;
     if (sandbox_remove_stray(work->worker, work->sandbox.id, host_id, work->sandbox.instance_name,
                              &failure) < 0)
-        log_warning("cannot delete the leftovers of a move yet; trying again",
+        log_warning("cannot delete the old or unfinished copy of a moved sandbox; trying again",
                     LOG_STR("sandbox", work->sandbox.id), LOG_INT("host", host_id),
                     LOG_ERROR(failure));
 }
@@ -123,7 +123,7 @@ static int carry(struct work *work, struct error **err)
     archive_auto archive = {0};
     bool evicted;
     if (work->operation.attempts > ATTEMPTS_MOST)
-        return error_set(err, ERR_RUNTIME_FAILED, "it was started %u times and did not end",
+        return error_set(err, ERR_RUNTIME_FAILED, "%u attempts did not end",
                          work->operation.attempts - 1);
     if (find_evicted(work->worker->db, &work->sandbox, &archive, &evicted, err) < 0)
         return -1;
@@ -205,12 +205,12 @@ static int check_sandbox(struct db *db, const struct sandbox *sandbox, struct er
 {
     bool forking;
     if (sandbox->state == SANDBOX_READY)
-        return refuse(err, "it runs, and only a stopped sandbox can be");
+        return refuse(err, "it is running, and only a stopped sandbox can be moved");
     if (sandbox->virtual_machine)
         return refuse(err, "it is a virtual machine");
     if (checkpoint_row_forking(db, sandbox->id, &forking, err) < 0)
         return -1;
-    return forking ? error_set(err, ERR_SANDBOX_BUSY, "Sandboxes of a fork are made from it.") : 0;
+    return forking ? error_set(err, ERR_SANDBOX_BUSY, "A fork is creating sandboxes from it.") : 0;
 }
 
 static int check_target(const struct sandbox *sandbox, const struct host *to, struct error **err)
@@ -218,13 +218,14 @@ static int check_target(const struct sandbox *sandbox, const struct host *to, st
     if (to->id == sandbox->host_id)
         return error_set(err, ERR_INVALID_REQUEST, "The sandbox is on host %s already.", to->name);
     if (to->state != HOST_ACTIVE)
-        return error_set(err, ERR_INVALID_REQUEST, "Host %s takes no sandboxes.", to->name);
+        return error_set(err, ERR_INVALID_REQUEST, "Host %s does not accept new sandboxes.",
+                         to->name);
     if (!host_answers(to))
         return error_set(err, ERR_INVALID_REQUEST, "Host %s does not answer.", to->name);
     if (!host_has_address(to, sandbox->address))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "Host %s does not let the sandbox's address through: it is in none of its "
-                         "networks (`sandlotctl host add --network`).",
+                         "The networks of host %s do not include the sandbox's address; add one "
+                         "with `sandlotctl host add --network`.",
                          to->name);
     return 0;
 }
@@ -240,10 +241,9 @@ static int choose_by_volumes(struct db *db, const struct beginning *beginning, u
     if (sandbox_row_volumes_host(db, sandbox, host_id, err) < 0)
         return -1;
     if (*host_id == sandbox->host_id)
-        return refuse(err, "it has volumes, which are on its host and go first when that is "
-                           "drained");
+        return refuse(err, "it has volumes on its host; a drain moves the volumes first");
     if (beginning->to_host && beginning->to_host != *host_id)
-        return refuse(err, "its volumes are on a third host");
+        return refuse(err, "its volumes are on another host than the one you gave");
     return 0;
 }
 
@@ -351,7 +351,7 @@ static int conclude(struct worker *worker, const char *operation_id, int64_t giv
         return -1;
     *ended = state != OPERATION_RUNNING;
     if (!*ended && clock_monotonic_ms() >= give_up_ms)
-        return error_set(err, ERR_SANDBOX_BUSY, "The sandbox is still being moved.");
+        return error_set(err, ERR_SANDBOX_BUSY, "The move of the sandbox has not ended yet.");
     if (state == OPERATION_FAILED)
         return error_set(err, ERR_RUNTIME_REFUSED, "The sandbox stays on its host: %s.", why);
     return state == OPERATION_SUPERSEDED

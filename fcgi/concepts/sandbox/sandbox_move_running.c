@@ -32,7 +32,7 @@ static int begin(struct db *db, void *context, struct error **err)
     if (sandbox_get_any(db, order->id, true, &sandbox, err) < 0)
         return -1;
     if (sandbox.state != SANDBOX_READY)
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox does not run.");
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is not running.");
     move.from_host = sandbox.host_id;
     memcpy(move.id, sandbox.id, sizeof move.id);
     memcpy(move.group_id, sandbox.id, sizeof move.group_id);
@@ -65,8 +65,8 @@ static int end(struct moving *moving, const char *why, struct error **err)
     struct move *move = &moving->move;
     snprintf(move->last_error, sizeof move->last_error, "%s", why);
     if (*why)
-        log_warning("cannot move a running sandbox", LOG_STR("sandbox", move->id),
-                    LOG_STR("why", why));
+        log_warning("cannot move a running sandbox; it stays on its host",
+                    LOG_STR("sandbox", move->id), LOG_STR("reason", why));
     return db_transaction(moving->worker->db, end_body, move, err);
 }
 
@@ -102,7 +102,7 @@ static int note_move(struct db *db, const char *id, struct error **err)
     if (move_find(db, id, &move, &found, err) < 0)
         return -1;
     return found ? move_note(db, id, MOVE_TRIED, move.deadline_at_ms, err)
-                 : error_set(err, ERR_LEASE_LOST, "the move of %s is given up", id);
+                 : error_set(err, ERR_LEASE_LOST, "the move of %s has ended", id);
 }
 
 static int carry(struct moving *moving, struct error **err)
@@ -132,7 +132,7 @@ static int volumes_stay(struct moving *moving, const char *volume_id, struct err
     char why[MOVE_FAILURE_SIZE];
     if (move_failure(moving->worker->db, volume_id, why, err) < 0)
         return -1;
-    return error_set(err, ERR_NO_CAPACITY, "its volumes were not copied: %s", why);
+    return error_set(err, ERR_NO_CAPACITY, "cannot copy its volumes: %s", why);
 }
 
 /* Move its volumes first, unless another running sandbox mounts them. The time has no limit,
@@ -253,7 +253,7 @@ static enum next judge(const struct running *running, const char **why)
         return NEXT_END;
     if (phase == NOT_PAUSED)
         return NEXT_STEP;
-    *why = running->refusal[0] ? running->refusal : "it was resumed before it could go";
+    *why = running->refusal[0] ? running->refusal : "it was resumed before the move";
     return NEXT_END;
 }
 
@@ -269,8 +269,8 @@ static int retry(struct running *running, struct error **failure, struct error *
         return end(moving, (*failure)->message, err);
     if (moving->move.attempts >= ATTEMPTS_MOST)
         return end(moving, (*failure)->message, err);
-    log_info("the move of a sandbox waits", LOG_STR("sandbox", moving->move.id),
-             LOG_ERROR(*failure));
+    log_info("cannot continue the move of a running sandbox; trying again",
+             LOG_STR("sandbox", moving->move.id), LOG_ERROR(*failure));
     return move_defer(moving->worker->db, &moving->move, AGAIN_MS, err);
 }
 

@@ -64,7 +64,8 @@ static int note_failure(struct worker *worker, const struct sandbox *sandbox,
 {
     char reason[NETWORK_REASON_MAX + 1] = "The firewall of the sandbox's host does not answer.";
     if (failure->code != ERR_RUNTIME_UNAVAILABLE)
-        snprintf(reason, sizeof reason, "It was not taken: %s.", failure->message);
+        snprintf(reason, sizeof reason,
+                 "The firewall of the sandbox's host refused the policy: %s.", failure->message);
     return network_row_failed(worker->db, sandbox->id, sandbox->network_revision, reason, err);
 }
 
@@ -205,8 +206,8 @@ void sandbox_cut_previews(struct worker *worker, const char *id, uint16_t port)
 {
     error_auto err = NULL;
     if (end_previews(worker, id, port, &err) < 0)
-        log_warning("cannot end the open previews of a sandbox", LOG_STR("sandbox", id),
-                    LOG_INT("port", port), LOG_ERROR(err));
+        log_warning("cannot end the open previews of a sandbox's port; they may continue",
+                    LOG_STR("sandbox", id), LOG_INT("port", port), LOG_ERROR(err));
 }
 
 /* --- looking --- */
@@ -229,7 +230,7 @@ int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox
                     LOG_STR("sandbox", sandbox->id), LOG_ERROR(*err));
     error_clear(err);
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                     "The firewall of the sandbox's host cannot be asked now; try again soon.");
+                     "The firewall of the sandbox's host does not answer; try again soon.");
 }
 
 static int add_range(void *context, const char *range, struct error **err)
@@ -339,7 +340,7 @@ static int remove_stray(struct worker *worker, uint32_t host_id,
         return -1;
     if (holds)
         return 0;
-    log_warning("deleting the policy of a sandbox that does not exist any more",
+    log_warning("deleting the network policy of a sandbox that no longer exists",
                 LOG_STR("sandbox", policy->sandbox_id));
     /* A plain removal would leave the address closed for the next sandbox. */
     firewall_ended_begin(firewall, policy->address, policy->sandbox_id);
@@ -382,7 +383,7 @@ static void note_asked(struct worker *worker, const struct network_desired *desi
     const struct approval_asker asker = {desired->id, desired->team_id, desired->user_id};
     error_auto err = NULL;
     if (approvals_ask(worker->db, &asker, asked, &err) < 0)
-        log_warning("cannot store the destinations that a sandbox asks for; trying again",
+        log_warning("cannot store the approval requests of a sandbox; trying again",
                     LOG_STR("sandbox", desired->id), LOG_ERROR(err));
 }
 
@@ -444,7 +445,7 @@ static int try_reconcile(void *context, const struct host *host, struct error **
     error_auto failure = NULL;
     (void)err;
     if (reconcile_host(context, host, &failure) < 0)
-        log_debug("cannot compare the firewall of a host with the database",
+        log_debug("cannot compare the firewall of a host with the database; trying again",
                   LOG_STR("host", host->name), LOG_ERROR(failure));
     return 0;
 }

@@ -30,9 +30,9 @@ int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
                         struct error **err);
 
-/* Wait until nginx has forgotten the answers of the gate, which takes about a second, and end the
- * connections from outside to a port of a running sandbox; port 0: to all ports but the agent's.
- * Previews of other ports that go through the agent's relay end, too. Logs a failure. */
+/* Wait about a second, until nginx has forgotten the answers of the gate. Then end the connections
+ * from outside to a port of a running sandbox. port 0: to all ports except the agent's. Previews of
+ * other ports that go through the agent's relay end, too. Logs a failure. */
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port);
 /* Wait until nginx has forgotten the answers of the gate. */
 void sandbox_wait_for_gate(void);
@@ -51,8 +51,8 @@ int sandbox_network_protected(struct worker *worker, struct protected_networks *
                               struct error **err);
 
 /* Answer a request of a sandbox for a destination: change its policy, or allow the destination for
- * some time, and apply it if the sandbox runs. minutes: for APPROVAL_MINUTES. *approval: as it was
- * answered. Errors: ERR_NOT_FOUND; ERR_INVALID_REQUEST (the list of entries is full). */
+ * some time. Apply the answer if the sandbox runs. minutes: for APPROVAL_MINUTES. *approval: as it
+ * was answered. Errors: ERR_NOT_FOUND; ERR_INVALID_REQUEST (the list of entries is full). */
 struct sandbox_approval {
     const char *id;
     enum approval_answer answer;

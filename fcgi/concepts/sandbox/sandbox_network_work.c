@@ -96,7 +96,8 @@ void work_network_remove_end(struct work *work)
 {
     error_auto failure = NULL;
     if (work->firewall && firewall_end(steal_pointer(&work->firewall), &failure) < 0)
-        log_warning("a deleted sandbox may reach the network until it is stopped",
+        log_warning("cannot close the network of a deleted sandbox; it may use the network until "
+                    "it is stopped",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 

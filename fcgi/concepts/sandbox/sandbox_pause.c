@@ -59,8 +59,9 @@ static void write_out(struct work *work)
     if (work_know_agent(work, &at, secret, &failure) < 0 ||
         agent_exec(&at, secret, call, work_agent_deadline(work, WRITE_OUT_MS), &answer, &failure) <
             0)
-        log_info("cannot flush the disk of a sandbox before its pause; pausing without",
-                 LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+        log_info(
+            "cannot flush the disk of a sandbox before its pause; pausing it without the flush",
+            LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     mem_wipe(secret, sizeof secret);
 }
 

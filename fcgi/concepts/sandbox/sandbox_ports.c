@@ -48,8 +48,8 @@ bool sandbox_port_add(struct sandbox *sandbox, struct exposed_port port)
 int sandbox_too_many_ports(const char *field, unsigned ports_max, struct error **err)
 {
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "A sandbox of this deployment exposes at most %u ports by number; "
-                           "exposed_ports = \"all\" exposes every one.",
+                           "A sandbox of this deployment can expose at most %u ports by number. To "
+                           "expose every port, set exposed_ports = \"all\".",
                            ports_max);
 }
 

@@ -95,8 +95,9 @@ static int place(struct db *db, const struct leaving *leaving, const struct sand
                          leaving->starts ? &sandbox->resources : &only_disk, host_id, err) < 0)
         return -1;
     if (!*host_id)
-        return error_set(err, ERR_NO_CAPACITY,
-                         "The host of the sandbox is lost, and no other has room for it now.");
+        return error_set(
+            err, ERR_NO_CAPACITY,
+            "The host of the sandbox is lost, and no other host has room for the sandbox now.");
     return host_disk_reserve(db, *host_id, sandbox->resources.disk_gb, err);
 }
 

@@ -77,10 +77,11 @@ static int start_instance(struct work *work, enum runtime_origin *origin, struct
         return error_move(err, &failure);
     if (work_still_ours(work, err) < 0)
         return -1;
-    log_warning("the agent does not work in the resumed memory; starting the sandbox from its disk",
+    log_warning("the agent of a sandbox does not work in the resumed memory; starting the sandbox "
+                "from its disk",
                 LOG_STR("sandbox", sandbox->id), LOG_ERROR(failure));
-    snprintf(work->memory_lost, sizeof work->memory_lost, "no working agent came with it: %s",
-             failure->message);
+    snprintf(work->memory_lost, sizeof work->memory_lost,
+             "the agent in the memory did not work: %s", failure->message);
     if (runtime->ops->pause(runtime, sandbox->instance_name, &sandbox->resources,
                             RUNTIME_PAUSE_DISK, origin, err) < 0 ||
         runtime->ops->resume(runtime, sandbox->instance_name, &sandbox->resources, false, origin,
@@ -158,13 +159,15 @@ static int check_moving(struct db *db, const struct sandbox *sandbox, struct err
     bool found;
     if (move_find(db, sandbox->id, &move, &found, err) < 0)
         return -1;
-    return found ? error_set(err, ERR_SANDBOX_BUSY, "The sandbox is stopped for a moment.") : 0;
+    return found ? error_set(err, ERR_SANDBOX_BUSY,
+                             "The sandbox is moving to another host, and resumes there by itself.")
+                 : 0;
 }
 
 static int copy_first(struct error **err)
 {
     return error_set(err, ERR_COPY_FIRST,
-                     "The sandbox is being copied to another host, where it resumes.");
+                     "sandlot is copying the sandbox to another host, where it resumes.");
 }
 
 static int check_fetching(struct db *db, const struct sandbox *sandbox,
@@ -241,7 +244,9 @@ static int volumes_stay(struct error **err, const char *why)
     autofree char *reason = xstrdup(why);
     error_clear(err);
     error_set(err, ERR_NO_CAPACITY,
-              "The sandbox's host has no room for it now, and its volumes stay on it: %s", reason);
+              "The sandbox's host has no room for it now, and its volumes cannot move to another "
+              "host: %s",
+              reason);
     (*err)->retry_after_s = SANDBOX_FOLLOW_RETRY_S;
     return -1;
 }
@@ -263,7 +268,7 @@ static int take_volumes(struct work *work, int64_t give_up_ms, struct error **er
         return error_is_transient(*err) ? -1 : volumes_stay(err, (*err)->message);
     if (moving_wait(worker, volume_id, give_up_ms, &arrived, err) < 0)
         return -1;
-    return arrived ? 0 : volumes_stay(err, "they could not be copied to another host yet.");
+    return arrived ? 0 : volumes_stay(err, "the copy has not ended yet.");
 }
 
 /* Begin to move the sandbox, or first its volumes. *stays: why it does not move; NULL when the
@@ -316,7 +321,7 @@ static bool leaves_lost_host(struct worker *worker, const char *id, struct error
     if (!gone)
         return false;
     error_clear(err);
-    error_set(err, ERR_SANDBOX_BUSY, "The sandbox is being fetched from the archive.");
+    error_set(err, ERR_SANDBOX_BUSY, "sandlot is fetching the sandbox from the archive.");
     return true;
 }
 
@@ -373,7 +378,7 @@ static int wait_for_room(struct work *work, const struct admission *admission, i
         clock_sleep_ms(SANDBOX_ROOM_POLL_MS);
     else if (sandbox_room_step(worker, err) < 0)
         return -1;
-    error_set(err, ERR_SANDBOX_BUSY, "The sandbox waits for room on its host.");
+    error_set(err, ERR_SANDBOX_BUSY, "The sandbox is waiting for room on its host.");
     return 0;
 }
 

@@ -42,7 +42,7 @@ static int check_checkpoint(const struct sandbox *sandbox, const struct checkpoi
         !str_equal(checkpoint->id, sandbox->snapshot_id))
         return refuse(err, "The checkpoint was made of another sandbox.");
     if (checkpoint->cpu != size->cpu || checkpoint->memory_mb != size->memory_mb)
-        return refuse(err, "The sandbox has another size than the checkpoint.");
+        return refuse(err, "The sandbox and the checkpoint have different sizes.");
     return 0;
 }
 
@@ -53,7 +53,7 @@ static int name_missing(struct error **err)
         return -1;
     error_clear(err);
     return error_set_field(err, ERR_NOT_FOUND, "/checkpoint",
-                           "The team has no checkpoint of this id or name.");
+                           "The team has no checkpoint with this id or name.");
 }
 
 /* Until the sandbox is ready again, the checkpoint cannot be deleted or moved. */
@@ -66,8 +66,8 @@ static int hold_checkpoint(struct db *db, const struct sandbox *sandbox,
     return host_id == sandbox->host_id
                ? 0
                : error_set(err, ERR_NO_CAPACITY,
-                           "The checkpoint could not be copied to the sandbox's host; try again "
-                           "soon.");
+                           "The checkpoint is on another host than the sandbox and could not be "
+                           "copied; try again soon.");
 }
 
 /* Sandboxes of a fork are made from the instance that a rollback removes, and a move copies it. */

@@ -44,7 +44,7 @@ int sandbox_room_step(struct worker *worker, struct error **err)
     if (sandbox_remove_next(worker, &worked, &failure) < 0) {
         if (!worked)
             return error_move(err, &failure);
-        log_warning("cannot remove the instance of a deleted sandbox; a dispatcher will try again",
+        log_warning("cannot delete the instance of a deleted sandbox; a dispatcher tries again",
                     LOG_ERROR(failure));
     }
     if (!worked)

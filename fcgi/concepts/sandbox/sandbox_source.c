@@ -11,7 +11,7 @@ const char *source_id(const struct source *source)
 int source_no_checkpoint(const char *field, struct error **err)
 {
     return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
-                           "The team has no checkpoint of this id or name.");
+                           "The team has no checkpoint with this id or name.");
 }
 
 static int find_checkpoint(struct db *db, const struct sandbox_create *request,
@@ -74,9 +74,9 @@ static int check_memory(const struct sandbox_create *request, const struct sourc
                                                : NULL;
     if (!source->checkpoint.memory || !field)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "A sandbox that continues with a checkpoint's memory has the "
-                           "checkpoint's size, and no volumes.");
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, field,
+        "A sandbox from a checkpoint with memory must have the checkpoint's size, and no volumes.");
 }
 
 /* Use the memory that was kept for the version, if it fits the request. */

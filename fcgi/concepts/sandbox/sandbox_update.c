@@ -143,7 +143,7 @@ static int hold_body(struct db *db, void *context, struct error **err)
         return -1;
     if (hold->hold_s && !has_deadline(sandbox))
         return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                         "The sandbox is %s; a hold keeps a running sandbox awake.",
+                         "The sandbox is %s; only a running sandbox can be held awake.",
                          sandbox_state_word(sandbox->state));
     sandbox->hold_until_ms = hold->hold_s ? clock_in_s(hold->hold_s) : 0;
     if (sandbox_row_update(db, sandbox, err) < 0)
@@ -175,7 +175,7 @@ static int lock_running(struct db *db, const struct port_change *change, struct 
     if (state == SANDBOX_READY || state == SANDBOX_CHECKPOINTING)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s; its ports can be changed while it runs.",
+                     "The sandbox is %s; you can change its ports only while it runs.",
                      sandbox_state_word(state));
 }
 

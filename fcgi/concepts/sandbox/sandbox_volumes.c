@@ -22,8 +22,8 @@ int work_lock_volumes(struct db *db, const struct sandbox *sandbox, struct error
     if (host_id == sandbox->host_id)
         return 0;
     error_set(err, ERR_NO_CAPACITY,
-              "The sandbox's volumes have gone to another host, where there is no room for it now; "
-              "try again soon.");
+              "The sandbox's volumes have moved to another host, which has no room for the sandbox "
+              "now; try again soon.");
     (*err)->retry_after_s = SANDBOX_FOLLOW_RETRY_S;
     return -1;
 }

@@ -71,7 +71,7 @@ static int load(struct db *db, const struct keyring *ring, struct certificate_pa
         buffer_wipe(&key);
         return result;
     }
-    return error_set(err, ERR_INTERNAL, "the authority of egress rules cannot be stored");
+    return error_set(err, ERR_INTERNAL, "cannot store the certificate authority of egress rules");
 }
 
 int egress_authority(struct db *db, const struct keyring *ring, const char **certificate,

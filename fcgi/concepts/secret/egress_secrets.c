@@ -7,12 +7,12 @@
 #include "secret/egress_authority.h"
 #include "secret/secret.h"
 
-#define SECRET_GONE                                                                          \
-    "A secret of the egress rule does not exist, or may not be sent to the host, or is too " \
+#define SECRET_GONE                                                                       \
+    "A secret of the egress rule does not exist, is not allowed for the host, or is too " \
     "long together with the rest of the header."
 
-#define PASSWORD_GONE                                                                          \
-    "The password of the egress proxy does not exist, or may not be sent to the proxy, or is " \
+#define PASSWORD_GONE                                                                       \
+    "The password of the egress proxy does not exist, is not allowed for the proxy, or is " \
     "too long."
 
 static const char *host_of(const json_t *rule)
@@ -31,7 +31,7 @@ static int add_name(void *context, const struct egress_place *place, const char 
     return json_object_size(names) <= EGRESS_SECRETS_MAX
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "/rules",
-                                 "A policy mentions at most %d secrets.", EGRESS_SECRETS_MAX);
+                                 "A policy can have at most %d secrets.", EGRESS_SECRETS_MAX);
 }
 
 static int add_names(const json_t *stored, json_t *names, struct error **err)
@@ -107,10 +107,10 @@ static int admit_one(const json_t *known, const char *name, const char *host, co
         return 0;
     if (!json_is_object(found))
         return error_set_field(err, ERR_INVALID_REQUEST, field, "The team has no secret %s.", name);
-    return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "The secret %s may not be sent to this host; its hosts are a part of "
-                           "the secret.",
-                           name);
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, field,
+        "The secret %s is not allowed for this host; add the host to the hosts of the secret.",
+        name);
 }
 
 static int admit_secret(void *context, const struct egress_place *place, const char *name,
@@ -122,7 +122,7 @@ static int admit_secret(void *context, const struct egress_place *place, const c
     if (admission->port != EGRESS_PORT) /* everybody on the way reads it */
         return error_set_field(
             err, ERR_INVALID_REQUEST, field,
-            "A secret is sent over HTTPS only: a rule of port %d cannot mention one.",
+            "sandlot sends secrets over HTTPS only: a rule for port %d cannot have one.",
             admission->port);
     return admit_one(admission->known, name, admission->host, field, err);
 }
@@ -136,9 +136,8 @@ static int admit_limits(const json_t *stored, const json_t *rule, size_t index, 
         if (json_object_get(rule, members[i]) &&
             json_is_true(json_object_get(stored, "allow_internet_access")))
             return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "With allow_internet_access the sandbox reaches the host's "
-                                   "addresses without the rule: set allow_internet_access to "
-                                   "false.");
+                                   "With allow_internet_access, the sandbox can connect to the "
+                                   "host without the rule; set allow_internet_access to false.");
     }
     return 0;
 }

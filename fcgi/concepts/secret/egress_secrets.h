@@ -10,9 +10,9 @@
 #include "db/db.h"
 #include "network/policy.h"
 
-/* Check that the rules and the way out of a policy mention only secrets of the team that may be
- * sent to their hosts, and that each host is closed without its rules where these limit something.
- * Errors: ERR_INVALID_REQUEST with the member. */
+/* Check the secrets in the rules and the egress proxy of a policy: the team has them, and they may
+ * be sent to these hosts. Check also that each host is closed without its rules, if the rules limit
+ * something. Errors: ERR_INVALID_REQUEST with the member. */
 int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
                        struct error **err);
 

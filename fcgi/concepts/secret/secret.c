@@ -10,9 +10,9 @@ int secret_check_value(const json_t *value, const char *pointer, struct error **
 {
     for (const char *c = json_string_value(value); *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
-            return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                                   "The value of a secret consists of printable characters of "
-                                   "ASCII, without line breaks.");
+            return error_set_field(
+                err, ERR_INVALID_REQUEST, pointer,
+                "The value of a secret has only printable ASCII characters, without line breaks.");
     return 0;
 }
 
@@ -41,9 +41,10 @@ int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **
         if ((count == 1 && str_equal(text, SECRET_ANY_HOST)) || is_host(text))
             continue;
         autofree char *at = xasprintf("%s/%zu", pointer, index);
-        return error_set_field(err, ERR_INVALID_REQUEST, at,
-                               "A host of a secret is a name in lower case, *. and a name, or an "
-                               "IPv4 address, without a port; the star alone means any host.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, at,
+            "Write a host of a secret as a name in lower case, as *. and a name, or as an IPv4 "
+            "address, without a port. A star alone means any host.");
     }
     return count && count <= SECRET_HOSTS_MAX
                ? 0

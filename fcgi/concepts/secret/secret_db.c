@@ -218,7 +218,8 @@ static int put_body(struct db *db, void *context, struct error **err)
         return -1;
     error_clear(err);
     if (!put->created && put->change->only_new)
-        return error_set_field(err, ERR_NAME_TAKEN, "/name", "The team has a secret of this name.");
+        return error_set_field(err, ERR_NAME_TAKEN, "/name",
+                               "The team already has a secret with this name.");
     if ((put->created ? insert(db, put, err) : update(db, put, err)) < 0 ||
         touch(db, team_id, name, err) < 0)
         return -1;

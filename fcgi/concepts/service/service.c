@@ -44,8 +44,8 @@ static const struct schema_member members[] = {
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "restart", .type = SCHEMA_STRING, .choices = service_restarts},
     {.name = "health", .type = SCHEMA_OBJECT, .members = health_members},
-    {.name = "cmd", .hint = "the line of a service is its \"command\""},
-    {.name = "directory", .hint = "the folder of a service is its \"cwd\""},
+    {.name = "cmd", .hint = "write the command line of a service as \"command\""},
+    {.name = "directory", .hint = "write the folder of a service as \"cwd\""},
     {.name = NULL},
 };
 const struct schema_member service_item = {.type = SCHEMA_OBJECT, .members = members};
@@ -99,6 +99,6 @@ int services_check(const json_t *services, const char *field, struct error **err
     if (!services || json_dumpb(services, NULL, 0, JSON_COMPACT) <= SERVICES_BYTES_MAX)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, field,
-                           "The services are larger than %d KiB together.",
+                           "The services together are larger than %d KiB.",
                            SERVICES_BYTES_MAX / 1024);
 }

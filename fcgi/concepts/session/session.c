@@ -155,8 +155,8 @@ int session_open(const struct keyring *ring, const char *token, struct session_c
         !read_claim(version, &body, claim) ||
         (!claim->is_lasting && claim->expires_at_ms / 1000 <= clock_now_ms() / 1000))
         return error_set(err, ERR_UNAUTHORIZED,
-                         "The access token is missing, expired or not of this sandbox; get one "
-                         "with POST /v1/sandboxes/:id/connect.");
+                         "The access token is missing, has expired, or belongs to another sandbox; "
+                         "get one with POST /v1/sandboxes/:id/connect.");
     return 0;
 }
 

@@ -109,10 +109,9 @@ struct template_request {
 int template_request_build(struct db *db, const struct template_request *request,
                            struct template_version *version, struct error **err);
 
-/* For a version that is built by steps: record its base, and the OCI image whose files take the
- * place of the base's (NULL: none); then record the instance from which the first dispatcher copies
- * it, and whether its memory is to be kept afterwards. Errors: ERR_NOT_FOUND (it is not being
- * built). */
+/* For a version that is built by steps: record its base, and the OCI image whose files replace
+ * those of the base (NULL: none). Then record the instance from which the first dispatcher copies
+ * it, and whether to keep its memory afterwards. Errors: ERR_NOT_FOUND (it is not being built). */
 int template_version_set_base(struct db *db, const char *id, const struct template_version *base,
                               const char *from_image, struct error **err);
 int template_version_copy_from(struct db *db, const char *id, uint32_t host_id,

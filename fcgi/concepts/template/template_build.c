@@ -97,10 +97,10 @@ static int open_host_of(struct building *building, const struct checkpoint *chec
     error_clear(err);
     if (checkpoint_leave_lost_host(worker, checkpoint->id, &going, err) < 0)
         return -1;
-    return error_set(err, ERR_NO_CAPACITY,
-                     going ? "the checkpoint's host is lost, and it is being fetched from the "
-                             "archive"
-                           : "the checkpoint's host is lost, and no other has it");
+    return error_set(
+        err, ERR_NO_CAPACITY,
+        going ? "the checkpoint's host is lost; fetching the checkpoint from the archive"
+              : "the checkpoint's host is lost, and the archive has no copy of the checkpoint");
 }
 
 /* The checkpoint cannot be deleted before the build has ended: its deletion checks for builds. */
@@ -151,7 +151,7 @@ static int build_from_instance(struct building *building, struct error **err)
 static char *describe_origin(const struct template_version *version)
 {
     if (*version->copied_instance)
-        return xstrdup("copying the disk that the steps have made");
+        return xstrdup("copying the disk with the results of the steps");
     return *version->checkpoint_id
                ? xasprintf("copying the disk of checkpoint %s", version->checkpoint_id)
                : xasprintf("unpacking image %s", version->image);
@@ -173,7 +173,7 @@ static int build(struct building *building, struct error **err)
     if (build_source(building, err) < 0)
         return -1;
     fault_point(FAULT_BUILD_COPIED);
-    say(building, "starting a sandbox from it for a trial");
+    say(building, "starting a trial sandbox from the template");
     /* The runtime of the last host is still open. */
     return try_out(building, building->sources.hosts[building->sources.host_count - 1], err);
 }
@@ -255,7 +255,7 @@ static int settle_failure(struct building *building, struct error **failure, str
     autofree char *line = xasprintf("error: %s", reason->message);
     say(building, line);
     if (later && building->attempts < ATTEMPTS_MOST) {
-        say(building, "it is tried again soon");
+        say(building, "sandlot tries again soon");
         return template_row_defer(
             worker->db, building->version.id, worker->lease_owner,
             reason->code == ERR_NO_CAPACITY ? CAPACITY_DELAY_MS : 1000u << building->attempts, err);
@@ -285,7 +285,7 @@ int template_build_next(struct worker *worker, bool *worked, struct error **err)
                       worker->settings->lease_s, &building.lease);
     int result = -1;
     if (building.attempts > ATTEMPTS_MOST)
-        error_set(&failure, ERR_RUNTIME_REFUSED, "every attempt was cut short");
+        error_set(&failure, ERR_RUNTIME_REFUSED, "every attempt was interrupted before its end");
     else
         result = build(&building, &failure);
     if (building.runtime)

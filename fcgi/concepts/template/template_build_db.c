@@ -330,7 +330,8 @@ int template_row_log_output(struct db *db, const char *id, const char *text, str
     }
     if (!lines.size)
         return 0;
-    autofree char *full = xasprintf("%s the log is full: it gets no more output of steps\n", time);
+    autofree char *full =
+        xasprintf("%s the log is full; further output of steps is not kept\n", time);
     return db_exec(db, &log_output_statement,
                    DB_ARGS(db_text(buffer_string(&lines)), db_u64(lines.size), db_u64(OUTPUT_LIMIT),
                            db_text(full), db_text(id), db_u64(OUTPUT_LIMIT)),
@@ -390,7 +391,7 @@ static int tell_ready(struct db *db, const struct template_version *version, str
 
 static int taken_over(const struct template_version *version, struct error **err)
 {
-    return error_set(err, ERR_LEASE_LOST, "build of %s was taken over", version->id);
+    return error_set(err, ERR_LEASE_LOST, "another process has taken the build of %s", version->id);
 }
 
 /* The version becomes ready when the memory is kept. */
@@ -551,9 +552,9 @@ static int refuse_users(struct users *users, struct error **err)
                       users->strangers);
     return error_set(err, ERR_TEMPLATE_IN_USE, "Version %u is used by %s; %s.",
                      users->version->version, buffer_string(&users->names),
-                     users->strangers == count ? "it can be deleted when they are gone"
-                     : count == 1              ? "delete that first"
-                                               : "delete those first");
+                     users->strangers == count ? "you can delete it when these no longer exist"
+                     : count == 1              ? "delete it first"
+                                               : "delete them first");
 }
 
 /* With the version locked, so that no new use begins. */
@@ -627,7 +628,7 @@ int template_version_hold(struct db *db, const char *id, struct error **err)
         return -1;
     return found ? 0
                  : error_set_field(err, ERR_TEMPLATE_NOT_FOUND, "/template",
-                                   "The template version was deleted meanwhile.");
+                                   "The template version was deleted at the same time.");
 }
 
 static int deleted_body(struct db *db, void *context, struct error **err)

@@ -284,7 +284,7 @@ static int refuse_unknown(struct db *db, const char *team_id, const char *text,
         return -1;
     if (!reference)
         return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
-                               "No template, template version or snapshot has such a name%s",
+                               "No template, template version or snapshot has this name%s",
                                buffer_string(&usable));
     return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
                            "Neither the team nor the deployment has a template \"%s\" that is "

@@ -40,7 +40,9 @@ int template_image_disallow(struct db *db, const char *name, struct error **err)
     if (name_is_valid(name) &&
         db_exec(db, &disallow_statement, DB_ARGS(db_text(name)), &matched, err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_NOT_FOUND, "This image is not allowed anyway.");
+    return matched
+               ? 0
+               : error_set(err, ERR_NOT_FOUND, "This image is not on the list of allowed images.");
 }
 
 int template_image_is_allowed(struct db *db, const char *name, bool *allowed, struct error **err)

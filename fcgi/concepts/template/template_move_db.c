@@ -60,7 +60,7 @@ int template_row_origin(struct db *db, const char *version_id, uint32_t *host_id
 {
     db_rows_auto *rows = NULL;
     if (db_query_row(db, &origin_statement, DB_ARGS(db_text(version_id)),
-                     "No host that answers has the template.", &rows, err) < 0)
+                     "No reachable host has the template.", &rows, err) < 0)
         return -1;
     *host_id = (uint32_t)db_get_u64(rows, 0);
     return 0;

@@ -50,7 +50,7 @@ int template_sources_build(struct template_sources *sources, struct error **err)
         return -1;
     return sources->host_count
                ? 0
-               : error_set(err, ERR_NO_CAPACITY, "no host takes new templates at the moment");
+               : error_set(err, ERR_NO_CAPACITY, "no host accepts new templates at the moment");
 }
 
 static int finish_version(struct db *db, const char *lease_owner,

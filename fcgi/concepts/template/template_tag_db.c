@@ -54,9 +54,10 @@ struct tagging {
 int template_tag_check_plain(const char *tag, const char *field, struct error **err)
 {
     if (str_equal(tag, TEMPLATE_TAG_LATEST))
-        return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "The tag \"" TEMPLATE_TAG_LATEST "\" is the newest version that is "
-                               "ready, and cannot be assigned.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, field,
+            "The tag \"" TEMPLATE_TAG_LATEST
+            "\" always means the newest version that is ready, and cannot be assigned.");
     if (template_tag_is_valid(tag) && strlen(tag) <= TEMPLATE_TAG_PLAIN_MAX &&
         strspn(tag, "0123456789") < strlen(tag))
         return 0;

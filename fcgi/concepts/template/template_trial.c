@@ -67,8 +67,8 @@ static int report_silent(struct runtime *runtime, const char *name, unsigned wai
     if (runtime->ops->measure->console(runtime, name, tail, &ignored) < 0)
         tail[0] = '\0';
     return error_set(err, ERR_RUNTIME_REFUSED,
-                     "a sandbox was started from it and its agent did not answer within %u "
-                     "seconds: the image must start sandlot-agent as root at boot%s%s",
+                     "the agent of the trial sandbox did not answer within %u seconds: the image "
+                     "must start sandlot-agent as root at boot%s%s",
                      waited_s, *tail ? "; its console ends with: " : "", tail);
 }
 

@@ -80,7 +80,7 @@ static int add_body(struct db *db, void *context, struct error **err)
         warm_row_count(db, warm->template_version_id, &warm->resources, &count, err) < 0)
         return -1;
     if (count >= addition->want->wanted)
-        return error_set(err, ERR_NO_CAPACITY, "the pool is full");
+        return error_set(err, ERR_NO_CAPACITY, "the warm pool has enough of these instances");
     return warm_row_insert(db, warm, addition->worker->settings->lease_s, err);
 }
 
@@ -123,7 +123,8 @@ static int check_restored(const struct worker *worker, const struct agent_place 
     mem_wipe(secret, sizeof secret);
     return result < 0 || continues
                ? result
-               : error_set(err, ERR_RUNTIME_FAILED, "the memory was not continued");
+               : error_set(err, ERR_RUNTIME_FAILED,
+                           "the instance started from its disk instead of its memory");
 }
 
 static int start_instance(struct addition *addition, struct error **err)
@@ -246,7 +247,8 @@ static int add(struct worker *worker, const struct warm_plan *plan, const struct
     warm_dismiss(worker->db, warm->name, &ignored); /* or its lease runs out */
     if (!*want->memory_id)
         return -1;
-    log_info("no warm instance starts from the memory of a template version",
+    log_info("cannot start a warm instance from the memory of a template version; starting warm "
+             "instances from its disk",
              LOG_STR("version", want->template_version_id), LOG_ERROR(*err));
     error_clear(err);
     spoil(want);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The warm pool: started instances of the templates and sizes that are in demand (warm_plan.h). A
- * create only has to claim one and assign it to the sandbox. The dispatcher fills the pool when no
- * create is running, and removes instances that no longer fit: an older version, a draining host,
- * an instance that died.
+ * create only has to claim one and assign it to the sandbox. The dispatcher fills the warm pool
+ * when no create is running. It removes instances of an older version or of a draining host, and
+ * instances that died.
  *
  * A claim deletes the row in the transaction that inserts the sandbox. So an instance belongs to
  * exactly one of the two tables, also when a process dies. An instance in neither table belongs to
@@ -24,8 +24,8 @@ struct warm_instance {
     struct runtime_resources resources;
 };
 
-/* Inside a transaction: take a ready instance of the version out of the pool, one of the wanted
- * resources if possible. warm->name is "" when the pool has none, or no more than `kept` that are
+/* Inside a transaction: take a ready instance of the version from the warm pool, if possible with
+ * the wanted resources. warm->name is "" when the pool has none, or no more than `kept` that are
  * ready. The room on the host is not checked. */
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, bool any_size, uint32_t only_host,

@@ -232,7 +232,8 @@ static int check_starting(uint64_t matched, const char *instance_name, struct er
 {
     if (matched)
         return 0;
-    return error_set(err, ERR_LEASE_LOST, "warm instance %s was dismissed", instance_name);
+    return error_set(err, ERR_LEASE_LOST, "another process has removed warm instance %s",
+                     instance_name);
 }
 
 int warm_row_renew(struct db *db, const char *instance_name, uint64_t lease_s, struct error **err)

@@ -41,15 +41,14 @@ static int read_file(const char *path, struct program *program, struct error **e
     struct stat status;
     autofclose FILE *file = fopen(path, "re");
     if (!file || fstat(fileno(file), &status) < 0 || status.st_size > PROGRAM_SIZE_MAX)
-        return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read",
-                         path);
+        return error_set(err, ERR_CONFIG, "cannot read %s, the program of volume servers", path);
     program->size = (size_t)status.st_size;
     program->data = xmalloc(program->size + 1);
     if (fread(program->data, 1, program->size, file) == program->size)
         return 0;
     free(program->data);
     program->data = NULL;
-    return error_set(err, ERR_CONFIG, "%s, the program of volume servers, cannot be read", path);
+    return error_set(err, ERR_CONFIG, "cannot read %s, the program of volume servers", path);
 }
 
 /* The program is read once; it belongs to this process's version. */
@@ -120,7 +119,7 @@ static int keep(void *context, struct error **err)
     int result =
         named_lease_take(hold->worker->db, hold->name, hold->worker->lease_owner, &ours, &failure);
     if (result < 0 ? now_ms >= hold->lost_at_ms : !ours)
-        return error_set(err, ERR_LEASE_LOST, "%s was taken over", hold->name);
+        return error_set(err, ERR_LEASE_LOST, "another process has taken the lease %s", hold->name);
     if (result == 0)
         hold->lost_at_ms = now_ms + NAMED_LEASE_MS / 4 * 3;
     return hold->tick ? hold->tick(hold->tick_context, err) : 0;
@@ -142,7 +141,8 @@ static int take_keeper(struct worker *worker, uint32_t host_id, struct hold *hol
             break;
         if (clock_monotonic_ms() >= give_up_ms)
             return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                             "creating the volume server of the host takes too long");
+                             "another process is creating the volume server of the host, which "
+                             "takes too long; try again");
         clock_sleep_ms(HOLD_POLL_MS);
     }
     hold->lost_at_ms = clock_monotonic_ms() + NAMED_LEASE_MS / 4 * 3;
@@ -209,8 +209,8 @@ static int wait_until_up(struct hold *hold, const struct keeper *keeper,
         if (epoch[0])
             return 0;
         if (clock_monotonic_ms() > give_up_ms)
-            return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the volume server %s does not start",
-                             keeper->instance_name);
+            return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                             "the volume server %s did not start in time", keeper->instance_name);
         if (keep(hold, err) < 0)
             return -1;
         clock_sleep_ms(START_POLL_MS);

@@ -165,7 +165,7 @@ static int check_quota(struct db *db, const struct volume *volume, const struct 
     if (count < plan->volumes)
         return 0;
     error_set(err, ERR_VOLUME_QUOTA_EXCEEDED,
-              "The team's plan %s allows %u volumes, and there are %u; delete one first.",
+              "The team's plan %s allows %u volumes, and the team has %u; delete one first.",
               plan->name, plan->volumes, count);
     return error_add_limit(err, plan->volumes, count);
 }
@@ -180,7 +180,7 @@ static int choose_host(struct db *db, struct volume *volume, struct error **err)
         volume->host_id = (uint32_t)db_get_u64(rows, 0);
         return 0;
     }
-    error_set(err, ERR_NO_CAPACITY, "No runtime host takes volumes now; try again soon.");
+    error_set(err, ERR_NO_CAPACITY, "No runtime host accepts new volumes now; try again soon.");
     (*err)->retry_after_s = CAPACITY_RETRY_S;
     return -1;
 }
@@ -197,7 +197,7 @@ int volume_row_admit(struct db *db, struct volume *volume, struct error **err)
             return -1;
         if (db_rows_next(rows))
             return error_set_field(err, ERR_NAME_TAKEN, "/name",
-                                   "The team has a volume of the name %s.", volume->name);
+                                   "The team already has a volume with the name %s.", volume->name);
     }
     volume->size_gb = plan.volume_gb;
     if (check_quota(db, volume, &plan, err) < 0)
@@ -222,7 +222,8 @@ int volume_row_ready(struct db *db, const char *id, struct error **err)
     uint64_t matched;
     if (db_exec(db, &ready_statement, DB_ARGS(db_text(id)), &matched, err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "volume %s was given up", id);
+    return matched ? 0
+                   : error_set(err, ERR_LEASE_LOST, "another process is deleting volume %s", id);
 }
 
 /* --- deleting --- */

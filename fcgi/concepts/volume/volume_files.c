@@ -36,8 +36,8 @@ static int unavailable(const char *why, struct error **err)
 static int full(const struct volume *volume, struct error **err)
 {
     return error_set(err, ERR_PLAN_RESTRICTS_RESOURCES,
-                     "The volume is full: it has %u GiB, as the team's plan allowed when it was "
-                     "made.",
+                     "The volume is full: it has %u GiB, which the team's plan allowed when the "
+                     "volume was created. Delete files, or create another volume.",
                      volume->size_gb);
 }
 
@@ -59,12 +59,12 @@ static int refused(const struct attempt *attempt, const char *code, const char *
             "is in it.");
     case KEEPER_FENCED:
         return error_set(err, ERR_VOLUME_ATTACHED,
-                         "A sandbox has been started with the volume meanwhile.");
+                         "A sandbox with the volume was started at the same time.");
     case KEEPER_NO_SPACE:
         return full(attempt->volume, err);
     default:
-        return error_set(err, ERR_INTERNAL, "the keeper %s: %s: %s", attempt->keeper.instance_name,
-                         code ? code : "?", message);
+        return error_set(err, ERR_INTERNAL, "volume server %s: %s: %s",
+                         attempt->keeper.instance_name, code ? code : "?", message);
     }
 }
 
@@ -89,7 +89,7 @@ static int judge(const struct attempt *attempt, const struct keeper_answer *answ
     bool not_mounted = keeper_code_find(code) == KEEPER_NOT_MOUNTED;
     bool gone = !answer->status || keeper_code_find(code) == KEEPER_OTHER_EPOCH;
     if (answer->broken)
-        return error_set(err, ERR_INVALID_REQUEST, "The body was cut before its end.");
+        return error_set(err, ERR_INVALID_REQUEST, "The request body was cut off before its end.");
     if (!answer->body_begun && not_mounted)
         return mount(attempt, err);
     if (!answer->body_begun && gone)
@@ -164,7 +164,8 @@ static int run(struct attempt *attempt, struct keeper_answer *answer, struct err
     /* The change may have happened, so a repetition could give a different answer. */
     if (!answer->status)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                         "the volume server did not answer a change: %s", answer->failure);
+                         "the volume server did not answer a change, which may have been made: %s",
+                         answer->failure);
     return judge(attempt, answer, err);
 }
 
@@ -178,7 +179,7 @@ int volume_files_call(struct worker *worker, struct volume *volume,
         if (outcome != OUTCOME_AGAIN)
             break;
         if (i == ATTEMPTS_MAX - 1)
-            return unavailable("the volume server kept failing while the request was tried", err);
+            return unavailable("each attempt failed at the volume server", err);
     }
     if (!*err)
         return 0;

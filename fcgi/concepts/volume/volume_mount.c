@@ -29,27 +29,26 @@ static bool is_below(const char *path, const char *tree)
 static const char *fault_of_path(const char *path)
 {
     if (path[0] != '/')
-        return "The path of a mount is absolute: it begins with a slash.";
+        return "The path of a mount must begin with a slash.";
     if (strlen(path) > VOLUME_MOUNT_PATH_MAX)
         return "The path of a mount has at most 1024 bytes.";
     for (const char *c = path; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return "The path of a mount holds no control characters.";
+            return "The path of a mount cannot have control characters.";
     for (const char *at = path; *at && path[1];) {
         size_t length = strcspn(++at, "/");
         if (!length || (length == 1 && at[0] == '.') || (length == 2 && !strncmp(at, "..", 2)))
-            return "The path of a mount is normalised: no empty part, no . and no .. in it, and no "
-                   "slash at its end.";
+            return "The path of a mount cannot have an empty part, . or .., or a slash at its end.";
         if (length > COMPONENT_MAX)
             return "A name in the path of a mount has at most 255 bytes.";
         at += length;
     }
     for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
         if (str_equal(path, forbidden[i]))
-            return "No volume can be mounted there: the sandbox needs its own files there.";
+            return "No volume can be mounted there, because the sandbox needs its own files there.";
     for (size_t i = 0; i < ARRAY_SIZE(forbidden_trees); i++)
         if (is_below(path, forbidden_trees[i]))
-            return "No volume can be mounted there: the sandbox needs its own files there.";
+            return "No volume can be mounted there, because the sandbox needs its own files there.";
     return NULL;
 }
 
@@ -77,7 +76,7 @@ int volume_mounts_read(const json_t *object, struct volume_mount mounts[VOLUME_M
             why = "A sandbox mounts at most 16 volumes.";
         for (unsigned i = 0; !why && i < *count; i++)
             if (is_below(path, mounts[i].path) || is_below(mounts[i].path, path))
-                why = "No mount lies inside another one.";
+                why = "A mount cannot be inside another mount.";
         if (why)
             return refuse(path, why, err);
         mounts[(*count)++] = (struct volume_mount){.path = path, .name = json_string_value(name)};

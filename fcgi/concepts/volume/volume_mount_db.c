@@ -50,7 +50,7 @@ static int not_found(const struct volume_mount *mount, struct error **err)
 {
     autofree char *pointer = schema_pointer("/volume_mounts", mount->path);
     return error_set_field(err, ERR_VOLUME_NOT_FOUND, pointer,
-                           "The team has no volume of this name.");
+                           "The team has no volume with this name.");
 }
 
 static int begin_generation(struct db *db, const char *volume_id, struct error **err)
@@ -76,11 +76,10 @@ static int lock_one(struct db *db, const char *team_id, struct volume_mount *mou
     }
     if (*host_id && host != *host_id) {
         autofree char *pointer = schema_pointer("/volume_mounts", mount->path);
-        return error_set_field(
-            err, ERR_INVALID_REQUEST, pointer,
-            "The volume %s is on another runtime host than the others; a sandbox "
-            "mounts volumes of one host.",
-            mount->name);
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "The volume %s is on another runtime host than the other volumes; a "
+                               "sandbox can mount volumes of one host only.",
+                               mount->name);
     }
     *host_id = host;
     return begin_generation(db, mount->volume_id, err);

@@ -38,9 +38,9 @@ static int lock_one(struct db *db, struct beginning *beginning, unsigned i, stru
                              &beginning->wanted.address_count, &beginning->machine, err) < 0)
         return -1;
     if (live || volume->state != VOLUME_READY)
-        return error_set(err, ERR_VOLUME_ATTACHED, "A sandbox that runs has the volume.");
+        return error_set(err, ERR_VOLUME_ATTACHED, "A running sandbox has mounted the volume.");
     if (volume->host_id != beginning->volumes[0].host_id)
-        return refuse(err, "others that go with it are on another host");
+        return refuse(err, "volumes that must move with it are on another host");
     beginning->wanted.resources.disk_gb += volume->size_gb;
     return volume_row_new_generation(db, volume->id, err);
 }
@@ -51,7 +51,7 @@ static int choose(struct db *db, struct beginning *beginning, uint32_t *to_host,
     wanted->from_host = beginning->volumes[0].host_id;
     wanted->addresses = beginning->addresses;
     if (beginning->machine)
-        return refuse(err, "a virtual machine has it");
+        return refuse(err, "a virtual machine has mounted it");
     if (host_target(db, wanted, to_host, err) < 0)
         return -1;
     if (!*to_host)
@@ -115,7 +115,7 @@ const struct move_start volume_move_start = {volume_row_leaving, begin, 16};
 static int used_meanwhile(struct error **err)
 {
     return error_set(err, ERR_VOLUME_ATTACHED,
-                     "a sandbox was started with it, or its files were changed, meanwhile");
+                     "a sandbox was started with it, or its files were changed, during the copy");
 }
 
 static int still_ours(void *context, struct error **err)

@@ -67,10 +67,10 @@ static int add(struct group *group, const char *id, const char *name, struct err
         if (str_equal(group->members[i].id, id))
             return 0;
     if (group->count == VOLUME_GROUP_MAX)
-        return error_set(
-            err, ERR_INVALID_REQUEST,
-            "More than %d volumes would have to move together, because sandboxes mount several.",
-            VOLUME_GROUP_MAX);
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "More than %d volumes would have to move together, because sandboxes "
+                         "mount several of them.",
+                         VOLUME_GROUP_MAX);
     struct member *member = &group->members[group->count++];
     snprintf(member->id, sizeof member->id, "%s", id);
     snprintf(member->name, sizeof member->name, "%s", name);

@@ -110,7 +110,8 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
     if ((*err)->code != ERR_LEASE_LOST)
         db_transaction(worker->db, give_up_body, volume, &ignored);
     if ((*err)->code == ERR_INSUFFICIENT_STORAGE) {
-        log_warning("cannot create a volume", LOG_STR("volume", volume->id), LOG_ERROR(*err));
+        log_warning("cannot create a volume; deleting it again", LOG_STR("volume", volume->id),
+                    LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_INSUFFICIENT_STORAGE,
                          "The storage of the runtime host is full; try again later.");

@@ -34,8 +34,8 @@ static int sweep_body(struct db *db, void *context, struct error **err)
         return -1;
     if (sweeping->kept)
         return 0;
-    log_warning("deleting an orphaned volume", LOG_STR("volume", sweeping->id),
-                LOG_INT("host", sweeping->host_id));
+    log_warning("deleting a volume on a host, because the database has no row for it",
+                LOG_STR("volume", sweeping->id), LOG_INT("host", sweeping->host_id));
     return sweeping->runtime->ops->volume->delete (sweeping->runtime, sweeping->name, err);
 }
 
@@ -108,5 +108,5 @@ static int sweep_host(void *context, const struct host *host, struct error **err
 int volume_sweep(struct worker *worker, struct error **err)
 {
     return hosts_each(worker->db, sweep_host, worker,
-                      "cannot compare the volumes of a host with the database", err);
+                      "cannot compare the volumes of a host with the database; trying again", err);
 }

@@ -66,12 +66,13 @@ int webhook_check_url(const char *url, const char *pointer, struct error **err)
 {
     if (is_target(url) && is_mail_port(url))
         return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "Port %d is for mail and takes no webhook.", WEBHOOK_MAIL_PORT);
+                               "A webhook cannot have port %d, which is for mail.",
+                               WEBHOOK_MAIL_PORT);
     if (is_target(url))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "The address of a webhook begins with https:// or http:// and has a "
-                           "host, no user, no password, no fragment, and at most %d characters.",
+                           "A webhook needs an address with https:// or http:// and a host, of at "
+                           "most %d characters, without user, password or fragment.",
                            WEBHOOK_URL_MAX);
 }
 

@@ -443,7 +443,8 @@ static int check_waiting(struct db *db, const char *webhook_id, struct error **e
     db_rows_next(rows);
     if (db_get_u64(rows, 0) < WEBHOOK_WAITING_MAX)
         return 0;
-    return error_set(err, ERR_RATE_LIMITED, "%d messages wait for the webhook already.",
+    return error_set(err, ERR_RATE_LIMITED,
+                     "%d messages of the webhook are waiting already; try again later.",
                      WEBHOOK_WAITING_MAX);
 }
 

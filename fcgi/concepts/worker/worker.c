@@ -18,7 +18,7 @@ static void open_counters(const struct settings *settings)
 {
     error_auto err = NULL;
     if (counters_open(settings->pools_dir, &err) < 0)
-        log_warning("cannot map the counters; /metrics lacks the figures of this process",
+        log_warning("cannot map the file of counters; /metrics lacks the figures of this process",
                     LOG_ERROR(err));
 }
 

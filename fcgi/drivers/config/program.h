@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The common command line of all programs of the control plane: --config FILE (default: the
- * environment's SANDLOT_CONFIG, then the installed place), --check-config, --version, --help; and
- * the set-up of the log from the settings.
+ * The common command line of all programs of the control plane: --config FILE, --check-config,
+ * --version, --help. The default FILE is SANDLOT_CONFIG of the environment, then the installed one.
+ * Also the set-up of the log from the settings.
  *
  *   struct program_call call;
  *   int status = program_start(argc, argv, &program, &call);

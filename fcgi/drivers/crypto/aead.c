@@ -35,7 +35,8 @@ int aead_seal(const struct keyring *ring, const void *data, size_t size, const c
                               : NULL;
     if (!room) {
         sodium_memzero(key, sizeof key);
-        return error_set(err, ERR_INTERNAL, "%zu bytes are too many to be sealed", size);
+        return error_set(err, ERR_INTERNAL, "cannot encrypt %zu bytes: the value is too large",
+                         size);
     }
     room[0] = AEAD_VERSION;
     room[1] = (unsigned char)(key_id >> 8);
@@ -51,7 +52,8 @@ int aead_seal(const struct keyring *ring, const void *data, size_t size, const c
                                                    room + 3, key);
     sodium_memzero(key, sizeof key);
     if (buffer_overflowed(&bound))
-        return error_set(err, ERR_INTERNAL, "the name that a sealed value is bound to is too long");
+        return error_set(err, ERR_INTERNAL,
+                         "cannot encrypt the value: the name of its place is too long");
     buffer_commit(out, HEAD_BYTES + (size_t)sealed_size);
     return 0;
 }
@@ -63,12 +65,14 @@ static int open_body(const unsigned char *head, const unsigned char *key, size_t
     associate(&bound, head, associated);
     unsigned char *room = (unsigned char *)buffer_reserve(out, body_size - TAG_BYTES);
     if (!room)
-        return error_set(err, ERR_INTERNAL, "the sealed value is too large");
+        return error_set(err, ERR_INTERNAL, "cannot decrypt the value: it is too large");
     unsigned long long size = 0;
     if (buffer_overflowed(&bound) || crypto_aead_xchacha20poly1305_ietf_decrypt(
                                          room, &size, NULL, head + HEAD_BYTES, body_size,
                                          (unsigned char *)bound.data, bound.size, head + 3, key))
-        return error_set(err, ERR_INTERNAL, "the sealed value was changed or belongs elsewhere");
+        return error_set(
+            err, ERR_INTERNAL,
+            "cannot decrypt the value: it was changed, or was encrypted for another place");
     buffer_commit(out, (size_t)size);
     return 0;
 }
@@ -79,9 +83,10 @@ int aead_open(const struct keyring *ring, const void *sealed, size_t size, const
     crypto_init();
     const unsigned char *head = sealed;
     if (size < HEAD_BYTES + TAG_BYTES || size > AEAD_DATA_MAX + HEAD_BYTES + TAG_BYTES)
-        return error_set(err, ERR_INTERNAL, "the sealed value has an impossible size");
+        return error_set(err, ERR_INTERNAL, "cannot decrypt the value: it has a wrong size");
     if (head[0] != AEAD_VERSION)
-        return error_set(err, ERR_INTERNAL, "the sealed value is of the unknown version %u",
+        return error_set(err, ERR_INTERNAL,
+                         "cannot decrypt the value: its format has the unknown version %u",
                          head[0]);
     unsigned char key[KEYRING_SUBKEY_BYTES];
     if (keyring_subkey(ring, (uint16_t)(head[1] << 8 | head[2]), KEY_PURPOSE_SEALED, key, err) < 0)

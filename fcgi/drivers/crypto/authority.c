@@ -166,7 +166,7 @@ int authority_new(const char *name, unsigned days, struct certificate_pair *auth
         add_extension(certificate, certificate, NID_subject_key_identifier, "hash") &&
         X509_sign(certificate, key, EVP_sha256()) && write_pair(certificate, key, authority) == 0)
         return 0;
-    return error_set(err, ERR_INTERNAL, "cannot make a certificate authority");
+    return error_set(err, ERR_INTERNAL, "cannot create a certificate authority");
 }
 
 static bool add_leaf_extensions(X509 *certificate, X509 *issuer, enum certificate_role role,
@@ -189,14 +189,14 @@ int authority_sign(const struct certificate_pair *authority, enum certificate_ro
     autocertificate *issuer = read_certificate(authority->certificate);
     autokey *issuer_key = read_key(authority->key);
     if (!issuer || !issuer_key || !X509_check_private_key(issuer, issuer_key))
-        return error_set(err, ERR_CONFIG, "the authority's certificate and key are no pair");
+        return error_set(err, ERR_CONFIG, "the authority's key does not belong to its certificate");
     autokey *key = EVP_EC_gen("P-256");
     autocertificate *certificate = key ? begin_certificate(name, days, key) : NULL;
     if (certificate && X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) &&
         add_leaf_extensions(certificate, issuer, role, name) &&
         X509_sign(certificate, issuer_key, EVP_sha256()) && write_pair(certificate, key, pair) == 0)
         return 0;
-    return error_set(err, ERR_INTERNAL, "cannot make a certificate for %s", name);
+    return error_set(err, ERR_INTERNAL, "cannot create a certificate for %s", name);
 }
 
 bool authority_signed(const char *authority, const char *certificate, const char *name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A small certificate authority (X.509, ECDSA on P-256) for the machines of one deployment: it
- * signs fronts, which call, and hosts, which are called, and neither can stand for the other.
+ * A small certificate authority (X.509, ECDSA on P-256) for the machines of one deployment. It
+ * signs fronts, which call, and hosts, which are called. Neither can stand for the other.
  */
 #pragma once
 

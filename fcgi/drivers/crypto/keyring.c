@@ -137,7 +137,7 @@ int keyring_parse(const char *text, size_t size, struct keyring **out, struct er
     struct keyring *ring = xcalloc(1, sizeof *ring);
     ring->masters = sodium_allocarray(KEYRING_KEYS_MAX, sizeof *ring->masters);
     if (!ring->masters)
-        panic("no memory can be locked for the key ring");
+        panic("out of memory for the key ring");
     const char *end = text + size;
     for (unsigned line = 1; text < end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -150,7 +150,7 @@ int keyring_parse(const char *text, size_t size, struct keyring **out, struct er
     }
     if (!newest(ring)) {
         keyring_free(ring);
-        return error_set(err, ERR_CONFIG, "it holds no key that is in use");
+        return error_set(err, ERR_CONFIG, "it has no key that is in use");
     }
     sodium_mprotect_readonly(ring->masters);
     *out = ring;
@@ -313,8 +313,8 @@ static int append(const char *path, struct buffer *text, const char *mark, struc
     keyring_free(ring);
     if (waiting)
         return error_set(err, ERR_CONFIG,
-                         "the key file %s has a key already that is not in use yet: `sandlotctl "
-                         "keyring use` when all fronts have it",
+                         "the key file %s already has a new key that is not in use; run "
+                         "`sandlotctl keyring use` when all fronts have it",
                          path);
     if (!next)
         return error_set(err, ERR_CONFIG, "the key file %s has no room for another key", path);
@@ -360,10 +360,9 @@ static int use(const char *path, struct buffer *text, struct error **err)
     next_id(ring, &waiting);
     keyring_free(ring);
     if (!waiting)
-        return error_set(err, ERR_CONFIG,
-                         "the key file %s has no key that waits to be used (`sandlotctl keyring "
-                         "add`)",
-                         path);
+        return error_set(
+            err, ERR_CONFIG,
+            "the key file %s has no new key to use; add one with `sandlotctl keyring add`", path);
     struct buffer plain = BUFFER_INIT(FILE_MAX_BYTES + 256);
     without_marks(text, &plain);
     int result = replace_file(path, &plain, err);
@@ -462,8 +461,8 @@ static int keep_before(const char *path, struct error **err)
     unlink(before);
     return link(path, before) == 0
                ? 0
-               : error_set_errno(err, ERR_CONFIG, errno, "cannot keep the key file %s as %s", path,
-                                 before);
+               : error_set_errno(err, ERR_CONFIG, errno,
+                                 "cannot keep a copy of the key file %s as %s", path, before);
 }
 
 int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,

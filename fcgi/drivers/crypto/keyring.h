@@ -54,13 +54,13 @@ int keyring_use(const char *path, struct error **err);
  * has no such key. */
 int keyring_drop(const char *path, uint16_t key_id, struct error **err);
 
-/* Read the text of the file, which must be a complete key ring, for a backup, into an empty buffer
- * that may hold 64 KiB or more; the caller wipes it. */
+/* Read the text of the file for a backup, into an empty buffer with a maximum of 64 KiB or more.
+ * The file must be a complete key ring. The caller wipes the buffer. */
 int keyring_read_text(const char *path, struct buffer *text, struct error **err);
 
-/* Make such a text the key file at path, with owner and mode of the present file, which stays as
- * PATH.before; without one, our user is the owner. The same text changes nothing. *replaced: there
- * was another file. Errors: ERR_CONFIG. */
+/* Make such a text the key file at path. It gets the owner and mode of the present file, which
+ * stays as PATH.before. Without a present file, our user is the owner. The same text changes
+ * nothing. *replaced: there was another file. Errors: ERR_CONFIG. */
 int keyring_put_text(const char *path, const struct buffer *text, bool *replaced,
                      struct error **err);
 

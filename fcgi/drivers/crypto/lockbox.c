@@ -81,7 +81,9 @@ int lockbox_close(const struct lockbox_with *with, const void *data, size_t size
                          LOCKBOX_KEY_SIZE - 1);
     int result = with->key ? close_by_key(key, data, size, out)
                            : close_by_passphrase(with->passphrase, data, size, out);
-    return result == 0 ? 0 : error_set(err, ERR_CONFIG, "this cannot be locked with that key");
+    return result == 0
+               ? 0
+               : error_set(err, ERR_CONFIG, "cannot encrypt the data for this recipient's key");
 }
 
 /* --- opening --- */
@@ -126,17 +128,18 @@ int lockbox_open(const struct lockbox_with *with, const void *data, size_t size,
     const char *wanted = with->key ? by_key : by_passphrase;
     crypto_init();
     if (!begins(data, size, by_key, MAGIC_SIZE) && !begins(data, size, by_passphrase, MAGIC_SIZE))
-        return error_set(err, ERR_CONFIG, "this is nothing that was locked");
+        return error_set(err, ERR_CONFIG, "the data is not a file that sandlotctl has encrypted");
     if (!begins(data, size, wanted, MAGIC_SIZE))
-        return error_set(err, ERR_CONFIG, "this was locked with a %s",
+        return error_set(err, ERR_CONFIG, "the data is encrypted with a %s; give that",
                          with->key ? "passphrase" : "recipient's key");
     char *room = size >= overhead ? buffer_reserve(out, size - overhead + 1) : NULL;
     if (!room ||
         (with->key ? open_by_key(with->key, data, size, (unsigned char *)room)
                    : open_by_passphrase(with->passphrase, data, size, (unsigned char *)room)) != 0)
-        return error_set(err, ERR_CONFIG,
-                         "it does not open: another %s, or it was changed or cut off",
-                         with->key ? "key" : "passphrase");
+        return error_set(
+            err, ERR_CONFIG,
+            "cannot decrypt the data: the %s is wrong, or the data was changed or cut off",
+            with->key ? "key" : "passphrase");
     buffer_commit(out, size - overhead);
     return 0;
 }

@@ -17,7 +17,7 @@ int password_hash(const char *password, char out[PASSWORD_HASH_SIZE], struct err
     if (crypto_pwhash_str_alg(out, password, strlen(password), PASSES, PASSWORD_MEMORY,
                               crypto_pwhash_ALG_ARGON2ID13) == 0)
         return 0;
-    return error_set(err, ERR_INTERNAL, "a password cannot be hashed: there is no memory for it");
+    return error_set(err, ERR_INTERNAL, "cannot hash a password: out of memory");
 }
 
 bool password_matches(const char *hash, const char *password)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tokens with a body that a MAC protects: after a prefix, in base64url, a version, the number of
- * the ring's key, a body of fixed size, and the MAC of all of these. The holder of a token can read
- * its body. */
+/* Tokens with a body that a MAC protects. A prefix comes first. Then base64url has a version, the
+ * number of the ring's key, a body of fixed size, and the MAC of these three. The holder of a token
+ * can read its body. */
 #pragma once
 
 #include "crypto/keyring.h"

@@ -179,9 +179,10 @@ static int connect_unless_in_vain(struct db *db, struct error **err)
 {
     int64_t begun_ms = clock_monotonic_ms();
     if (begun_ms < db->not_before_ms)
-        return error_set(err, ERR_DB_UNAVAILABLE,
-                         "the database %s at %s did not answer a moment ago", db->options.name,
-                         db_server(db));
+        return error_set(
+            err, ERR_DB_UNAVAILABLE,
+            "the database %s at %s did not answer a moment ago; the next attempt follows soon",
+            db->options.name, db_server(db));
     int result = db_connect(db, err);
     int64_t ended_ms = clock_monotonic_ms();
     if (result < 0 && ended_ms - begun_ms >= IN_VAIN_MS)
@@ -257,16 +258,22 @@ int db_connection_ready(struct db *db, struct error **err)
 {
     switch (db->transaction) {
     case DB_DEADLOCKED:
-        return error_set(err, ERR_DB_DEADLOCK, "the transaction was given up before");
+        return error_set(err, ERR_DB_DEADLOCK,
+                         "an earlier statement of this transaction met a deadlock or waited too "
+                         "long for a lock; the transaction starts again");
     case DB_CUT:
-        return error_set(err, ERR_DB_UNAVAILABLE, "the transaction's connection was lost before");
+        return error_set(err, ERR_DB_UNAVAILABLE,
+                         "the connection to the database was lost earlier in this transaction");
     case DB_INSIDE:
         return 0;
     case DB_OUTSIDE:
         break;
     }
     if (db->pinned)
-        return db->mysql ? 0 : error_set(err, ERR_DB_UNAVAILABLE, "the connection was lost before");
+        return db->mysql ? 0
+                         : error_set(err, ERR_DB_UNAVAILABLE,
+                                     "the connection to the database was lost, and with it the "
+                                     "locks of this session");
     if (db->mysql && !is_alive(db))
         db_connection_drop(db);
     return db->mysql ? 0 : connect_unless_in_vain(db, err);

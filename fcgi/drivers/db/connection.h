@@ -64,8 +64,8 @@ int db_connection_reopen(struct db *db, unsigned timeout_s, struct error **err);
 int db_say(struct db *db, const char *sql, size_t length, struct error **err);
 
 /* Turn an error of library or server into ours. `what`: name of the statement. A connection that
- * cannot be used any more is dropped (db->mysql is NULL then) and the code is ERR_DB_UNAVAILABLE:
- * the caller knows whether that means ERR_OUTCOME_UNKNOWN. Always returns -1. */
+ * cannot be used any more is dropped (db->mysql is NULL then), and the code is ERR_DB_UNAVAILABLE.
+ * The caller knows whether that means ERR_OUTCOME_UNKNOWN. Always returns -1. */
 int db_server_error(struct db *db, const char *what, unsigned code, const char *message,
                     struct error **err);
 

@@ -3,8 +3,8 @@
  * MySQL and MariaDB: prepared statements with typed arguments, transactions that survive
  * deadlocks, and a clear result for writes whose answer was lost.
  *
- * SQL is literal, lives in the *_db.c file of its concept as a DB_STATEMENT, and is prepared on
- * first use on each connection; db_check_statements() prepares all statements once so that a wrong
+ * SQL is literal, and stands in the *_db.c file of its concept as a DB_STATEMENT. Each connection
+ * prepares it at its first use. db_check_statements() prepares all statements once, so that a wrong
  * statement never waits for its first caller.
  *
  * Connection rules: a statement outside a transaction that only reads is sent again once after a

@@ -39,16 +39,20 @@ static int find_account(struct db *run, char **account, struct error **err)
     db_rows_next(rows);
     const char *name = db_get_text(rows, 0), *at = strrchr(name, '@');
     if (!at || !can_be_quoted(name))
-        return error_set(err, ERR_CONFIG, "the database's account %s has a name with quotes", name);
+        return error_set(
+            err, ERR_CONFIG,
+            "the database account %s has a quote in its name, which sandlotctl does not support",
+            name);
     *account = xasprintf("'%.*s'@'%s'", (int)(at - name), name, at + 1);
     return 0;
 }
 
 static int say(struct db *admin, struct buffer *text, struct error **err)
 {
-    int result = buffer_overflowed(text)
-                     ? error_set(err, ERR_CONFIG, "a name in the database is too long")
-                     : db_say(admin, buffer_string(text), text->size, err);
+    int result =
+        buffer_overflowed(text)
+            ? error_set(err, ERR_CONFIG, "a name in the database is too long to grant rights")
+            : db_say(admin, buffer_string(text), text->size, err);
     buffer_clear(text);
     return result;
 }
@@ -102,9 +106,10 @@ int db_grant_run(struct db *admin, struct db *run, const struct db_table_right *
     if (find_account(run, &account, err) < 0)
         return -1;
     if (!can_be_quoted(admin->options.name))
-        return error_set(err, ERR_CONFIG, "the name of the database has quotes in it");
+        return error_set(err, ERR_CONFIG,
+                         "database_name has a quote, which sandlotctl does not support");
     if (db_connection_ready(admin, err) < 0 || grant_tables(admin, account, exceptions, err) < 0 ||
         revoke_rest(admin, run, account, err) < 0)
-        return error_context(err, "rights of the programs' login %s", account);
+        return error_context(err, "cannot grant rights to the database user %s", account);
     return 0;
 }

@@ -9,9 +9,9 @@ struct db_table_right {
     const char *rights; /* beside SELECT: "INSERT"; NULL: none */
 };
 
-/* Let the account of `run` read every table, write to all but those in `exceptions` (ended by a row
- * without a table), which have their own rights, and call procedures. Revoke all its other rights
- * on the whole database. admin must have these rights with the grant option. Errors: ERR_CONFIG (an
- * account whose name cannot be quoted), those of the database. */
+/* Let the account of `run` read every table and call procedures. Let it write to all tables except
+ * those in `exceptions`, which have their own rights. A row without a table ends `exceptions`.
+ * Revoke all its other rights on the whole database. admin must have these rights with the grant
+ * option. Errors: ERR_CONFIG (an account whose name cannot be quoted), those of the database. */
 int db_grant_run(struct db *admin, struct db *run, const struct db_table_right *exceptions,
                  struct error **err);

@@ -191,7 +191,8 @@ int lease_renew(struct db *db, const struct lease_table *table, const char *key,
     uint64_t matched;
     if (set_time(db, table, key, owner, lease_ms, &matched, err) < 0)
         return -1;
-    return matched ? 0 : error_set(err, ERR_LEASE_LOST, "%s was taken over", key);
+    return matched ? 0
+                   : error_set(err, ERR_LEASE_LOST, "another process has taken the lease %s", key);
 }
 
 int lease_defer(struct db *db, const struct lease_table *table, const char *key, const char *owner,

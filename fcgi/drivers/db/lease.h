@@ -12,9 +12,9 @@
  * `attempts` for the number of leases, use LEASE_TABLE_OWNED(): lease_renew() then fails for a
  * former owner. Add the statements to the list of statements of the concept.
  *
- * Rows that belong to tenants are LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as
- * one more argument: then teams take turns in each process, and a team with a thousand rows delays
- * another team by one row.
+ * For rows of tenants, use LEASE_TEAMS() and LEASE_TEAMS_OWNED(), with the team of a row as one
+ * more argument. Then teams take turns in each process. A team with a thousand rows delays another
+ * team by one row.
  */
 #pragma once
 
@@ -108,8 +108,8 @@ struct lease_table {
     }
 
 /* Inside a transaction: take a free row for lease_ms. It is the row that has been free for longest,
- * of the team whose last turn in this process is longest ago. key is "" without a free row. owner
- * and attempts (how many took it, this one included) may be NULL for a table without them. */
+ * of the team with the earliest last turn in this process. key is "" without a free row. owner and
+ * attempts (how many took it, this one included) may be NULL for a table without them. */
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
 

@@ -109,13 +109,13 @@ int db_schema_require(struct db *db, struct error **err)
         return -1;
     if (version < db_schema_needed)
         return error_set(err, ERR_CONFIG,
-                         "the database's schema is version %u and this program needs %u: run "
+                         "the database has schema version %u, and this program needs %u: run "
                          "`sandlotctl migrate`",
                          version, db_schema_needed);
     if (version > db_schema_needed)
         return error_set(err, ERR_CONFIG,
-                         "the database's schema is version %u and this program knows %u: install "
-                         "the newer programs",
+                         "the database has schema version %u, and this program supports %u: "
+                         "install the newer programs",
                          version, db_schema_needed);
     return 0;
 }
@@ -134,19 +134,19 @@ static int check_applied(struct db *db, const struct migration_files *files, siz
             return half_applied(version, name, (unsigned)db_get_u64(rows, 3), err);
         if (*done >= files->count)
             return error_set(err, ERR_CONFIG,
-                             "the database holds migration %04u-%s, which this installation does "
-                             "not know: install the newer programs",
+                             "the database has migration %04u-%s, which is not a file of this "
+                             "installation: install the newer programs",
                              version, name);
         const struct migration_file *file = &files->files[*done];
         if (version != file->version)
             return error_set(err, ERR_CONFIG,
-                             "migration %04u-%s is missing in the database although %04u-%s is "
-                             "applied",
+                             "the database lacks migration %04u-%s, but has the later %04u-%s: "
+                             "restore the table of migrations from a backup",
                              file->version, file->name, version, name);
         if (strcmp(db_get_text(rows, 2), file->checksum))
             return error_set(err, ERR_CONFIG,
-                             "migration %04u-%s was applied with other contents than its file has "
-                             "now: put the file of the release back",
+                             "the file of migration %04u-%s has changed since the database got it: "
+                             "put the file of the release back",
                              version, file->name);
     }
     return 0;
@@ -197,7 +197,8 @@ static int is_late(struct error **err)
     if ((*err)->code != ERR_DB_DEADLOCK)
         return -1;
     error_clear(err);
-    return error_set(err, ERR_CONFIG, "another migration is at work on this database");
+    return error_set(err, ERR_CONFIG,
+                     "another sandlotctl is migrating this database; try again when it has ended");
 }
 
 /* Patience for its answers is twice that for locks. */

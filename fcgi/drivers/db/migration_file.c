@@ -95,7 +95,7 @@ static int read_text(const char *directory, const char *entry, struct migration_
     if (ferror(stream))
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     if (buffer_overflowed(&text) || strlen(buffer_string(&text)) != text.size)
-        return error_set(err, ERR_CONFIG, "%s is no text of at most %u bytes", path,
+        return error_set(err, ERR_CONFIG, "%s is not a text of at most %u bytes", path,
                          FILE_MAX_BYTES);
 
     unsigned char sum[32];
@@ -129,8 +129,8 @@ static int read_entry(const char *directory, const char *entry, struct migration
 {
     struct migration_file file = {0};
     if (!parse_name(entry, &file))
-        return error_set(err, ERR_CONFIG, "%s/%s: the name of a migration is NNNN-name.sql",
-                         directory, entry);
+        return error_set(err, ERR_CONFIG, "%s/%s: name the migration NNNN-name.sql", directory,
+                         entry);
     files->files = xreallocarray(files->files, files->count + 1, sizeof *files->files);
     files->files[files->count++] = file;
     return read_text(directory, entry, &files->files[files->count - 1], err);
@@ -142,12 +142,12 @@ static int check_numbers(const char *directory, const struct migration_files *fi
     for (size_t i = 0; i < files->count; i++)
         if (files->files[i].version != i + 1)
             return error_set(err, ERR_CONFIG,
-                             "%s: where migration %04zu should be there is %04u-%s.sql", directory,
-                             i + 1, files->files[i].version, files->files[i].name);
+                             "%s: migration %04zu is missing; the next one is %04u-%s.sql",
+                             directory, i + 1, files->files[i].version, files->files[i].name);
     if (files->count != target)
         return error_set(err, ERR_CONFIG,
-                         "%s holds %zu migrations and this program goes with %u: programs and "
-                         "migrations are of different releases",
+                         "%s has %zu migrations, and this program needs %u: install programs and "
+                         "migrations of the same release",
                          directory, files->count, target);
     return 0;
 }

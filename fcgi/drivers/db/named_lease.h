@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A lease with a name, for work that only one process of the deployment does at a time: a row of
+ * A lease with a name, for work that only one process of the deployment does at a time. A row of
  * `leases` belongs to its holder until the time in the row. Named locks of the server would end
  * with the connection, but each server of a group has its own.
  */

@@ -145,7 +145,8 @@ static int fetch_into(MYSQL_STMT *handle, struct db_rows *rows, struct landing *
         if (result == MYSQL_NO_DATA)
             return 0;
         if (result == MYSQL_DATA_TRUNCATED)
-            return error_set(err, ERR_INTERNAL, "%s: a value of the result was cut",
+            return error_set(err, ERR_INTERNAL,
+                             "%s: a value of the result is larger than its buffer",
                              rows->statement->name);
         if (result)
             return -1;
@@ -217,9 +218,9 @@ defect(const struct db_rows *rows, unsigned column, const char *what)
 static const struct cell *cell_at(const struct db_rows *rows, unsigned column)
 {
     if (column >= rows->columns)
-        defect(rows, column, "there is no such column");
+        defect(rows, column, "the result has no such column");
     if (rows->next == 0 || rows->next > rows->count)
-        defect(rows, column, "there is no current row");
+        defect(rows, column, "no row of the result is current");
     return &rows->cells[(rows->next - 1) * rows->columns + column];
 }
 
@@ -268,7 +269,7 @@ static void read_number(const struct db_rows *rows, unsigned column, bool *negat
         read_decimal(rows, column, cell, negative, magnitude);
         break;
     case COLUMN_BYTES:
-        defect(rows, column, "it is not a number");
+        defect(rows, column, "the column is not a number");
     }
 }
 
@@ -312,14 +313,14 @@ unsigned db_get_name(const struct db_rows *rows, unsigned column, const char *co
     for (unsigned i = 0; i < count; i++)
         if (str_equal(text, names[i]))
             return i;
-    defect(rows, column, "a name that is not in its table");
+    defect(rows, column, "the value is not a name of its table");
 }
 
 const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *size)
 {
     const struct cell *cell = cell_at(rows, column);
     if (rows->kinds[column] == COLUMN_SIGNED || rows->kinds[column] == COLUMN_UNSIGNED)
-        defect(rows, column, "it is a number");
+        defect(rows, column, "the column is a number");
     *size = cell->is_null ? 0 : cell->size;
     return cell->is_null ? "" : bytes_of(rows, cell);
 }

@@ -143,14 +143,15 @@ int db_server_error(struct db *db, const char *what, unsigned code, const char *
         db_connection_drop(db);
         return -1;
     case FULL:
-        return error_set(err, ERR_DB_FULL, "%s: the database has no room: %s (%u)", what, message,
+        return error_set(err, ERR_DB_FULL, "%s: the database is full: %s (%u)", what, message,
                          code);
     case INTERRUPTED:
         return error_set(err, ERR_DB_UNAVAILABLE, "%s: %s (%u)", what, message, code);
     case NO_NAME:
-        return error_set(err, ERR_NOT_FOUND, "There is nothing of this name.");
+        return error_set(err, ERR_NOT_FOUND, "No object has this name.");
     case REFUSED:
         break;
     }
-    return error_set(err, ERR_INTERNAL, "%s: the database refused: %s (%u)", what, message, code);
+    return error_set(err, ERR_INTERNAL, "%s: the database refused the statement: %s (%u)", what,
+                     message, code);
 }

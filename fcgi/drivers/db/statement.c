@@ -163,8 +163,8 @@ static int check_call(const struct call *call, MYSQL_STMT *handle, struct error 
 {
     const char *name = call->statement->name;
     if (mysql_stmt_param_count(handle) != call->count || call->count > ARGUMENTS_MAX)
-        return error_set(err, ERR_INTERNAL, "%s: %lu arguments are needed, %zu were given", name,
-                         mysql_stmt_param_count(handle), call->count);
+        return error_set(err, ERR_INTERNAL, "%s: the statement needs %lu arguments and got %zu",
+                         name, mysql_stmt_param_count(handle), call->count);
     if (!call->rows != !mysql_stmt_field_count(handle))
         return error_set(err, ERR_INTERNAL, "%s: %s", name,
                          call->rows ? "the statement has no result rows"

@@ -125,8 +125,10 @@ static int claim(struct db *db, const struct server_state *state, const char *wr
         return has_no_table(db) ? 0 : error_move(err, &failure);
     if (mysql_affected_rows(db->mysql) == 1)
         return 0;
-    return error_set(err, ERR_DB_UNAVAILABLE, "another node than %s was given the writes",
-                     state->node);
+    return error_set(
+        err, ERR_DB_UNAVAILABLE,
+        "another process chose a node other than %s for writes; the next attempt uses that node",
+        state->node);
 }
 
 static int check_galera(struct db *db, const struct server_state *state, enum writer_turn turn,
@@ -137,7 +139,7 @@ static int check_galera(struct db *db, const struct server_state *state, enum wr
         return -1;
     if (!str_equal(ready, "ON"))
         return error_set(err, ERR_DB_UNAVAILABLE,
-                         "the database at %s is outside of its cluster, or not ready", db->server);
+                         "the database at %s has left its cluster, or is not ready", db->server);
     if (read_writer(db, turn, writer, err) < 0)
         return -1;
     if (str_equal(writer, state->node))
@@ -145,8 +147,9 @@ static int check_galera(struct db *db, const struct server_state *state, enum wr
     if (turn == WRITER_CLAIM)
         return claim(db, state, writer, err);
     db->writer_is_open = true;
-    return error_set(err, ERR_DB_UNAVAILABLE, "the node %s of the database leaves writes to %s",
-                     state->node, *writer ? writer : "a node that is to be chosen");
+    return error_set(err, ERR_DB_UNAVAILABLE,
+                     "the database node %s does not take writes; %s takes them", state->node,
+                     *writer ? writer : "the node that sandlot chooses next");
 }
 
 /* --- two of which neither knows the other --- */
@@ -191,8 +194,8 @@ int writer_check(struct db *db, enum writer_turn turn, struct error **err)
         return check_galera(db, &state, turn, err);
     if (state.in_group && state.group_has_many)
         return error_set(err, ERR_DB_UNAVAILABLE,
-                         "the group of the database at %s takes writes at several members: it has "
-                         "to be one with a single primary",
+                         "the database at %s is in a group with several primaries; switch the "
+                         "group to single-primary mode",
                          db->server);
     return state.in_group || turn == WRITER_STAY ? 0 : check_rivals(db, &state, err);
 }

@@ -57,9 +57,9 @@ struct http_request {
     json_t *json;          /* parsed body of a route with a schema; NULL when there was none */
     const char *operation; /* of the route, for the log; NULL before one matched; static */
     int64_t started_us;    /* clock_monotonic_us() */
-    /* Set by who serves it, when all that stands against it is that others of the same claim are
-     * served (pool.h): the server may drop the answer and have it served again when there is room,
-     * for up to wait_ms after its start. */
+    /* Set by the handler if only other requests of the same claim stand in the way (pool.h). The
+     * server may then drop the answer, and serve the request again when there is room, for up to
+     * wait_ms after its start. */
     bool must_wait;
     unsigned wait_ms;
     struct pool_claim claim;

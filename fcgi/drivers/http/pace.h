@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The least speed of a client that sends a body or reads an answer, as a budget of waiting time:
- * waiting spends it and each byte earns a part, up to a maximum. A client that stalls after a quick
- * beginning is therefore slow soon, and one that pauses now and then is not. */
+/* The lowest speed of a client that sends a body or reads an answer, as a budget of waiting time.
+ * Waiting spends the budget. Each byte earns a part, up to a maximum. A client that stalls after a
+ * quick beginning is therefore slow soon, and one that pauses now and then is not. */
 #pragma once
 
 #include <stdbool.h>

@@ -130,12 +130,12 @@ static int name_of_socket(char name[POOL_NAME_SIZE], struct error **err)
     struct sockaddr_un address = {0};
     socklen_t size = sizeof address - 1;
     if (getsockname(LISTEN_FD, (struct sockaddr *)&address, &size) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is no socket");
+        return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is not a socket");
     const char *slash = strrchr(address.sun_path, '/');
     const char *base = slash ? slash + 1 : "";
     size_t length = strlen(base) - (str_ends_with(base, ".sock") ? strlen(".sock") : 0);
     if (address.sun_family != AF_UNIX || !length || length >= POOL_NAME_SIZE)
-        return error_set(err, ERR_CONFIG, "file descriptor 0 is no Unix socket with a path");
+        return error_set(err, ERR_CONFIG, "file descriptor 0 is not a Unix socket with a path");
     memcpy(name, base, length);
     name[length] = '\0';
     return 0;

@@ -3,9 +3,9 @@
  * Bound the share of a worker pool that one team or user can hold.
  *
  * The workers of a pool accept on one socket, and share a file of the socket's name. Each has a
- * slot with the tenant of its request, and holds a lock on the slot as long as it lives: the slot
- * of a killed worker has no lock and does not count. Nothing is counted up and down, so nothing can
- * be counted wrong.
+ * slot with the tenant of its request, and holds a lock on the slot as long as it lives. So the
+ * slot of a killed worker has no lock, and does not count. Nothing is counted up and down, so
+ * nothing can be counted wrong.
  */
 #pragma once
 

@@ -174,7 +174,7 @@ static int add_parameter(struct http_request *request, const char *text, size_t 
         free(parameter.name);
         free(parameter.value);
         return error_set_field(err, ERR_INVALID_REQUEST, raw,
-                               "query parameter \"%s\" is not well percent-encoded", raw);
+                               "query parameter \"%s\" has wrong percent-encoding", raw);
     }
     parameter.name_is_text = is_text(parameter.name, parameter.name_size);
     parameter.value_is_text = is_text(parameter.value, parameter.value_size);
@@ -229,6 +229,7 @@ bool http_content_is(const struct http_request *request, const char *media_type)
 
 int http_body_too_slow(struct error **err)
 {
-    return error_set(err, ERR_BODY_TOO_SLOW,
-                     "The request body came too slowly; the connection ends here.");
+    return error_set(
+        err, ERR_BODY_TOO_SLOW,
+        "The client sent the request body too slowly, and the server closes the connection.");
 }

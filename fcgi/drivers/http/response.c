@@ -42,7 +42,7 @@ void http_response_header(struct http_response *response, const char *name, cons
     const char *text = buffer_string(&value);
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            panic("a response header would carry a control character");
+            panic("a response header has a control character");
     buffer_printf(&response->headers, "%s: %s\r\n", name, text);
     buffer_wipe(&value);
 }
@@ -78,10 +78,11 @@ static const char *public_message(const struct error *error)
     if (error->code == ERR_DB_DEADLOCK)
         return "the service's database is busy; nothing was changed, try again shortly";
     if (error->code == ERR_OUTCOME_UNKNOWN)
-        return "the service lost the answer it waited for; a change may or may not have been made, "
-               "an Idempotency-Key makes it safe to try again";
+        return "the service lost its connection during the request, and the change may or may not "
+               "have been made; with an Idempotency-Key it is safe to try again";
     if (error_http_status(error->code) == 500)
-        return "the service failed on this request; its log has the reason under the request id";
+        return "the service failed on this request; give the operator the request id, with which "
+               "its log has the reason";
     return error->message;
 }
 

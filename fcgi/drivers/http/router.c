@@ -124,7 +124,7 @@ static char *allowed_methods(const struct router *router, const char *path)
 
 static int not_found(struct error **err)
 {
-    return error_set(err, ERR_NOT_FOUND, "there is nothing at this path");
+    return error_set(err, ERR_NOT_FOUND, "no resource has this path");
 }
 
 static int take_captures(const struct route *route, struct http_request *request,
@@ -290,7 +290,7 @@ static int take_body(struct http_request *request, struct error **err)
         return 0;
     if (request->body_too_slow)
         return http_body_too_slow(err);
-    return error_set(err, ERR_INVALID_JSON, "The body was cut before its end.");
+    return error_set(err, ERR_INVALID_JSON, "The request body was cut off before its end.");
 }
 
 static bool is_utf8_name(const char *charset, size_t size)
@@ -344,7 +344,7 @@ static int read_body(const struct router *router, const struct route *route,
         return 0;
     if (is_coded(request))
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                         "a request body must be sent as it is, without a Content-Encoding");
+                         "send the request body without a Content-Encoding");
     if (request->read_body)
         return 0;
     if (check_media_type(request, err) < 0)

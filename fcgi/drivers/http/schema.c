@@ -27,17 +27,17 @@ static const char *parse_problem(const json_error_t *problem)
     case json_error_invalid_utf8:
         return "the text is not UTF-8";
     case json_error_premature_end_of_input:
-        return "the text ends too early";
+        return "the text ends before the document does";
     case json_error_end_of_input_expected:
-        return "something follows the document";
+        return "there is text after the end of the document";
     case json_error_duplicate_key:
-        return "a member occurs twice";
+        return "an object has the same member twice";
     case json_error_numeric_overflow:
         return "a number is out of range";
     case json_error_null_byte_in_key:
     case json_error_null_character:
     case json_error_null_value:
-        return "NUL is not allowed";
+        return "the text has a NUL character, which is not allowed";
     default:
         return "the text is not JSON";
     }
@@ -110,7 +110,7 @@ int schema_parse(const struct schema_member *members, const char *text, size_t s
     json_error_t problem;
     enum json_size fits = json_size_of(text, size);
     if (fits == JSON_TOO_DEEP)
-        return error_set(err, ERR_INVALID_JSON, "the document is nested deeper than %d levels",
+        return error_set(err, ERR_INVALID_JSON, "the document has more than %d levels of nesting",
                          JSON_DEPTH_MAX);
     if (fits == JSON_TOO_MANY_VALUES)
         return error_set(err, ERR_INVALID_JSON, "the document has more than %d values",
@@ -209,8 +209,8 @@ static int check_string(const struct schema_member *rule, const json_t *value, c
     const char *text = json_string_value(value);
     size_t length = json_string_length(value);
     if (strlen(text) != length)
-        return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must not hold NUL",
-                               place(pointer));
+        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
+                               "%s must not have a NUL character", place(pointer));
     if (check_count(rule, length, "bytes", pointer, err) < 0)
         return -1;
     return rule->choices ? check_choice(rule, text, pointer, err) : 0;

@@ -81,7 +81,8 @@ static int watch_listener(struct error **err)
     struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE};
     int flags = fcntl(LISTEN_FD, F_GETFL);
     if (flags < 0 || fcntl(LISTEN_FD, F_SETFL, flags | O_NONBLOCK) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot use file descriptor 0");
+        return error_set_errno(err, ERR_CONFIG, errno,
+                               "cannot set file descriptor 0 to non-blocking mode");
     autoclose int poll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (poll_fd < 0 || epoll_ctl(poll_fd, EPOLL_CTL_ADD, LISTEN_FD, &event) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot wait on file descriptor 0");
@@ -164,7 +165,7 @@ static bool wait_for_reader(struct exchange *exchange)
             return true;
         pace_waited(&exchange->reading, clock_monotonic_us() - started_us);
     }
-    log_warning("a client reads its answer too slowly; closing the connection");
+    log_warning("a client reads the answer too slowly; closing its connection");
     return false;
 }
 
@@ -519,7 +520,7 @@ static struct exchange *accept_one(const struct http_server *server, struct erro
     exchange->server = server;
     if (FCGX_InitRequest(&exchange->fcgi, LISTEN_FD, 0) != 0) {
         free(exchange);
-        error_set(err, ERR_CONFIG, "cannot prepare for requests");
+        error_set(err, ERR_CONFIG, "cannot initialise the FastCGI library");
         return NULL;
     }
     /* EAGAIN: another worker was faster. Else: out of descriptors, or the like. */
@@ -602,10 +603,10 @@ static int bound_memory(size_t most, struct error **err)
     if (!statm || fscanf(statm, "%*u %*u %*u %*u %*u %lu", &data_pages) != 1 ||
         getrlimit(RLIMIT_DATA, &limit) < 0)
         return error_set_errno(err, ERR_CONFIG, errno,
-                               "cannot read how much memory this process has");
+                               "cannot read the memory use of this process");
     limit.rlim_cur = data_pages * (rlim_t)sysconf(_SC_PAGESIZE) + most;
     if (limit.rlim_cur < limit.rlim_max && setrlimit(RLIMIT_DATA, &limit) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot bound the memory of this process");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot limit the memory of this process");
     return 0;
 }
 

@@ -146,6 +146,6 @@ struct MHD_Daemon *httpd_start(const struct httpd_options *options, struct error
         options->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,
         MHD_OPTION_ARRAY, of_threads, MHD_OPTION_ARRAY, of_connections, MHD_OPTION_END);
     if (!daemon)
-        error_set_errno(err, ERR_INTERNAL, errno, "the HTTP server cannot start");
+        error_set_errno(err, ERR_INTERNAL, errno, "cannot start the HTTP server");
     return daemon;
 }

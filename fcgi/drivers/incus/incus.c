@@ -119,12 +119,14 @@ static int check_url(struct incus *incus, struct error **err)
         return 0;
     }
     if (!url || !str_starts_with(url, "https://") || length == strlen("https://"))
-        return error_set(err, ERR_CONFIG, "%s is no address of Incus: unix:///path or https://host",
+        return error_set(err, ERR_CONFIG,
+                         "%s is not an address of Incus; write unix:///path or https://host",
                          url ? url : "(nothing)");
     if (!incus->options.client_cert_file || access(incus->options.client_cert_file, R_OK) != 0 ||
         !incus->options.client_key_file || access(incus->options.client_key_file, R_OK) != 0)
         return error_set(err, ERR_CONFIG,
-                         "Incus at %s needs a client certificate and its key in readable files",
+                         "cannot connect to Incus at %s: set incus_client_cert_file and "
+                         "incus_client_key_file to files that this program can read",
                          url);
     while (url[length - 1] == '/')
         length--;
@@ -241,12 +243,14 @@ static enum incus_reach transport_failure(struct incus *incus, CURLcode result, 
      * and then could not connect: the first one may have been read. */
     curl_easy_getinfo(incus->curl, CURLINFO_REQUEST_SIZE, &sent);
     if (sent == 0) {
-        error_set(err, ERR_RUNTIME_UNAVAILABLE, "Incus at %s cannot be reached: %s",
+        error_set(err, ERR_RUNTIME_UNAVAILABLE, "cannot connect to Incus at %s: %s",
                   incus->options.url, curl_easy_strerror(result));
         return INCUS_NOT_SENT;
     }
-    error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s gave no answer: %s", incus->options.url,
-              buffer_overflowed(&incus->answer) ? "it is too large" : curl_easy_strerror(result));
+    error_set(err, ERR_OUTCOME_UNKNOWN, "the connection to Incus at %s ended without an answer: %s",
+              incus->options.url,
+              buffer_overflowed(&incus->answer) ? "the answer is too large"
+                                                : curl_easy_strerror(result));
     return INCUS_NO_ANSWER;
 }
 
@@ -309,7 +313,7 @@ enum incus_reach incus_exchange(struct incus *incus, const struct incus_request 
         return INCUS_ANSWERED;
     *document = json_loadb(buffer_string(&incus->answer), incus->answer.size, 0, NULL);
     if (!*document) {
-        error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something that is no JSON",
+        error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered a text that is not JSON",
                   incus->options.url);
         return INCUS_NO_ANSWER;
     }
@@ -329,7 +333,8 @@ static int read_answer(struct incus *incus, json_t *document, struct incus_answe
                        struct error **err)
 {
     if (incus_answer_read(document, answer) < 0)
-        return error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s answered something unknown",
+        return error_set(err, ERR_OUTCOME_UNKNOWN,
+                         "Incus at %s answered a JSON document of an unknown form",
                          incus->options.url);
     if (answer->type == INCUS_ANSWER_ERROR)
         return refused(incus, answer, err);

@@ -46,8 +46,8 @@ struct incus;
 int incus_open(const struct incus_options *options, struct incus **incus, struct error **err);
 void incus_close(struct incus *incus); /* NULL is allowed */
 
-/* Return how many orders have been sent over this connection: when it has grown during a series of
- * calls, the failure of a later read does not mean that nothing happened. */
+/* Return how many orders have been sent over this connection. If the number has grown during a
+ * series of calls, the failure of a later read does not mean that nothing happened. */
 unsigned incus_orders_sent(const struct incus *incus);
 
 /* Return the kind of refusal of the last failed call. */

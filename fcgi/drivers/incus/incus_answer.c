@@ -151,7 +151,7 @@ static int bad_mount_point(struct error **err, const char *text)
         reason = place + length;
     autofree char *path = xstrndup(place, (size_t)(reason - place));
     autofree char *line = xstrndup(place, length - (length && place[length - 1] == ')'));
-    return error_set_field(err, ERR_MOUNT_POINT, path, "nothing can be mounted on %s", line);
+    return error_set_field(err, ERR_MOUNT_POINT, path, "Incus cannot mount on %s", line);
 }
 
 int incus_error_set(struct error **err, enum incus_error kind, const char *text)
@@ -165,5 +165,6 @@ int incus_error_set(struct error **err, enum incus_error kind, const char *text)
     /* A cut in the middle of a character is not UTF-8 any more. */
     while (line.size && !str_is_utf8(line.data, line.size))
         line.data[--line.size] = '\0';
-    return error_set(err, code, "Incus: %s", line.size ? line.data : "refused without a reason");
+    return error_set(err, code, "Incus: %s",
+                     line.size ? line.data : "it refused and gave no reason");
 }

@@ -43,7 +43,8 @@ static int written(FILE *to, struct error **err)
 {
     return fflush(to) == 0 && !ferror(to)
                ? 0
-               : error_set_errno(err, ERR_CONFIG, errno, "the file cannot be written");
+               : error_set_errno(err, ERR_CONFIG, errno,
+                                 "cannot write the temporary file of the export");
 }
 
 static int fetch(struct incus *incus, const char *backups, FILE *to, struct error **err)
@@ -71,7 +72,7 @@ static int fetch(struct incus *incus, const char *backups, FILE *to, struct erro
     return incus_error_set(err, INCUS_ERROR_OTHER,
                            incus_answer_read(document, &answer) == 0 && answer.error
                                ? answer.error
-                               : "it answered something unknown");
+                               : "its answer has an unknown form");
 }
 
 int incus_export(struct incus *incus, const struct incus_archive *archive, FILE *to,

@@ -42,7 +42,7 @@ struct incus_events {
 
 static int broken(struct incus_events *events, const char *why, struct error **err)
 {
-    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the event stream of Incus at %s %s",
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the event stream of Incus at %s failed: %s",
                      events->incus->options.url, why);
 }
 
@@ -147,11 +147,12 @@ static int exchange_frames(struct incus_events *events, struct error **err)
 {
     events->may_read = CHUNK_MAX;
     if (wslay_event_recv(events->frames) || wslay_event_send(events->frames))
-        return broken(events, "has broken off", err);
+        return broken(events, "the connection broke", err);
     if (!wslay_event_get_read_enabled(events->frames))
         return broken(events,
-                      wslay_event_get_close_received(events->frames) ? "was closed by it"
-                                                                     : "makes no sense",
+                      wslay_event_get_close_received(events->frames)
+                          ? "Incus closed the stream"
+                          : "Incus sent an invalid frame",
                       err);
     return 0;
 }
@@ -183,7 +184,7 @@ static int send_request(struct incus_events *events, struct error **err)
     ssize_t sent =
         transmit(events, events->request + events->request_sent, size - events->request_sent);
     if (sent < 0)
-        return broken(events, "cannot be asked for", err);
+        return broken(events, "cannot send the request", err);
     events->request_sent += (size_t)sent;
     if (events->request_sent == size) {
         free(events->request);
@@ -197,11 +198,11 @@ static int read_answer(struct incus_events *events, struct error **err)
     char chunk[1024];
     ssize_t got = receive(events, chunk, sizeof chunk);
     if (got <= 0)
-        return got ? broken(events, "is not given", err) : 0;
+        return got ? broken(events, "Incus does not answer the request", err) : 0;
     buffer_append(&events->head, chunk, (size_t)got);
     int length = incus_upgrade_read(events->head.data, events->head.size, events->accept);
     if (length < 0)
-        return broken(events, "is refused", err);
+        return broken(events, "Incus refused the request", err);
     if (length > 0) {
         buffer_consume(&events->head, (size_t)length);
         start_frames(events);
@@ -260,9 +261,11 @@ static int mind_silence(struct incus_events *events, struct error **err)
     static const struct wslay_event_msg ping = {.opcode = WSLAY_PING};
     int64_t now_ms = clock_monotonic_ms();
     if (!events->frames)
-        return now_ms - events->opened_ms < UPGRADE_MS ? 0 : broken(events, "is not given", err);
+        return now_ms - events->opened_ms < UPGRADE_MS
+                   ? 0
+                   : broken(events, "Incus does not answer the request", err);
     if (now_ms - events->heard_ms >= DEAD_AFTER_MS)
-        return broken(events, "has gone silent", err);
+        return broken(events, "Incus stopped answering pings", err);
     if (now_ms - events->heard_ms >= PING_AFTER_MS && now_ms - events->pinged_ms >= PING_AFTER_MS) {
         events->pinged_ms = now_ms;
         wslay_event_queue_msg(events->frames, &ping);

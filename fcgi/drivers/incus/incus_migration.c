@@ -36,7 +36,8 @@ static int begin(struct end *end, const char *path, bool places, json_t *body, s
         return -1;
     if (end->answer.type == INCUS_ANSWER_ASYNC)
         return 0;
-    return error_set(err, ERR_OUTCOME_UNKNOWN, "Incus at %s began no operation for a migration",
+    return error_set(err, ERR_OUTCOME_UNKNOWN,
+                     "Incus at %s did not start an operation for the migration",
                      end->incus->options.url);
 }
 
@@ -98,7 +99,8 @@ static int send_parcel(struct incus *from, struct incus *to, const struct parcel
     struct end sender = {.incus = from}, receiver = {.incus = to};
     if (!is_reached(from) && !is_reached(to))
         return error_set(err, ERR_RUNTIME_REFUSED,
-                         "neither %s nor %s is an address at which the other's Incus reaches it",
+                         "the Incus daemons at %s and %s cannot connect to each other: one of the "
+                         "two must have an https:// address",
                          from->options.url, to->options.url);
     int result = is_reached(from) ? pull(&sender, &receiver, parcel, body, err)
                                   : push(&sender, &receiver, parcel, body, err);

@@ -25,7 +25,7 @@ static enum incus_reach ask(struct incus *incus, const char *uuid, const char *q
 
 static int unknown(struct error **err, const char *why)
 {
-    return error_set(err, ERR_OUTCOME_UNKNOWN, "how Incus ended the operation is not known: %s",
+    return error_set(err, ERR_OUTCOME_UNKNOWN, "cannot read the result of an Incus operation: %s",
                      why);
 }
 
@@ -56,10 +56,11 @@ static int look(struct incus *incus, const char *uuid, struct error **err)
         return (*err)->code == ERR_RUNTIME_UNAVAILABLE ? error_recode(err, ERR_OUTCOME_UNKNOWN)
                                                        : -1;
     if (incus_answer_read(document, &answer) < 0)
-        return unknown(err, "the answer makes no sense");
+        return unknown(err, "the answer has an unknown form");
     if (answer.type == INCUS_ANSWER_ERROR)
         /* It ended more than five seconds ago, or the server was started again. */
-        return unknown(err, answer.code == 404 ? "it is gone" : answer.error);
+        return unknown(err,
+                       answer.code == 404 ? "Incus no longer has the operation" : answer.error);
     return judge(incus, &answer, err);
 }
 
@@ -84,9 +85,9 @@ static int wait_for_end(struct incus *incus, const char *uuid, unsigned most_s, 
         if (result <= 0)
             return result;
         if (clock_monotonic_ms() > give_up_ms)
-            return error_set(err, ERR_OUTCOME_UNKNOWN,
-                             "how Incus ended the operation is not known: no end after %u s",
-                             most_s);
+            return error_set(
+                err, ERR_OUTCOME_UNKNOWN,
+                "cannot read the result of an Incus operation: it did not end within %u s", most_s);
     }
 }
 
@@ -96,7 +97,7 @@ int incus_operation_wait(struct incus *incus, const char *uuid, unsigned most_s,
     int64_t started_ms = clock_monotonic_ms();
     int result = wait_for_end(incus, uuid, most_s, err);
     if (trace_id())
-        log_info("operation of Incus", LOG_STR("incus_operation", uuid),
+        log_info("Incus operation ended", LOG_STR("incus_operation", uuid),
                  LOG_INT("duration_ms", clock_monotonic_ms() - started_ms),
                  LOG_STR("failure", result < 0 ? (*err)->message : NULL));
     return result;

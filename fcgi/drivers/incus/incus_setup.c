@@ -17,15 +17,14 @@ static int check_member(const struct incus *incus, const json_t *project, struct
         return 0;
     if (!*of)
         return error_set(err, ERR_CONFIG,
-                         "Incus at %s is the member %s of a cluster, and project %s may be of all "
-                         "members: give this one a project of its own, or say that it is, by "
-                         "`incus project set %s " KEY_MEMBER "=%s`",
+                         "Incus at %s is the member %s of a cluster, and other members may use "
+                         "project %s too: give this member a project of its own, or mark the "
+                         "project as its own with `incus project set %s " KEY_MEMBER "=%s`",
                          incus->options.url, incus->member, name, name, incus->member);
-    return error_set(
-        err, ERR_CONFIG,
-        "project %s is of the member %s of the cluster, and Incus at %s is %s: give it "
-        "a project of its own",
-        name, of, incus->options.url, *incus->member ? incus->member : "no member");
+    return error_set(err, ERR_CONFIG,
+                     "project %s belongs to the cluster member %s, and Incus at %s is %s: give "
+                     "this one a project of its own",
+                     name, of, incus->options.url, *incus->member ? incus->member : "not a member");
 }
 
 static int project_create(struct incus *incus, json_t *config, struct error **err)
@@ -78,9 +77,9 @@ int incus_profile_ensure(struct incus *incus, const char *name, json_t *config, 
 {
     autofree char *path = incus_path(incus, "profiles", name);
     json_auto_t *there = NULL;
-    json_auto_t *body =
-        json_pack("{s:s, s:s, s:O, s:O}", "name", name, "description",
-                  "Made by sandlot; changes are undone", "config", config, "devices", devices);
+    json_auto_t *body = json_pack("{s:s, s:s, s:O, s:O}", "name", name, "description",
+                                  "Made by sandlot, which undoes other changes", "config", config,
+                                  "devices", devices);
     if (incus_get(incus, path, &there, err) == 0) {
         /* A write touches every instance that uses the profile. */
         if (json_equal(json_object_get(there, "config"), config) &&

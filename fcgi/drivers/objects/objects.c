@@ -28,11 +28,10 @@ int objects_check_url(const char *url, struct error **err)
     if (path && path[0] == '/' && path[1] && is_plain_path(path) && !str_ends_with(path, "/") &&
         !strpbrk(url, "@?#"))
         return 0;
-    return error_set(
-        err, ERR_CONFIG,
-        "%s is no place for objects: write https://server/bucket, with a prefix behind "
-        "it if you like, or the path of a folder, of letters, digits, '-', '_', '.'",
-        url);
+    return error_set(err, ERR_CONFIG,
+                     "%s is not an archive: write https://server/bucket, with a prefix after it if "
+                     "you like, or the path of a folder, with letters, digits, '-', '_', '.'",
+                     url);
 }
 
 int objects_open(const struct objects_place *place, struct objects **objects, struct error **err)
@@ -64,18 +63,20 @@ int objects_tick_now(struct objects *objects, struct error **err)
 }
 
 /* Add the object and its storage to an error, except to an error of tick(). */
-static int told(const struct objects *objects, const char *act, const char *key, struct error **err)
+static int in_archive(const struct objects *objects, const char *act, const char *key,
+                      struct error **err)
 {
     if ((*err)->code == ERR_LEASE_LOST)
         return -1;
-    return error_context(err, "the archive at %s: %s %s", objects->url, act, key);
+    return error_context(err, "the archive at %s: cannot %s %s", objects->url, act, key);
 }
 
 int objects_put(struct objects *objects, const char *key, const void *data, size_t size,
                 struct error **err)
 {
-    return objects->ops->put(objects, key, data, size, err) < 0 ? told(objects, "writing", key, err)
-                                                                : 0;
+    return objects->ops->put(objects, key, data, size, err) < 0
+               ? in_archive(objects, "write", key, err)
+               : 0;
 }
 
 int objects_read(struct objects *objects, const char *key, uint64_t offset, void *data, size_t size,
@@ -83,7 +84,7 @@ int objects_read(struct objects *objects, const char *key, uint64_t offset, void
 {
     *got = 0;
     return objects->ops->read(objects, key, offset, data, size, got, err) < 0
-               ? told(objects, "reading", key, err)
+               ? in_archive(objects, "read", key, err)
                : 0;
 }
 
@@ -92,7 +93,7 @@ int objects_delete(struct objects *objects, const char *key, struct error **err)
     if (objects->ops->remove(objects, key, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
-        return told(objects, "removing", key, err);
+        return in_archive(objects, "delete", key, err);
     error_clear(err);
     return 0;
 }
@@ -102,7 +103,7 @@ int objects_each(struct objects *objects, const char *folder,
                  void *context, struct error **err)
 {
     return objects->ops->each(objects, folder, act, context, err) < 0
-               ? told(objects, "listing", folder, err)
+               ? in_archive(objects, "list", folder, err)
                : 0;
 }
 
@@ -117,7 +118,7 @@ int objects_upload_begin(struct objects *objects, const char *key, char *name,
     upload->fd = -1;
     if (objects->ops->upload_begin(upload, err) < 0) {
         objects_upload_free(upload);
-        return told(objects, "beginning", key, err);
+        return in_archive(objects, "start writing", key, err);
     }
     snprintf(name, OBJECTS_UPLOAD_SIZE, "%s", upload->name);
     *out = upload;
@@ -133,7 +134,7 @@ int objects_upload_part(struct objects_upload *upload, const void *data, size_t 
                          upload->key,
                          (unsigned long long)OBJECTS_PARTS_MAX * (OBJECTS_PART_BYTES >> 20));
     if (objects->ops->upload_part(upload, data, size, err) < 0)
-        return told(objects, "writing", upload->key, err);
+        return in_archive(objects, "write", upload->key, err);
     upload->parts++;
     return 0;
 }
@@ -142,7 +143,7 @@ int objects_upload_finish(struct objects_upload *upload, struct error **err)
 {
     struct objects *objects = upload->objects;
     return objects->ops->upload_finish(upload, err) < 0
-               ? told(objects, "completing", upload->key, err)
+               ? in_archive(objects, "finish writing", upload->key, err)
                : 0;
 }
 
@@ -166,7 +167,7 @@ int objects_upload_abandon(struct objects *objects, const char *key, const char 
     if (objects->ops->upload_abandon(objects, key, name, err) == 0)
         return 0;
     if ((*err)->code != ERR_NOT_FOUND)
-        return told(objects, "giving up", key, err);
+        return in_archive(objects, "discard the parts of", key, err);
     error_clear(err);
     return 0;
 }

@@ -47,7 +47,7 @@ static int failed(int errnum, const char *path, struct error **err)
 {
     switch (errnum) {
     case ENOENT:
-        return error_set(err, ERR_NOT_FOUND, "there is no %s", path);
+        return error_set(err, ERR_NOT_FOUND, "the file %s does not exist", path);
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -69,7 +69,8 @@ static int check_folder(struct objects *objects, struct error **err)
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return 0;
-    return error_set_errno(err, ERR_RUNTIME_UNAVAILABLE, errno, "there is no folder %s", path);
+    return error_set_errno(err, ERR_RUNTIME_UNAVAILABLE, errno,
+                           "cannot find the folder %s; is its file system mounted?", path);
 }
 
 static int make_parent(struct objects *objects, const char *path, struct error **err)
@@ -175,7 +176,7 @@ static int read_all(struct objects *objects, int fd, uint64_t offset, char *data
         size_t step = size - *got < STEP_BYTES ? size - *got : STEP_BYTES;
         count = pread(fd, data + *got, step, (off_t)(offset + *got));
         if (count < 0 && errno != EINTR)
-            return error_set_errno(err, ERR_RUNTIME_UNAVAILABLE, errno, "it cannot be read");
+            return error_set_errno(err, ERR_RUNTIME_UNAVAILABLE, errno, "cannot read the folder");
         *got += count > 0 ? (size_t)count : 0;
         if (objects_tick_now(objects, err) < 0)
             return -1;

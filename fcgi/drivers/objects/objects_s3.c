@@ -63,7 +63,7 @@ static int list_one(struct listing *listing, const char *contents, struct error 
     if (!key || !size || !modified || !str_starts_with(key, listing->s3->prefix) ||
         clock_parse_iso8601(modified, &one.modified_at_ms) < 0 ||
         str_parse_u64(size, 0, UINT64_MAX, &one.size) < 0)
-        return error_set(err, ERR_CONFIG, "its list makes no sense");
+        return error_set(err, ERR_CONFIG, "the list in its answer has an unknown form");
     free(listing->after);
     listing->after = xstrdup(key);
     one.key = key + skipped;
@@ -153,8 +153,8 @@ static int read_word(FILE *file, const char *path, char word[LINE_SIZE], struct 
     return length && length < LINE_SIZE - 1 && !strpbrk(word, " \t")
                ? 0
                : error_set(err, ERR_CONFIG,
-                           "%s does not have an access key's id on its first line and its secret "
-                           "on its second, without anything else",
+                           "%s must have the id of an access key on its first line and the secret "
+                           "on its second, and nothing else on them",
                            path);
 }
 
@@ -164,10 +164,11 @@ static int read_login(const char *path, struct s3_login *login, struct error **e
     struct stat info;
     autofclose FILE *file = fopen(path, "re");
     if (!file || fstat(fileno(file), &info) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "the credentials of the archive in %s",
+        return error_set_errno(err, ERR_CONFIG, errno,
+                               "cannot read the credentials of the archive in %s",
                                *path ? path : "(archive_credentials_file is not set)");
     if (info.st_mode & S_IRWXO)
-        return error_set(err, ERR_CONFIG, "%s must not be for everybody to read", path);
+        return error_set(err, ERR_CONFIG, "every user can read %s: run chmod o-rwx on it", path);
     setvbuf(file, NULL, _IONBF, 0);
     int result = read_word(file, path, id, err);
     if (result == 0)

@@ -18,7 +18,7 @@ int s3_upload_begin(struct objects_upload *upload, struct error **err)
     upload->tags = xcalloc(OBJECTS_PARTS_MAX, sizeof *upload->tags);
     return upload->name && strlen(upload->name) < OBJECTS_UPLOAD_SIZE
                ? 0
-               : error_set(err, ERR_CONFIG, "its answer names no upload");
+               : error_set(err, ERR_CONFIG, "the server's answer has no UploadId");
 }
 
 int s3_upload_part(struct objects_upload *upload, const void *data, size_t size, struct error **err)
@@ -31,7 +31,8 @@ int s3_upload_part(struct objects_upload *upload, const void *data, size_t size,
     if (s3_ask(s3, &request, err) < 0)
         return -1;
     if (!request.tag[0])
-        return error_set(err, ERR_CONFIG, "its answer has no ETag of part %u", upload->parts + 1);
+        return error_set(err, ERR_CONFIG, "the server's answer has no ETag for part %u",
+                         upload->parts + 1);
     upload->tags[upload->parts] = xstrdup(request.tag);
     return 0;
 }

@@ -155,7 +155,7 @@ int s3_refused(struct s3 *s3, const struct s3_request *request, struct error **e
     const char *text = buffer_string(&s3->answer);
     autofree char *code = objects_xml_find(text, "Code");
     autofree char *words = objects_xml_find(text, "Message");
-    return error_set(err, code_of(request, code ? code : ""), "it answers %ld %.*s%s%.*s",
+    return error_set(err, code_of(request, code ? code : ""), "the server answered %ld %.*s%s%.*s",
                      request->status, WORDS_MAX, code ? code : "", words ? ": " : "", WORDS_MAX,
                      words ? words : "");
 }
@@ -165,7 +165,7 @@ static int judge(struct s3 *s3, struct s3_request *request, CURLcode result, str
     if (s3->tick_error)
         return error_move(err, &s3->tick_error);
     if (result != CURLE_OK)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "it cannot be reached: %s",
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "cannot connect: %s",
                          curl_easy_strerror(result));
     take_tag(s3, request);
     return request->status / 100 == 2 ? 0 : s3_refused(s3, request, err);

@@ -112,7 +112,7 @@ static int check_status(long status, long wanted, struct error **err)
         return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the sandbox's agent does not answer");
     /* The owner of a sandbox can replace the agent: not a failure of the service. */
     return error_set(err, ERR_RUNTIME_FAILED,
-                     "The sandbox's agent gave a wrong answer: status %ld.", status);
+                     "The sandbox's agent answered with the unexpected status %ld.", status);
 }
 
 static char *init_body(const struct agent_init *init)
@@ -177,7 +177,7 @@ int agent_hang_up(const struct agent_place *at, const char *secret, struct deadl
 
 static int no_service(struct error **err)
 {
-    return error_set(err, ERR_NOT_FOUND, "The sandbox has no service of this name.");
+    return error_set(err, ERR_NOT_FOUND, "The sandbox has no service with this name.");
 }
 
 /* Take the list that is a member of an answer. */
@@ -190,7 +190,7 @@ static int take_list(const struct buffer *answer, const char *member, json_t **l
         return 0;
     json_decref(*list);
     return error_set(err, ERR_RUNTIME_FAILED,
-                     "The sandbox's agent gave a wrong answer: it has no list of %s.", member);
+                     "The answer of the sandbox's agent has no list of %s.", member);
 }
 
 int agent_logs(const struct agent_place *at, const char *secret, const char *service,
@@ -205,8 +205,8 @@ int agent_logs(const struct agent_place *at, const char *secret, const char *ser
         return no_service(err);
     if (status == 404)
         return error_set(err, ERR_NOT_SERVED,
-                         "The agent of this sandbox is of an older version and keeps no logs; that "
-                         "of a newer version of the template does.");
+                         "The agent of this sandbox is older and keeps no logs. Create a sandbox "
+                         "from a newer version of the template.");
     return check_status(status, 200, err) < 0 ? -1 : take_list(&answer, "logs", logs, err);
 }
 
@@ -218,8 +218,8 @@ int agent_services(const struct agent_place *at, const char *secret, struct dead
     ask(at, secret, "/internal/services", NULL, until, &answer, &status);
     if (status == 404)
         return error_set(err, ERR_NOT_SERVED,
-                         "The agent of this sandbox is of an older version and has no services; "
-                         "that of a newer version of the template has.");
+                         "The agent of this sandbox is older and has no services. Create a sandbox "
+                         "from a newer version of the template.");
     return check_status(status, 200, err) < 0 ? -1 : take_list(&answer, "services", services, err);
 }
 
@@ -253,7 +253,7 @@ static int check_answer(long status, const json_t *answer, struct error **err)
     return json_is_object(answer)
                ? 0
                : error_set(err, ERR_RUNTIME_FAILED,
-                           "The sandbox's agent gave a wrong answer: it is no object.");
+                           "The answer of the sandbox's agent is not a JSON object.");
 }
 
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
@@ -280,11 +280,11 @@ int agent_hook(const struct agent_place *at, const char *secret, const char *key
     long status;
     ask(at, secret, "/internal/hook", body, deadline_in_ms(wait_ms + AGENT_WAIT_MS), &got, &status);
     if (status == 202)
-        return error_set(err, ERR_HOOK_RUNS, "The hook runs.");
+        return error_set(err, ERR_HOOK_RUNS, "The hook is running.");
     if (status == 404)
         return error_set(err, ERR_NOT_SERVED,
-                         "The agent of this sandbox is of an older version and runs no hooks; that "
-                         "of a newer version of the template does.");
+                         "The agent of this sandbox is older and runs no hooks. Create a sandbox "
+                         "from a newer version of the template.");
     json_auto_t *json = json_read(got.data, got.size, 0, NULL);
     if (check_answer(status, json, err) < 0)
         return -1;
@@ -306,7 +306,7 @@ int agent_cpus(const struct agent_place *at, const char *secret, struct deadline
     json_int_t count = json_integer_value(json_object_get(json, "cpu_count"));
     if (count < 1 || count > UINT16_MAX)
         return error_set(err, ERR_RUNTIME_FAILED,
-                         "The sandbox's agent gave a wrong answer: it counts no processors.");
+                         "The answer of the sandbox's agent has no number of processors.");
     *cpus = (unsigned)count;
     return 0;
 }
@@ -325,7 +325,7 @@ int agent_run(const struct agent_place *at, const char *secret, const char *line
     const json_t *code = json_object_get(json, "exit_code");
     if (!json_is_integer(code))
         return error_set(err, ERR_RUNTIME_FAILED,
-                         "The sandbox's agent gave a wrong answer: no exit code.");
+                         "The answer of the sandbox's agent has no exit code.");
     *exit_code = (int)json_integer_value(code);
     return 0;
 }
@@ -378,7 +378,7 @@ static int parse_listener(const struct buffer *answer, enum agent_listener *list
         *listener = AGENT_LISTENER_NONE;
     else
         return error_set(err, ERR_RUNTIME_FAILED,
-                         "The sandbox's agent gave a wrong answer: it does not say who listens.");
+                         "The answer of the sandbox's agent has no list of listening programs.");
     return 0;
 }
 

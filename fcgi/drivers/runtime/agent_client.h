@@ -2,8 +2,8 @@
 /*
  * The control plane's calls to the agent in a sandbox, over HTTP: on the host's own link to it, or
  * through the host's relay. The owner of a sandbox can put any program in the agent's place. So
- * each call takes the deadline of the request or job that makes it and returns by then, whether
- * the agent is silent, answers byte by byte or never ends its headers.
+ * each call takes the deadline of its request or job, and returns by then. This holds also if the
+ * agent is silent, answers byte by byte, or never ends its headers.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ struct agent_place {
     void *tick_context;
 };
 
-/* Find the secret that the agent of this instance expects: derived from a key of the ring and the
- * instance's name, so it is stored nowhere. The caller wipes it. */
+/* Find the secret that the agent of this instance expects. It follows from a key of the ring and
+ * the instance's name, so nothing stores it. The caller wipes it. */
 int agent_secret(const struct keyring *ring, const char *instance_name, uint16_t key_id,
                  char secret[AGENT_SECRET_SIZE], struct error **err);
 
@@ -111,8 +111,8 @@ int agent_cpus(const struct agent_place *at, const char *secret, struct deadline
 int agent_run(const struct agent_place *at, const char *secret, const char *line,
               struct deadline until, int *exit_code, struct error **err);
 
-/* Wait until the agent of an instance that was just started and that no sandbox has yet answers at
- * all. tick() is called twice a second and ends the waiting with its error; it may be NULL. Errors:
+/* Wait for an answer of the agent of a new instance, which no sandbox has yet. tick() is called
+ * twice a second and ends the waiting with its error; it may be NULL. Errors:
  * ERR_RUNTIME_UNAVAILABLE (no answer). */
 int agent_wait(const struct agent_place *at, struct deadline until,
                int (*tick)(void *context, struct error **err), void *tick_context,

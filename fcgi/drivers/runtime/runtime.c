@@ -23,7 +23,7 @@ static int check_limit(void *context, struct error **err)
     const struct runtime *runtime = context;
     if (clock_monotonic_ms() < runtime->limit_ms)
         return 0;
-    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host does not answer in time");
+    return error_set(err, ERR_RUNTIME_UNAVAILABLE, "the host did not answer in time");
 }
 
 void runtime_limit(struct runtime *runtime, unsigned ms)

@@ -2,8 +2,8 @@
 /*
  * The interface to a runtime daemon, so that another daemon than Incus can be added. One struct
  * runtime is one connection to one host. Every call can be repeated: success if its effect exists
- * already. Calls block; while they wait for the daemon they call tick() at least every two seconds,
- * by which a worker renews its lease and notices its loss.
+ * already. Calls block. While they wait for the daemon, they call tick() at least every two
+ * seconds. A worker then renews its lease, and notices its loss.
  *
  * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
  * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: call inspect()),
@@ -12,8 +12,8 @@
  * start did not end and was killed), ERR_MOUNT_POINT (the place of a mount is not suitable; it is
  * the error's field), ERR_INSUFFICIENT_STORAGE (a disk is full), and the errors of tick().
  *
- * After ERR_OUTCOME_UNKNOWN and after an error of tick() the daemon may still be at work: repeating
- * the call waits for that and then completes the rest.
+ * After ERR_OUTCOME_UNKNOWN and after an error of tick(), the daemon may still be at work. A
+ * repeated call waits for this, and then completes the rest.
  */
 #pragma once
 
@@ -343,12 +343,12 @@ struct runtime_ops {
     int (*inspect)(struct runtime *runtime, const char *name, enum runtime_status *status,
                    struct error **err);
 
-    /* Stop it. With memory: try to keep memory and processes, more than once where the host was
-     * short of something; when the runtime cannot, `how` decides whether the instance keeps running
-     * or is stopped with its disk. Errors then: ERR_RUNTIME_SHORT when the host was short of
-     * something, ERR_MEMORY_NOT_KEPT when a process in it is the cause, ERR_HOST_KEEPS_NO_MEMORY
-     * when the host cannot keep any memory. *origin: the starting point of a resume. Stopped or
-     * paused already: success. */
+    /* Stop it. With memory: try to keep memory and processes, more than once if the host was short
+     * of something. If the runtime cannot, `how` decides whether the instance keeps running, or is
+     * stopped with its disk. Errors then: ERR_RUNTIME_SHORT when the host was short of something,
+     * ERR_MEMORY_NOT_KEPT when a process in it is the cause, ERR_HOST_KEEPS_NO_MEMORY when the host
+     * cannot keep any memory. *origin: the starting point of a resume. Stopped or paused already:
+     * success. */
     int (*pause)(struct runtime *runtime, const char *name,
                  const struct runtime_resources *resources, enum runtime_pause how,
                  enum runtime_origin *origin, struct error **err);

@@ -21,9 +21,11 @@ struct runtime_turns runtime_turns_begin(void)
 int runtime_turn(struct runtime_incus *runtime, struct runtime_turns *turns, struct error **err)
 {
     if (clock_monotonic_ms() > turns->give_up_ms)
-        return *err ? -1
-                    : error_set(err, ERR_RUNTIME_REFUSED,
-                                "the instance keeps changing between states on its host");
+        return *err
+                   ? -1
+                   : error_set(
+                         err, ERR_RUNTIME_REFUSED,
+                         "the instance changed its state several times during the call; try again");
     error_clear(err);
     return incus_idle(runtime->incus, TURN_WAIT_MS, err);
 }
@@ -287,7 +289,8 @@ static int receive(struct runtime *base, struct runtime *from, const char *name,
 {
     unsigned before = orders(base);
     if (from->ops != base->ops)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the two hosts run different daemons");
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "the two hosts have different runtimes, which cannot exchange instances");
     return conclude(base, before, runtime_incus_receive(base, from, name, source, err), err);
 }
 
@@ -296,7 +299,8 @@ static int receive_source(struct runtime *base, struct runtime *from, const char
 {
     unsigned before = orders(base);
     if (from->ops != base->ops)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the two hosts run different daemons");
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "the two hosts have different runtimes, which cannot exchange instances");
     return conclude(base, before, runtime_incus_receive_source(base, from, source, err), err);
 }
 

@@ -3,13 +3,13 @@
  * The runtime of runtime.h on Incus. For runtime_incus*.c and their tests only.
  *
  * Memory images in Incus, and the consequences:
- *  - A stateful stop writes the image beside the root file system, inside the instance's own
- *    volume and against its size limit: the limit is raised before and put back only after the
- *    start, because lowering it under an image makes the instance unusable.
- *  - The image exists only while the instance is stopped. It is removed after the restore has
- *    succeeded or when the instance is started from its disk, and the next pause writes a new one
- *    while the instance runs on until it is whole. So a paused instance always has a whole image,
- *    and a failed pause leaves a running instance.
+ *  - A stateful stop writes the image next to the root file system, inside the instance's own
+ *    volume and against its size limit. The limit is raised before, and put back only after the
+ *    start. A limit below the size of the image would make the instance unusable.
+ *  - The image exists only while the instance is stopped. It is removed after a successful restore,
+ *    or when the instance starts from its disk. The next pause writes a new one, and the instance
+ *    runs until this image is whole. So a paused instance always has a whole image, and a failed
+ *    pause leaves a running instance.
  *  - "start stateful" of an instance without an image boots it from its disk without an error.
  *  - A restore that fails keeps the image. It also leaves the host interfaces it made, with the
  *    route to the address, and then nothing can start: fcgi/host/helper/launcher clears that up.
@@ -20,9 +20,9 @@
  * Leftovers of Incus that only root on the host can remove: base chains
  * prert.<project>_<instance>.eth0 in `table inet incus` of starts that failed, and of restored
  * containers unless fcgi/host/helper/launcher is in use. They match an interface index that never
- * comes again, but the kernel allows no more than 1024, those for running instances included. When
- * incusd is killed while it starts an instance, both ends of its veth pair stay on the host with
- * the route to the address, which is lost until they go.
+ * comes again, but the kernel allows no more than 1024, those for running instances included. If
+ * incusd is killed while it starts an instance, both ends of its veth pair stay on the host, with
+ * the route to the address. The address is lost until they are removed.
  *
  * boot.autostart is false, so a host that boots starts nothing: a sandbox that ran is then stopped
  * with its disk only, and a paused one still has its image. The control plane sees it in inspect().
@@ -82,9 +82,9 @@ json_t *runtime_project_config(void);
 json_t *runtime_profile_config(bool virtual_machine);
 
 /* Return lines for liblxc that confine a container. They replace the lines of its profile, so an
- * instance with own lines needs them all. instance: its name (NULL: no instance,
- * without a view of its disk); init: the program to run instead of the template's, may be NULL.
- * Returns a string of the caller's. */
+ * instance with its own lines needs them all. instance: its name (NULL: no instance, without a view
+ * of its disk); init: the program to run instead of the template's, may be NULL. Returns a string
+ * of the caller's. */
 char *runtime_lxc(const struct runtime_instance *instance, const char *init);
 
 /* Return the lines of an instance as they are for another size of its memory; a string of the

@@ -56,7 +56,8 @@ static int import_rest(struct runtime_incus *runtime, const struct incus_archive
 {
     struct stat info;
     if (fstat(fileno(from), &info) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "the file cannot be read");
+        return error_set_errno(err, ERR_CONFIG, errno,
+                               "cannot read the fetched file of the archive");
     return incus_import(runtime->incus, archive, from, (uint64_t)(info.st_size - ftello(from)),
                         err);
 }

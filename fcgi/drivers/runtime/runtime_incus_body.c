@@ -57,9 +57,10 @@ int runtime_check_address(const struct runtime_instance *instance, struct error 
 {
     if (!instance->virtual_machine || str_starts_with(instance->address, "10."))
         return 0;
-    return error_set(err, ERR_RUNTIME_REFUSED,
-                     "a virtual machine needs an address in 10.0.0.0/8, and its host gives %s",
-                     instance->address);
+    return error_set(
+        err, ERR_RUNTIME_REFUSED,
+        "a virtual machine needs an address in 10.0.0.0/8, and the range of its host gives %s",
+        instance->address);
 }
 
 void runtime_root_size(const struct runtime_resources *resources, char out[RUNTIME_SIZE_SIZE])

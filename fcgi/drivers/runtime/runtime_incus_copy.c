@@ -99,7 +99,7 @@ int runtime_incus_copy(struct runtime *base, const char *name, const char *copy,
         if (runtime_turn(copying.runtime, &turns, err) < 0)
             return -1;
     if (result)
-        return error_context(err, "copy %s of instance %s", copy, name);
+        return error_context(err, "cannot create copy %s of instance %s", copy, name);
     return size_mb
                ? runtime_incus_measure_copy(base, name, copy, copying.virtual_machine, size_mb, err)
                : 0;

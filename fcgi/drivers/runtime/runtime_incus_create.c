@@ -31,10 +31,12 @@ static int make(struct creation *creation, struct error **err)
 {
     json_auto_t *body = runtime_create_body(creation->runtime, creation->instance);
     if (!body)
-        return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", creation->instance->address);
+        return error_set(err, ERR_INTERNAL, "%s is not an IPv4 address",
+                         creation->instance->address);
     if (incus_instance_create(creation->runtime->incus, body, err) == 0)
         return 0;
-    error_context(err, "instance %s from %s", creation->instance->name, creation->instance->source);
+    error_context(err, "cannot create instance %s from %s", creation->instance->name,
+                  creation->instance->source);
     /* The missing object is its source. */
     if ((*err)->code == ERR_NOT_FOUND)
         error_recode(err, ERR_RUNTIME_REFUSED);
@@ -60,8 +62,10 @@ static int start(struct creation *creation, const struct incus_instance *found, 
     if (busy)
         return 1;
     if (creation->remade)
-        return error_set(err, ERR_RUNTIME_REFUSED, "instance %s does not start", found->name);
-    log_warning("replacing an unfinished instance", LOG_STR("instance", found->name));
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "instance %s did not start, and was created twice", found->name);
+    log_warning("an instance was not created completely; creating it again",
+                LOG_STR("instance", found->name));
     creation->remade = true;
     if (runtime_incus_destroy(&creation->runtime->base, found->name, err) < 0)
         return -1;
@@ -173,7 +177,7 @@ int runtime_incus_destroy(struct runtime *base, const char *name, struct error *
             return 0;
         }
         if (!somebody_else(runtime, *err))
-            return error_context(err, "removal of instance %s", name);
+            return error_context(err, "cannot remove instance %s", name);
         if (runtime_turn(runtime, &turns, err) < 0)
             return -1;
     }

@@ -23,12 +23,13 @@ int runtime_incus_keeper_start(struct runtime *base, const struct runtime_keeper
          .size = keeper->program_size},
     };
     if (!body)
-        return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", keeper->address);
+        return error_set(err, ERR_INTERNAL, "%s is not an IPv4 address", keeper->address);
     if (incus_instance_create(runtime->incus, body, err) < 0)
-        return error_context(err, "keeper %s", keeper->name);
+        return error_context(err, "cannot create volume server %s", keeper->name);
     for (size_t i = 0; i < ARRAY_SIZE(files); i++)
         if (incus_instance_push(runtime->incus, keeper->name, &files[i], err) < 0)
-            return error_context(err, "%s of keeper %s", files[i].path, keeper->name);
+            return error_context(err, "cannot write %s in volume server %s", files[i].path,
+                                 keeper->name);
     return incus_instance_change(runtime->incus, keeper->name, &start, err);
 }
 

@@ -85,7 +85,8 @@ int runtime_incus_measure_pool(struct runtime *base, uint64_t *total_bytes, uint
         return -1;
     if (json_unpack(resources, "{s:{s:I, s:I}}", "space", "used", &used, "total", &total) < 0 ||
         total < 0 || used < 0)
-        return error_set(err, ERR_RUNTIME_REFUSED, "Incus: the pool %s has no size", runtime->pool);
+        return error_set(err, ERR_RUNTIME_REFUSED, "Incus: the storage pool %s has no size",
+                         runtime->pool);
     *total_bytes = (uint64_t)total;
     *used_bytes = (uint64_t)used;
     return 0;

@@ -117,7 +117,8 @@ static int look_at_original(struct capture *capture, enum runtime_status *status
     case RUNTIME_FROZEN:
         return 0;
     case RUNTIME_STOPPED:
-        return error_set(err, ERR_MEMORY_NOT_KEPT, "instance %s has no memory", capture->name);
+        return error_set(err, ERR_MEMORY_NOT_KEPT, "instance %s has no saved memory",
+                         capture->name);
     case RUNTIME_ABSENT:
         return error_set(err, ERR_NOT_FOUND, "instance %s is not on its host", capture->name);
     default:
@@ -169,8 +170,8 @@ static int capture_by(struct capture *capture,
         if ((result = runtime_turn(capture->runtime, &turns, err)) < 0)
             break;
     incus_instance_deinit(&capture->original);
-    return result ? error_context(err, "copy %s of instance %s with its memory", capture->copy,
-                                  capture->name)
+    return result ? error_context(err, "cannot create copy %s of instance %s with its memory",
+                                  capture->copy, capture->name)
                   : 0;
 }
 
@@ -217,12 +218,12 @@ static int make(struct runtime_incus *runtime, const struct runtime_instance *in
 {
     json_auto_t *body = runtime_create_body(runtime, instance);
     if (!body)
-        return error_set(err, ERR_INTERNAL, "%s is no IPv4 address", instance->address);
+        return error_set(err, ERR_INTERNAL, "%s is not an IPv4 address", instance->address);
     if (instance->step_by_step)
         json_object_set_new(body, "start", json_false());
     if (incus_instance_create(runtime->incus, body, err) == 0)
         return 0;
-    error_context(err, "instance %s from %s", instance->name, instance->source);
+    error_context(err, "cannot create instance %s from %s", instance->name, instance->source);
     /* The missing object is its source. */
     return (*err)->code == ERR_NOT_FOUND ? error_recode(err, ERR_RUNTIME_REFUSED) : -1;
 }

@@ -108,7 +108,7 @@ static int describe_original(const struct receiving *receiving, json_t **origina
 {
     incus_instance_auto found = {0};
     if (incus_instance_describe(receiving->from->incus, receiving->name, original, err) < 0)
-        return (*err)->code == ERR_NOT_FOUND ? error_context(err, "it is not on its host") : -1;
+        return (*err)->code == ERR_NOT_FOUND ? error_context(err, "its host does not have it") : -1;
     if (incus_instance_read(*original, &found, err) < 0)
         return -1;
     return runtime_is_down(runtime_status_of(&found))
@@ -214,8 +214,9 @@ int runtime_incus_receive(struct runtime *to, struct runtime *from, const char *
         .whole = "sandbox",
         .source = source,
     };
-    return receive(&receiving, err) < 0 ? error_context(err, "instance %s from another host", name)
-                                        : 0;
+    return receive(&receiving, err) < 0
+               ? error_context(err, "cannot copy instance %s from another host", name)
+               : 0;
 }
 
 int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, const char *name,
@@ -232,7 +233,7 @@ int runtime_incus_receive_checkpoint(struct runtime *to, struct runtime *from, c
         .source = source,
     };
     return receive(&receiving, err) < 0
-               ? error_context(err, "checkpoint %s from another host", name)
+               ? error_context(err, "cannot copy checkpoint %s from another host", name)
                : 0;
 }
 
@@ -246,7 +247,7 @@ int runtime_incus_receive_volume(struct runtime *to, struct runtime *from, const
     if (runtime_incus_volume_delete(to, name, err) == 0 &&
         incus_volume_send(&sender, &receiver, name, err) == 0)
         return 0;
-    return error_context(err, "volume %s from another host", name);
+    return error_context(err, "cannot copy volume %s from another host", name);
 }
 
 /* --- sources --- */

@@ -42,8 +42,10 @@ static int look(struct subject *subject, struct error **err)
 static int change(struct subject *subject, struct incus_state_change order, struct error **err)
 {
     if (++subject->orders > ORDERS_MOST)
-        return error_set(err, ERR_RUNTIME_REFUSED,
-                         "instance %s changed its state again after each order", subject->name);
+        return error_set(
+            err, ERR_RUNTIME_REFUSED,
+            "instance %s changed its state after each call, and did not reach the wanted one",
+            subject->name);
     return incus_instance_change(subject->runtime->incus, subject->name, &order, err);
 }
 
@@ -87,8 +89,9 @@ static void shrink_root(struct subject *subject)
     runtime_root_size(subject->resources, size);
     if (resize_root(subject, size, &err) == 0)
         return;
-    log_warning("cannot lower the disk limit after a resume", LOG_STR("instance", subject->name),
-                LOG_ERROR(err));
+    log_warning(
+        "cannot lower the disk limit of an instance after its resume; it keeps the higher limit",
+        LOG_STR("instance", subject->name), LOG_ERROR(err));
     larger.memory_mb++;
     runtime_root_size_paused(&larger, size);
     resize_root(subject, size, &ignored);
@@ -196,7 +199,7 @@ static int pause_refused(struct subject *subject, struct pausing *pausing, struc
     log_warning("cannot save the memory of an instance; stopping it with the disk only",
                 LOG_STR("instance", subject->name), LOG_ERROR(*err));
     lost(subject,
-         pool_is_short ? "The storage pool has too little room for the memory." : (*err)->message);
+         pool_is_short ? "The storage pool has too little space for the memory." : (*err)->message);
     error_clear(err);
     pausing->how = RUNTIME_PAUSE_DISK;
     return 1;
@@ -323,9 +326,10 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
         return !*err || look_again(subject) ? 1 : -1;
     }
     if (*acted && *started == RUNTIME_FROM_MEMORY && subject->status == RUNTIME_STOPPED) {
-        log_warning("the restored memory of an instance does not run; starting from the disk",
-                    LOG_STR("instance", subject->name));
-        lost(subject, "Incus said that it was restored, and it did not run");
+        log_warning(
+            "an instance stopped right after its memory was restored; starting it from the disk",
+            LOG_STR("instance", subject->name));
+        lost(subject, "Incus reported that it restored the memory, but the instance did not run");
     }
     bool stateful = *with_memory && subject->status == RUNTIME_PAUSED;
     if (start(subject, stateful, err) == 0) {
@@ -340,7 +344,8 @@ static int resume_step(struct subject *subject, bool *with_memory, bool *acted,
     if (!refused || !stateful)
         return -1;
     if (subject->kept_devices && has_leftover(subject, *err)) {
-        log_info("a network interface of an earlier start is still there; resuming with another",
+        log_info("the network interface of an instance's previous start still exists; resuming "
+                 "with another name",
                  LOG_STR("instance", subject->name), LOG_ERROR(*err));
         error_clear(err);
         subject->had_leftover = true;

@@ -30,7 +30,7 @@ int runtime_incus_volume_delete(struct runtime *base, const char *name, struct e
     }
     if (incus_last_error(runtime->incus) == INCUS_ERROR_IN_USE)
         error_recode(err, ERR_VOLUME_ATTACHED);
-    return error_context(err, "removal of volume %s", name);
+    return error_context(err, "cannot remove volume %s", name);
 }
 
 int runtime_incus_volume_list(struct runtime *base, struct runtime_volume **list, size_t *count,

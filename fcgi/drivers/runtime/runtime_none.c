@@ -11,10 +11,11 @@
     {                                                                         \
         return error_set(err, code, text);                                    \
     }
-#define REFUSE(name, ...) \
-    FAIL(name, ERR_RUNTIME_REFUSED, "the host's runtime cannot do it", __VA_ARGS__)
+#define REFUSE(name, ...)                                                                 \
+    FAIL(name, ERR_RUNTIME_REFUSED, "the runtime of the host does not support this call", \
+         __VA_ARGS__)
 #define REFUSE_MEMORY(name, ...) \
-    FAIL(name, ERR_HOST_KEEPS_NO_MEMORY, "the host's runtime keeps no memory", __VA_ARGS__)
+    FAIL(name, ERR_HOST_KEEPS_NO_MEMORY, "the runtime of the host cannot save memory", __VA_ARGS__)
 #define FIND_NOTHING(name, ...)                                               \
     static int name(struct runtime *runtime, __VA_ARGS__, struct error **err) \
     {                                                                         \

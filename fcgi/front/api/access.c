@@ -36,10 +36,10 @@ static int check_scope(const struct api *api, const struct route *route,
     const char *volume_id = api->principal.volume_id;
     if (*volume_id && (route->pool != POOL_FILES || !str_equal(request->captures[0], volume_id)))
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                         "This token opens the files of one volume and nothing else.");
+                         "This token is for the files of one volume only.");
     if (route->subject == SUBJECT_LOGIN && *api->principal.key_id)
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                         "This call needs a sign-in to the console; a key cannot make it.");
+                         "This call needs a sign-in to the console; an API key cannot make it.");
     if (route->scope == ROUTE_WRITE && !api->principal.can_write)
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
                          "This call needs a key with the scope `write`; this key can only read.");
@@ -163,7 +163,7 @@ static int check_role(struct api *api, const struct route *route, const char *te
     if (route->scope != ROUTE_WRITE || principal_writes(&api->principal, team_id))
         return 0;
     return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                     "You are a viewer of this team, which can read and change nothing.");
+                     "You are a viewer of this team; viewers can read only.");
 }
 
 static int no_webhook(struct error **err)
@@ -376,8 +376,9 @@ int access_check_shown(const struct api *api, const struct route *route, struct 
 
 static int unsettled(struct error **err)
 {
-    return error_set_field(err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
-                           "The first request with this Idempotency-Key is still being settled.");
+    return error_set_field(
+        err, ERR_REQUEST_IN_PROGRESS, "Idempotency-Key",
+        "The first request with this Idempotency-Key has not ended yet; try again.");
 }
 
 static int load_made_sandbox(struct api *api, const char *id, struct error **err)

@@ -93,7 +93,7 @@ int act_do(struct api *api, const struct route *route, struct http_request *requ
     if (audit_end(&api->audit, failure, &lost) < 0 && result == 0)
         return error_move(err, &lost);
     if (lost)
-        log_warning("cannot record in the audit log that an act failed",
+        log_warning("cannot record a failed call in the audit log",
                     LOG_STR("operation", route->operation), LOG_ERROR(lost));
     return result == 0 ? 0 : error_move(err, &failure);
 }
@@ -104,7 +104,7 @@ static void name_refused(struct audit *audit, uint64_t unwritten)
     if (!unwritten)
         return;
     char text[2 * AUDIT_RESOURCE_SIZE];
-    snprintf(text, sizeof text, "(%llu more refused calls before) %s",
+    snprintf(text, sizeof text, "(and %llu earlier refused calls) %s",
              (unsigned long long)unwritten, audit->entry.resource);
     audit_about(audit, text);
 }
@@ -124,7 +124,7 @@ void act_refused(struct api *api, const struct route *route, const struct http_r
     audit->entry.result = AUDIT_REFUSED;
     if (audit_refusal_count(api->worker.db, audit->entry.actor_id, &is_written, &unwritten, &err) <
         0)
-        log_warning("cannot count a refused act of an actor",
+        log_warning("cannot count a refused call; the audit log lacks it",
                     LOG_STR("actor", audit->entry.actor_id), LOG_ERROR(err));
     if (err || !is_written)
         return;
@@ -132,7 +132,7 @@ void act_refused(struct api *api, const struct route *route, const struct http_r
     COPY(audit->entry.action, audit->action->name);
     COPY(audit->entry.error, error_api_code(failure->code));
     if (audit_write(api->worker.db, api->worker.ring, &audit->entry, &err) < 0)
-        log_warning("cannot record in the audit log that an act was refused",
+        log_warning("cannot record a refused call in the audit log",
                     LOG_STR("action", audit->entry.action), LOG_ERROR(err));
 }
 

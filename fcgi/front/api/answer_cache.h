@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Keep recent answers of this worker about sandboxes. An answer is valid for some seconds, as long
- * as the version in the sandbox's row is the same: every change of a shown column changes the
+ * as the version in the sandbox's row is the same. Every change of a shown column changes the
  * version. A reader of the version therefore needs no other column.
  */
 #pragma once

@@ -47,8 +47,9 @@ static int read_answer(const json_t *body, struct sandbox_approval *answer, stru
     answer->minutes = (unsigned)json_integer_value(minutes);
     if ((answer->answer == APPROVAL_MINUTES) == (minutes != NULL))
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "/minutes",
-                           "The answer \"minutes\" needs minutes, and no other answer has them.");
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, "/minutes",
+        "The answer \"minutes\" needs the member minutes; other answers cannot have it.");
 }
 
 int approvals_answer(void *context, struct http_request *request, struct http_response *response,

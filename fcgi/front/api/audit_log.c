@@ -59,7 +59,7 @@ int audit_log_list(void *context, struct http_request *request, struct http_resp
     struct api *api = context;
     if (api->access.team->role != ROLE_OWNER && !is_thing(http_query(request, "resource")))
         return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                         "Only an owner of the team sees all of its log; others ask for a sandbox, "
-                         "a volume or a checkpoint with `resource`.");
+                         "Only an owner of the team can read the whole log. Give a sandbox, volume "
+                         "or checkpoint as `resource`.");
     return page_list(api, &audit_page, request, response, err);
 }

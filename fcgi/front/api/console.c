@@ -23,7 +23,7 @@ int console_check_host(const struct http_request *request, struct error **err)
 {
     if (is_at_console(request))
         return 0;
-    return error_set(err, ERR_NOT_FOUND, "People sign in at the console's own address.");
+    return error_set(err, ERR_NOT_FOUND, "Sign in at the address of the console.");
 }
 
 /* Return whether a page of the console made the browser save an answer as a file, for which it can
@@ -44,12 +44,12 @@ int console_check_origin(const struct api *api, const struct http_request *reque
     const char *site = http_header(request, "Sec-Fetch-Site");
     if (!str_equal(http_header(request, "Sandlot-Console"), "1") && !is_own_download(request))
         return error_set(err, ERR_UNAUTHORIZED,
-                         "Requests of the console carry the header Sandlot-Console: 1; without it "
-                         "its cookie does not count.");
+                         "The request has the console's cookie without the header Sandlot-Console: "
+                         "1. Add the header.");
     if ((origin && strcasecmp(origin, api->settings->console_url) != 0) ||
         (site && strcmp(site, "same-origin") != 0))
         return error_set(err, ERR_UNAUTHORIZED,
-                         "This request was made by a page of another origin than the console's.");
+                         "A page with another origin than the console made this request.");
     return 0;
 }
 

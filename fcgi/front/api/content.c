@@ -14,7 +14,7 @@ int content_decode(const struct http_request *request, struct content *content, 
     if (base64_decode(json_string_value(text), length, content->data, room, &content->size) == 0)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "/content_b64",
-                           "The content is not base64 with its padding and without blanks.");
+                           "The content is not base64 with padding and without blanks.");
 }
 
 long content_read(void *context, char *data, size_t size)

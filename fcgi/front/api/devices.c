@@ -40,8 +40,9 @@ int device_authorize(void *context, struct http_request *request, struct http_re
     struct device device;
     char text[SECRET_TEXT_SIZE];
     if (!*console)
-        return error_set(err, ERR_NOT_FOUND,
-                         "There is no console here to confirm the code; log in with a key.");
+        return error_set(
+            err, ERR_NOT_FOUND,
+            "This deployment has no console to confirm the code; log in with an API key.");
     if (device_begin(api->worker.db, api->worker.ring,
                      json_string_value(json_object_get(request->json, "client_name")),
                      request->remote_address, &device, text, err) < 0)
@@ -68,7 +69,8 @@ static void record_key(struct api *api, const struct http_request *request,
     snprintf(entry.address, sizeof entry.address, "%s", request->remote_address);
     snprintf(entry.request_id, sizeof entry.request_id, "%s", request->request_id);
     if (audit_write(api->worker.db, api->worker.ring, &entry, &err) < 0)
-        log_error("cannot record that a key was made", LOG_STR("key", key->id), LOG_ERROR(err));
+        log_error("cannot record a new key in the audit log", LOG_STR("key", key->id),
+                  LOG_ERROR(err));
 }
 
 int device_token(void *context, struct http_request *request, struct http_response *response,
@@ -82,7 +84,7 @@ int device_token(void *context, struct http_request *request, struct http_respon
                         err) < 0)
         return -1;
     record_key(api, request, &key, user_id);
-    log_info("a user confirmed the login of a program", LOG_STR("key", key.id),
+    log_info("a program got a key after a user confirmed its login", LOG_STR("key", key.id),
              LOG_STR("address", request->remote_address));
     json_t *body = json_pack("{s:s, s:s, s:o}", "access_token", text, "token_type", "Bearer", "key",
                              key_to_json(&key));

@@ -104,7 +104,7 @@ static int check(struct api *api, const struct route *shows, struct http_request
         return -1;
     if (match && !matches(match, etag))
         return error_set_field(err, ERR_PRECONDITION_FAILED, "If-Match",
-                               "The record has changed since it was read; its ETag is \"%s\" now.",
+                               "The object has changed since you read it; its ETag is now \"%s\".",
                                etag);
     if (none_match && matches(none_match, etag))
         return error_set_field(err, ERR_PRECONDITION_FAILED, "If-None-Match",
@@ -138,7 +138,7 @@ static int hold(struct api *api, const struct route *route, const char *path, st
         if (!ours && clock_monotonic_ms() >= give_up_ms) {
             api->etag_lease[0] = '\0';
             return error_set(err, ERR_SANDBOX_BUSY,
-                             "Another change of the record is under way; try again in a moment.");
+                             "Another request is changing the object; try again in a moment.");
         }
         if (!ours)
             clock_sleep_ms(POLL_MS);
@@ -169,7 +169,8 @@ void etag_end(struct api *api)
     if (!api->etag_lease[0])
         return;
     if (named_lease_release(api->worker.db, api->etag_lease, api->worker.lease_owner, &failure) < 0)
-        log_warning("cannot release a record after a conditional change; its lease runs out",
-                    LOG_STR("lease", api->etag_lease), LOG_ERROR(failure));
+        log_warning(
+            "cannot release the lease of a conditional change; other changes wait until it ends",
+            LOG_STR("lease", api->etag_lease), LOG_ERROR(failure));
     api->etag_lease[0] = '\0';
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records that can be changed have an ETag: a hash of the answer that shows them, without the
- * members that sandlot changes by itself, such as the state of a sandbox or the last delivery of a
- * webhook. A request with If-Match changes the record only if its ETag is still the one that the
- * client read (RFC 9110, section 13.1.1). With "If-None-Match: *" it only creates a record (section
- * 13.1.2). A change of a record without an ETag is refused with either header.
+ * Records that clients can change have an ETag: a hash of the answer with the record. The hash
+ * leaves out members that sandlot changes by itself, such as the state of a sandbox or the last
+ * delivery of a webhook. A request with If-Match changes the record only if its ETag is still the
+ * one that the client read (RFC 9110, section 13.1.1). With "If-None-Match: *" it only creates a
+ * record (section 13.1.2). A change of a record without an ETag is refused with either header.
  */
 #pragma once
 

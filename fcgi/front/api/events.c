@@ -49,12 +49,12 @@ static int read_filter(const struct http_request *request, struct event_filter *
                *since = http_query(request, "since");
     if (sandbox_id && !id_is_valid("sbx_", sandbox_id))
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
-                               "sandbox_id is the id of a sandbox, sbx_ and 26 characters.");
+                               "sandbox_id must be the id of a sandbox, sbx_ and 26 characters.");
     if (sandbox_id)
         memcpy(filter->sandbox_id, sandbox_id, ID_SIZE);
     if (since && (clock_parse_iso8601(since, &filter->since_ms) < 0 || filter->since_ms < 0))
         return error_set_field(err, ERR_INVALID_REQUEST, "since",
-                               "since is a time such as 2026-11-22T10:00:00Z.");
+                               "since must be a time, such as 2026-11-22T10:00:00Z.");
     return read_kinds(request, filter, err);
 }
 
@@ -66,7 +66,7 @@ static int read_after(const struct http_request *request, struct asked *asked, s
     asked->from_start = !text && !asked->filter.since_ms;
     if (text && event_id_parse(text, &asked->after) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "after",
-                               "after is the id of an event, evt_ and digits.");
+                               "after must be the id of an event, evt_ and digits.");
     return 0;
 }
 
@@ -112,9 +112,10 @@ static int hand_over(const struct api *api, const struct http_request *request,
     buffer_auto query = BUFFER_INIT(HAND_OVER_MAX);
     uint64_t wait_s = asked->stream ? api->settings->event_stream_s : asked->wait_s;
     if (filter->team_count > WAIT_TEAMS_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, "team",
-                               "You reach more than %d teams: name one, to wait for its events.",
-                               WAIT_TEAMS_MAX);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "team",
+            "You reach more than %d teams; name one of them to wait for its events.",
+            WAIT_TEAMS_MAX);
     const struct principal *principal = &api->principal;
     buffer_printf(&query, "t=%s&u=%s&c=%s&r=%s&s=%d&w=%" PRIu64 "&l=%u&a=%" PRIu64 "&f=%" PRId64,
                   api->access.team ? api->access.team->id : principal->personal_team_id,

@@ -26,7 +26,7 @@ static int make(struct api *api, const json_t *body, struct forks *forks, struct
     };
     if (request.name && request.count > 1)
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
-                               "Only a single fork can be given a name.");
+                               "You can give a name only if you make a single fork.");
     if (principal_team(&api->principal, original->team_slug, NULL, &request.team, err) < 0 ||
         sandbox_take_timeout(api->worker.db, original, request.timeout_s, err) < 0)
         return -1;
@@ -43,8 +43,9 @@ static int check_any(struct forks *forks, struct error **err)
             return 0;
     return forks->count
                ? error_move(err, &forks->list[0].failure)
-               : error_set(err, ERR_RUNTIME_UNAVAILABLE,
-                           "The worker that made the fork has died; no sandbox was created.");
+               : error_set(
+                     err, ERR_RUNTIME_UNAVAILABLE,
+                     "The process that made the fork died, and no sandbox was created; try again.");
 }
 
 /* A refusal left nothing behind: the copy that the key names is deleted, and has no fork. */
@@ -52,7 +53,8 @@ static void free_key(struct api *api)
 {
     error_auto failure = NULL;
     if (api->idempotency && idempotency_detach(api->worker.db, api->idempotency, &failure) < 0)
-        log_warning("cannot free the Idempotency-Key of a fork that was refused",
+        log_warning("cannot free the Idempotency-Key of a refused fork; a repeated request with it "
+                    "may get an error",
                     LOG_ERROR(failure));
 }
 

@@ -44,8 +44,8 @@ static void record(struct api *api, const struct http_request *request, const st
     snprintf(entry.address, sizeof entry.address, "%s", request->remote_address);
     snprintf(entry.request_id, sizeof entry.request_id, "%s", request->request_id);
     if (audit_write(api->worker.db, api->worker.ring, &entry, &err) < 0)
-        log_error("cannot record that a machine took a token", LOG_STR("host", join->name),
-                  LOG_ERROR(err));
+        log_error("cannot record in the audit log that a machine has used its token",
+                  LOG_STR("host", join->name), LOG_ERROR(err));
 }
 
 static int take_offer(struct api *api, const struct http_request *request, struct join *join,
@@ -80,8 +80,8 @@ int host_joins_take(void *context, struct http_request *request, struct http_res
         return -1;
     if (taken) {
         record(api, request, &join);
-        log_info("a machine joins", LOG_STR("host", join.name),
-                 LOG_STR("address", request->remote_address));
+        log_info("a machine has used its token, and is joining as a host",
+                 LOG_STR("host", join.name), LOG_STR("address", request->remote_address));
     }
     if (take_offer(api, request, &join, err) < 0)
         return -1;

@@ -85,7 +85,7 @@ int key_read_teams(const struct principal *principal, const json_t *body, const 
     }
     if (!size && !principal->all_teams)
         return error_set_field(err, ERR_TEAM_FORBIDDEN, "/teams",
-                               "This key reaches no team, so it cannot make keys.");
+                               "This key reaches no team, so it cannot create keys.");
     return 0;
 }
 
@@ -98,13 +98,13 @@ int key_read_expiry(const struct principal *principal, const json_t *body, int64
         return 0;
     if (clock_parse_iso8601(expires, expires_at_ms) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
-                               "expires_at is a time like 2027-01-31T12:00:00Z.");
+                               "expires_at must be a time, such as 2027-01-31T12:00:00Z.");
     if (!*expires_at_ms) /* the beginning of 1970, and not "never" */
         *expires_at_ms = 1;
     if (principal->expires_at_ms && *expires_at_ms > principal->expires_at_ms)
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
-                               "The key that asks ends before that; a key that it makes cannot "
-                               "outlive it.");
+                               "The key of this request expires earlier. A new key cannot expire "
+                               "later than the key that creates it.");
     return 0;
 }
 
@@ -131,8 +131,9 @@ int key_read_binding(struct api *api, struct http_request *request, const char *
     *login_id = *principal->bound_to ? principal->bound_to : NULL;
     if (!*principal->login_id)
         return !password ? 0
-                         : error_set_field(err, ERR_INVALID_REQUEST, "/password",
-                                           "A password is for a sign-in; a key gives none.");
+                         : error_set_field(
+                               err, ERR_INVALID_REQUEST, "/password",
+                               "Only a request with a sign-in can give a password; leave it out.");
     if (!password) {
         if (is_fresh(api, &fresh, err) < 0)
             return -1;

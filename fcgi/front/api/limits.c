@@ -84,7 +84,7 @@ static int find_plan(struct db *db, const struct principal *principal, const cha
     *place = place_of(name);
     if (*place < known.count)
         return 0;
-    return error_set(err, ERR_INTERNAL, "the team is on plan %s, which there is not", name);
+    return error_set(err, ERR_INTERNAL, "the team has the plan %s, which does not exist", name);
 }
 
 int limits_look(void *context, const struct http_request *request, uint64_t *revision,

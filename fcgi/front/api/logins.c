@@ -97,7 +97,8 @@ int header_login(void *context, struct http_request *request, struct http_respon
         return -1;
     if (!name)
         return error_set(err, ERR_INVALID_CREDENTIALS,
-                         "No proxy that is trusted says that you have signed in with it.");
+                         "The request did not come through a proxy of login_header_from, or the "
+                         "proxy sent no user.");
     struct sign_in by = console_sign_in(api, request);
     act_signs_in(api, &login);
     if (sign_in_as_named(&by, name, &login, text, err) < 0)
@@ -137,8 +138,9 @@ int sign_up(void *context, struct http_request *request, struct http_response *r
     if (sign_in_find_link(&by, json_string_value(json_object_get(body, "token")), &link, err) < 0)
         return -1;
     if (!console_lets_sign_up(api))
-        return error_set(err, ERR_INVALID_REQUEST,
-                         "Links create no users here; ask an operator for a user.");
+        return error_set(
+            err, ERR_INVALID_REQUEST,
+            "Links cannot create users in this deployment; ask an operator for a user.");
     act_signs_in(api, &login);
     memcpy(api->audit.entry.team_id, link.team_id, sizeof api->audit.entry.team_id);
     audit_about(&api->audit, name);

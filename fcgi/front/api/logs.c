@@ -70,10 +70,10 @@ static int choose(const struct logs_query *query, const json_t *kept, json_t *lo
 
 static int not_running(const struct sandbox *sandbox, const char *kept, struct error **err)
 {
-    return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s%s; its logs are in its memory and can be read while it "
-                     "runs.",
-                     sandbox_state_word(sandbox->state), kept);
+    return error_set(
+        err, ERR_SANDBOX_NOT_RUNNING,
+        "The sandbox is %s%s; its logs are in its memory, and you can read them while it runs.",
+        sandbox_state_word(sandbox->state), kept);
 }
 
 static int read_kept(struct api *api, const struct logs_query *query, json_t **logs,
@@ -86,7 +86,7 @@ static int read_kept(struct api *api, const struct logs_query *query, json_t **l
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
-        return not_running(sandbox, ", and its logs were not kept", err);
+        return not_running(sandbox, ", and its logs were not saved", err);
     }
     if (choose(query, kept, chosen, err) < 0)
         return -1;
@@ -133,8 +133,7 @@ int logs_entry(const json_t *logs, size_t index, struct log_entry *entry, struct
     entry->trace_id = json_string_value(trace_id);
     if (fits < 0 || !is_short(entry))
         return error_set(err, ERR_RUNTIME_FAILED,
-                         "The sandbox's agent gave a wrong answer: an entry of its log is "
-                         "malformed.");
+                         "The answer of the sandbox's agent has a malformed log entry.");
     return 0;
 }
 
@@ -152,7 +151,7 @@ static int read_order(const struct http_request *request, bool *newest_first, st
     *newest_first = str_equal(order, "desc");
     if (!order || *newest_first || str_equal(order, "asc"))
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, "order", "order is asc or desc.");
+    return error_set_field(err, ERR_INVALID_REQUEST, "order", "order must be asc or desc.");
 }
 
 static int read_service(const struct http_request *request, const char **service,
@@ -162,7 +161,7 @@ static int read_service(const struct http_request *request, const char **service
     return !*service || str_is_name(*service, SERVICE_NAME_MAX)
                ? 0
                : error_set_field(err, ERR_INVALID_REQUEST, "service",
-                                 "service is no name of a service.");
+                                 "service must be the name of a service.");
 }
 
 static int read_query(const struct http_request *request, struct logs_query *query,

@@ -82,7 +82,7 @@ static int open_sign_in(struct api *api, struct error **err)
         return -1;
     if (*settings->oidc_issuer && (!*settings->oidc_client_id || !*settings->console_url))
         return error_set(err, ERR_CONFIG,
-                         "oidc_issuer is set, and oidc_client_id or console_url is not");
+                         "oidc_issuer is set without oidc_client_id or console_url; set both");
     api->oidc = oidc_provider_new(settings);
     return 0;
 }

@@ -26,7 +26,8 @@ int members_check_owner(const struct api *api, struct error **err)
 {
     if (api->access.team->role == ROLE_OWNER)
         return 0;
-    return error_set(err, ERR_INSUFFICIENT_SCOPE, "Only an owner of the team changes its members.");
+    return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                     "Only an owner of the team can change its members.");
 }
 
 int members_check_whole(const struct api *api, struct error **err)
@@ -34,7 +35,7 @@ int members_check_whole(const struct api *api, struct error **err)
     if (api->principal.all_teams)
         return 0;
     return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                     "Invitations are for a sign-in or for a key that is for every team.");
+                     "This call needs a sign-in, or a key for all teams.");
 }
 
 enum team_role members_read_role(const struct http_request *request)

@@ -80,7 +80,7 @@ static int read_ids(const struct http_request *request, json_t *list, struct err
     for (char *id; (id = strsep(&rest, ","));) {
         if (!id_is_valid("sbx_", id) || json_array_size(list) >= SAMPLE_LATEST_MAX)
             return error_set_field(err, ERR_INVALID_REQUEST, "ids",
-                                   "ids are 1 to %d ids of sandboxes, with commas between them.",
+                                   "ids must be 1 to %d ids of sandboxes, separated by commas.",
                                    SAMPLE_LATEST_MAX);
         json_array_append_new(list, json_string(id));
     }
@@ -123,8 +123,7 @@ static int read_subject(struct db *db, const struct http_request *request, char 
     struct host host;
     struct team team;
     if (!name == !slug)
-        return error_set_field(err, ERR_INVALID_REQUEST, "host",
-                               "The request names either a host or a team.");
+        return error_set_field(err, ERR_INVALID_REQUEST, "host", "Give either a host or a team.");
     if (slug) {
         if (team_get_by_slug(db, slug, &team, err) < 0)
             return -1;

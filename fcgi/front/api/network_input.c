@@ -49,7 +49,7 @@ static int add_profile(struct db *db, const json_t *name, const char *field, jso
     }
     if (json_array_size(profiles) == EGRESS_PROFILES_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "A policy includes at most %d egress profiles.",
+                               "A policy can include at most %d egress profiles.",
                                EGRESS_PROFILES_MAX);
     json_array_append(profiles, (json_t *)(uintptr_t)name);
     return 0;
@@ -111,8 +111,8 @@ int network_input_read(struct api *api, const json_t *body, const struct proxy_p
         return -1;
     if (asks && internet)
         return error_set_field(err, ERR_INVALID_REQUEST, "/" SANDBOX_POLICY_ASK,
-                               "A sandbox with allow_internet_access reaches everything and asks "
-                               "for nothing: set one of both to false.");
+                               "A sandbox with allow_internet_access needs no approvals: set one "
+                               "of the two to false.");
     json_auto_t *policy = json_pack("{s:b, s:b, s:o, s:o, s:O}", "allow_internet_access", internet,
                                     "allow_package_registry_access",
                                     flag(body, "allow_package_registry_access", class.registries),

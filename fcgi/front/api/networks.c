@@ -54,7 +54,7 @@ static int explain_registries(struct db *db, const char *network, struct network
         return -1;
     if (!json_array_size(profile.entries))
         snprintf(verdict->message + used, sizeof verdict->message - used,
-                 " allow_package_registry_access opens nothing: the deployment's "
+                 " allow_package_registry_access has no effect: the deployment's "
                  "profile " EGRESS_PROFILE_REGISTRIES " is empty.");
     egress_profile_deinit(&profile);
     return 0;
@@ -90,8 +90,8 @@ static void explain_rules(const char *network, const struct network_question *qu
     verdict->verdict = is_port ? POLICY_ALLOW : POLICY_DENY;
     verdict->reason = "egress_rule";
     snprintf(verdict->message, sizeof verdict->message,
-             is_port ? "Egress rules name the host; requests that they allow pass."
-                     : "Egress rules name the host, and not this port.");
+             is_port ? "The sandbox has egress rules for the host, which decide about each request."
+                     : "The sandbox has egress rules for the host, but not at this port.");
 }
 
 int network_check(void *context, struct http_request *request, struct http_response *response,

@@ -43,7 +43,8 @@ static int check_request(const struct api *api, const struct http_request *reque
 {
     if (console_check_host(request, err) < 0)
         return -1;
-    return api->oidc ? 0 : error_set(err, ERR_NOT_FOUND, "There is no identity provider here.");
+    return api->oidc ? 0
+                     : error_set(err, ERR_NOT_FOUND, "This deployment has no identity provider.");
 }
 
 static int begin(struct api *api, struct http_request *request, struct http_response *response,
@@ -54,7 +55,7 @@ static int begin(struct api *api, struct http_request *request, struct http_resp
     struct sign_in by = console_sign_in(api, request);
     if (path && !oidc_return_is_valid(path))
         return error_set_field(err, ERR_INVALID_REQUEST, "return",
-                               "return is a path of the console, at most %d bytes long.",
+                               "return must be a path of the console, of at most %d bytes.",
                                OIDC_RETURN_MAX);
     if (api_take_oidc_share(api, request, err) < 0 ||
         oidc_begin(&by, api->oidc, path ? path : "/", &location, &memory, err) < 0)

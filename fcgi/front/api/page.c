@@ -55,8 +55,8 @@ static int add_state(struct page *page, const char *name, struct error **err)
     if (sandbox_state_parse(name, &state) < 0 || !sandbox_state_is_shown(state) ||
         sandbox_state_told(state) != state)
         return error_set_field(err, ERR_INVALID_REQUEST, STATE_PARAMETER,
-                               "A state is creating, ready, restoring, checkpointing, stopping, "
-                               "stopped, copying, running or paused.");
+                               "A state must be creating, ready, restoring, checkpointing, "
+                               "stopping, stopped, copying, running or paused.");
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++)
         if (sandbox_state_told((enum sandbox_state)i) == state)
             page->filter.states[i] = true;
@@ -95,7 +95,7 @@ static int read_picked(const struct http_request *request, struct sandbox_filter
     filter->template = query_name(request, "template");
     filter->oldest_first = str_equal(order, "asc");
     if (order && !filter->oldest_first && !str_equal(order, "desc"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "order", "order is asc or desc.");
+        return error_set_field(err, ERR_INVALID_REQUEST, "order", "order must be asc or desc.");
     return query_read_time(request, "started_after", &filter->started_after_ms, err);
 }
 
@@ -131,11 +131,11 @@ static int read_audit(const struct http_request *request, struct audit_filter *a
     audit->actor = http_query(request, "actor");
     if (audit->action && !audit_action_is_known(audit->action))
         return error_set_field(err, ERR_INVALID_REQUEST, "action",
-                               "No action of this name is recorded, such as sandbox.create is.");
+                               "There is no action with this name; an example is sandbox.create.");
     if (audit->actor && !is_actor(audit->actor))
-        return error_set_field(err, ERR_INVALID_REQUEST, "actor",
-                               "actor is the id of a key or a session, or the id or the name of a "
-                               "user.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "actor",
+            "actor must be the id of a key or session, or the id or name of a user.");
     return query_read_time(request, "since", &audit->since_ms, err) < 0
                ? -1
                : query_read_time(request, "until", &audit->until_ms, err);
@@ -200,14 +200,14 @@ static int read_page(const struct principal *principal, const struct team *team,
     const char *token = http_query(request, "next_token");
     uint64_t number = PAGE_LIMIT_DEFAULT;
     if (limit && str_parse_u64(limit, 1, PAGE_LIMIT_MAX, &number) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               PAGE_LIMIT_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit",
+                               "limit must be a number from 1 to %d.", PAGE_LIMIT_MAX);
     page->limit = (unsigned)number;
     page->sandbox_id = http_query(request, "sandbox_id");
     page->name = query_name(request, "name");
     if (page->sandbox_id && !id_is_valid("sbx_", page->sandbox_id))
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
-                               "sandbox_id is the id of a sandbox, sbx_ and 26 characters.");
+                               "sandbox_id must be the id of a sandbox, sbx_ and 26 characters.");
     if (read_filter(request, page, err) < 0 || read_audit(request, &page->audit, err) < 0)
         return -1;
     choose_teams(principal, team, page);
@@ -243,8 +243,8 @@ int page_read_plain(const struct http_request *request, bool (*is_valid)(const c
     *after = http_query(request, "next_token");
     *limit = PAGE_LIMIT_DEFAULT;
     if (text && str_parse_u64(text, 1, PAGE_LIMIT_MAX, limit) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               PAGE_LIMIT_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit",
+                               "limit must be a number from 1 to %d.", PAGE_LIMIT_MAX);
     if (*after && !is_valid(*after))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",
                                "This next_token does not belong to this list.");

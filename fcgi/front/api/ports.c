@@ -38,7 +38,7 @@ static int check_ready(const struct sandbox *sandbox, struct error **err)
     if (sandbox->state == SANDBOX_READY || sandbox->state == SANDBOX_CHECKPOINTING)
         return 0;
     return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                     "The sandbox is %s; its ports can be inspected once it is running.",
+                     "The sandbox is %s; you can see its ports while it runs.",
                      sandbox_state_word(sandbox->state));
 }
 
@@ -108,7 +108,7 @@ int ports_put(void *context, struct http_request *request, struct http_response 
         return -1;
     if (!parse_port(request, &port.port))
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
-                               "A port is a number from 1 to 65535.");
+                               "A port must be a number from 1 to 65535.");
     if (sandbox_port_is_reserved(port.port))
         return error_set_field(err, ERR_INVALID_REQUEST, "port",
                                "Port %u is reserved and cannot be exposed.", port.port);

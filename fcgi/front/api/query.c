@@ -13,7 +13,8 @@ int query_read_number(const struct http_request *request, const char *name, uint
     if (!text || str_parse_u64(text, least, most, value) == 0)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, name,
-                           "%s is a number from %" PRIu64 " to %" PRIu64 ".", name, least, most);
+                           "%s must be a number from %" PRIu64 " to %" PRIu64 ".", name, least,
+                           most);
 }
 
 int query_read_time(const struct http_request *request, const char *name, int64_t *at_ms,
@@ -23,7 +24,7 @@ int query_read_time(const struct http_request *request, const char *name, int64_
     if (!text || clock_parse_iso8601(text, at_ms) == 0)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, name,
-                           "%s is a time like 2027-01-31T12:00:00Z.", name);
+                           "%s must be a time, such as 2027-01-31T12:00:00Z.", name);
 }
 
 const char *query_name(const struct http_request *request, const char *name)

@@ -63,7 +63,7 @@ static int replay(struct api *api, const struct route *route, const struct idemp
     if (idempotency->answer.size) {
         body = json_loadb(idempotency->answer.data, idempotency->answer.size, 0, NULL);
         if (!body)
-            return error_set(err, ERR_INTERNAL, "a kept answer is no JSON");
+            return error_set(err, ERR_INTERNAL, "a saved answer is not JSON");
     }
     if (route->subject == SUBJECT_USER && !reaches_teams_of(&api->principal, body))
         return error_set(err, ERR_TEAM_FORBIDDEN,
@@ -96,7 +96,8 @@ static void settle(struct api *api, const struct idempotency *idempotency,
                  : response->status < 500 ? idempotency_release(db, idempotency, &failure)
                                           : idempotency_abandon(db, idempotency, &failure);
     if (result < 0)
-        log_warning("cannot store the result of a request for its Idempotency-Key",
+        log_warning("cannot store the answer of a request for its Idempotency-Key; a repeated "
+                    "request finds the object that was made",
                     LOG_ERROR(failure));
 }
 

@@ -32,15 +32,15 @@ static int check_timeout(const json_t *value, const char *pointer, struct error 
     if (timeout_s >= 1 && timeout_s <= TIMEOUT_MAX_S)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "A timeout is in whole seconds, from 1 to the max_timeout of the team's "
-                           "plan (GET /v1/sandbox_limits); there is no sandbox without one.");
+                           "A timeout must be whole seconds, from 1 to the max_timeout of the "
+                           "team's plan (GET /v1/sandbox_limits). Every sandbox has one.");
 }
 
 #define TIMEOUT_MEMBER                                                     \
     {                                                                      \
         .name = "timeout", .type = SCHEMA_INTEGER, .check = check_timeout, \
     }
-#define PORTS_HINT "ports are exposed by \"exposed_ports\": [{\"port\": 3000}]"
+#define PORTS_HINT "expose ports with \"exposed_ports\": [{\"port\": 3000}]"
 #define DISK_HINT                                                                             \
     "the size of the disk comes from the team's plan (disk_gb of GET /v1/sandbox_limits); a " \
     "request cannot choose it"
@@ -51,8 +51,8 @@ static int request_host_check(const json_t *value, const char *pointer, struct e
     if (!*text || request_host_is_valid(text))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "The host that servers see is a name, with or without a port, such as "
-                           "localhost:${PORT}; ${PORT} stands for the port of the request.");
+                           "Write the Host header for servers as a name with or without a port, "
+                           "such as localhost:${PORT}. ${PORT} means the port of the request.");
 }
 
 static int name_check(const json_t *value, const char *pointer, struct error **err)
@@ -133,12 +133,12 @@ const struct schema_member sandbox_create_schema[] = {
     {.name = "disk_gb", .hint = DISK_HINT},
     {.name = "port", .hint = PORTS_HINT},
     {.name = "ports", .hint = PORTS_HINT},
-    {.name = "volumes", .hint = "volumes are mounted by \"volume_mounts\": {\"/path\": \"name\"}"},
+    {.name = "volumes", .hint = "mount volumes with \"volume_mounts\": {\"/path\": \"name\"}"},
     {.name = "network",
      .hint = "write the members of the policy next to the others: allow_internet_access, "
              "allow_package_registry_access, allow_public_traffic, allow_out, deny_out, "
              "egress_profiles"},
-    {.name = "environment", .hint = "environment variables are given by \"envs\""},
+    {.name = "environment", .hint = "write environment variables as \"envs\""},
     {.name = NULL},
 };
 
@@ -185,16 +185,16 @@ const struct schema_member sandbox_update_schema[] = {
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     TIMEOUT_MEMBER FIELD_MEMBERS(IN_BODY, AT_UPDATE),
     {.name = "auto_pause",
-     .hint = "a sandbox that exists is changed by \"lifecycle\": {\"on_timeout\": \"pause\"}"},
+     .hint = "change an existing sandbox with \"lifecycle\": {\"on_timeout\": \"pause\"}"},
     {.name = "https_ports",
      .hint = "PUT /v1/sandboxes/{id}/ports/{port} with \"protocol\": \"https\""},
     {.name = "disk", .hint = DISK_HINT},
     {.name = "disk_gb", .hint = DISK_HINT},
-    {.name = "ports", .hint = "ports are exposed by PUT /v1/sandboxes/{id}/ports/{port}"},
-    {.name = "exposed_ports", .hint = "ports are exposed by PUT /v1/sandboxes/{id}/ports/{port}"},
-    {.name = "volumes", .hint = "volumes are mounted when a sandbox is created"},
-    {.name = "volume_mounts", .hint = "volumes are mounted when a sandbox is created"},
-    {.name = "network", .hint = "the policy is replaced by PUT /v1/sandboxes/{id}/network"},
+    {.name = "ports", .hint = "expose ports with PUT /v1/sandboxes/{id}/ports/{port}"},
+    {.name = "exposed_ports", .hint = "expose ports with PUT /v1/sandboxes/{id}/ports/{port}"},
+    {.name = "volumes", .hint = "volumes are mounted at the create, and cannot change later"},
+    {.name = "volume_mounts", .hint = "volumes are mounted at the create, and cannot change later"},
+    {.name = "network", .hint = "replace the policy with PUT /v1/sandboxes/{id}/network"},
     {.name = NULL},
 };
 

@@ -21,7 +21,7 @@ static int find_agent(struct api *api, struct agent_place *at, char secret[AGENT
     struct worker *worker = &api->worker;
     if (sandbox->state != SANDBOX_READY && sandbox->state != SANDBOX_CHECKPOINTING)
         return error_set(err, ERR_SANDBOX_NOT_RUNNING,
-                         "The sandbox is %s; its services can be seen once it is running.",
+                         "The sandbox is %s; you can see its services while it runs.",
                          sandbox_state_word(sandbox->state));
     if (runtimes_agent(worker->runtimes, worker->db, sandbox->host_id, sandbox->address, at, err) <
         0)
@@ -66,7 +66,7 @@ static int service_from(const json_t *told, json_t **service, struct error **err
     if (fits < 0 || !str_is_name(name, SERVICE_NAME_MAX) || !is_word(service_restarts, restart) ||
         !is_word(service_states, state) || (health && !is_word(service_healths, health)))
         return error_set(err, ERR_RUNTIME_FAILED,
-                         "The sandbox's agent gave a wrong answer: a service is malformed.");
+                         "The answer of the sandbox's agent has a malformed service.");
     *service = json_pack("{s:s, s:s, s:s, s:s, s:I}", "name", name, "command", command, "restart",
                          restart, "state", state, "restarts", restarts);
     for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
@@ -113,7 +113,7 @@ int services_restart(void *context, struct http_request *request, struct http_re
     char secret[AGENT_SECRET_SIZE];
     struct agent_place at;
     if (!str_is_name(name, SERVICE_NAME_MAX))
-        return error_set(err, ERR_NOT_FOUND, "The sandbox has no service of this name.");
+        return error_set(err, ERR_NOT_FOUND, "The sandbox has no service with this name.");
     if (find_agent(context, &at, secret, err) < 0)
         return -1;
     int result = agent_service_restart(&at, secret, name, deadline_in_ms(AGENT_WAIT_MS), err);

@@ -23,7 +23,7 @@ static json_t *read_wish(const struct principal *principal, const json_t *body, 
     const char *purpose = json_string_value(json_object_get(body, "purpose"));
     if (port && str_equal(purpose, purpose_choices[0]))
         error_set_field(err, ERR_INVALID_REQUEST, "/port",
-                        "A token for one port opens its preview only: leave out purpose.");
+                        "A token for one port is for its preview only; leave out purpose.");
     else if (port && sandbox_port_is_reserved((uint16_t)json_integer_value(port)))
         error_set_field(err, ERR_INVALID_REQUEST, "/port",
                         "Port %d is reserved and has no preview.", (int)json_integer_value(port));

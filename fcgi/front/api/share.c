@@ -12,8 +12,8 @@
 #define RECORDS_POOL "records" /* its reads take a few milliseconds of the database */
 
 static const char share_is_used[] =
-    "The team, or its user in several teams, has its share of the service's workers for such calls "
-    "busy already; try again when some of these calls are done.";
+    "Calls of this team or user already use their share of the service's workers; try again when "
+    "some of these calls have ended.";
 
 /* Find the team of the object in the path. A missing object counts for the personal team. */
 static int team_of_path(struct api *api, const struct http_request *request, char team[ID_SIZE],

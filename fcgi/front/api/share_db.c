@@ -40,7 +40,7 @@ int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct erro
     if (db_query(db, statement_for(id), DB_ARGS(db_text(id)), &rows, err) < 0)
         return -1;
     if (!db_rows_next(rows) || db_is_null(rows, 0))
-        return error_set(err, ERR_NOT_FOUND, "There is no such thing.");
+        return error_set(err, ERR_NOT_FOUND, "There is no such object.");
     snprintf(team, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
 }

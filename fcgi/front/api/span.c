@@ -19,5 +19,5 @@ int span_read(const struct http_request *request, int64_t (*default_from)(int64_
     if (*from_ms <= *to_ms)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "from",
-                           "from is not after to, and not in the future.");
+                           "from must not be after to, or in the future.");
 }

@@ -20,7 +20,7 @@ const struct schema_member ssh_key_create_schema[] = {
      .item = &key_team_item},
     {.name = "expires_at", .type = SCHEMA_STRING, .min = 1, .max = 40},
     {.name = "password", .type = SCHEMA_STRING, .min = 1, .max = PASSWORD_MAX},
-    {.name = "key", .hint = "the member is called public_key."},
+    {.name = "key", .hint = "the member's name is public_key."},
     {.name = NULL},
 };
 

@@ -10,7 +10,7 @@ static int check_owner(const struct api *api, struct error **err)
     if (api->access.team->role == ROLE_OWNER)
         return 0;
     return error_set(err, ERR_INSUFFICIENT_SCOPE,
-                     "Only an owner of the team sees and revokes the keys of its members.");
+                     "Only an owner of the team can list and revoke the keys of its members.");
 }
 
 static json_t *team_key_to_json(const struct team_key *key)

@@ -58,10 +58,10 @@ static int read_end(const json_t *body, int64_t *expires_at_ms, struct error **e
     *expires_at_ms = now_ms + TEAM_LINK_DAYS * DAY_MS;
     if (text && clock_parse_iso8601(text, expires_at_ms) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
-                               "expires_at is a time like 2027-01-31T12:00:00Z.");
+                               "expires_at must be a time, such as 2027-01-31T12:00:00Z.");
     if (*expires_at_ms <= now_ms || *expires_at_ms > now_ms + TEAM_LINK_DAYS_MAX * DAY_MS)
         return error_set_field(err, ERR_INVALID_REQUEST, "/expires_at",
-                               "A link ends in the future, at most %d days from now.",
+                               "A link must expire in the future, at most %d days from now.",
                                TEAM_LINK_DAYS_MAX);
     return 0;
 }

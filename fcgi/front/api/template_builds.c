@@ -103,8 +103,8 @@ static int check_image(struct api *api, const char *image, struct error **err)
     if (allowed)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "/image",
-                           "No image of this name is open to teams; the operator opens one with "
-                           "`sandlotctl image allow`.");
+                           "Teams may not use an image with this name; the operator allows one "
+                           "with `sandlotctl image allow`.");
 }
 
 int template_builds_baseline(struct api *api, const json_t *body,
@@ -154,7 +154,7 @@ static int refuse_members(const json_t *body, const char *const members[], const
         autofree char *field = xasprintf("/%s", *members);
         if (json_object_get(body, *members))
             return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                   "Only a build with %s has this member.", source);
+                                   "Only a build with %s can have this member.", source);
     }
     return 0;
 }
@@ -199,10 +199,10 @@ static int check_origins(const json_t *body, struct error **err)
             count++;
         }
     if (count != 1)
-        return error_set_field(err, ERR_INVALID_REQUEST, given ? given : members[0],
-                               "Give one of checkpoint_id, image, template, from_image and "
-                               "dockerfile: the source of the template; for another version also "
-                               "retry.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, given ? given : members[0],
+            "Give exactly one source of the template: checkpoint_id, image, template, from_image "
+            "or dockerfile. A build of another version can have retry instead.");
     return check_members(body, given, err);
 }
 
@@ -218,15 +218,15 @@ static int find_builder(struct api *api, struct template_version *base, struct e
             return -1;
         error_clear(err);
         return error_set(err, ERR_NOT_SERVED,
-                         "Images are unpacked in sandboxes of the deployment's template %s, which "
-                         "does not exist: tell the operator.",
+                         "This deployment lacks the template %s, which builds from images need; "
+                         "tell the operator.",
                          name);
     }
     if (!base->virtual_machine)
         return 0;
     return error_set(err, ERR_NOT_SERVED,
-                     "Images are unpacked in containers, and the deployment's template %s is one "
-                     "of virtual machines.",
+                     "Builds from images need containers, and the deployment's template %s is for "
+                     "virtual machines; tell the operator.",
                      name);
 }
 
@@ -391,10 +391,10 @@ static int find_failed(struct api *api, const char *slug, json_int_t number,
         if ((*err)->code != ERR_NOT_FOUND)
             return -1;
         error_clear(err);
-        return refuse_retry(err, "The template has no version of this number.");
+        return refuse_retry(err, "The template has no version with this number.");
     }
     if (!str_equal(version->owner, api->access.team->id) || version->state != TEMPLATE_FAILED)
-        return refuse_retry(err, "Only a failed build of the team can be repeated.");
+        return refuse_retry(err, "You can repeat only a failed build of the team.");
     *failed = *version;
     return 0;
 }
@@ -424,10 +424,9 @@ static int order_again(struct api *api, struct template_order *order, struct err
     if (recipe_kept_read(api->worker.db, api->worker.ring, failed->id, &order->recipe, err) < 0)
         return -1;
     if (!order->recipe)
-        return refuse_retry(err,
-                            "The steps of this build are not kept, because it used a login "
-                            "at a registry or secrets, is too large, or ends just now. Build a new "
-                            "version.");
+        return refuse_retry(
+            err, "The steps of this build are not stored, because it used a registry login or "
+                 "secrets, is too large, or is ending now. Build a new version.");
     order->image = *failed->from_image ? failed->from_image : NULL;
     if (check_files(api, order->recipe, err) < 0 ||
         (order->image ? find_builder(api, &order->base, err)
@@ -572,7 +571,7 @@ int template_versions_show(void *context, struct http_request *request,
     uint64_t offset = 0;
     if (given && str_parse_u64(given, 0, INT64_MAX, &offset) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "log_offset",
-                               "log_offset is the log_end of an earlier answer, or 0.");
+                               "log_offset must be 0 or the log_end of an earlier answer.");
     if (find_version(api, request->captures[0], request->captures[1], &view, &version, err) < 0 ||
         template_view_read_tags(api, &view, (unsigned)(version - view.versions), err) < 0 ||
         template_version_log(api->worker.db, version->id, &log, err) < 0 ||

@@ -23,13 +23,13 @@ static int check_context(struct api *api, const char *hash, struct error **err)
         return 0;
     if (!recipe_hash_is_valid(hash))
         return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_CONTEXT_FIELD,
-                               "This is no hash: %d to %d lower-case hexadecimal digits.",
+                               "A hash has %d to %d lower-case hexadecimal digits.",
                                RECIPE_HASH_MIN, RECIPE_HASH_MAX);
     if (recipe_file_find(api->worker.db, api->access.team->id, hash, &file, &found, err) < 0)
         return -1;
     return found ? 0
                  : error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_CONTEXT_FIELD,
-                                   "No archive of this hash was uploaded.");
+                                   "No archive with this hash was uploaded.");
 }
 
 /* Return the processor as Docker names it. The hosts have the same. */
@@ -164,8 +164,8 @@ int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *pl
             return -1;
         if (is_template && count > 1) {
             error_set(err, ERR_INVALID_REQUEST,
-                      "%.128s is a template. When stages copy from each other or from an image, "
-                      "each of them begins with an image.",
+                      "%.128s is a template. If stages copy from each other or from an image, each "
+                      "stage must begin with an image.",
                       name);
             put_line(*err, line);
             return -1;

@@ -26,7 +26,7 @@ extern const struct schema_member template_build_arg_item, template_secret_item;
 int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerfile_plan *plan,
                              struct error **err);
 
-/* Find out whether FROM means a template or an image: a name without a registry is a template, if
+/* Find out whether FROM means a template or an image. A name without a registry is a template, if
  * the team or the deployment has it. Fills in origin->template or origin->image.name, and for
  * several stages also stages, which are images. Errors also: ERR_INVALID_REQUEST (one of several
  * stages begins with a template). */

@@ -56,7 +56,7 @@ int template_files_put(void *context, struct http_request *request, struct http_
     const char *hash = request->captures[0];
     if (!recipe_hash_is_valid(hash))
         return error_set_field(err, ERR_INVALID_REQUEST, "hash",
-                               "This is no hash: %d to %d lower-case hexadecimal digits.",
+                               "A hash has %d to %d lower-case hexadecimal digits.",
                                RECIPE_HASH_MIN, RECIPE_HASH_MAX);
     if (write_file(context, request, hash, &file, err) < 0)
         return -1;

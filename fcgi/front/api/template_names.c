@@ -69,7 +69,7 @@ static int answer_tag(struct api *api, struct template_view *view, unsigned at, 
     for (unsigned i = 0; i < view->tag_count; i++)
         if (str_equal(view->tags[i].tag, name))
             return http_response_json(response, 200, tag_to_json(&view->tags[i]));
-    return error_set(err, ERR_NOT_FOUND, "The tag was removed meanwhile.");
+    return error_set(err, ERR_NOT_FOUND, "Another request removed the tag at the same time.");
 }
 
 int template_tags_put(void *context, struct http_request *request, struct http_response *response,
@@ -114,7 +114,7 @@ int templates_set_public(struct api *api, const char *name, bool is_public,
         return -1;
     if (template_is_deployments(version) && !is_public)
         return error_set_field(err, ERR_INVALID_REQUEST, "/public",
-                               "Every team sees the templates of the deployment.");
+                               "The templates of the deployment are always public.");
     if (template_set_public(api->worker.db, version->template_id, is_public, err) < 0)
         return -1;
     for (unsigned i = *at; i < view->count && template_view_same(view, i, *at); i++)

@@ -115,7 +115,8 @@ static int no_template(const struct template_view *view, struct error **err)
                       count < SLUGS_NAMED_MAX ? view->versions[i].slug : "and others");
         count++;
     }
-    return error_set(err, ERR_NOT_FOUND, "The team %s sees no template of this slug. It sees: %s.",
+    return error_set(err, ERR_NOT_FOUND,
+                     "The team %s has no template with this slug. It can use: %s.",
                      view->team->slug, count ? buffer_string(&seen) : "none");
 }
 
@@ -144,8 +145,8 @@ static int find_by_name(struct api *api, const char *team, const char *slug,
         return -1;
     return view->count ? 0
                        : error_set(err, ERR_NOT_FOUND,
-                                   "The team %s sees no template %s/%s: it is not there, or is not "
-                                   "public.",
+                                   "The team %s cannot use a template %s/%s: it does not exist, or "
+                                   "is not public.",
                                    view->team->slug, team, slug);
 }
 
@@ -170,11 +171,11 @@ int template_view_check_owner(const struct api *api, const struct template_versi
 {
     if (principal_writes(&api->principal, version->owner))
         return 0;
-    return error_set(err, ERR_TEAM_FORBIDDEN,
-                     "The template %s belongs to the team %s%s, where this API key changes "
-                     "nothing.",
-                     version->slug, version->team_slug,
-                     template_is_deployments(version) ? " of the deployment's operator" : "");
+    return error_set(
+        err, ERR_TEAM_FORBIDDEN,
+        "The template %s belongs to the team %s%s, where this API key cannot change anything.",
+        version->slug, version->team_slug,
+        template_is_deployments(version) ? " of the deployment's operator" : "");
 }
 
 int templates_show(void *context, struct http_request *request, struct http_response *response,

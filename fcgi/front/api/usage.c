@@ -93,10 +93,10 @@ static int read_by(const struct http_request *request, int64_t from_ms, int64_t 
     if (!*by || str_equal(*by, "sandbox"))
         return 0;
     if (!str_equal(*by, "day"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "by", "by is day or sandbox.");
+        return error_set_field(err, ERR_INVALID_REQUEST, "by", "by must be day or sandbox.");
     if (to_ms - from_ms > USAGE_DAYS_MAX * (int64_t)86400000)
         return error_set_field(err, ERR_INVALID_REQUEST, "from",
-                               "By day, a span has at most %d days.", USAGE_DAYS_MAX);
+                               "With by=day, the span can have at most %d days.", USAGE_DAYS_MAX);
     return 0;
 }
 

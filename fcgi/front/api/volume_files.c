@@ -172,7 +172,7 @@ static int get_octets(struct reading *reading, const char *path, struct error **
         return error_move(err, &failure);
     /* The head has been sent: the client can only notice that the body is too short. */
     if (failure && strcmp(reading->request->method, "HEAD"))
-        log_warning("cannot send the rest of a volume's file; the download is cut",
+        log_warning("cannot send the rest of a volume's file; the client's download ends early",
                     LOG_ERROR(failure));
     return 0;
 }
@@ -182,10 +182,10 @@ static int get_json(struct reading *reading, const char *path, struct error **er
     error_auto failure = NULL;
     int result = read_file(reading, path, false, &failure);
     if (reading->too_large)
-        return error_set_field(err, ERR_BODY_TOO_LARGE, "path",
-                               "The file is larger than %zu MiB; read it with Accept: "
-                               "application/octet-stream.",
-                               CONTENT_MAX >> 20);
+        return error_set_field(
+            err, ERR_BODY_TOO_LARGE, "path",
+            "The file is larger than %zu MiB; download it with Accept: application/octet-stream.",
+            CONTENT_MAX >> 20);
     if (result < 0)
         return error_move(err, &failure);
     autofree char *base64 = xmalloc(BASE64_PADDED_SIZE(reading->content.size));

@@ -19,16 +19,16 @@ static int refuse(const char *field, const char *why, struct error **err)
 int volume_path_check(const char *path, size_t size, const char *field, struct error **err)
 {
     if (!size || path[0] != '/')
-        return refuse(field, "A path in a volume is absolute: it begins with a slash.", err);
+        return refuse(field, "A path in a volume must begin with a slash.", err);
     if (size > VOLUME_PATH_MAX)
         return refuse(field, "A path has at most 4095 bytes.", err);
     if (strlen(path) != size)
-        return refuse(field, "A path holds no NUL.", err);
+        return refuse(field, "A path cannot have a NUL character.", err);
     for (const char *at = path; *at;) {
         at += strspn(at, "/");
         size_t length = strcspn(at, "/");
         if ((length == 1 && at[0] == '.') || (length == 2 && !strncmp(at, "..", 2)))
-            return refuse(field, "A path in a volume holds neither . nor .. as a name.", err);
+            return refuse(field, "A path in a volume cannot have . or .. as a part.", err);
         if (length > COMPONENT_MAX)
             return refuse(field, "A name in a path has at most 255 bytes.", err);
         at += length;
@@ -47,7 +47,7 @@ int volume_mode_member_check(const json_t *value, const char *pointer, struct er
     size_t length = strlen(text);
     if ((length == 3 || length == 4) && strspn(text, "01234567") == length)
         return 0;
-    return refuse(pointer, "A mode is three or four octal digits, such as \"0644\".", err);
+    return refuse(pointer, "A mode must be three or four octal digits, such as \"0644\".", err);
 }
 
 static int read_owner(const struct http_request *request, const char *name, json_t *attributes,
@@ -58,8 +58,8 @@ static int read_owner(const struct http_request *request, const char *name, json
     if (!text)
         return 0;
     if (str_parse_u64(text, 0, VOLUME_OWNER_MAX, &number) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is a number from 0 to %d.", name,
-                               VOLUME_OWNER_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s must be a number from 0 to %d.",
+                               name, VOLUME_OWNER_MAX);
     json_object_set_new(attributes, name, json_integer((json_int_t)number));
     return 0;
 }

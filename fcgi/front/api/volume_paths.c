@@ -86,8 +86,8 @@ static int list_page(struct api *api, const struct http_request *request,
     json_t *body;
     int status;
     if (limit_text && str_parse_u64(limit_text, 1, LIST_LIMIT_MAX, &limit) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               LIST_LIMIT_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit",
+                               "limit must be a number from 1 to %d.", LIST_LIMIT_MAX);
     if (volume_path_query(request, &path, err) < 0 ||
         read_token(api, request, path, &position, err) < 0)
         return -1;
@@ -124,8 +124,9 @@ static int list_tree(struct api *api, const struct http_request *request, uint64
     int status;
     for (size_t i = 0; i < ARRAY_SIZE(paged); i++)
         if (http_query(request, paged[i]))
-            return error_set_field(err, ERR_INVALID_REQUEST, paged[i],
-                                   "A list of several levels has no pages.");
+            return error_set_field(
+                err, ERR_INVALID_REQUEST, paged[i],
+                "A list of several levels has no pages; leave out limit and next_token.");
     if (volume_path_query(request, &path, err) < 0)
         return -1;
     volume_query_add(&query, "path", path);
@@ -147,8 +148,8 @@ int volume_directories_list(void *context, struct http_request *request,
     const char *text = http_query(request, "depth");
     uint64_t depth = 1;
     if (text && str_parse_u64(text, 1, DEPTH_MAX, &depth) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "depth", "depth is a number from 1 to %d.",
-                               DEPTH_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "depth",
+                               "depth must be a number from 1 to %d.", DEPTH_MAX);
     return depth == 1 ? list_page(context, request, response, err)
                       : list_tree(context, request, depth, response, err);
 }
@@ -206,7 +207,7 @@ int volume_paths_update(void *context, struct http_request *request, struct http
     const char *path = json_string_value(json_object_get(request->json, "path"));
     if (json_object_size(request->json) < 2)
         return error_set_field(err, ERR_INVALID_REQUEST, "/mode",
-                               "Nothing is to be changed: give mode, uid or gid.");
+                               "The request changes nothing: give mode, uid or gid.");
     volume_query_add(&query, "path", path);
     volume_query_add_attributes(&query, request->json);
     struct volume_files_call call = {
@@ -230,7 +231,7 @@ int volume_paths_delete(void *context, struct http_request *request, struct http
         return -1;
     if (recursive && !str_equal(recursive, "true") && !str_equal(recursive, "false"))
         return error_set_field(err, ERR_INVALID_REQUEST, "recursive",
-                               "recursive is true or false.");
+                               "recursive must be true or false.");
     volume_query_add(&query, "path", path);
     buffer_printf(&query, "recursive=%d", str_equal(recursive, "true"));
     struct volume_files_call call = {
@@ -261,7 +262,7 @@ static int read_from(const json_t *body, const char **from, char **owned, struct
     if (base64_decode(json_string_value(bytes), json_string_length(bytes), *owned, VOLUME_PATH_MAX,
                       &size) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "/from_b64",
-                               "This is not the base64 of at most 4095 bytes.");
+                               "The value must be the base64 of at most 4095 bytes.");
     return volume_path_check(*owned, size, "/from_b64", err);
 }
 

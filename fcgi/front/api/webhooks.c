@@ -230,10 +230,10 @@ int webhooks_rotate(void *context, struct http_request *request, struct http_res
     char secret[WEBHOOK_SECRET_SIZE];
     (void)request;
     if (webhook->form != WEBHOOK_STANDARD)
-        return error_set(
-            err, ERR_INVALID_REQUEST,
-            "The creator of this webhook chose its secret; change it by PATCH /events/webhooks/%s.",
-            webhook->id);
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "The creator of this webhook chose its secret; change it with PATCH "
+                         "/events/webhooks/%s.",
+                         webhook->id);
     if (webhook_rotate(api->worker.db, api->worker.ring, webhook->id, secret, err) < 0 ||
         webhook_get(api->worker.db, webhook->id, webhook, err) < 0) {
         mem_wipe(secret, sizeof secret);
@@ -268,7 +268,7 @@ int webhooks_test(void *context, struct http_request *request, struct http_respo
     (void)request;
     if (!api->access.webhook.enabled)
         return error_set_field(err, ERR_INVALID_REQUEST, "/enabled",
-                               "The webhook is not enabled, nothing is sent to it.");
+                               "The webhook is disabled; enable it first.");
     if (webhook_test(api->worker.db, api->access.webhook.id, id, err) < 0)
         return -1;
     tell(api);
@@ -305,11 +305,11 @@ int webhook_messages_list(void *context, struct http_request *request,
     struct webhook_message *list;
     unsigned count;
     if (limit && str_parse_u64(limit, 1, MESSAGES_MAX, &most) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               MESSAGES_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit",
+                               "limit must be a number from 1 to %d.", MESSAGES_MAX);
     if (before && !id_is_valid("whm_", before))
         return error_set_field(err, ERR_INVALID_REQUEST, "before",
-                               "before is the id of a message, whm_ and 26 characters.");
+                               "before must be the id of a message, whm_ and 26 characters.");
     if (webhook_message_list(api->worker.db, api->access.webhook.id, before, (unsigned)most, &list,
                              &count, err) < 0)
         return -1;

@@ -78,8 +78,8 @@ int whole_list_cut(struct api *api, const struct route *route, const struct http
     if (!rows || (!limit && !token))
         return 0;
     if (limit && str_parse_u64(limit, 1, PAGE_LIMIT_MAX, &most) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               PAGE_LIMIT_MAX);
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit",
+                               "limit must be a number from 1 to %d.", PAGE_LIMIT_MAX);
     write_scope(api, request, &scope);
     if (token && !page_token_read(api->worker.ring, token, &scope, &last, sizeof last))
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "next_token",

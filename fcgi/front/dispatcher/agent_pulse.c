@@ -277,8 +277,9 @@ static void end_calls(struct agent_pulse *pulse, const struct beat *beat)
         firewall_end(firewall, &err);
     }
     if (err)
-        log_warning("cannot end the calls of an agent that does not answer",
-                    LOG_STR("sandbox", beat->of.id), LOG_ERROR(err));
+        log_warning(
+            "cannot end the open calls to an agent that does not answer; their clients wait longer",
+            LOG_STR("sandbox", beat->of.id), LOG_ERROR(err));
 }
 
 static void note(struct agent_pulse *pulse, struct beat *beat, bool is_silent)
@@ -288,12 +289,13 @@ static void note(struct agent_pulse *pulse, struct beat *beat, bool is_silent)
         return;
     if (sandbox_note_silence(pulse->worker->db, beat->of.id, beat->of.incarnation,
                              is_silent ? beat->missed_ms : 0, &err) < 0) {
-        log_warning("cannot note whether an agent answers", LOG_STR("sandbox", beat->of.id),
-                    LOG_ERROR(err));
+        log_warning("cannot record whether the agent of a sandbox answers; trying again",
+                    LOG_STR("sandbox", beat->of.id), LOG_ERROR(err));
         return;
     }
     beat->of.is_silent = is_silent;
-    log_info(is_silent ? "agent does not answer" : "agent answers again",
+    log_info(is_silent ? "the agent of a sandbox does not answer"
+                       : "the agent of a sandbox answers again",
              LOG_STR("sandbox", beat->of.id));
     if (is_silent)
         end_calls(pulse, beat);
@@ -317,7 +319,7 @@ static void pause_if_idle(struct agent_pulse *pulse, const struct beat *beat, co
     error_auto err = NULL;
     if (idle_is_over(&beat->of, answer, clock_monotonic_ms() - beat->since_ms) &&
         sandbox_pause_idle(pulse->worker, &beat->of, &err) < 0)
-        log_warning("cannot pause an idle sandbox", LOG_STR("sandbox", beat->of.id),
+        log_warning("cannot pause an idle sandbox; trying again", LOG_STR("sandbox", beat->of.id),
                     LOG_ERROR(err));
 }
 
@@ -342,7 +344,8 @@ void agent_pulse_work(struct agent_pulse *pulse)
     error_auto err = NULL;
     if (clock_monotonic_ms() >= pulse->list_ms) {
         if (list(pulse, &err) < 0)
-            log_warning("cannot list running sandboxes to ask their agents", LOG_ERROR(err));
+            log_warning("cannot list the running sandboxes to check their agents; trying again",
+                        LOG_ERROR(err));
         pulse->list_ms = clock_monotonic_ms() + LIST_EVERY_MS;
     }
     ask_due(pulse);

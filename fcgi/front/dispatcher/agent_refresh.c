@@ -192,7 +192,8 @@ static bool refresh_restarted(struct agent_refresh *refresh, struct restarted *o
     one->again_at_ms = now_ms + START_AGAIN_MS;
     if (now_ms < one->give_up_ms)
         return false;
-    log_warning("the agent of an instance does not answer after a reboot",
+    log_warning("cannot initialise the agent of a rebooted instance; giving up, because it did not "
+                "answer in time",
                 LOG_STR("instance", one->instance_name), LOG_ERROR(err));
     return true;
 }

@@ -135,7 +135,8 @@ static int sweep_checkpoint(struct worker *worker, uint32_t host_id, struct runt
     int result = db_transaction(worker->db, stray_body, &stray, err);
     runtime_limit(runtime, 0);
     if (result == 0 && stray.removed)
-        log_warning("removing an orphaned copy", LOG_STR("instance", name));
+        log_warning("deleting a copy on a host, because the database has no row for it",
+                    LOG_STR("instance", name));
     return result;
 }
 
@@ -157,7 +158,8 @@ static int sweep_copy(struct worker *worker, uint32_t host_id, struct runtime *r
     }
     if (known)
         return 0;
-    log_warning("removing an orphaned copy", LOG_STR("instance", copy->name));
+    log_warning("deleting a copy on a host, because the database has no row for it",
+                LOG_STR("instance", copy->name));
     return runtime->ops->destroy(runtime, copy->name, err);
 }
 

@@ -44,7 +44,7 @@ static bool work_next(struct worker *worker, struct job *job)
     if (result < 0) {
         if (job->backs_off)
             back_off(job);
-        log_warning("a due job failed; trying again", LOG_STR("job", job->name), LOG_ERROR(err));
+        log_warning("a job failed; trying again", LOG_STR("job", job->name), LOG_ERROR(err));
         if (!worked)
             clock_sleep_ms(FAILURE_PAUSE_MS);
     }

@@ -66,7 +66,7 @@ void events_serve(struct worker *worker, const volatile sig_atomic_t *stop)
         error_auto err = NULL;
         bool more = false;
         if (take_turn(worker, &turns, &more, &err) < 0) {
-            log_warning("cannot number new events; trying again", LOG_ERROR(err));
+            log_warning("cannot publish new events; trying again", LOG_ERROR(err));
             clock_sleep_ms(FAILURE_MS);
         } else if (!*stop) {
             if (!more)

@@ -88,7 +88,7 @@ static void mark_heard(struct host_monitor *monitor, bool heard)
     monitor->said_ms = clock_monotonic_ms();
     if (host_mark_heard(monitor->worker->db, monitor->host_id, monitor->worker->lease_owner, heard,
                         &err) < 0)
-        log_warning("cannot record the state of a host's event stream",
+        log_warning("cannot record the state of a host's event stream; trying again",
                     LOG_INT("host", monitor->host_id), LOG_ERROR(err));
 }
 
@@ -280,7 +280,7 @@ static void check_candidates(struct host_monitor *monitor)
         /* After a failure of the host or the database, the next listing finds the instance. */
         if (check(monitor, one->instance_name, &again_ms, &err) < 0) {
             host_pulse_note(monitor->pulse, false);
-            log_warning("cannot inspect an instance that ended",
+            log_warning("cannot inspect an instance that ended; trying again",
                         LOG_STR("instance", one->instance_name), LOG_ERROR(err));
         }
         one->due_ms = clock_monotonic_ms() + again_ms;
@@ -486,8 +486,8 @@ static void measure_pool(struct host_monitor *monitor)
     if (result == 0)
         result = record_pool(monitor, total >> 20, used >> 20, &err);
     if (result < 0)
-        log_warning("cannot measure the storage pool of a host", LOG_INT("host", monitor->host_id),
-                    LOG_ERROR(err));
+        log_warning("cannot measure the storage pool of a host; trying again",
+                    LOG_INT("host", monitor->host_id), LOG_ERROR(err));
 }
 
 /* Return whether the memory is low: below the kept share, or below 1.25 times it while it was low
@@ -541,8 +541,8 @@ static void measure_memory(struct host_monitor *monitor)
     if (firewall_host(firewall, &host, &err) == 0 && note_memory(monitor, &host, &err) == 0 &&
         note_processors(monitor, &host, &err) == 0)
         return;
-    log_warning("cannot measure the memory of a host", LOG_INT("host", monitor->host_id),
-                LOG_ERROR(err));
+    log_warning("cannot measure the memory of a host; trying again",
+                LOG_INT("host", monitor->host_id), LOG_ERROR(err));
     monitor->memory_at_ms = clock_monotonic_ms() + MEASURE_AGAIN_MS;
 }
 

@@ -132,8 +132,8 @@ static void conclude(struct host_pulse *pulse, bool *back)
         now.down_since_ms == pulse->said.down_since_ms)
         return;
     if (host_note_condition(pulse->worker->db, pulse->host_id, &now, &err) < 0) {
-        log_warning("cannot record whether a host answers", LOG_INT("host", pulse->host_id),
-                    LOG_ERROR(err));
+        log_warning("cannot record whether a host answers; trying again",
+                    LOG_INT("host", pulse->host_id), LOG_ERROR(err));
         return;
     }
     tell(pulse, &now);

@@ -40,8 +40,9 @@ int dispatcher_prepare(void)
 static void tell_restart(const char *instance_name)
 {
     if (send(restarts[0], instance_name, strlen(instance_name), 0) < 0)
-        log_warning("cannot report a restarted agent; it is initialised at the next interval",
-                    LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
+        log_warning(
+            "cannot report the restarted agent of an instance; the next check initialises it",
+            LOG_STR("instance", instance_name), LOG_STR("reason", strerror(errno)));
 }
 
 struct monitor {
@@ -145,7 +146,7 @@ void hosts_monitor_serve(struct worker *worker, const volatile sig_atomic_t *sto
         /* Without the database the monitors continue: their connections may recover before this
          * one. */
         if (compare(&monitors, worker, stop, &err) < 0)
-            log_warning("cannot list the hosts", LOG_ERROR(err));
+            log_warning("cannot list the hosts; trying again", LOG_ERROR(err));
         reap(&monitors);
         if (!*stop)
             clock_sleep_ms(HOSTS_COMPARE_MS);

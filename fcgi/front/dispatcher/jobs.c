@@ -80,7 +80,7 @@ static int retain_audit(struct worker *worker, struct error **err)
     if (audit_retain(worker->db, worker->ring, &removed, err) < 0)
         return -1;
     if (removed)
-        log_info("audit log shortened", LOG_INT("rows", removed));
+        log_info("deleted old rows of the audit log", LOG_INT("rows", removed));
     return 0;
 }
 

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         log_info("dispatcher started");
         status = serve(call.settings, PROCESS_WORK);
     } else {
-        log_error("cannot start", LOG_STR("reason", strerror(errno)));
+        log_error("cannot start the dispatcher", LOG_STR("reason", strerror(errno)));
         status = EX_OSERR;
     }
     while (started--) {

@@ -22,7 +22,7 @@ static int64_t take(struct worker *worker, struct sampler *sampler,
     error_auto err = NULL;
     int64_t began_ms = clock_monotonic_ms();
     if (look(worker, sampler, &err) < 0)
-        log_warning("cannot take samples", LOG_ERROR(err));
+        log_warning("cannot measure the sandboxes; trying again", LOG_ERROR(err));
     return soon_after(clock_monotonic_ms() - began_ms);
 }
 
@@ -43,7 +43,7 @@ void sample_serve(struct worker *worker, const volatile sig_atomic_t *stop)
         if ((due || soon) && worker->settings->metrics_retention_h)
             soon_ms = take(worker, &sampler, due ? sample_round : sample_soon);
         if ((due || more) && sample_purge(worker, &more, &err) < 0)
-            log_warning("cannot delete old samples", LOG_ERROR(err));
+            log_warning("cannot delete old measurements; trying again", LOG_ERROR(err));
         if (!*stop)
             clock_sleep_ms(POLL_MS);
     }

@@ -42,7 +42,7 @@ static int run(struct work *work, struct error **err)
         return work_run_destroy(work, err);
     case OPERATION_CREATE:
         /* The client never got this sandbox, so it is removed and not finished. */
-        error_set(err, ERR_RUNTIME_UNAVAILABLE, "the worker that created it has died");
+        error_set(err, ERR_RUNTIME_UNAVAILABLE, "the process that created it died");
         work_undo_create(work, err);
         error_clear(err);
         return 0;
@@ -110,7 +110,7 @@ static void follow(struct expire *expire)
         cut_off_quickly(work);
     else
         notify_send(work->worker->settings->api_socket, NOTIFY_OPERATIONS);
-    log_info("deadline", LOG_STR("sandbox", work->sandbox.id),
+    log_info("the deadline of a sandbox has come", LOG_STR("sandbox", work->sandbox.id),
              LOG_STR("on_timeout", on_timeout_name(work->sandbox.on_timeout)),
              LOG_STR("operation", work->operation.id));
 }
@@ -157,7 +157,7 @@ int sandbox_pause_idle(struct worker *worker, const struct sandbox_ready *ready,
     audit_leave(&idle.expire.audit);
     if (result == 0 && work->sandbox.id[0]) {
         notify_send(worker->settings->api_socket, NOTIFY_OPERATIONS);
-        log_info("idle sandbox is being paused", LOG_STR("sandbox", work->sandbox.id),
+        log_info("pausing an idle sandbox", LOG_STR("sandbox", work->sandbox.id),
                  LOG_STR("operation", work->operation.id));
     }
     work_deinit(work);

@@ -80,7 +80,8 @@ static int remove_orphan(struct worker *worker, uint32_t host_id, struct runtime
         return -1;
     if (*id)
         return sandbox_remove_stray(worker, id, host_id, instance_name, err);
-    log_warning("deleting an orphaned instance", LOG_STR("instance", instance_name));
+    log_warning("deleting an instance on a host, because the database has no row for it",
+                LOG_STR("instance", instance_name));
     return runtime->ops->destroy(runtime, instance_name, err);
 }
 
@@ -171,5 +172,6 @@ static int sweep_host(void *context, const struct host *host, struct error **err
 int sandbox_sweep(struct worker *worker, struct error **err)
 {
     return hosts_each(worker->db, sweep_host, worker,
-                      "cannot compare the instances of a host with the database", err);
+                      "cannot compare the instances of a host with the database; trying again",
+                      err);
 }

@@ -43,7 +43,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     struct policy_address address;
     char text[INET6_ADDRSTRLEN];
     (void)purpose;
-    sending->refused = "no address of the internet";
+    sending->refused = "it is not an address of the internet";
     if (sending_read_address(&target->addr, text, &address))
         sending->refused = protected_reason(sending->networks, &address);
     if (ntohs(((const struct sockaddr_in *)&target->addr)->sin_port) == WEBHOOK_MAIL_PORT)
@@ -154,7 +154,7 @@ int sending_begin(struct sending *sending, const struct webhook_secrets *secrets
     add_headers(sending, secrets, webhook->form);
     sending->easy = curl_easy_init();
     if (!sending->easy)
-        return error_set(err, ERR_INTERNAL, "libcurl gives no handle");
+        return error_set(err, ERR_INTERNAL, "cannot create a libcurl handle");
     set_options(sending, webhook->url);
     read_host(sending, webhook->url);
     sending->named_by = deadline_in_ms(CONNECT_WAIT_MS);
@@ -210,10 +210,10 @@ static void say(struct sending *sending, CURLcode result, long status)
         snprintf(out, size, "the host name has no address");
     else if (result != CURLE_OK) /* the same text for an open, closed or filtered port */
         snprintf(out, size,
-                 "no HTTP answer came: no connection, no valid certificate, or no "
-                 "answer in time");
+                 "no HTTP answer: the connection failed, the certificate is not valid, or the "
+                 "answer timed out");
     else if (status >= 300 && status < 400)
-        snprintf(out, size, "the answer is a redirect, which is not followed");
+        snprintf(out, size, "the answer is a redirect, which sandlot does not follow");
     else
         snprintf(out, size, "the answer is not 2xx");
 }

@@ -201,8 +201,8 @@ static void begin(struct delivery *delivery, struct hook *hook, struct sending *
         TAILQ_INSERT_TAIL(&delivery->resolving, sending, entry);
         return;
     }
-    log_warning("cannot send a webhook; trying again", LOG_STR("webhook", hook->row.id),
-                LOG_ERROR(err));
+    log_warning("cannot prepare a message of a webhook; trying again",
+                LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
     if (sending->is_event)
         hook->broken = true;
     else
@@ -229,8 +229,8 @@ static char *body_of(struct delivery *delivery, const struct hook *hook, const s
     if (hook->row.form != WEBHOOK_E2B)
         return webhook_body(event);
     if (webhook_e2b_body(delivery->worker->db, event, &body, &err) < 0)
-        log_warning("cannot send a webhook; trying again", LOG_STR("webhook", hook->row.id),
-                    LOG_ERROR(err));
+        log_warning("cannot prepare a message of a webhook; trying again",
+                    LOG_STR("webhook", hook->row.id), LOG_ERROR(err));
     return body;
 }
 
@@ -568,8 +568,8 @@ static int turn(struct delivery *delivery, struct error **err)
         /* The webhook was deleted, or it alone has a fault. */
         hook->rest_until_ms = clock_monotonic_ms() + FAILURE_MS;
         if (failure->code != ERR_NOT_FOUND)
-            log_warning("cannot deliver a webhook; trying again", LOG_STR("webhook", hook->row.id),
-                        LOG_ERROR(failure));
+            log_warning("cannot deliver the messages of a webhook; trying again",
+                        LOG_STR("webhook", hook->row.id), LOG_ERROR(failure));
     }
     advance(delivery);
     return 0;

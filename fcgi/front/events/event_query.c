@@ -92,9 +92,9 @@ int wanted_read(const char *line, struct wanted *wanted, struct error **err)
     for (char *pair = text ? strtok_r(text, "&", &rest) : NULL; pair;
          pair = strtok_r(NULL, "&", &rest))
         if (pair[1] != '=' || read_member(pair[0], pair + 2, wanted) < 0)
-            return error_set(err, ERR_INVALID_REQUEST, "the request does not belong to the API");
+            return error_set(err, ERR_INVALID_REQUEST, "the request did not come from sandlot-api");
     if (!wanted->filter.team_count || !*wanted->tenant || !*wanted->user || !*wanted->credential ||
         !wanted->limit)
-        return error_set(err, ERR_INVALID_REQUEST, "the request names no team");
+        return error_set(err, ERR_INVALID_REQUEST, "the request has no team");
     return 0;
 }

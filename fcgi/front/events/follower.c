@@ -196,9 +196,8 @@ static void begin(struct follower *follower)
     struct server *server = follower->server;
     const struct wanted *wanted = &follower->wanted;
     if (!server_admits(server, wanted)) {
-        answer_error(
-            follower, "429 Too Many Requests", "Retry-After: 5\r\n", "rate_limited",
-            "too many requests of this team or user wait for events already; end one first");
+        answer_error(follower, "429 Too Many Requests", "Retry-After: 5\r\n", "rate_limited",
+                     "this team or user has too many requests that wait for events; end one first");
         return;
     }
     follower->following = true;
@@ -228,9 +227,10 @@ static void read_request(struct follower *follower)
         begin(follower);
         return;
     }
-    log_error("refused a request for events", LOG_ERROR(err));
+    log_error("cannot read a request for events; answering with an error", LOG_ERROR(err));
     answer_error(follower, "500 Internal Server Error", "", "internal",
-                 "the service failed on this request");
+                 "the service failed on this request; give the operator the request id, with which "
+                 "its log has the reason");
 }
 
 static void on_ready(struct loop_source *source, uint32_t events)

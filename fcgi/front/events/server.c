@@ -265,10 +265,10 @@ static int watch(struct server *server, struct error **err)
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     int flags = fcntl(STDIN_FILENO, F_GETFL);
     if (fd < 0 || loop_add(&server->loop, &server->signals, fd, EPOLLIN, on_signal) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot watch signals");
     if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0 ||
         loop_add(&server->loop, &server->listener.source, STDIN_FILENO, EPOLLIN, on_listener) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is no socket");
+        return error_set_errno(err, ERR_CONFIG, errno, "file descriptor 0 is not a socket");
     return 0;
 }
 
@@ -290,7 +290,7 @@ int server_open(struct server *server, const struct settings *settings, struct e
         db_check_statements(server->worker.db, err) < 0)
         return -1;
     if (loop_init(&server->loop) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "no event loop");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create an event loop");
     return watch(server, err);
 }
 

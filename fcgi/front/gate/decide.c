@@ -43,7 +43,7 @@ static int refuse_error(struct gate_decision *decision, const struct error *err)
     case ERR_HOST_LOST:
         return refuse(decision, REFUSAL_HOST_LOST);
     default:
-        log_warning("cannot decide about a request to a sandbox; it is refused", LOG_ERROR(err));
+        log_warning("cannot decide about a request to a sandbox; refusing it", LOG_ERROR(err));
         return refuse(decision, REFUSAL_UNAVAILABLE);
     }
 }
@@ -227,8 +227,8 @@ static int wake_recorded(struct gate *gate, const struct gate_request *request,
     int result = sandbox_wake(worker, found->sandbox.id, woken, err);
     if (audit_end(&audit, result < 0 ? *err : NULL, &lost) < 0) /* the sandbox runs, so do not
                                                                  * refuse the request */
-        log_warning("cannot record the result of a wake-up", LOG_STR("sandbox", found->sandbox.id),
-                    LOG_ERROR(lost));
+        log_warning("cannot record the result of a wake-up in the audit log",
+                    LOG_STR("sandbox", found->sandbox.id), LOG_ERROR(lost));
     return result;
 }
 

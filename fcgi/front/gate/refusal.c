@@ -145,7 +145,7 @@ static void add_quota(struct gate *gate, const struct http_request *request, jso
     if (read_quota(gate->worker.db, route ? route : "", &quota, &failure) == 0)
         json_object_set_new(body, "quota", quota_to_json(&quota));
     else
-        log_warning("cannot read the quota of a sandbox's team; its refusal lacks the numbers",
+        log_warning("cannot read the quota of a sandbox's team; the answer lacks the numbers",
                     LOG_STR("route", route ? route : ""), LOG_ERROR(failure));
 }
 

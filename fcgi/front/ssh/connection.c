@@ -50,8 +50,8 @@ static void on_time_over(struct loop_timer *timer)
 {
     struct connection *connection = container_of(timer, struct connection, end);
     connection_end(connection, is_signed_in(connection)
-                                   ? "the session has lasted as long as one may"
-                                   : "no sign-in in time");
+                                   ? "the session has reached the time limit (ssh_session_max_s)"
+                                   : "no user signed in in time (ssh_login_grace_s)");
 }
 
 /* --- answers --- */
@@ -117,7 +117,7 @@ static json_t *answer_key(struct connection *connection, const json_t *message)
     if (find_proof(connection, message, &err) == 0)
         return json_pack("{s:b}", "known", 1);
     if (err->code != ERR_UNAUTHORIZED)
-        log_warning("cannot look up an SSH key", LOG_STR("address", connection->address),
+        log_warning("cannot check an SSH key; refusing it", LOG_STR("address", connection->address),
                     LOG_ERROR(err));
     else if (listener->authorities.count && *text_of(message, "certificate"))
         log_info("SSH certificate refused", LOG_STR("address", connection->address),
@@ -161,7 +161,8 @@ static json_t *answer_login(struct connection *connection, const json_t *message
     char token[SSH_TOKEN_SIZE];
     error_auto err = NULL;
     if (is_signed_in(connection))
-        return refuse(connection, &connection->login, "This connection is signed in already.");
+        return refuse(connection, &connection->login,
+                      "This connection has a signed-in user already.");
     if (accept_proof(connection, message, &proof, &err) < 0)
         return refuse(connection, login, err->message);
     const char *why = limit_of_key(listener, login);
@@ -183,7 +184,7 @@ static json_t *answer_enter(struct connection *connection, const char *sandbox, 
 {
     const struct ssh_login *login = &connection->login;
     if (!is_signed_in(connection) || !id_is_valid("sbx_", sandbox) || !slug_is_valid(team))
-        return refuse(connection, login, "No user has signed in.");
+        return refuse(connection, login, "No user has signed in on this connection.");
     const char *why = limit_of_team(connection->listener, team);
     if (why)
         return refuse(connection, login, why);
@@ -255,12 +256,14 @@ static int start(struct connection *connection, int client_fd, struct error **er
     struct loop *loop = &connection->listener->loop;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "no pair of sockets");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create a pair of sockets");
     int result = spawn_session(connection->listener, client_fd, pair[1], &connection->pid, err);
     close(pair[1]);
     if (result < 0 || loop_add(loop, &connection->wire, pair[0], EPOLLIN, on_message) < 0) {
         close(pair[0]);
-        return result < 0 ? -1 : error_set_errno(err, ERR_INTERNAL, errno, "it is not watched");
+        return result < 0 ? -1
+                          : error_set_errno(err, ERR_INTERNAL, errno,
+                                            "cannot watch the process of the connection");
     }
     return wire_send(connection->wire.fd, first_words(connection), err);
 }
@@ -314,7 +317,7 @@ void connection_gone(struct connection *connection, int wait_status)
                  LOG_STR("sandbox", connection->sandbox), LOG_INT("duration_ms", duration_ms),
                  LOG_INT("signal", WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0));
     else
-        log_info("SSH connection ended without a sign-in", LOG_STR("address", connection->address),
+        log_info("SSH connection ended before a sign-in", LOG_STR("address", connection->address),
                  LOG_INT("duration_ms", duration_ms),
                  LOG_INT("signal", WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0));
     loop_close(&listener->loop, &connection->wire);

@@ -27,12 +27,12 @@ const char *limit_of_address(struct listener *listener, const char *network)
 {
     const struct settings *settings = listener->worker.settings;
     if (listener->connection_count >= settings->ssh_connections)
-        return "there are too many connections";
+        return "all connections are in use (ssh_connections)";
     if (count(listener, network, NULL, NULL).of_address >= settings->ssh_address_connections)
-        return "the address has too many connections";
+        return "the address has too many connections (ssh_address_connections)";
     if (throttle_is_over(&listener->tries, network, settings->ssh_refusal_rate,
                          clock_monotonic_ms()))
-        return "the address was refused too often";
+        return "the address has offered too many unknown keys (ssh_refusal_rate)";
     return NULL;
 }
 
@@ -70,15 +70,15 @@ const char *limit_of_key(struct listener *listener, const struct ssh_login *logi
     const struct settings *settings = listener->worker.settings;
     struct counts counts = count(listener, NULL, login, NULL);
     if (counts.of_key >= settings->ssh_key_sessions)
-        return "This key has as many SSH sessions as it may.";
+        return "This key has the most SSH sessions that are allowed; end one first.";
     if (counts.of_user >= settings->ssh_team_sessions)
-        return "This user has as many SSH sessions as one may.";
+        return "This user has the most SSH sessions that are allowed; end one first.";
     return NULL;
 }
 
 const char *limit_of_team(struct listener *listener, const char *team)
 {
     if (count(listener, NULL, NULL, team).of_team >= listener->worker.settings->ssh_team_sessions)
-        return "The team has as many SSH sessions as it may.";
+        return "The team has the most SSH sessions that are allowed; end one first.";
     return NULL;
 }

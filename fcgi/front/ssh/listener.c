@@ -36,12 +36,12 @@ static int find_user(struct listener *listener, const char *name, struct error *
 {
     const struct passwd *entry = getpwnam(name);
     if (!entry)
-        return error_set(err, ERR_CONFIG, "there is no user %s (ssh_user)", name);
+        return error_set(err, ERR_CONFIG, "the user %s (ssh_user) does not exist", name);
     if (!entry->pw_uid || entry->pw_uid == geteuid())
-        return error_set(err, ERR_CONFIG,
-                         "ssh_user %s has to be a user of its own, neither root nor the one that "
-                         "reads the key ring",
-                         name);
+        return error_set(
+            err, ERR_CONFIG,
+            "ssh_user %s must be a separate user, not root or the user that reads the key ring",
+            name);
     listener->user = entry->pw_uid;
     listener->group = entry->pw_gid;
     return 0;
@@ -54,11 +54,13 @@ static int read_host_key(struct listener *listener, const char *path, struct err
     if (fd < 0 || fstat(fd, &stat) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read the host key %s", path);
     if (stat.st_mode & 07)
-        return error_set(err, ERR_CONFIG, "everybody can read or write the host key %s", path);
+        return error_set(err, ERR_CONFIG,
+                         "every user can read or write the host key %s: run chmod 0600 on it",
+                         path);
     listener->host_key = xcalloc(1, HOST_KEY_MAX + 1);
     ssize_t size = read(fd, listener->host_key, HOST_KEY_MAX);
     if (size <= 0 || !str_starts_with(listener->host_key, "-----BEGIN"))
-        return error_set(err, ERR_CONFIG, "%s is no private key", path);
+        return error_set(err, ERR_CONFIG, "%s is not a private key", path);
     return 0;
 }
 
@@ -72,7 +74,7 @@ static int open_socket(int family, uint16_t port, struct error **err)
         ((struct sockaddr_in *)&any)->sin_port = htons(port);
     autoclose int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "no socket for SSH");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create a socket for SSH");
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     /* Accepted sockets inherit these options. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -215,7 +217,7 @@ static int watch_signals(struct listener *listener, struct error **err)
     signal(SIGPIPE, SIG_IGN);
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0 || loop_add(&listener->loop, &listener->signals, fd, EPOLLIN, on_signal) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot watch signals");
     return 0;
 }
 
@@ -227,7 +229,7 @@ static int watch_socket(struct listener *listener, struct listening *listening, 
         return -1;
     listening->listener = listener;
     if (loop_add(&listener->loop, &listening->socket.source, fd, EPOLLIN, on_socket) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "the socket cannot be watched");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot watch the socket");
     return 0;
 }
 
@@ -252,7 +254,7 @@ int listener_open(struct listener *listener, const struct settings *settings, st
         open_worker(listener, settings, err) < 0)
         return -1;
     if (loop_init(&listener->loop) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "no event loop");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create an event loop");
     if (watch_signals(listener, err) < 0 ||
         watch_socket(listener, &listener->sockets[0], AF_INET, err) < 0)
         return -1;
@@ -270,7 +272,7 @@ static void end_all(struct listener *listener)
     for (size_t i = 0; i < LISTENERS_MAX; i++)
         loop_listener_close(&listener->loop, &listener->sockets[i].socket);
     LIST_FOREACH(one, &listener->connections, entry)
-    connection_end(one, "the SSH entry point stops");
+    connection_end(one, "sandlot-ssh is stopping");
     while (listener->connection_count && clock_monotonic_ms() < until_ms)
         if (loop_run_once(&listener->loop, 200) < 0)
             return;

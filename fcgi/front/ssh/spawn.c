@@ -56,7 +56,7 @@ int spawn_session(const struct listener *listener, int client_fd, int wire_fd, p
 {
     *pid = fork();
     if (*pid < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "no process can be started");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot start a process");
     if (*pid == 0)
         become_session(listener, client_fd, wire_fd);
     return 0;

@@ -17,7 +17,8 @@ int wire_send(int fd, json_t *message, struct error **err)
     if (!size || size > WIRE_MAX)
         return error_set(err, ERR_INTERNAL, "a message has a wrong size");
     if (send(fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size)
-        return error_set_errno(err, ERR_INTERNAL, errno, "a message is not taken");
+        return error_set_errno(err, ERR_INTERNAL, errno,
+                               "cannot send a message to the other process");
     return 0;
 }
 
@@ -43,7 +44,7 @@ int wire_receive(int fd, int wait_ms, json_t **message, struct error **err)
     mem_wipe(text, (size_t)size);
     if (!json_is_object(*message)) {
         json_decref(*message);
-        return error_set(err, ERR_INTERNAL, "a message is no object");
+        return error_set(err, ERR_INTERNAL, "a message is not a JSON object");
     }
     return 1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * sandlot-agent: the data plane inside one sandbox. One thread, one event loop: an HTTP server for
- * files and processes, and a relay to the sandbox's own servers on 127.0.0.1. It runs as root and
- * holds no state on disk; a memory pause takes it along, a start from disk makes a clean one that
+ * files and processes, and a relay to the sandbox's own servers on 127.0.0.1. It runs as root, and
+ * has no state on disk. A pause with memory keeps it. A start from disk makes a clean one, which
  * waits for POST /init.
  */
 #pragma once

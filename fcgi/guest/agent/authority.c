@@ -28,8 +28,9 @@ static void write_file(const char *path, int flags, const char *text, size_t siz
 {
     autoclose int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0644);
     if (fd < 0 || write(fd, text, size) != (ssize_t)size)
-        log_info("cannot add the authority of egress rules", LOG_STR("file", path),
-                 LOG_INT("errno", errno));
+        log_info("cannot add the certificate authority of egress rules; programs refuse the "
+                 "certificates of these hosts",
+                 LOG_STR("file", path), LOG_INT("errno", errno));
 }
 
 static void add_to_list(const char *pem)

@@ -8,6 +8,7 @@
  * runs. An agent that is started again later finds other processes. */
 bool boot_is_fresh(void);
 
-/* Empty /tmp, and remove files, sockets and pipes below /run; its directories stay, as packages
- * make them only once, and so do the agent's own files. A file that cannot be removed stays. */
+/* Empty /tmp, and remove files, sockets and pipes below /run. Its directories stay, because
+ * packages create them only once. The agent's own files stay too. A file that cannot be removed
+ * stays. */
 void boot_clean(void);

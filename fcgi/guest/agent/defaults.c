@@ -15,8 +15,8 @@
 
 static void complain(const char *what, const char *why)
 {
-    log_warning("skipping a part of the template's defaults", LOG_STR("part", what),
-                LOG_STR("reason", why));
+    log_warning("cannot read a part of the template's defaults; continuing without it",
+                LOG_STR("part", what), LOG_STR("reason", why));
 }
 
 static json_t *load(void)
@@ -28,7 +28,7 @@ static json_t *load(void)
     json_t *json = json_loadb(text, size, 0, NULL);
     if (json_is_object(json))
         return json;
-    complain("all", "the file is no object of JSON");
+    complain("all", "the file is not a JSON object");
     json_decref(json);
     return NULL;
 }

@@ -39,7 +39,8 @@ static void write_file(const char *path, const char *before, const char *name, c
 {
     autofclose FILE *file = fopen(path, "we");
     if (!file || fprintf(file, "%s%s\n%s", before, name, behind) < 0)
-        log_warning("cannot write a file of the sandbox's start", LOG_STR("file", path));
+        log_warning("cannot write a file at the start of the sandbox; continuing without it",
+                    LOG_STR("file", path));
 }
 
 /* Write the files that hold the host name: each copy of a template has another one. */

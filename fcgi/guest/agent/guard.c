@@ -48,7 +48,7 @@ static void watch_over(pid_t agent, int64_t began_ms, const sigset_t *signals)
     int status = watch(agent, signals);
     if (WIFEXITED(status))
         exit(WEXITSTATUS(status));
-    log_warning("the agent was killed", LOG_INT("signal", WTERMSIG(status)));
+    log_warning("the agent was killed; starting it again", LOG_INT("signal", WTERMSIG(status)));
     if (clock_monotonic_ms() - began_ms < LIFE_LEAST_MS)
         exit(1);
 }
@@ -57,7 +57,7 @@ int guard_begin(struct error **err)
 {
     kept = mmap(NULL, sizeof *kept, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (kept == MAP_FAILED)
-        return error_set_errno(err, ERR_INTERNAL, errno, "the guard has no memory");
+        return error_set_errno(err, ERR_INTERNAL, errno, "out of memory for the guard");
     pid_t guard = getpid();
     sigset_t signals;
     sigemptyset(&signals);
@@ -69,7 +69,7 @@ int guard_begin(struct error **err)
         int64_t began_ms = clock_monotonic_ms();
         pid_t agent = fork();
         if (agent < 0)
-            return error_set_errno(err, ERR_INTERNAL, errno, "the agent cannot be started");
+            return error_set_errno(err, ERR_INTERNAL, errno, "cannot start the agent");
         if (agent == 0)
             break;
         prctl(PR_SET_NAME, "sandlot-guard");

@@ -8,8 +8,8 @@
 int health_finish(struct request *request, struct rpc_error *error);
 
 /* Handle POST /init: {"secret","envs","sandbox_id","default_user","route","template","log_kib",
- * "services"}. The first one sets the secret; later ones must have it in the header, and replace
- * everything else, services only if there are any. route and template become E2B_SANDBOX_ID and
+ * "services"}. The first one sets the secret. Later ones must have it in the header. They replace
+ * everything else, but services only if there are any. route and template become E2B_SANDBOX_ID and
  * E2B_TEMPLATE_ID. */
 int init_begin(struct request *request, struct rpc_error *error);
 int init_finish(struct request *request, struct rpc_error *error);

@@ -78,7 +78,7 @@ static int leave_renewer(void)
 int hold_run(char *const command[])
 {
     if (!hold() || leave_renewer() < 0) {
-        fputs("sandlot-agent: the sandbox cannot be held awake\n", stderr);
+        fputs("sandlot-agent: cannot keep the sandbox awake\n", stderr);
         return EXIT_NO_HOLD;
     }
     execvp(command[0], command);

@@ -24,7 +24,8 @@ static void write_file(const char *path, const char *text)
 {
     autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-        log_info("cannot write the sandbox's name", LOG_STR("file", path), LOG_INT("errno", errno));
+        log_info("cannot write the sandbox's host name", LOG_STR("file", path),
+                 LOG_INT("errno", errno));
 }
 
 /* Programs look there whether they run in a container (systemd-detect-virt, installers). */

@@ -88,7 +88,7 @@ static int check_secret(const struct shared_secret *known, const struct init *in
     else if (known->known && !init->succeeds &&
              !shared_secret_matches(known, secret, strlen(secret)))
         rc = rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                           "the agent has another secret, which cannot be changed");
+                           "the agent has another secret already, which cannot change");
     mem_wipe(&probe, sizeof probe);
     return rc;
 }
@@ -180,8 +180,8 @@ static void adopt(struct agent *agent, struct init *init)
         identity_adopt(init->route, init->template);
         authority_adopt(init->authority);
     }
-    log_info(first ? "initialised" : "initialised again", LOG_STR("sandbox", init->sandbox_id),
-             LOG_INT("envs", agent->environment.count));
+    log_info(first ? "agent initialised" : "agent initialised again",
+             LOG_STR("sandbox", init->sandbox_id), LOG_INT("envs", agent->environment.count));
     if (first)
         services_begin(agent, &defaults, init->services, false, init->hold_services_s * 1000);
     else

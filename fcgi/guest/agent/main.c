@@ -147,7 +147,7 @@ static int catch_signals(struct error **err)
     signal(SIGPIPE, SIG_IGN);
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0 || loop_add(&agent.loop, &signals, fd, EPOLLIN, on_signal) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "signals cannot be watched");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot watch signals");
     return 0;
 }
 
@@ -171,14 +171,14 @@ static void survive(void)
 {
     defaults_auto defaults;
     defaults_read(&defaults);
-    log_info("took over the state of a killed agent");
+    log_info("continuing with the state of a killed agent");
     services_begin(&agent, &defaults, NULL, true, 0);
 }
 
 static int start(const struct options *options, struct error **err)
 {
     if (sodium_init() < 0 || loop_init(&agent.loop) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "the agent cannot be set up");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot set up the agent");
     agent.trust_local_peers = options->trust_local_peers;
     agent.machine = options->machine;
     agent.default_user = xstrdup("user");
@@ -220,12 +220,12 @@ int main(int argc, char **argv)
     }
     error_auto err = NULL;
     if (options.guard && guard_begin(&err) < 0) {
-        log_error("cannot start", LOG_ERROR(err));
+        log_error("cannot start the agent", LOG_ERROR(err));
         return 1;
     }
     settle_process();
     if (start(&options, &err) < 0) {
-        log_error("cannot start", LOG_ERROR(err));
+        log_error("cannot start the agent", LOG_ERROR(err));
         return 1;
     }
     log_info("listening", LOG_INT("port", options.port), LOG_INT("relay_port", options.relay_port));

@@ -130,6 +130,6 @@ int ports_finish(struct request *request, struct rpc_error *error)
     if (str_parse_u64(request->http.path + strlen(request->route->path), 1, UINT16_MAX, &port) < 0)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the port must be from 1 to 65535");
     if (ports_listener((uint16_t)port, &listener) < 0)
-        return rpc_error_set_errno(error, errno, "the listening sockets cannot be read");
+        return rpc_error_set_errno(error, errno, "cannot read the listening sockets");
     return httpd_reply_json(&request->http, 200, json_pack("{s:s}", "listener", words[listener]));
 }

@@ -377,7 +377,7 @@ int relay_start(struct agent *agent, int listen_fd, struct relay **relay, struct
     LIST_INIT(&r->links);
     if (loop_add(&agent->loop, &r->listener.source, listen_fd, EPOLLIN, on_connection) < 0) {
         free(r);
-        return error_set_errno(err, ERR_INTERNAL, errno, "the relay cannot be watched");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot watch the relay");
     }
     *relay = r;
     return 0;

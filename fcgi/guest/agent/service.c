@@ -68,14 +68,14 @@ static int read_restart(struct service *service, struct rpc_error *error)
             service->restart = (enum service_restart)i;
             return 0;
         }
-    return *word ? rpc_error_set(error, RPC_INVALID_ARGUMENT, "restart has an unknown word") : 0;
+    return *word ? rpc_error_set(error, RPC_INVALID_ARGUMENT, "restart has an unknown value") : 0;
 }
 
 static int read_spec(struct service *service, struct rpc_error *error)
 {
     const json_t *envs, *spec = service->spec;
     if (!json_is_object(spec))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "a service is no object");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "a service is not an object");
     if (proto_string(spec, "name", &service->name, error) < 0 ||
         proto_string(spec, "command", &service->command, error) < 0 ||
         proto_string(spec, "user", &service->user, error) < 0 ||
@@ -87,7 +87,7 @@ static int read_spec(struct service *service, struct rpc_error *error)
     if (!str_is_name(service->name, SERVICE_NAME_MAX) || !*service->command ||
         strlen(service->user) > USER_NAME_MAX)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "a service has no name or no command, or a user that cannot be");
+                             "a service has no name, no command, or an invalid user");
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A service: a command that the agent starts, and starts again by its policy. The first restart
- * waits SERVICE_BACKOFF_MS, each further one twice as long as the one before, up to
- * SERVICE_BACKOFF_MOST_MS; a service that ran for that long begins with the shortest wait again.
- * The command runs in the foreground: the service ends with it.
+ * waits SERVICE_BACKOFF_MS. Each further one waits twice as long, up to SERVICE_BACKOFF_MOST_MS. A
+ * service that ran for that long begins with the shortest wait again. The command runs in the
+ * foreground: the service ends with it.
  */
 #pragma once
 

@@ -40,7 +40,8 @@ static struct loop_timer hold; /* services wait for a hook */
 
 static void complain(const char *what, const char *why)
 {
-    log_warning("skipping a service", LOG_STR("service", what), LOG_STR("reason", why));
+    log_warning("cannot start a service of the template; continuing without it",
+                LOG_STR("service", what), LOG_STR("reason", why));
 }
 
 /* Tests run agents beside each other on one disk. */
@@ -75,8 +76,9 @@ static void save_own(const json_t *own)
     unlink(new_file);
     autoclose int fd = open(new_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || json_dumpfd(own, fd, JSON_COMPACT) < 0 || rename(new_file, SERVICES_FILE) < 0)
-        log_warning("cannot keep the services of the sandbox", LOG_STR("file", SERVICES_FILE),
-                    LOG_INT("errno", errno));
+        log_warning("cannot write the services of the sandbox to a file; a restart of the sandbox "
+                    "does not start them",
+                    LOG_STR("file", SERVICES_FILE), LOG_INT("errno", errno));
 }
 
 /* --- the record of processes --- */
@@ -287,7 +289,7 @@ void services_record_start_end(const struct service *service)
     int fd = open(START_ENDED_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (!file) {
-        complain(service->name, "its end cannot be recorded");
+        complain(service->name, "cannot record its end");
         return;
     }
     fprintf(file, "%d\n", service->exit_code);

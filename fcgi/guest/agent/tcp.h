@@ -15,7 +15,7 @@ int tcp_run(uint16_t port);
 /* Connect to a server on the sandbox's loopback. Returns the socket, or -1 with errno. */
 int tcp_connect(uint16_t port);
 
-/* Connect the standard streams with a client. A client may end its side and wait for an answer:
- * then the number of its bytes is written to standard error, and the end of standard input ends the
- * connection. fd stays the caller's. */
+/* Connect the standard streams with a client. A client may end its side and wait for an answer.
+ * Then the program writes the number of its bytes to standard error. The end of standard input ends
+ * the connection. fd stays the caller's. */
 void tcp_join_client(int fd);

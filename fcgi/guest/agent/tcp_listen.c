@@ -211,9 +211,9 @@ int tcp_listen_run(uint16_t port)
     char name[NAME_SIZE];
     signal(SIGPIPE, SIG_IGN);
     if (sodium_init() < 0 || listen_on_port(&port) < 0)
-        return complain("the port cannot be listened on");
+        return complain("cannot listen on the port");
     if (listen_for_takers(name) < 0)
-        return complain("no client takes its connections");
+        return complain("cannot listen for the client");
     printf("%u %s\n", port, name);
     fflush(stdout);
     return serve();
@@ -247,15 +247,15 @@ int tcp_accepted_run(const char *name)
     struct sockaddr_un address;
     signal(SIGPIPE, SIG_IGN);
     if (strlen(name) != NAME_SIZE - 1)
-        return complain("this is not the name of a listener");
+        return complain("the name is not that of a listener");
     socklen_t size = set_name(&address, name);
     int from = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (from < 0 || connect(from, (const struct sockaddr *)&address, size) < 0 || !is_own(from))
-        return complain("the listener is gone");
+        return complain("the listener has ended");
     int fd = receive_connection(from);
     close(from);
     if (fd < 0)
-        return complain("there is no connection");
+        return complain("the listener has no connection");
     tcp_join_client(fd);
     close(fd);
     return 0;

@@ -71,7 +71,7 @@ int fence_enter(struct fence *fence, uint64_t generation, struct keeper_error *e
 {
     if (enter(fence, generation, &fence->inside) == 0)
         return 0;
-    return keeper_error_set(error, KEEPER_FENCED, "A sandbox starts with the volume.");
+    return keeper_error_set(error, KEEPER_FENCED, "A sandbox is starting with the volume.");
 }
 
 void fence_leave(struct fence *fence)

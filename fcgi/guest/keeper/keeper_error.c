@@ -21,14 +21,14 @@ int keeper_error_set_errno(struct keeper_error *error, int errnum)
         enum keeper_code code;
         const char *message;
     } known[] = {
-        {ENOENT, KEEPER_NOT_FOUND, "There is nothing at this path."},
+        {ENOENT, KEEPER_NOT_FOUND, "This path does not exist."},
         {EXDEV, KEEPER_INVALID, "A link on this path leads out of the volume."},
         {ELOOP, KEEPER_INVALID, "The links on this path lead in a circle, or are too many."},
         {ENOTDIR, KEEPER_INVALID, "A part of this path is not a directory."},
         {EISDIR, KEEPER_INVALID, "This is a directory."},
         {ENAMETOOLONG, KEEPER_INVALID, "The path, or a name in it, is too long."},
         {EINVAL, KEEPER_INVALID, "A directory cannot be moved into itself."},
-        {EEXIST, KEEPER_EXISTS, "There is something at this path already."},
+        {EEXIST, KEEPER_EXISTS, "This path exists already."},
         {ENOTEMPTY, KEEPER_NOT_EMPTY, "The directory is not empty."},
         {ENOSPC, KEEPER_NO_SPACE, "The volume is full."},
         {EDQUOT, KEEPER_NO_SPACE, "The volume is full."},

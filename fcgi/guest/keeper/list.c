@@ -146,7 +146,7 @@ static int append_below(struct tree *tree, int directory, const char *below, con
     tree->bytes += strlen(shown);
     if (json_array_size(tree->entries) == TREE_ENTRIES_MAX || tree->bytes > TREE_BYTES_MAX)
         return keeper_error_set(error, KEEPER_INVALID,
-                                "There is more than one answer holds; list fewer levels.");
+                                "The list is too long for one answer; list fewer levels.");
     if (append_entry(tree->entries, directory, name, shown, &status) && S_ISDIR(status.st_mode))
         tree->levels[tree->last++] = steal_pointer(&shown);
     return 0;

@@ -82,9 +82,9 @@ int main(int argc, char **argv)
     struct rlimit limit = {DESCRIPTORS_MAX, DESCRIPTORS_MAX};
     setrlimit(RLIMIT_NOFILE, &limit);
     if (sodium_init() < 0)
-        return fail("the cryptographic library cannot be used");
+        return fail("cannot initialise libsodium");
     if (read_secret(secret_file, &secret) < 0)
-        return fail("there is no secret to compare with");
+        return fail("cannot read the secret of requests (--secret-file)");
     error_auto err = NULL;
     if (serve((uint16_t)port, &secret, &err) < 0)
         return fail(err->message);

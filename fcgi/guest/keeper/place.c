@@ -110,7 +110,7 @@ int place_open_file(int volume, const char *path, struct stat *status, struct ke
     if (S_ISDIR(status->st_mode))
         return keeper_error_set(error, KEEPER_INVALID, "This is a directory.");
     if (!S_ISREG(status->st_mode))
-        return keeper_error_set(error, KEEPER_INVALID, "This is not an ordinary file.");
+        return keeper_error_set(error, KEEPER_INVALID, "This is not a regular file.");
     int fd = reopen(place, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     return fd < 0 ? keeper_error_set_errno(error, errno) : fd;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Places in a volume. Strangers wrote the files of a volume, so no path is ever joined and checked
- * as text: the kernel resolves it below the volume's root (openat2(2) with RESOLVE_BENEATH,
- * RESOLVE_NO_MAGICLINKS and RESOLVE_NO_XDEV) and refuses paths that lead out. A file is opened as a
- * mere place first (O_PATH), which touches no device and waits for no FIFO, and read or written
- * only once it is known to be an ordinary one.
+ * Places in a volume. Strangers wrote the files of a volume, so the server never joins and checks a
+ * path as text. The kernel resolves it below the volume's root, and refuses paths that lead out.
+ * For this, openat2(2) has RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS and RESOLVE_NO_XDEV. The server
+ * first opens a file as a mere place (O_PATH), which touches no device and waits for no FIFO. It
+ * reads or writes the file only if it is a regular one.
  */
 #pragma once
 

@@ -46,8 +46,9 @@ static void remove_tree(struct removal *removal, const char *name)
     if (result == 0)
         result = unlinkat(removal->volume, name, AT_REMOVEDIR);
     if (result < 0 && errno != ENOENT)
-        log_warning("cannot remove a deleted directory completely", LOG_STR("name", name),
-                    LOG_INT("errno", errno));
+        log_warning("cannot remove all files of a deleted directory; the next start of the volume "
+                    "server tries again",
+                    LOG_STR("name", name), LOG_INT("errno", errno));
     if (result > 0)
         fence_ask_again(removal->fence);
 }

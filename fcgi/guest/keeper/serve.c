@@ -74,7 +74,7 @@ int request_path(const struct request *request, const char *name, const char **p
 {
     const char *value;
     if (httpd_argument(&request->http, name, &value) < 0 || !value || *value != '/')
-        return keeper_error_set(error, KEEPER_INVALID, "The path is not absolute.");
+        return keeper_error_set(error, KEEPER_INVALID, "The path must begin with a slash.");
     *path = value + strspn(value, "/");
     return 0;
 }
@@ -97,7 +97,7 @@ static int request_mode(const struct request *request, int *mode, struct keeper_
     if (!text)
         return 0;
     if (!size || size > 4 || strspn(text, "01234567") != size)
-        return keeper_error_set(error, KEEPER_INVALID, "The mode is not octal.");
+        return keeper_error_set(error, KEEPER_INVALID, "The mode must be an octal number.");
     *mode = (int)strtoul(text, NULL, 8);
     return 0;
 }
@@ -142,12 +142,12 @@ static int find_route(struct request *request, const char *method, struct keeper
     }
     if (sscanf(path, "/v/%30[a-z0-9_]/%15[a-z]%n", request->volume_id, name, &end) != 2 ||
         path[end])
-        return keeper_error_set(error, KEEPER_NOT_FOUND, "There is no such address.");
+        return keeper_error_set(error, KEEPER_NOT_FOUND, "The volume server has no such path.");
     for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
         if (str_equal(routes[i].method, method) && str_equal(routes[i].name, name))
             request->route = &routes[i];
     if (!request->route)
-        return keeper_error_set(error, KEEPER_NOT_FOUND, "There is no such address.");
+        return keeper_error_set(error, KEEPER_NOT_FOUND, "The volume server has no such path.");
     request->fence = fence_of(request->volume_id);
     return 0;
 }
@@ -157,7 +157,8 @@ static int check_epoch(const struct request *request, struct keeper_error *error
     const char *epoch;
     return httpd_argument(&request->http, "epoch", &epoch) == 0 && str_equal(epoch, fence_epoch())
                ? 0
-               : keeper_error_set(error, KEEPER_OTHER_EPOCH, "This is meant for another process.");
+               : keeper_error_set(error, KEEPER_OTHER_EPOCH,
+                                  "This request is for an earlier process of the volume server.");
 }
 
 static int begin(struct request *request, const char *method, struct keeper_error *error)
@@ -190,7 +191,7 @@ static struct httpd_request *open_request(void *context)
     (void)context;
     struct request *request = xcalloc(1, sizeof *request);
     request->volume = request->file = -1;
-    keeper_error_set(&request->error, KEEPER_INTERNAL, "The answer cannot be sent.");
+    keeper_error_set(&request->error, KEEPER_INTERNAL, "Cannot send the answer.");
     return &request->http;
 }
 
@@ -237,7 +238,8 @@ static void describe_failure(const struct httpd_request *http, struct httpd_fail
     failure->type = "application/json";
     buffer_append_string(&failure->body, text);
     if (error->code == KEEPER_INTERNAL)
-        log_error("request failed", LOG_STR("reason", error->message));
+        log_error("cannot serve a request for files of a volume", LOG_STR("path", http->path),
+                  LOG_STR("reason", error->message));
 }
 
 static const struct httpd_ops operations = {

@@ -53,7 +53,7 @@ static int await(pid_t pid, int64_t give_up_ms, const sigset_t *child_signal, in
         if (ended == pid)
             return 0;
         if (ended < 0)
-            return error_set_errno(err, ERR_INTERNAL, errno, "the command cannot be waited for");
+            return error_set_errno(err, ERR_INTERNAL, errno, "cannot wait for the command");
         int64_t left_ms = give_up_ms - clock_monotonic_ms();
         if (left_ms <= 0)
             return 1;
@@ -70,7 +70,7 @@ static pid_t start(int (*before)(void), char *const command[], const sigset_t *m
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (!before || before() == 0)
         execvp(command[0], command);
-    fprintf(stderr, "%s: %s cannot be run: %s\n", program_invocation_short_name, command[0],
+    fprintf(stderr, "%s: cannot run %s: %s\n", program_invocation_short_name, command[0],
             strerror(errno));
     _exit(127);
 }
@@ -89,10 +89,11 @@ int bounded_run_after(int (*before)(void), char *const command[], unsigned limit
     sigaddset(&child_signal, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child_signal, &mask);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "descendants cannot be collected");
+        return error_set_errno(err, ERR_INTERNAL, errno,
+                               "cannot become the subreaper of the command's processes");
     pid_t pid = start(before, command, &mask);
     if (pid < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "no process can be made");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot start a process");
     int result = await(pid, give_up_ms, &child_signal, status, err);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (result <= 0)

@@ -45,7 +45,7 @@ int mount_note_write(const char *folder, const char *instance, const struct moun
     }
     if (buffer_overflowed(&text) || (mkdir(folder, 0700) < 0 && errno != EEXIST) ||
         write_file(fresh, buffer_string(&text)) < 0 || rename(fresh, path) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "note %s cannot be written", path);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot write the note %s", path);
     return 0;
 }
 

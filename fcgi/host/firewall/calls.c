@@ -113,7 +113,7 @@ int calls_end(uint32_t address, unsigned *ended, struct error **err)
     if (end_at_port(address, AGENT_PORT, ended) < 0 ||
         end_at_port(address, AGENT_RELAY_PORT, ended) < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
-                               "connections to an agent cannot be ended");
+                               "cannot end the connections to an agent");
     return 0;
 }
 
@@ -123,6 +123,6 @@ int previews_end(uint32_t address, uint16_t port, unsigned *ended, struct error 
     if (end_at_port(address, port, ended) < 0 ||
         (port && end_at_port(address, AGENT_RELAY_PORT, ended) < 0))
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
-                               "connections to ports of a sandbox cannot be ended");
+                               "cannot end the connections to the ports of a sandbox");
     return 0;
 }

@@ -29,8 +29,9 @@ static void write_file(const char *directory, uint32_t address, const char *host
     if (fd >= 0 && fchmod(fd, 0640) == 0 && write(fd, pem, size) == (ssize_t)size &&
         rename(draft, path) == 0)
         return;
-    log_error("cannot write the certificate of a host with egress rules, its handshakes fail",
-              LOG_STR("path", path), LOG_STR("reason", strerror(errno)));
+    log_error(
+        "cannot write the certificate of a host with egress rules; TLS connections to it fail",
+        LOG_STR("path", path), LOG_STR("reason", strerror(errno)));
     unlink(draft);
 }
 

@@ -59,7 +59,9 @@ static void loosen_source_check(const char *name)
     autofree char *path = xasprintf("/proc/sys/net/ipv4/conf/%s/rp_filter", name);
     autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "2", 1) != 1)
-        log_warning("cannot set rp_filter", LOG_STR("path", path));
+        log_warning("cannot set rp_filter of the TUN device; the kernel may drop the notifications "
+                    "of cut connections",
+                    LOG_STR("path", path));
 }
 
 static int device_fd(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cache answers of the upstreams for their time to live. A full cache drops the least recently used
- * answer. A sandbox can ask for names of its owner, whose answers have up to 64 KiB of text and
- * take megabytes of memory, so large answers are not kept. Times are monotonic milliseconds. */
+ * answer. A sandbox can ask for names of its owner. Their answers can have 64 KiB of text and take
+ * megabytes of memory, so large answers are not kept. Times are monotonic milliseconds. */
 #pragma once
 
 #include "dns/message.h"

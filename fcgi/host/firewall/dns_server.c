@@ -149,8 +149,9 @@ static void answer_result(struct asked *asked, struct filter_sandbox *sandbox,
     if (kept.count && name_opens(policy, asked->question.name) &&
         filter_answered(server->filter, sandbox, asked->question.name, addresses, kept.count,
                         clock_now_ms() + hold_ms, &err) < 0) {
-        log_error("cannot put the addresses of a DNS answer in force, the name is not answered",
-                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
+        log_error(
+            "cannot allow the addresses of a DNS answer; the sandbox gets no answer for the name",
+            LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         rcode = LDNS_RCODE_SERVFAIL;
     }
     answer(server, &asked->to, &asked->question, rcode,
@@ -206,7 +207,7 @@ static void log_flood(struct filter_sandbox *sandbox, const char *name)
     if (sandbox->flood_logged_at_ms && now_ms - sandbox->flood_logged_at_ms < FLOOD_LOG_MS)
         return;
     sandbox->flood_logged_at_ms = now_ms;
-    log_warning("refused a DNS name of a sandbox, which asks for too many new names",
+    log_warning("refused to resolve a name, because the sandbox looks up too many new names",
                 LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_STR("name", name));
 }
 
@@ -347,7 +348,7 @@ int dns_server_open(struct filter *filter, struct loop *loop, struct resolver *r
         steal_fd(&udp);
     if (fresh->udp.fd < 0) {
         dns_server_close(fresh);
-        return *err ? -1 : error_set(err, ERR_CONFIG, "the resolver of the sandboxes cannot start");
+        return *err ? -1 : error_set(err, ERR_CONFIG, "cannot start the resolver of the sandboxes");
     }
     *server = fresh;
     return 0;

@@ -119,8 +119,9 @@ static int pass(struct filter *filter, struct filter_sandbox *sandbox, const jso
     if (json_object_get(rule, "query")) {
         autowipe char *target = egress_target(rule, asked->uri);
         if (!target)
-            return refuse(response,
-                          "The path and query are too long, or have characters that no path has.");
+            return refuse(
+                response,
+                "The path and query are too long, or have characters that a path cannot have.");
         http_response_header(response, "Sandlot-Target", "%s", target);
     }
     if (!add_upstream(filter, sandbox, rule, address, response))
@@ -150,7 +151,7 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     (void)err;
     response->is_quiet = true;
     if (!sandbox || sandbox->closed)
-        return refuse(response, "The address is no sandbox's.");
+        return refuse(response, "The address does not belong to a sandbox.");
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
     if (rule && egress_is_denied(&sandbox->wire.policy, asked.host, asked.port))
         reason = "The sandbox's policy denies the host.";

@@ -159,14 +159,14 @@ static struct lookup *use_lookup(struct filter *filter, const char *name, struct
     if (fresh && !lookup_find(&filter->lookups, name) &&
         !rate_take(fresh, NEW_WATCHES_BURST, NEW_WATCHES_PER_S, clock_monotonic_ms())) {
         error_set(err, ERR_RATE_LIMITED,
-                  "%s cannot be denied yet: the sandbox denied too many new names in a short time",
+                  "cannot deny %s yet: the sandbox denied too many new names in a short time",
                   name);
         return NULL;
     }
     struct lookup *lookup = lookup_use(&filter->lookups, name);
     if (!lookup)
         error_set(err, ERR_RATE_LIMITED,
-                  "%s cannot be denied: this host looks up %d denied names already", name,
+                  "cannot deny %s, because this host looks up %d denied names already", name,
                   LOOKUPS_MAX);
     return lookup;
 }
@@ -298,7 +298,7 @@ static void cut_forbidden(struct filter *filter, uint32_t address, const struct 
         log_error("cannot cut connections that the new policy forbids",
                   LOG_STR("sandbox", wire->sandbox_id), LOG_ERROR(err));
     else if (cut)
-        log_info("flows cut", LOG_STR("sandbox", wire->sandbox_id), LOG_INT("count", cut));
+        log_info("connections cut", LOG_STR("sandbox", wire->sandbox_id), LOG_INT("count", cut));
 }
 
 /* --- putting a policy in force --- */
@@ -472,7 +472,7 @@ static void apply_changed(struct filter *filter, struct filter_sandbox *sandbox)
         return;
     cut_forbidden(filter, sandbox->address, &sandbox->wire, &sandbox->names);
     if (apply_names(filter, sandbox, &err) < 0) {
-        log_error("denied names are not in force: the sandbox is closed",
+        log_error("cannot apply the denied names of a sandbox; closing its network",
                   LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         close_sandbox(filter, sandbox);
         return;
@@ -487,7 +487,7 @@ static int check_wire(const struct filter *filter, const struct policy_wire *wir
     if (sandbox && same_sandbox(sandbox, wire->sandbox_id) &&
         sandbox->wire.revision > wire->revision)
         return error_set(
-            err, ERR_STALE_REVISION, "revision %llu of the policy is in force, %llu is older",
+            err, ERR_STALE_REVISION, "revision %llu of the policy is applied, and %llu is older",
             (unsigned long long)sandbox->wire.revision, (unsigned long long)wire->revision);
     return 0;
 }
@@ -512,7 +512,8 @@ static void cut_all(struct filter *filter, const struct filter_sandbox *sandbox)
     error_auto err = NULL;
     size_t cut;
     if (flows_cut(filter->flows, sandbox->address, NULL, NULL, &cut, &err) < 0)
-        log_error("cannot cut connections of the address's former sandbox", LOG_ERROR(err));
+        log_error("cannot cut connections of the previous sandbox of an address",
+                  LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
 }
 
 int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, struct error **err)
@@ -550,7 +551,7 @@ int filter_put(struct filter *filter, struct policy_wire *wire, bool is_new, str
     if (state_save(filter->settings->firewall_state_dir, sandbox, err) < 0)
         return -1;
     sandbox->dirty = false;
-    log_info("policy in force", LOG_STR("sandbox", sandbox->wire.sandbox_id),
+    log_info("network policy applied", LOG_STR("sandbox", sandbox->wire.sandbox_id),
              LOG_INT("revision", sandbox->wire.revision),
              LOG_INT("rules", sandbox->wire.policy.count),
              LOG_INT("duration_ms", clock_monotonic_ms() - started_ms));
@@ -573,7 +574,7 @@ int filter_put_end(struct filter *filter, const struct filter_put *put, bool *en
         *ended = deadline_passed(put->until);
         if (!*ended)
             return 0;
-        log_warning("cannot resolve denied names yet; trying again",
+        log_warning("cannot resolve the denied names of a sandbox yet; trying again",
                     LOG_STR("sandbox", sandbox->wire.sandbox_id));
     }
     if (sandbox->names_changed)
@@ -598,7 +599,7 @@ int filter_delete(struct filter *filter, uint32_t address, const char *sandbox_i
     if (kernel_run(filter->kernel, rules.commands, err) < 0 ||
         stale_flows_add(filter, address, err) < 0)
         return -1;
-    log_info("policy removed", LOG_STR("sandbox", sandbox_id));
+    log_info("network policy removed", LOG_STR("sandbox", sandbox_id));
     certificates_change(filter->settings->firewall_certificates_dir, address,
                         sandbox->wire.policy.egress, NULL);
     remove_sandbox(filter, sandbox);
@@ -734,7 +735,7 @@ static void on_state(void *context, struct policy_wire *wire, const json_t *answ
     }
     if (lookup_denied(filter, &sandbox->wire.policy, &sandbox->names, NULL, &err) == 0)
         return;
-    log_error("policy is not restored, its sandbox stays closed",
+    log_error("cannot restore the network policy of a sandbox; its network stays closed",
               LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
     remove_sandbox(filter, sandbox);
 }
@@ -793,7 +794,7 @@ void filter_save_dirty(struct filter *filter)
                 continue;
             sandbox->dirty = false;
             if (state_save(filter->settings->firewall_state_dir, sandbox, &err) < 0)
-                log_error("cannot save the state file, a restart would lose its policies",
+                log_error("cannot save a policy to its file; a restart loses the policy",
                           LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_ERROR(err));
         }
 }

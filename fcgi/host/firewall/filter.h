@@ -114,7 +114,7 @@ struct filter_put {
 #define FILTER_LOOKUP_WAIT_MS 1000
 
 /* Finish filter_put(), without waiting: cut the flows to addresses of denied names. *ended is false
- * while some names have no answer and there is time left; then call this again. Names that are
+ * while some names have no answer and there is time left. Then call this again. Names that are
  * answered later are denied later. Errors: ERR_RATE_LIMITED: the names have too many addresses, so
  * the sandbox is closed. */
 int filter_put_end(struct filter *filter, const struct filter_put *put, bool *ended,

@@ -178,7 +178,7 @@ static int walk_table(struct nfct_handle *handle, struct walk *walk, struct erro
     nfct_filter_dump_destroy(filter);
     if (result < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errnum,
-                               "the connection table cannot be read");
+                               "cannot read the connection table");
     return 0;
 }
 
@@ -237,7 +237,7 @@ int flows_open(const char *tun_name, struct flows **flows, struct error **err)
 {
     struct nfct_handle *handle = nfct_open(CONNTRACK, 0), *finder = nfct_open(CONNTRACK, 0);
     if (!handle || !finder) {
-        error_set_errno(err, ERR_CONFIG, errno, "the connection table cannot be used");
+        error_set_errno(err, ERR_CONFIG, errno, "cannot open the connection table");
         if (handle)
             nfct_close(handle);
         return -1;

@@ -21,11 +21,11 @@ int kernel_open(struct kernel **kernel, struct error **err)
 {
     struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
     if (!nft)
-        return error_set(err, ERR_CONFIG, "libnftables cannot be used");
+        return error_set(err, ERR_CONFIG, "cannot initialise libnftables");
     nft_ctx_output_set_flags(nft, NFT_CTX_OUTPUT_JSON | NFT_CTX_OUTPUT_NUMERIC_ALL);
     if (nft_ctx_buffer_output(nft) || nft_ctx_buffer_error(nft)) {
         nft_ctx_free(nft);
-        return error_set(err, ERR_CONFIG, "libnftables cannot be used");
+        return error_set(err, ERR_CONFIG, "cannot initialise libnftables");
     }
     *kernel = xcalloc(1, sizeof **kernel);
     (*kernel)->nft = nft;

@@ -193,7 +193,7 @@ int netfilter_table_handle(struct netfilter *netfilter, const char *table, uint6
     request_init(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFPROTO_INET, 0);
     request_add(&request, NFTA_TABLE_NAME, table, strnlen(table, 64) + 1);
     if (ask(netfilter->fd, &request, &reply) < 0 && errno != ENOENT) {
-        error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the table %s cannot be read", table);
+        error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot read the table %s", table);
         return give_up(netfilter);
     }
     *handle = reply.handle;
@@ -235,7 +235,8 @@ static int run(int fd, const void *batch, size_t size, struct outcome *outcome, 
     while (!outcome->done) {
         ssize_t got = recv(fd, data, sizeof data, 0);
         if (got < 0 && errno != EINTR)
-            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "netlink: no answer");
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
+                                   "the kernel did not answer on netlink");
         if (got > 0)
             each_message(data, (size_t)got, on_outcome, outcome);
     }

@@ -143,7 +143,7 @@ static void note_failure(const struct outlet *outlet, uint32_t address, const st
                     flow->remote_port, "tcp", clock_now_ms());
         if (!sandbox->proxy_logged_at_ms || now_ms - sandbox->proxy_logged_at_ms > LOG_EVERY_MS) {
             sandbox->proxy_logged_at_ms = now_ms;
-            log_info("the egress proxy of a sandbox opens no connection",
+            log_info("the egress proxy of a sandbox did not open a connection",
                      LOG_STR("sandbox", sandbox->wire.sandbox_id), LOG_STR("reason", reason));
         }
     }
@@ -238,7 +238,7 @@ static enum moved take(struct end *end)
         if (got < 0 && errno == EAGAIN)
             break;
         if (!carried->opened && got <= 0) {
-            fail(carried, "it ended the connection");
+            fail(carried, "the proxy ended the connection");
             return GONE;
         }
         if (!carried->opened) {
@@ -302,7 +302,7 @@ static void on_time(struct loop_timer *timer)
     struct carried *carried = container_of(timer, struct carried, timer);
     int64_t now_ms = clock_monotonic_ms(), end_ms = carried->moved_at_ms + OUTLET_IDLE_MS;
     if (!carried->opened)
-        fail(carried, "it does not answer in time");
+        fail(carried, "the proxy did not answer in time");
     else if (end_ms <= now_ms)
         abandon(carried);
     else
@@ -442,7 +442,7 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
     struct filter_sandbox *sandbox = filter_find(filter, carried->sandbox);
     const json_t *proxy = sandbox ? sandbox->wire.policy.proxy : NULL;
     uint32_t address = 0;
-    *reason = "the policy has none any more";
+    *reason = "the policy no longer has a proxy";
     if (!sandbox || sandbox->closed || (!proxy && !is_of_way(carried)) ||
         (is_of_way(carried) && !find_target(carried, sandbox)))
         return 0;
@@ -464,12 +464,12 @@ static uint32_t find_way(struct carried *carried, uint16_t *port, const char **r
         xstrdup_or_null(json_string_value(json_object_get(proxy, "password")));
     *port = (uint16_t)json_integer_value(json_object_get(proxy, "port"));
     if (json_object_get(proxy, "refused")) {
-        *reason = "its password is not known";
+        *reason = "the password of the proxy is not available yet";
         return 0;
     }
     address = egress_address_of(filter, json_string_value(json_object_get(proxy, "host")));
-    *reason = address ? "this host has no room for its connection"
-                      : "its host has no address that a sandbox may reach";
+    *reason = address ? "this host has too many connections to proxies"
+                      : "the proxy has no address that the sandbox may reach";
     if (address && json_object_get(proxy, "secret"))
         egress_note_secret(sandbox, json_string_value(json_object_get(proxy, "secret")));
     return address;

@@ -116,9 +116,9 @@ static enum proxy_result take_reply(struct proxy_hello *hello)
     const uint8_t *part = hello->part;
     size_t size = reply_size(part);
     if (part[0] != VERSION || !size)
-        return refuse(hello, "its answer is no SOCKS5");
+        return refuse(hello, "the proxy's answer is not SOCKS5");
     if (part[1])
-        return refuse(hello, "it does not connect to the target");
+        return refuse(hello, "the proxy refused to connect to the target");
     hello->wanted = size;
     return hello->got == size ? PROXY_OPEN : PROXY_MORE;
 }
@@ -132,10 +132,11 @@ static enum proxy_result take_part(struct proxy_hello *hello, struct buffer *out
     hello->got = 0;
     if (hello->state == PROXY_PASSWORD) {
         if (part[0] != PASSWORD_VERSION || part[1])
-            return refuse(hello, "it refuses the password");
+            return refuse(hello, "the proxy refused the password");
     } else if (part[0] != VERSION || part[1] != (hello->username ? METHOD_PASSWORD : METHOD_NONE)) {
-        return refuse(hello, hello->username ? "it does not ask for a password"
-                                             : "it wants a password, or is no SOCKS5");
+        return refuse(hello, hello->username
+                                 ? "the proxy does not support passwords"
+                                 : "the proxy needs a password, or is not a SOCKS5 proxy");
     } else if (hello->username) {
         ask_password(hello, out);
         return PROXY_MORE;
@@ -156,10 +157,10 @@ static enum proxy_result take_http(struct proxy_hello *hello, uint8_t byte)
     if (hello->state == PROXY_STATUS) {
         hello->part[hello->got++] = byte;
         if (hello->got < STATUS_SIZE)
-            return byte == '\n' ? refuse(hello, "its answer is no HTTP") : PROXY_MORE;
+            return byte == '\n' ? refuse(hello, "the proxy's answer is not HTTP") : PROXY_MORE;
         hello->state = PROXY_HEADERS;
         return status_is_good(hello) ? PROXY_MORE
-                                     : refuse(hello, "its answer to CONNECT is no success");
+                                     : refuse(hello, "the proxy refused the CONNECT request");
     }
     if (byte == '\n' && !hello->got)
         return PROXY_OPEN;
@@ -184,7 +185,7 @@ enum proxy_result proxy_hello_take(struct proxy_hello *hello, const uint8_t *dat
     enum proxy_result result = PROXY_MORE;
     for (*used = 0; result == PROXY_MORE && *used < size; (*used)++) {
         if (hello->total++ == PROXY_ANSWER_MAX)
-            return refuse(hello, "its answer is too long");
+            return refuse(hello, "the proxy's answer is too long");
         result = take_byte(hello, data[*used], out);
     }
     return result;

@@ -78,7 +78,9 @@ static void reread_file(struct resolver *resolver)
     resolver->upstream_count =
         upstreams_read(RESOLV_CONF, resolver->upstreams, RESOLVER_UPSTREAMS_MAX);
     if (!resolver->upstream_count)
-        log_warning(RESOLV_CONF " names no resolver: sandboxes cannot look up names");
+        log_warning(
+            RESOLV_CONF
+            " has no resolver: sandboxes cannot look up names; add one, or set dns_upstreams");
 }
 
 int resolver_open(struct loop *loop, const char *upstreams, struct resolver **resolver,

@@ -30,7 +30,7 @@ static int read_address(const struct http_request *request, uint32_t *address, s
 {
     struct policy_address parsed;
     if (policy_address_parse(request->captures[0], &parsed) < 0 || parsed.family != POLICY_IPV4)
-        return error_set(err, ERR_NOT_FOUND, "the path must name an IPv4 address");
+        return error_set(err, ERR_NOT_FOUND, "the path must have an IPv4 address");
     *address = (uint32_t)parsed.bytes[0] << 24 | (uint32_t)parsed.bytes[1] << 16 |
                (uint32_t)parsed.bytes[2] << 8 | parsed.bytes[3];
     return 0;
@@ -92,7 +92,7 @@ static int answer_sizing(const struct filter *filter, struct pending *pending,
     bool ready = sizing_is_done(answer);
     answer[strcspn(answer, "\n")] = '\0';
     if (!answer[0])
-        snprintf(answer, SIZING_ANSWER_SIZE, "it does not answer on %s",
+        snprintf(answer, SIZING_ANSWER_SIZE, "sandlot-limits does not answer on %s",
                  filter->settings->limits_socket);
     return http_response_json(response, 200, json_pack("{s:s?}", "reason", ready ? NULL : answer));
 }
@@ -137,7 +137,7 @@ static int put_policy(void *context, struct http_request *request, struct http_r
         return -1;
     if (wire.address != address)
         return error_set_field(err, ERR_INVALID_REQUEST, "/address",
-                               "the path names another address");
+                               "the path has another address than the policy");
     wire.tenant = number_of(request, POLICY_TENANT_HEADER);
     wire.user = number_of(request, POLICY_USER_HEADER);
     struct pending *pending = pend_begin(context, wire.tenant, http_header(request, SIZING_HEADER));
@@ -221,7 +221,7 @@ static int list_denials(void *context, struct http_request *request, struct http
         return -1;
     const struct filter_sandbox *sandbox = filter_find(context, address);
     if (!sandbox)
-        return error_set(err, ERR_NOT_FOUND, "no policy is in force at this address");
+        return error_set(err, ERR_NOT_FOUND, "the address has no policy");
     return http_response_json(response, 200,
                               json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
 }

@@ -161,8 +161,8 @@ static void check_table(struct service *service)
         return;
     }
     if (handle != service->table_handle)
-        log_warning(handle ? "the nftables table was loaded again; policies applied again"
-                           : "the nftables table does not exist",
+        log_warning(handle ? "the nftables table was loaded again; applied all policies again"
+                           : "the nftables table does not exist; load it with load-network",
                     LOG_STR("table", filter->settings->firewall_table),
                     LOG_INT("sandboxes", filter->count));
     service->table_handle = handle;

@@ -34,7 +34,7 @@ int sizing_begin(const char *socket_path, const char *size)
         return -1;
     autoclose int fd = connect_to(socket_path);
     if (fd < 0 || send(fd, line, strlen(line), MSG_NOSIGNAL) < 0) {
-        log_info("cannot reach sandlot-limits; Incus gives the instance its size",
+        log_info("cannot connect to sandlot-limits; Incus sets the size of the instance",
                  LOG_STR("socket", socket_path), LOG_INT("errno", errno));
         return -1;
     }

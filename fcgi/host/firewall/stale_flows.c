@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/ipv4.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "firewall/state.h"
@@ -50,6 +51,7 @@ static void drop(struct filter *filter, uint32_t address)
     struct filter_ended *ended = &filter->ended;
     size_t at = place_of(ended, address);
     error_auto err = NULL;
+    char text[IPV4_TEXT_SIZE];
     ended->count--;
     memmove(ended->addresses + at, ended->addresses + at + 1,
             (ended->count - at) * sizeof *ended->addresses);
@@ -57,7 +59,7 @@ static void drop(struct filter *filter, uint32_t address)
     if (state_forget_ended(filter->settings->firewall_state_dir, address, &err) < 0)
         log_warning("cannot delete the file of a deleted sandbox; its connections are cut again at "
                     "the next start",
-                    LOG_ERROR(err));
+                    LOG_STR("address", ipv4_format(address, text)), LOG_ERROR(err));
 }
 
 int stale_flows_add(struct filter *filter, uint32_t address, struct error **err)
@@ -134,12 +136,13 @@ void stale_flows_cut_due(struct filter *filter)
     if (!addresses)
         return;
     if (flows_find(filter->flows, addresses, count, &found, &err) < 0) {
-        log_warning("cannot cut connections of deleted sandboxes; they are cut later",
-                    LOG_ERROR(err));
+        log_warning("cannot cut the connections of deleted sandboxes; trying again",
+                    LOG_INT("sandboxes", count), LOG_ERROR(err));
     } else {
         size_t cut = cut_found(filter, found, addresses, count);
         if (cut)
-            log_info("flows cut", LOG_INT("sandboxes", count), LOG_INT("count", cut));
+            log_info("cut the connections of deleted sandboxes", LOG_INT("sandboxes", count),
+                     LOG_INT("count", cut));
     }
     flows_found_free(found);
 }

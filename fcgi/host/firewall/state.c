@@ -14,8 +14,8 @@
 
 #define SUFFIX       ".json"
 #define SUFFIX_ENDED ".ended"
-#define RULES_LOST   "The egress rules of this sandbox are being loaded; try again in a minute."
-#define PROXY_LOST   "The password of the egress proxy is being loaded."
+#define RULES_LOST   "sandlot is loading the egress rules of this sandbox; try again in a minute."
+#define PROXY_LOST   "sandlot is loading the password of the egress proxy."
 #define FILE_MAX     (POLICY_WIRE_MAX + NAMES_MAX * 512)
 
 static char *path_of(const char *directory, uint32_t address, const char *suffix)
@@ -154,8 +154,9 @@ int state_load(const char *directory,
         struct policy_wire wire = {0};
         autofree char *path = xasprintf("%s/%s", directory, entry->d_name);
         if (load_file(path, &json, &wire, &problem) < 0)
-            log_error("cannot read a state file, its policy is applied again by the control plane",
-                      LOG_STR("path", path), LOG_ERROR(problem));
+            log_error(
+                "cannot read the state file of a policy; the dispatcher applies the policy again",
+                LOG_STR("path", path), LOG_ERROR(problem));
         else
             found(context, &wire, json_object_get(json, "answers"));
     }

@@ -65,7 +65,7 @@ int upstreams_parse(const char *text, struct upstream *upstreams, size_t max, si
             return error_set(err, ERR_CONFIG, "dns_upstreams: more than %zu", max);
         if (parse_one(word, &upstreams[*count]) < 0)
             return error_set(err, ERR_CONFIG,
-                             "dns_upstreams: %s is no address, with or without a port", word);
+                             "dns_upstreams: %s is not an address, with or without a port", word);
         (*count)++;
     }
     return 0;

@@ -26,6 +26,6 @@ struct ways {
     atomic_uint connections[EGRESS_WAYS_MAX]; /* the outlet's thread counts them */
 };
 
-/* Return the number of the way for this sandbox, rules and rule; take a free one if they have none.
- * -1: none is free, or the team or user has its share. */
+/* Return the number of the way for this sandbox, rules and rule. Take a free one if they have none.
+ * Return -1 if none is free, or if the team or user has its share. */
 int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms);

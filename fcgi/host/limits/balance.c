@@ -115,8 +115,8 @@ void balance_note(struct balance *balance, const char *instance, uint64_t tenant
     snprintf(text, sizeof text, "%llu", (unsigned long long)tenant);
     unlink(path);
     if (symlink(text, path) < 0)
-        log_warning("cannot note the team of an instance", LOG_STR("instance", instance),
-                    LOG_INT("errno", errno));
+        log_warning("cannot write the file with the team of an instance",
+                    LOG_STR("instance", instance), LOG_INT("errno", errno));
 }
 
 static void forget(struct balance *balance, struct noted *noted)
@@ -195,8 +195,8 @@ static void weigh_team(const struct noted *list, unsigned count, struct groups *
         double weight = each * uses[i].cpus;
         if (list[i].runs && groups_weigh(groups, list[i].instance,
                                          weight < TEAM_WEIGHT ? weight : TEAM_WEIGHT, &err) < 0)
-            log_info("cannot weigh an instance", LOG_STR("instance", list[i].instance),
-                     LOG_ERROR(err));
+            log_info("cannot set the weight of an instance; it keeps its weight",
+                     LOG_STR("instance", list[i].instance), LOG_ERROR(err));
     }
 }
 

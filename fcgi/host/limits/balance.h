@@ -3,9 +3,9 @@
  * Share the processors of a host between teams.
  *
  * The kernel shares a busy processor between instances by their weights. Each team has one weight,
- * TEAM_WEIGHT. It is divided among the instances of the team by the processors that they lately
- * used: a team with twenty busy instances gets as much as a team with one, and an idle instance
- * costs its team nothing. An instance of an unknown team keeps the weight that Incus gave it.
+ * TEAM_WEIGHT. The instances of the team share it by the processors that they lately used. So a
+ * team with twenty busy instances gets as much as a team with one, and an idle instance costs its
+ * team nothing. An instance of an unknown team keeps the weight that Incus gave it.
  *
  * The control plane names the team with the network policy, before or while the instance starts. A
  * link in a folder of the host keeps it when this program starts again.

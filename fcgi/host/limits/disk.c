@@ -36,14 +36,15 @@ static int check_room(const char *uuid, const char *group, uint64_t bytes, struc
     uint64_t taken = btrfs_group_read(groups, BTRFS_GUESTS_NAME, "referenced");
     uint64_t used = btrfs_group_read(groups, group, "referenced");
     if (used > bytes)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk holds %llu bytes",
+        return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk already has %llu bytes",
                          (unsigned long long)used);
     /* A group without a limit has not been put among the guests yet. */
     if (!btrfs_group_read(groups, group, "max_referenced"))
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk has no limit");
     /* In an almost full pool, the wrapper of btrfs decides which group a disk belongs to. */
     if (all && (taken > all || all - taken < BTRFS_GUESTS_ROOM))
-        return error_set(err, ERR_RUNTIME_REFUSED, "the guests' part of the pool is all but full");
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "the sandboxes' part of the storage pool is nearly full");
     return 0;
 }
 
@@ -52,7 +53,8 @@ static int open_pool(const char *pool, char uuid[BTRFS_UUID_TEXT_SIZE], struct e
 {
     autoclose int fd = open(pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || btrfs_uuid_of(fd, uuid) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "pool %s cannot be opened", pool);
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot open the storage pool %s",
+                               pool);
     return steal_fd(&fd);
 }
 
@@ -74,7 +76,7 @@ static int set_limit(const char *pool, const char *uuid, uint64_t group, uint64_
         return error_set(err, ERR_RUNTIME_REFUSED, "the instance's disk is not in pool %s", pool);
     if (btrfs_group_limit(fd, group, BTRFS_QGROUP_LIMIT_MAX_RFER, bytes) < 0)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
-                               "the limit of quota group 0/%llu cannot be set",
+                               "cannot set the limit of quota group 0/%llu",
                                (unsigned long long)group);
     return 0;
 }

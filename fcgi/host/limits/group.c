@@ -24,7 +24,7 @@ static int open_folder(const char *root, const char *controller, struct error **
 {
     autofree char *path = xasprintf("%s%s", root, controller);
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return fd >= 0 ? fd : error_set_errno(err, ERR_CONFIG, errno, "%s cannot be opened", path);
+    return fd >= 0 ? fd : error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
 }
 
 int groups_open(struct groups *groups, const char *root, const char *project, struct error **err)
@@ -82,7 +82,7 @@ static int open_group(const struct groups *groups, int folder, const char *kind,
     int fd = open_beneath(folder, name, O_PATH | O_DIRECTORY);
     return fd >= 0 ? fd
                    : error_set_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_RUNTIME_REFUSED,
-                                     errno, "control group %s cannot be opened", name);
+                                     errno, "cannot open control group %s", name);
 }
 
 int group_open(const struct groups *groups, const char *instance, struct instance_group *group,
@@ -114,10 +114,10 @@ static int read_text(int group, const char *file, char *text, size_t size, struc
     if (fd < 0)
         return errno == ENOENT
                    ? 0
-                   : error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be opened", file);
+                   : error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot open %s", file);
     ssize_t length = read(fd, text, size - 1);
     if (length < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be read", file);
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot read %s", file);
     text[length] = '\0';
     text[strcspn(text, "\n")] = '\0';
     return 0;
@@ -128,7 +128,7 @@ static int write_text(int group, const char *file, const char *text, struct erro
     autoclose int fd = open_beneath(group, file, O_WRONLY | O_TRUNC);
     ssize_t length = (ssize_t)strlen(text);
     if (fd < 0 || write(fd, text, (size_t)length) != length)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be made %s", file, text);
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot set %s to %s", file, text);
     return 0;
 }
 
@@ -206,7 +206,7 @@ static int set_memory(const struct groups *groups, int group, uint64_t bytes, st
         read_number(group, files->hard, &before, err) < 0)
         return -1;
     if (used > bytes)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the instance holds %llu bytes of memory",
+        return error_set(err, ERR_RUNTIME_REFUSED, "the instance already uses %llu bytes of memory",
                          (unsigned long long)used);
     /* Without a present hard limit, it is not known which of the other limits follow it. */
     if (before == UINT64_MAX)
@@ -248,7 +248,7 @@ int groups_cpus(const struct groups *groups, struct cpus *there, struct error **
         return -1;
     return cpus_count(there)
                ? 0
-               : error_set(err, ERR_RUNTIME_REFUSED, "the machine's processors are not known");
+               : error_set(err, ERR_RUNTIME_REFUSED, "cannot read the processors of the machine");
 }
 
 int group_cpus(const struct groups *groups, const struct instance_group *group, struct cpus *own,
@@ -349,7 +349,7 @@ int groups_check(const struct groups *groups, struct error **err)
         autoclose int fd = open_beneath(folders[i], ".", O_PATH | O_DIRECTORY);
         if (fd < 0)
             return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
-                                   "control groups cannot be opened with openat2");
+                                   "cannot open control groups with openat2");
     }
     return 0;
 }
@@ -363,7 +363,7 @@ int groups_monitor(const struct groups *groups, const char *instance, pid_t *pid
     if (group < 0 || read_text(group, "cgroup.procs", text, sizeof text, err) < 0)
         return -1;
     if (str_parse_u64(text, 2, INT_MAX, &number) < 0)
-        return error_set(err, ERR_NOT_FOUND, "the instance has no monitor");
+        return error_set(err, ERR_NOT_FOUND, "the instance has no LXC monitor process");
     *pid = (pid_t)number;
     return 0;
 }

@@ -69,7 +69,7 @@ int inside_find(const struct groups *groups, const char *instance, int *init, st
     if (groups_monitor(groups, instance, &monitor, err) < 0)
         return -1;
     *init = open_init(monitor);
-    return *init >= 0 ? 0 : error_set(err, ERR_NOT_FOUND, "its first process is not found");
+    return *init >= 0 ? 0 : error_set(err, ERR_NOT_FOUND, "cannot find its first process");
 }
 
 /* Read the number of the process of a descriptor; 0: it has ended. */
@@ -93,7 +93,7 @@ int inside_users(int init, struct error **err)
     autoclose int users = pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     /* Only while it runs is the number its own. */
     if (users < 0 || pidfd_send_signal(init, 0, NULL, 0) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "its user ids cannot be found");
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot read its user ids");
     return steal_fd(&users);
 }
 
@@ -106,9 +106,9 @@ struct report {
 static const char *enter(int init)
 {
     if (setns(init, CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return "its namespaces cannot be entered";
+        return "cannot enter its namespaces";
     if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-        return "its root cannot be become";
+        return "cannot become root in it";
     umask(0022);
     return NULL;
 }
@@ -126,7 +126,7 @@ int inside_run(int init, unsigned most_ms, const char *(*work)(const void *conte
     struct report report;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "no pipe");
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot create a pipe");
     autoclose int in = ends[0], out = ends[1];
     pid_t pid = fork();
     if (pid == 0) {
@@ -144,7 +144,7 @@ int inside_run(int init, unsigned most_ms, const char *(*work)(const void *conte
     if (pid > 0)
         waitpid(pid, NULL, heard ? 0 : WNOHANG);
     if (!heard)
-        return error_set(err, ERR_RUNTIME_REFUSED, "the work in the instance does not end");
+        return error_set(err, ERR_RUNTIME_REFUSED, "the work in the instance did not end in time");
     return report.failed
                ? error_set_errno(err, ERR_RUNTIME_REFUSED, report.number, "%s", report.failed)
                : 0;

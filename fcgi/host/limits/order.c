@@ -35,7 +35,7 @@ static int read_number(char **left, const char *what, uint64_t min, uint64_t max
     uint64_t value;
     const char *word = strsep(left, " ");
     if (!word || str_parse_u64(word, min, max, &value) < 0)
-        return error_set(err, ERR_INVALID_REQUEST, "%s is no number from %llu to %llu", what,
+        return error_set(err, ERR_INVALID_REQUEST, "%s is not a number from %llu to %llu", what,
                          (unsigned long long)min, (unsigned long long)max);
     *number = (unsigned)value;
     return 0;
@@ -63,12 +63,13 @@ static int read_mount(char *word, struct order *order, struct error **err)
     autofree char *path = NULL;
     const char *volume = strsep(&word, ":");
     if (order->mount_count == ORDER_MOUNTS_MAX)
-        return error_set(err, ERR_INVALID_REQUEST, "the line names more than %d volumes",
+        return error_set(err, ERR_INVALID_REQUEST, "the line has more than %d volumes",
                          ORDER_MOUNTS_MAX);
     if (!is_name(volume, "vol-") || !word ||
         http_percent_decode(word, strlen(word), false, &path) < 0 || !is_plain_path(path) ||
         strlen(path) >= sizeof mount->path)
-        return error_set(err, ERR_INVALID_REQUEST, "the line does not name a volume and a place");
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "the line has a volume without a valid name or path");
     snprintf(mount->volume, sizeof mount->volume, "%s", volume);
     snprintf(mount->path, sizeof mount->path, "%s", path);
     order->mount_count++;
@@ -81,7 +82,7 @@ static int read_word(char *word, struct order *order, struct error **err)
         return read_mount(word, order, err);
     if (order->tenant || order->mount_count ||
         str_parse_u64(word + strlen(SIZING_TENANT), 1, UINT64_MAX, &order->tenant) < 0)
-        return error_set(err, ERR_INVALID_REQUEST, "the line names no tenant's number");
+        return error_set(err, ERR_INVALID_REQUEST, "the line has no number of a tenant");
     return 0;
 }
 
@@ -93,7 +94,7 @@ int order_read(const char *line, struct order *order, struct error **err)
         return error_set(err, ERR_INVALID_REQUEST, "the line is too long");
     const char *name = strsep(&left, " ");
     if (!order_name_is_valid(name))
-        return error_set(err, ERR_INVALID_REQUEST, "the line names no instance of a sandbox");
+        return error_set(err, ERR_INVALID_REQUEST, "the line has no instance of a sandbox");
     *order = (struct order){.cpu = 0};
     snprintf(order->instance, sizeof order->instance, "%s", name);
     if ((!left || !str_starts_with(left, SIZING_TENANT)) &&
@@ -105,6 +106,6 @@ int order_read(const char *line, struct order *order, struct error **err)
         if (read_word(strsep(&left, " "), order, err) < 0)
             return -1;
     if (!order->cpu && order->mount_count)
-        return error_set(err, ERR_INVALID_REQUEST, "the line names volumes and no size");
+        return error_set(err, ERR_INVALID_REQUEST, "the line has volumes without a size");
     return 0;
 }

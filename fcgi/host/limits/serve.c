@@ -59,11 +59,11 @@ static void reply(int fd, const struct order *order, int64_t begun_us, const str
 {
     char text[ANSWER_SIZE] = SIZING_DONE;
     if (failure) {
-        log_info("cannot give an instance its size here; Incus does it",
+        log_info("cannot set the size of an instance; Incus sets it",
                  LOG_STR("instance", order ? order->instance : ""), LOG_ERROR(failure));
         snprintf(text, sizeof text, "%s\n", failure->message);
     } else if (order && order->cpu) {
-        log_info("instance has its size", LOG_STR("instance", order->instance),
+        log_info("set the size of an instance", LOG_STR("instance", order->instance),
                  LOG_INT("cpu", order->cpu), LOG_INT("memory_mb", order->memory_mb),
                  LOG_INT("disk_gb", order->disk_gb), LOG_INT("volumes", order->mount_count),
                  LOG_INT("duration_us", clock_monotonic_us() - begun_us));
@@ -77,7 +77,7 @@ static void size_shared_memory(const struct limits *limits, const struct order *
 {
     error_auto err = NULL;
     if (shared_memory_size(&limits->groups, order, limits->volumes.inside_ms, &err) < 0)
-        log_info("cannot give the shared memory of an instance its size",
+        log_info("cannot set the size of an instance's /dev/shm",
                  LOG_STR("instance", order->instance), LOG_ERROR(err));
 }
 
@@ -95,7 +95,8 @@ static void finish_apart(struct limits *limits, int fd, const struct order *orde
         size_shared_memory(limits, order);
     if (pid < 0 && order->mount_count)
         error_set(&err, ERR_RUNTIME_REFUSED,
-                  "%u instances get volumes at the moment, or %u of this team",
+                  "%u instances are getting volumes at this moment, or %u of this team, which is "
+                  "the most",
                   limits->mounting.count, limits->mounting.most_of_tenant);
     else if (order->mount_count &&
              volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
@@ -195,6 +196,6 @@ int limits_serve(struct limits *limits, struct error **err)
         spread_run(spread, &limits->groups);
         if (ready > 0 && wait[0].revents && accept_one(limits) < 0)
             return error_set_errno(err, ERR_CONFIG, errno,
-                                   "file descriptor 0 takes no connections");
+                                   "file descriptor 0 is not a listening socket");
     }
 }

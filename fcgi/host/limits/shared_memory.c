@@ -23,7 +23,7 @@ static const char *size_inside(const void *context)
     snprintf(size, sizeof size, "%um", *memory_mb / 2);
     if (change < 0 || fsconfig(change, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
         fsconfig(change, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
-        return "its /dev/shm cannot be given its size";
+        return "cannot set the size of its /dev/shm";
     return NULL;
 }
 

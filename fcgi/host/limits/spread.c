@@ -59,7 +59,7 @@ int spread_open(struct spread **out, const struct groups *groups, struct error *
     *out = spread;
     spread->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (spread->inotify < 0 || watch(spread, groups->cpuset, ".", IN_CREATE | IN_DELETE) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "control groups cannot be watched");
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot watch control groups");
     return 0;
 }
 
@@ -121,11 +121,13 @@ int spread_wait_ms(const struct spread *spread, int most_ms)
 
 /* Watch the weight of an instance. If this fails, a change of its size is seen later. */
 static void watch_weight(const struct spread *spread, const struct groups *groups,
-                         const struct instance_group *group, struct watches *watches)
+                         const char *instance, const struct instance_group *group,
+                         struct watches *watches)
 {
     int number = watch(spread, group->cpu, groups_weight_file(groups), IN_MODIFY);
     if (number < 0) {
-        log_info("cannot watch the weight of an instance", LOG_INT("errno", errno));
+        log_info("cannot watch the weight of an instance; a change of its size is noticed later",
+                 LOG_STR("instance", instance), LOG_INT("errno", errno));
         return;
     }
     if (watches->count == watches->room) {
@@ -165,7 +167,7 @@ static bool read_member(const struct spread *spread, const struct groups *groups
     error_auto ignored = NULL;
     if (group_open(groups, member->instance, &group, &ignored) < 0)
         return false;
-    watch_weight(spread, groups, &group, watches);
+    watch_weight(spread, groups, member->instance, &group, watches);
     bool known = group_cpus(groups, &group, &member->cpus, &member->wanted, &ignored) == 0 &&
                  cpus_count(&member->cpus);
     group_close(&group);
@@ -208,8 +210,8 @@ static bool give(const struct groups *groups, const struct member *member)
         return true; /* it has ended */
     bool given = group_set_cpus(&group, &member->cpus, &err) == 0;
     if (!given)
-        log_info("an instance keeps its processors", LOG_STR("instance", member->instance),
-                 LOG_ERROR(err));
+        log_info("cannot change the processors of an instance; it keeps its own",
+                 LOG_STR("instance", member->instance), LOG_ERROR(err));
     group_close(&group);
     return given;
 }
@@ -232,7 +234,7 @@ void spread_run(struct spread *spread, struct groups *groups)
         return;
     spread->due_ms = INT64_MAX;
     if (groups_cpus(groups, &there, &err) < 0) {
-        log_warning("instances keep their processors", LOG_ERROR(err));
+        log_warning("cannot distribute the processors; instances keep their own", LOG_ERROR(err));
         return;
     }
     autofree struct member *members = read_members(spread, groups, &count);

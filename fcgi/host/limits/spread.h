@@ -5,7 +5,7 @@
  * Each instance has as many processors as its weight is worth (base/sizing.h). Whenever a control
  * group begins or ends, or gets another weight, the instances are looked at a moment later. An
  * instance moves from a processor to one that fewer instances use. incusd would do this with calls
- * to each container; it is started so that it does not (helper/prepare/preload.c).
+ * to each container. A library in incusd prevents this (helper/prepare/preload.c).
  */
 #pragma once
 

@@ -73,7 +73,7 @@ static int take_trees(const struct volumes *volumes, struct job *job, struct err
         job->trees[i] = folder < 0 ? -1 : clone_tree(folder);
         job->noted[i].path = mount->path;
         if (job->trees[i] < 0 || fstat(job->trees[i], &job->noted[i].volume) < 0)
-            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "%s cannot be had",
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot open the volume %s",
                                    mount->volume);
     }
     return 0;
@@ -86,7 +86,7 @@ static int find_instance(const struct volumes *volumes, const struct groups *gro
     struct stat found;
     autoclose int disk = open_of_pool(volumes, false, name);
     if (disk < 0 || fstat(disk, &found) < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "its disk is not found");
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot find its disk");
     job->disk = found.st_dev;
     return inside_find(groups, name, &job->init, err);
 }
@@ -101,7 +101,7 @@ static int map_trees(const struct job *job, struct error **err)
     attributes.userns_fd = (uint64_t)users;
     for (unsigned i = 0; i < job->order->mount_count; i++)
         if (mount_setattr(job->trees[i], "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
-            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "the user ids of %s",
+            return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot map the user ids of %s",
                                    job->order->mounts[i].volume);
     return 0;
 }
@@ -115,11 +115,11 @@ static const char *open_root(const struct job *job, int *root)
     struct statx found;
     *root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*root < 0 || statx(*root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &found) < 0)
-        return "its root directory cannot be opened";
+        return "cannot open its root directory";
     errno = 0;
     return found.stx_dev_major == major(job->disk) && found.stx_dev_minor == minor(job->disk)
                ? NULL
-               : "its root directory is not that of its disk";
+               : "its root directory is not on its disk";
 }
 
 /* Open one part of a path, and create it if it is missing. */
@@ -155,15 +155,15 @@ static const char *mount_all(const struct job *job, int root)
     int places[ORDER_MOUNTS_MAX];
     for (unsigned i = 0; i < order->mount_count; i++) {
         if (fstat(job->trees[i], &found) < 0 || found.st_uid >= NOBODY || found.st_gid >= NOBODY)
-            return "a volume does not have user ids of instances";
+            return "a volume has other user ids than those of instances";
         places[i] = open_place(root, order->mounts[i].path);
         if (places[i] < 0)
-            return "a place to mount at cannot be opened";
+            return "cannot open a mount point";
     }
     for (unsigned i = 0; i < order->mount_count; i++)
         if (move_mount(job->trees[i], "", places[i], "",
                        MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-            return "a volume cannot be mounted";
+            return "cannot mount a volume";
     return NULL;
 }
 
@@ -182,10 +182,10 @@ int volumes_check(const struct volumes *volumes, struct error **err)
     autoclose int pool = open(volumes->pool, O_PATH | O_DIRECTORY | O_CLOEXEC);
     autoclose int tree = pool < 0 ? -1 : clone_tree(pool);
     if (tree < 0)
-        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "volumes cannot be mounted");
+        return error_set_errno(err, ERR_RUNTIME_REFUSED, errno, "cannot mount volumes");
     if (setns(-1, CLONE_NEWUSER | CLONE_NEWNS) < 0 && errno != EBADF)
         return error_set_errno(err, ERR_RUNTIME_REFUSED, errno,
-                               "the namespaces of an instance cannot be entered");
+                               "cannot enter the namespaces of an instance");
     return 0;
 }
 

@@ -42,7 +42,7 @@ int api_error(const struct exchange *exchange, struct error **err)
     enum error_code code =
         code_of(json_string_value(json_object_get(body, "error")), exchange->status);
     if (!message)
-        return error_set(err, code, "%s answers with status %ld", exchange->url, exchange->status);
+        return error_set(err, code, "%s answered with status %ld", exchange->url, exchange->status);
     return field ? error_set_field(err, code, field, "%s", message)
                  : error_set(err, code, "%s", message);
 }
@@ -92,9 +92,9 @@ static int read_answer(const struct exchange *exchange, json_t **answer, struct 
     if (!exchange->answer.size)
         return 0;
     *answer = json_loadb(exchange->answer.data, exchange->answer.size, JSON_ALLOW_NUL, NULL);
-    return *answer ? 0
-                   : error_set(err, ERR_INTERNAL, "%s answers with something else than JSON",
-                               exchange->url);
+    return *answer
+               ? 0
+               : error_set(err, ERR_INTERNAL, "%s answered a text that is not JSON", exchange->url);
 }
 
 int api_call(struct cli *cli, const char *method, const char *path, json_t *body, json_t **answer,
@@ -176,8 +176,9 @@ static int only_id(const json_t *rows, const char *what, const char *word, char 
 {
     size_t count = json_array_size(rows);
     if (count > 1)
-        return error_set(err, ERR_INVALID_REQUEST, "%zu %s%s are called '%s'; name one by its id",
-                         count, what, str_ends_with(what, "x") ? "es" : "s", word);
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "%zu %s%s have the name '%s'; give the id of one", count, what,
+                         str_ends_with(what, "x") ? "es" : "s", word);
     if (!count)
         return error_set(err, ERR_NOT_FOUND, "there is no %s '%s'", what, word);
     *id = xstrdup(json_string_value(json_object_get(json_array_get(rows, 0), "id")));
@@ -280,7 +281,8 @@ int session_open(struct cli *cli, const char *word, struct session *session, str
     const char *url = json_string_value(json_object_get(found, "data_plane_url"));
     const char *token = json_string_value(json_object_get(found, "access_token"));
     if (!url || !token)
-        return error_set(err, ERR_INTERNAL, "the answer of %s%s has no session", cli->url, path);
+        return error_set(err, ERR_INTERNAL, "the answer of %s%s has no member session", cli->url,
+                         path);
     session->url = xstrdup(url);
     session->token_header = xasprintf("X-Access-Token: %s", token);
     return 0;

@@ -104,7 +104,7 @@ static int take_option(struct parser *parser, const struct cli_option *option, c
                        const char *attached, struct error **err)
 {
     if (!option)
-        return cli_misuse(err, "there is no option %s%s%s", written,
+        return cli_misuse(err, "unknown option %s%s%s", written,
                           parser->call->verb ? " of " : " before the command",
                           parser->call->verb ? parser->call->verb->name : "");
     if (!option->argument && attached)
@@ -162,7 +162,8 @@ static int take_verb(struct parser *parser, struct error **err)
         names[i] = cli_verbs[i].name;
         size_t length = strlen(word);
         if (!strncmp(names[i], word, length) && names[i][length] == ' ')
-            return cli_misuse(err, "'%s' needs a second word; `sandlot help` lists them", word);
+            return cli_misuse(err, "'%s' needs a second word; `sandlot help` lists the commands",
+                              word);
     }
     const char *nearest = str_nearest(word, names, cli_verb_count);
     return cli_misuse(err, "there is no command '%s'%s%s%s", word, nearest ? "; is '" : "",
@@ -209,7 +210,7 @@ int arguments_parse(char **words, size_t count, struct cli_call *call, struct er
     if (!call->verb || cli_flag(call, "help"))
         return 0;
     if (call->operand_count < call->verb->least || call->operand_count > call->verb->most)
-        return cli_misuse(err, "it takes %s: sandlot %s %s",
+        return cli_misuse(err, "it needs %s: sandlot %s %s",
                           call->operand_count < call->verb->least ? "more operands"
                                                                   : "fewer operands",
                           call->verb->name, call->verb->operands);

@@ -43,7 +43,7 @@ int verb_completion(struct cli_call *call, struct error **err)
 {
     const char *shell = cli_operand(call, 0);
     if (!str_is_choice("bash|zsh|fish", shell))
-        return cli_misuse(err, "the shell is bash, zsh or fish, not '%s'", shell);
+        return cli_misuse(err, "the shell must be bash, zsh or fish, not '%s'", shell);
     fputs(str_equal(shell, "bash")  ? bash_script
           : str_equal(shell, "zsh") ? zsh_script
                                     : fish_script,

@@ -90,7 +90,7 @@ static int keep_archive(struct context *context, FILE *from, struct error **err)
     size_t size;
     context->archive = tmpfile();
     if (!context->archive)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot make a temporary file");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create a temporary file");
     crypto_hash_sha256_init(&state);
     while ((size = fread(bytes, 1, sizeof bytes, from)) > 0) {
         crypto_hash_sha256_update(&state, (const unsigned char *)bytes, size);

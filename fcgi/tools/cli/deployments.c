@@ -35,7 +35,7 @@ static int make_folder(struct error **err)
         *slash = '/';
     }
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot make %s", folder);
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create %s", folder);
     return 0;
 }
 
@@ -52,8 +52,8 @@ int deployments_load(json_t **document, struct error **err)
     if (!read || !json_is_object(json_object_get(read, "deployments"))) {
         json_decref(read);
         return error_set(err, ERR_CONFIG,
-                         "%s cannot be read (%s, line %d); remove it and log in again", path,
-                         read ? "it has no deployments" : where.text, read ? 1 : where.line);
+                         "cannot read %s (%s, line %d); remove the file and log in again", path,
+                         read ? "the file has no deployments" : where.text, read ? 1 : where.line);
     }
     *document = read;
     return 0;
@@ -127,7 +127,7 @@ int deployments_choose(struct cli *cli, struct error **err)
     if (deployments_load(&document, err) < 0 || choose_entry(cli, document, err) < 0)
         return -1;
     if (!cli->url)
-        return error_set(err, ERR_UNAUTHORIZED, "no deployment is known");
+        return error_set(err, ERR_UNAUTHORIZED, "you have not logged in to a deployment");
     if (!cli->key)
         return error_set(err, ERR_UNAUTHORIZED, "there is no key for %s", cli->url);
     size_t length = strlen(cli->url);

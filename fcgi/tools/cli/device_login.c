@@ -33,8 +33,9 @@ static int call(struct cli *cli, const char *path, json_t *body, json_t **answer
         return api_error(&exchange, err);
     *answer = json_loadb(exchange.answer.data, exchange.answer.size, 0, NULL);
     mem_wipe(exchange.answer.data, exchange.answer.size);
-    return json_is_object(*answer) ? 0
-                                   : error_set(err, ERR_INTERNAL, "%s answers with no JSON", url);
+    return json_is_object(*answer)
+               ? 0
+               : error_set(err, ERR_INTERNAL, "%s answered a text that is not JSON", url);
 }
 
 static void name_client(char name[CLIENT_MAX + 1])
@@ -61,7 +62,7 @@ static int take_key(struct cli *cli, const json_t *answer, struct error **err)
 {
     json_t *key = json_object_get(answer, "access_token");
     if (!json_is_string(key))
-        return error_set(err, ERR_INTERNAL, "%s answers with no key", cli->url);
+        return error_set(err, ERR_INTERNAL, "the answer of %s has no key", cli->url);
     cli->key = xstrdup(json_string_value(key));
     mem_wipe((char *)json_string_value(key), json_string_length(key));
     return 0;

@@ -59,17 +59,17 @@ int exchange_failed(const struct cli *cli, CURLcode code, const char *url, struc
     switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
         return error_set(err, ERR_CONFIG,
-                         "the certificate of %s is not trusted; name its authority by --ca FILE, "
-                         "SANDLOT_CA or at `sandlot login`",
+                         "the certificate of %s is not trusted; give the file of its authority "
+                         "with --ca, SANDLOT_CA or at `sandlot login`",
                          url);
     case CURLE_SSL_CACERT_BADFILE:
-        return error_set(err, ERR_CONFIG, "the certificates in %s cannot be read",
-                         cli->ca_file ? cli->ca_file : "the system's folder");
+        return error_set(err, ERR_CONFIG, "cannot read the certificates in %s",
+                         cli->ca_file ? cli->ca_file : "the folder of the system");
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
         return error_set(err, ERR_CONFIG, "%s is not an https address", url);
     default:
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "%s is not reached: %s", url,
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "cannot connect to %s: %s", url,
                          curl_easy_strerror(code));
     }
 }
@@ -200,7 +200,8 @@ int exchange_run(struct cli *cli, struct exchange *exchange, struct error **err)
     curl_slist_free_all(resolve);
     curl_slist_free_all(headers);
     if (exchange->download_max >= 0 && exchange->downloaded > exchange->download_max)
-        return error_set(err, ERR_INTERNAL, "%s sends more than its size", exchange->url);
+        return error_set(err, ERR_INTERNAL, "%s has sent more bytes than the file's size",
+                         exchange->url);
     return code == CURLE_OK ? 0 : exchange_failed(cli, code, exchange->url, err);
 }
 

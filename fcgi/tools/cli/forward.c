@@ -158,7 +158,7 @@ void forward_serve(const struct cli *cli, const struct forward *forward, int cli
         return;
     size_t size = (size_t)(strstr(received.data, "\r\n\r\n") + 4 - received.data);
     if (forward_head(forward, received.data, size, &head) < 0)
-        refuse(client, "this is no request in HTTP/1");
+        refuse(client, "this is not an HTTP/1 request");
     else
         connect_through(cli, forward, client, &head, &received);
 }

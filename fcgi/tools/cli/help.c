@@ -66,7 +66,7 @@ void help_print_all(FILE *out)
             xasprintf("%s%s%s", verb->name, *verb->operands ? " " : "", verb->operands);
         fprintf(out, "  %-38s %s\n", left, verb->help);
     }
-    fputs("\nA SANDBOX is an id, or the name that it was given. Options of every command:\n", out);
+    fputs("\nA SANDBOX is the id or the name of a sandbox. Options of every command:\n", out);
     print_options(out, cli_common_options);
 }
 

@@ -26,7 +26,7 @@ int input_number(json_t *body, const char *member, const char *value, const char
     if (!value)
         return 0;
     if (str_parse_u64(value, 1, INT32_MAX, &number) < 0)
-        return cli_misuse(err, "%s is a whole number of 1 or more, not '%s'", option, value);
+        return cli_misuse(err, "%s must be a whole number of 1 or more, not '%s'", option, value);
     json_object_set_new(body, member, json_integer((json_int_t)number));
     return 0;
 }
@@ -37,7 +37,7 @@ int input_duration(json_t *body, const char *member, const char *text, struct er
     if (!text)
         return 0;
     if (duration_parse(text, &seconds) < 0)
-        return cli_misuse(err, "'%s' is not a duration such as 300, 30m, 1h30m or 1d", text);
+        return cli_misuse(err, "'%s' is not a duration, such as 300, 30m, 1h30m or 1d", text);
     json_object_set_new(body, member, json_integer((json_int_t)seconds));
     return 0;
 }
@@ -75,11 +75,11 @@ int input_pair(json_t *object, const char *value, struct error **err)
 {
     const char *equals = strchr(value, '=');
     if (!equals || equals == value)
-        return cli_misuse(err, "NAME=VALUE is wanted, not '%s'", value);
+        return cli_misuse(err, "write NAME=VALUE, not '%s'", value);
     autofree char *name = xstrndup(value, (size_t)(equals - value));
     json_t *text = json_string(equals + 1);
     if (!text)
-        return cli_misuse(err, "the value of %s is no text in UTF-8", name);
+        return cli_misuse(err, "the value of %s is not text in UTF-8", name);
     json_object_set_new(object, name, text);
     return 0;
 }
@@ -119,7 +119,7 @@ int input_json(json_t *body, const char *member, const char *path, json_type typ
 int input_network(const struct cli_call *call, json_t *body, struct error **err)
 {
     if (cli_flag(call, "no-internet") && cli_flag(call, "internet"))
-        return cli_misuse(err, "--internet and --no-internet exclude each other");
+        return cli_misuse(err, "give --internet or --no-internet, not both");
     if (cli_flag(call, "no-internet"))
         json_object_set_new(body, "allow_internet_access", json_false());
     if (cli_flag(call, "internet"))

@@ -24,9 +24,9 @@ static const char *advice(enum error_code code)
     case ERR_UNAUTHORIZED:
         return "Log in with `sandlot login URL`, or set SANDLOT_URL and SANDLOT_KEY.";
     case ERR_INSUFFICIENT_SCOPE:
-        return "Log in with a key that may write.";
+        return "Log in with a key that has the scope write.";
     case ERR_SANDBOX_NOT_RUNNING:
-        return "`sandlot resume` makes a paused sandbox run.";
+        return "`sandlot resume` starts a paused sandbox.";
     case ERR_SANDBOX_QUOTA_EXCEEDED:
     case ERR_STOPPED_QUOTA_EXCEEDED:
         return "`sandlot list` shows your sandboxes, `sandlot rm` deletes one.";
@@ -36,7 +36,7 @@ static const char *advice(enum error_code code)
     case ERR_RATE_LIMITED:
     case ERR_NO_CAPACITY:
     case ERR_RUNTIME_UNAVAILABLE:
-        return "Try again later; if this lasts, inform the operator.";
+        return "Try again later. If the error stays, tell the operator.";
     default:
         return NULL;
     }

@@ -56,7 +56,7 @@ static int unary_call(struct cli *cli, const struct session *session, const char
     if (exchange.status != 200)
         return api_error(&exchange, err);
     *answer = json_read(exchange.answer.data, exchange.answer.size, 0, NULL);
-    return *answer ? 0 : error_set(err, ERR_INTERNAL, "%s answers with no JSON", url);
+    return *answer ? 0 : error_set(err, ERR_INTERNAL, "%s answered a text that is not JSON", url);
 }
 
 int remote_call(struct cli *cli, const struct session *session, const char *method, json_t *message,
@@ -132,7 +132,7 @@ int local_tar(const char *const argv[], FILE **pipe, pid_t *pid, struct error **
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot make a pipe");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create a pipe");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -153,7 +153,7 @@ int local_tar_end(pid_t pid, struct error **err)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (status != 0)
-        return error_set(err, ERR_INTERNAL, "tar on this machine did not succeed");
+        return error_set(err, ERR_INTERNAL, "tar on this machine failed");
     return 0;
 }
 
@@ -178,5 +178,5 @@ int remote_unpack(struct cli *cli, const struct session *session, FILE *archive,
         json_pack("{s:s, s:[s, s, s, s, s], s:i}", "cmd", "/bin/sh", "args", "-c",
                   "mkdir -p \"$1\" && tar -C \"$1\" -xpf \"$2\"; code=$?; rm -f \"$2\"; exit $code",
                   "sh", folder, temporary, "timeout", RUN_TIMEOUT_S);
-    return session_run(cli, session, call, "the archive cannot be unpacked", NULL, err);
+    return session_run(cli, session, call, "cannot unpack the archive", NULL, err);
 }

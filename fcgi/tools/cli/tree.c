@@ -52,8 +52,8 @@ static void list_links(struct tree *tree)
     error_auto ignored = NULL;
     json_t *call = json_pack("{s:s, s:[s, s, s, s], s:i}", "cmd", "/bin/sh", "args", "-c",
                              LIST_LINKS, "sh", tree->there, "timeout", LINKS_TIMEOUT_S);
-    if (session_run(tree->cli, tree->session, call, "the links cannot be read", &said, &ignored) <
-        0)
+    if (session_run(tree->cli, tree->session, call, "cannot read the links in the sandbox", &said,
+                    &ignored) < 0)
         return;
     for (char *path = said, *says, *end; path && (says = strchr(path, '\n')); path = end + 1) {
         *says++ = '\0';

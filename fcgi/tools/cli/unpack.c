@@ -37,9 +37,8 @@ static int cannot(const char *what, const char *path, struct error **err)
 {
     if (errno == ELOOP || errno == ENOTDIR)
         return error_set(err, ERR_INTERNAL,
-                         "cannot %s %s: its path leads through a link or a file, and not through a "
-                         "folder",
-                         what, path);
+                         "cannot %s %s: a part of its path is a link or a file, not a folder", what,
+                         path);
     return error_set_errno(err, ERR_INTERNAL, errno, "cannot %s %s", what, path);
 }
 
@@ -101,7 +100,7 @@ static int make_file(struct tar_reader *reader, const struct tar_entry *entry, i
     if (write_bytes(reader, entry, fd, err) < 0)
         return -1;
     if (fchmod(fd, entry->mode) < 0 || futimens(fd, times) < 0)
-        return cannot("set mode and time of", entry->path, err);
+        return cannot("set the mode and time of", entry->path, err);
     return 0;
 }
 
@@ -176,7 +175,8 @@ static int make_entry(struct unpacking *unpacking, struct tar_reader *reader,
 static int take_root(struct unpacking *unpacking, const struct tar_entry *entry, struct error **err)
 {
     if (entry->kind != TAR_FOLDER)
-        return error_set(err, ERR_INTERNAL, "the archive from the sandbox is not of a folder");
+        return error_set(err, ERR_INTERNAL,
+                         "the archive from the sandbox does not begin with a folder");
     return unpacking->sets_mode ? remember(unpacking, entry, err) : 0;
 }
 
@@ -190,7 +190,7 @@ static int finish_folder(const struct unpacking *unpacking, const struct folder 
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
         return 0; /* a later entry of the archive took its place */
     if (fd < 0 || fchmod(fd, folder->mode) < 0 || futimens(fd, times) < 0)
-        return cannot("set mode and time of", path, err);
+        return cannot("set the mode and time of", path, err);
     return 0;
 }
 

@@ -5,10 +5,10 @@
 #include "base/mem.h"
 
 const struct cli_option cli_common_options[] = {
-    {"deployment", 'd', "DEPLOYMENT", "one that `sandlot login` made"},
-    {"ca", 0, "FILE", "certificates of the authority that the service's one is of"},
-    {"json", 'j', NULL, "say it as JSON"},
-    {"help", 'h', NULL, "show the options of the command"},
+    {"deployment", 'd', "DEPLOYMENT", "name of a deployment of `sandlot login`"},
+    {"ca", 0, "FILE", "certificates of the authority of the service"},
+    {"json", 'j', NULL, "print JSON"},
+    {"help", 'h', NULL, "print the options of the command"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -29,7 +29,7 @@ const struct cli_verb cli_verbs[] = {
     {"exec", "SANDBOX COMMAND [ARGUMENT...]", "Run a command in a sandbox", verb_exec, exec_options,
      2, MANY, CLI_REST | CLI_EXEC},
     {"shell", "SANDBOX", "Open a shell in a sandbox", verb_shell, shell_options, 1, 1, CLI_EXEC},
-    {"attach", "SANDBOX [PROCESS]", "Enter a terminal again after its connection broke",
+    {"attach", "SANDBOX [PROCESS]", "Connect to a terminal again after its connection broke",
      verb_attach, attach_options, 1, 2, CLI_EXEC},
     {"cp", "SOURCE TARGET", "Copy a file or folder; one of the two is SANDBOX:PATH", verb_cp,
      cp_options, 2, 2, 0},
@@ -92,7 +92,7 @@ const struct cli_verb cli_verbs[] = {
     {"network approvals", "SANDBOX", "List the destinations that wait for your answer",
      verb_network_approvals, NULL, 1, 1, 0},
     {"network approve", "SANDBOX APPROVAL",
-     "Answer for such a destination; without an option, allow it once", verb_network_approve,
+     "Answer for a destination that waits; without an option, allow it once", verb_network_approve,
      approve_options, 2, 2, 0},
 
     {"volume create", "NAME", "Create a volume and print its id", verb_volume_create,
@@ -105,7 +105,8 @@ const struct cli_verb cli_verbs[] = {
     {"volume get", "VOLUME:PATH [FILE]", "Fetch a file of a volume", verb_volume_get, NULL, 1, 2,
      0},
     {"volume cat", "VOLUME:PATH", "Print a file of a volume", verb_volume_cat, NULL, 1, 1, 0},
-    {"volume mkdir", "VOLUME:PATH", "Make a folder in a volume", verb_volume_mkdir, NULL, 1, 1, 0},
+    {"volume mkdir", "VOLUME:PATH", "Create a folder in a volume", verb_volume_mkdir, NULL, 1, 1,
+     0},
     {"volume mv", "VOLUME:PATH PATH", "Rename in a volume", verb_volume_mv, NULL, 2, 2, 0},
     {"volume rm", "VOLUME[:PATH]", "Delete a volume with its files, or one file or folder",
      verb_volume_rm, volume_rm_options, 1, 1, 0},
@@ -141,7 +142,7 @@ const struct cli_verb cli_verbs[] = {
     {"member role", "TEAM USER ROLE", "Change the role of a member: owner, member or viewer",
      verb_member_role, NULL, 3, 3, 0},
     {"member rm", "TEAM USER", "Remove a member from a team", verb_member_rm, NULL, 2, 2, 0},
-    {"link create", "TEAM", "Make a link with which people join a team, and print it",
+    {"link create", "TEAM", "Create a link with which people join a team, and print it",
      verb_link_create, link_create_options, 1, 1, 0},
     {"link list", "TEAM", "List the open links into a team", verb_link_list, NULL, 1, 1, 0},
     {"link rm", "TEAM LINK", "Revoke a link into a team", verb_link_rm, NULL, 2, 2, 0},

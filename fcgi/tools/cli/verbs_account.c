@@ -19,9 +19,9 @@
 /* --- deployments --- */
 
 const struct cli_option login_options[] = {
-    {"name", 'n', "NAME", "what to call the deployment; default: its host name"},
-    {"key", 'k', NULL, "ask for a key, at a terminal too"},
-    {"device", 0, NULL, "have the login confirmed in the console, without a terminal too"},
+    {"name", 'n', "NAME", "name for the deployment; default: its host name"},
+    {"key", 'k', NULL, "read an API key, also at a terminal"},
+    {"device", 0, NULL, "confirm the login in the console, also without a terminal"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -48,7 +48,7 @@ static int get_key(struct cli_call *call, struct error **err)
     }
     cli->key = terminal_read_secret("API key: ");
     if (!cli->key || !*cli->key)
-        return cli_misuse(err, "the key is read from standard input, and nothing came");
+        return cli_misuse(err, "standard input has no key");
     return 0;
 }
 
@@ -142,9 +142,10 @@ int verb_whoami(struct cli_call *call, struct error **err)
 /* --- keys --- */
 
 const struct cli_option key_create_options[] = {
-    {"scope", 0, "read|write", "its rights; default: the rights of your key"},
-    {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
-    {"expires", 0, "TIME|DURATION", "when it ends: 2027-01-31T12:00:00Z, or a span such as 90d"},
+    {"scope", 0, "read|write", "rights of the key; default: the rights of your key"},
+    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: all of the user's"},
+    {"expires", 0, "TIME|DURATION",
+     "time at which the key expires: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -174,7 +175,7 @@ int verb_key_create(struct cli_call *call, struct error **err)
     if (api_call(call->cli, "POST", "/v1/keys", body, &key, err) < 0)
         return -1;
     output_result(call->cli, key, "key");
-    output_note(call->cli, "The key is shown this once.");
+    output_note(call->cli, "sandlot shows the key only once.");
     return 0;
 }
 
@@ -205,8 +206,8 @@ int verb_key_revoke(struct cli_call *call, struct error **err)
 
 const struct cli_option usage_options[] = {
     {"team", 0, "TEAM", "whose"},
-    {"from", 0, "TIME", "since when, such as 2026-11-01T00:00:00Z"},
-    {"to", 0, "TIME", "until when"},
+    {"from", 0, "TIME", "begin of the time, such as 2026-11-01T00:00:00Z"},
+    {"to", 0, "TIME", "end of the time"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -13,7 +13,7 @@
 #include "cli/verbs.h"
 
 const struct cli_option attach_options[] = {
-    {"list", 0, NULL, "only list the terminals that there are"},
+    {"list", 0, NULL, "only list the terminals of the sandbox"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -86,7 +86,7 @@ static int attach(struct cli_call *call, const struct session *session, const js
     if (word && str_parse_u64(word, 1, INT32_MAX, &pid) < 0)
         return cli_misuse(err, "'%s' is not a process", word);
     if (!pid || !has_pid(rows, pid))
-        return error_set(err, ERR_NOT_FOUND, "there is no such terminal in the sandbox any more");
+        return error_set(err, ERR_NOT_FOUND, "the terminal has ended");
     const struct remote_program program = {.attach_pid = (int)pid, .terminal = true};
     return remote_run(call->cli, session, &program, &call->cli->exit_code, err);
 }
@@ -118,7 +118,7 @@ void terminals_tell_left(struct cli *cli, const struct session *session)
         const char *command = json_string_value(json_object_get(row, "command"));
         autofree char *shown = printable(command ? command : "", "");
         if (!json_is_true(json_object_get(row, "followed")))
-            fprintf(stderr, "A terminal still runs here: %s, process %d.\r\n", shown,
+            fprintf(stderr, "A terminal is still running here: %s, process %d.\r\n", shown,
                     (int)json_integer_value(json_object_get(row, "pid")));
     }
 }

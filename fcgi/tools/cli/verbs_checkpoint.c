@@ -24,8 +24,8 @@ int verb_checkpoint_create(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option checkpoint_list_options[] = {
-    {"sandbox", 's', "SANDBOX", "of this sandbox only"},
-    {"team", 0, "TEAM", "of this team only"},
+    {"sandbox", 's', "SANDBOX", "only those of this sandbox"},
+    {"team", 0, "TEAM", "only those of this team"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -147,7 +147,7 @@ static int set_mode(struct copy *copy, const char *target, unsigned mode, struct
         return 0;
     snprintf(octal, sizeof octal, "%o", mode);
     json_t *call = json_pack("{s:s, s:[s, s]}", "cmd", "chmod", "args", octal, target);
-    return session_run(copy->cli, &copy->session, call, "the mode cannot be set", NULL, err);
+    return session_run(copy->cli, &copy->session, call, "cannot set the mode", NULL, err);
 }
 
 static int send_file(struct copy *copy, const char *path, const struct stat *status,
@@ -195,8 +195,8 @@ static int send_large(struct folder *folder, const char *path, const struct stat
     if (send_file(folder->copy, here, status, there, err) < 0)
         return -1;
     json_t *call = json_pack("{s:s, s:[s, s, s]}", "cmd", "touch", "args", "-d", time, there);
-    return session_run(folder->copy->cli, &folder->copy->session, call, "the time cannot be set",
-                       NULL, err);
+    return session_run(folder->copy->cli, &folder->copy->session, call, "cannot set the time", NULL,
+                       err);
 }
 
 static int take(void *context, const char *path, const struct stat *here, bool differs,
@@ -324,7 +324,7 @@ static int look_at_file(struct copy *copy, const char *path, char etag[128], str
         return -1;
     if (exchange.status != 200)
         return error_set(err, exchange.status == 404 ? ERR_NOT_FOUND : ERR_INTERNAL,
-                         "the sandbox does not give %s (status %ld)", path, exchange.status);
+                         "cannot read %s in the sandbox (status %ld)", path, exchange.status);
     memcpy(etag, exchange.etag, sizeof exchange.etag);
     return 0;
 }
@@ -363,12 +363,13 @@ static int open_part(const char *part, int64_t size, struct stat *status, struct
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot write %s", part);
     if (!S_ISREG(status->st_mode) || status->st_nlink != 1 || status->st_uid != geteuid())
         return error_set(err, ERR_INTERNAL,
-                         "%s is not a file that an earlier copy left; remove it and try again",
+                         "%s is not the file of an interrupted copy; remove it and try again",
                          part);
     if (fstatvfs(fd, &room) == 0 && size > status->st_size &&
         (uint64_t)(size - status->st_size) / room.f_frsize > room.f_bavail)
-        return error_set(err, ERR_INTERNAL, "%s would have %lld bytes, and there is no room for it",
-                         part, (long long)size);
+        return error_set(err, ERR_INTERNAL,
+                         "%s has %lld bytes, and this machine's disk has too little space", part,
+                         (long long)size);
     return steal_fd(&fd);
 }
 
@@ -387,7 +388,7 @@ static int receive_into(struct copy *copy, const struct remote_entry *entry, con
             return -1;
     if (fstat(fileno(file), &status) < 0 || status.st_size != entry->size) {
         unlink(part);
-        return error_set(err, ERR_INTERNAL, "%s changed while it was read", entry->path);
+        return error_set(err, ERR_INTERNAL, "%s changed during the copy", entry->path);
     }
     if (fchmod(fileno(file), entry->mode & 0777) < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot set the mode of %s", part);
@@ -422,7 +423,7 @@ static int pack_there(struct copy *copy, const char *path, const char *archive, 
 {
     json_t *call = json_pack("{s:s, s:[s, s, s, s, s], s:i}", "cmd", "/bin/sh", "args", "-c",
                              PACK_FOLDER, "sh", path, archive, "timeout", RUN_TIMEOUT_S);
-    return session_run(copy->cli, &copy->session, call, "the folder cannot be packed", NULL, err);
+    return session_run(copy->cli, &copy->session, call, "cannot pack the folder", NULL, err);
 }
 
 /* A link that the user named leads on. One that is found under a name from the sandbox does not:
@@ -433,15 +434,14 @@ static int unpack_here(struct copy *copy, const char *archive, const char *targe
     uint64_t left_out = 0;
     bool is_new = mkdir(target, 0777) == 0;
     if (!is_new && errno != EEXIST)
-        return error_set_errno(err, ERR_INTERNAL, errno, "cannot make %s", target);
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create %s", target);
     autoclose int folder =
         open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_named ? 0 : O_NOFOLLOW));
     if (folder < 0)
         return error_set_errno(err, ERR_INTERNAL, errno, "cannot open the folder %s", target);
     int rc = unpack(folder, archive, is_new, &left_out, err);
     if (left_out)
-        output_note(copy->cli, "%llu devices and FIFOs were left out",
-                    (unsigned long long)left_out);
+        output_note(copy->cli, "left out %llu devices and FIFOs", (unsigned long long)left_out);
     return rc;
 }
 
@@ -479,7 +479,7 @@ static int copy_down(struct copy *copy, const char *path, const char *target, st
     if (remote_look(copy->cli, &copy->session, path, &entry, err) < 0)
         return -1;
     if (!entry.exists)
-        return error_set(err, ERR_NOT_FOUND, "there is no %s in the sandbox", entry.path);
+        return error_set(err, ERR_NOT_FOUND, "the sandbox has no file %s", entry.path);
     if (str_equal(target, "-"))
         return receive_bytes(copy, entry.path, stdout, 0, -1, NULL, err);
     bool is_folder = stat(target, &status) == 0 && S_ISDIR(status.st_mode);
@@ -499,7 +499,7 @@ int verb_cp(struct cli_call *call, struct error **err)
     bool up = place_split(target, &sandbox, &path);
     bool down = place_split(source, up ? &other_sandbox : &sandbox, up ? &other_path : &path);
     if (up == down)
-        return cli_misuse(err, "one of the two is SANDBOX:PATH, the other a path of this machine");
+        return cli_misuse(err, "give one SANDBOX:PATH and one path of this machine");
     copy.sandbox = sandbox;
     copy.shown = progress_is_wanted() ? path_base(up ? source : path) : NULL;
     int rc = session_open(call->cli, sandbox, &copy.session, err);

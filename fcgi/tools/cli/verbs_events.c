@@ -21,12 +21,13 @@
 #define NO_EVENT_YET   "9999-01-01T00:00:00Z"
 
 const struct cli_option events_options[] = {
-    {"follow", 'f', NULL, "print new events, until Ctrl-C; only these without --since and --tail"},
-    {"kind", 'k', "KIND", "of this kind only, such as sandbox.paused; may be repeated"},
-    {"sandbox", 's', "SANDBOX", "of this sandbox only"},
+    {"follow", 'f', NULL,
+     "print new events until Ctrl-C, and earlier ones only with --since or --tail"},
+    {"kind", 'k', "KIND", "only events of this kind, such as sandbox.paused; may be repeated"},
+    {"sandbox", 's', "SANDBOX", "only those of this sandbox"},
     {"since", 0, "TIME|DURATION", "from this time on: 2026-11-22T10:00:00Z, or 10m ago"},
-    {"tail", 'n', "NUMBER", "only the newest so many"},
-    {"team", 0, "TEAM", "of this team only"},
+    {"tail", 'n', "NUMBER", "only this many, the newest"},
+    {"team", 0, "TEAM", "only those of this team"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -154,7 +155,7 @@ int verb_events(struct cli_call *call, struct error **err)
     const char *tail = cli_value(call, "tail");
     int result = -1;
     if (tail && str_parse_u64(tail, 1, TAIL_MAX, &reading.tail) < 0)
-        cli_misuse(err, "--tail is a number from 1 to %d, not '%s'", TAIL_MAX, tail);
+        cli_misuse(err, "--tail must be a number from 1 to %d, not '%s'", TAIL_MAX, tail);
     else if (filters(call, &filter, err) == 0) {
         reading.kept = tail ? json_array() : NULL;
         result = read_all(call, buffer_string(&filter), &reading, err);

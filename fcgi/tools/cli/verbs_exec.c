@@ -16,11 +16,11 @@
 
 const struct cli_option exec_options[] = {
     {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
-    {"env-from", 0, "FILE", "a file of such variables, as `env -0` prints them"},
+    {"env-from", 0, "FILE", "a file of variables, as `env -0` prints them"},
     {"cwd", 'w', "PATH", "the working directory"},
     {"user", 'u', "USER", "a user of the sandbox"},
-    {"tty", 't', NULL, "a terminal for it"},
-    {"no-stdin", 'n', NULL, "no standard input"},
+    {"tty", 't', NULL, "with a terminal"},
+    {"no-stdin", 'n', NULL, "without standard input"},
     {"tell-left", 0, NULL, "first list the terminals that still run in the sandbox"},
     {NULL, 0, NULL, NULL},
 };
@@ -50,7 +50,7 @@ static int add_variables_from(json_t *envs, const char *path, struct error **err
     for (size_t size; (size = fread(piece, 1, sizeof piece, file));)
         buffer_append(&text, piece, size);
     if (ferror(file) || buffer_overflowed(&text))
-        return error_set(err, ERR_CONFIG, "%s cannot be read, or is too long", path);
+        return error_set(err, ERR_CONFIG, "cannot read %s, or it is too long", path);
     const char *at = buffer_string(&text);
     for (const char *end = at + text.size; at < end; at += strlen(at) + 1)
         if (input_pair(envs, at, err) < 0)
@@ -91,7 +91,7 @@ int verb_exec(struct cli_call *call, struct error **err)
     json_t *args = json_array();
     json_t *process = json_pack("{s:s, s:o}", "cmd", cli_operand(call, 1), "args", args);
     if (!process)
-        return cli_misuse(err, "the command is no text in UTF-8");
+        return cli_misuse(err, "the command is not text in UTF-8");
     for (size_t i = 2; i < call->operand_count; i++)
         json_array_append_new(args, json_string(call->operands[i]));
     return run(call, process, cli_flag(call, "tty"), err);

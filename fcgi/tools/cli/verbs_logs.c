@@ -19,7 +19,7 @@
 
 const struct cli_option logs_options[] = {
     {"follow", 'f', NULL, "wait for more output, until Ctrl-C"},
-    {"pid", 'p', "PID", "of this process only"},
+    {"pid", 'p', "PID", "only output of this process"},
     {"from", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},
     {"to", 0, "TIME", "until this time"},
     {NULL, 0, NULL, NULL},
@@ -100,7 +100,7 @@ static int print_logs(struct cli_call *call, const char *service, struct error *
     api_add_query(&query, "from", cli_value(call, "from"));
     api_add_query(&query, "to", cli_value(call, "to"));
     if (buffer_overflowed(&query))
-        return cli_misuse(err, "the options are too long");
+        return cli_misuse(err, "the options are too long together");
     do {
         if (read_page(call, buffer_string(&query), &after, &count, err) < 0)
             return -1;
@@ -143,7 +143,7 @@ int verb_metrics(struct cli_call *call, struct error **err)
     api_add_query(&path, "from", cli_value(call, "from"));
     api_add_query(&path, "to", cli_value(call, "to"));
     if (buffer_overflowed(&path))
-        return cli_misuse(err, "the options are too long");
+        return cli_misuse(err, "the options are too long together");
     if (api_call_sandbox(call, "GET", buffer_string(&path), NULL, &answer, err) < 0)
         return -1;
     if (call->cli->json)

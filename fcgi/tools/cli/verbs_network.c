@@ -25,14 +25,14 @@ int verb_network_show(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option network_set_options[] = {
-    {"internet", 0, NULL, "reach everything except the denied entries"},
-    {"no-internet", 0, NULL, "reach only the allowed entries"},
-    {"ask", 0, NULL, "reach only the allowed entries, and ask for others"},
-    {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
-    {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
+    {"internet", 0, NULL, "allow everything except the denied entries"},
+    {"no-internet", 0, NULL, "allow only the allowed entries"},
+    {"ask", 0, NULL, "allow only the allowed entries, and ask you about others"},
+    {"allow", 0, "ENTRY", "a name, address or network to allow; may be repeated"},
+    {"deny", 0, "ENTRY", "a name, address or network to deny; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
     {"rules", 0, "FILE", "egress rules, a JSON array"},
-    {"egress-proxy", 0, "FILE", "the proxy that it leaves through, a JSON object"},
+    {"egress-proxy", 0, "FILE", "the proxy for its connections, a JSON object"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -151,7 +151,7 @@ int verb_network_approvals(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option approve_options[] = {
-    {"minutes", 0, "MINUTES", "allow it for so long"},
+    {"minutes", 0, "MINUTES", "allow it for this time"},
     {"always", 0, NULL, "add it to the allowed entries"},
     {"never", 0, NULL, "add it to the denied entries"},
     {NULL, 0, NULL, NULL},
@@ -164,7 +164,7 @@ int verb_network_approve(struct cli_call *call, struct error **err)
     const char *minutes = cli_value(call, "minutes");
     bool always = cli_flag(call, "always"), never = cli_flag(call, "never");
     if (!!minutes + always + never > 1)
-        return cli_misuse(err, "--minutes, --always and --never exclude each other");
+        return cli_misuse(err, "give only one of --minutes, --always and --never");
     if (minutes && input_number(body, "minutes", minutes, "--minutes", err) < 0)
         return -1;
     json_object_set_new(body, "answer",

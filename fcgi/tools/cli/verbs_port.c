@@ -48,7 +48,8 @@ static int preview_token(struct cli *cli, const char *id, uint64_t port, const c
     const json_t *session = json_object_get(answer, "session");
     const char *found = json_string_value(json_object_get(session, "access_token"));
     if (!found)
-        return error_set(err, ERR_INTERNAL, "the answer of %s%s has no session", cli->url, path);
+        return error_set(err, ERR_INTERNAL, "the answer of %s%s has no member session", cli->url,
+                         path);
     *token = xstrdup(found);
     return 0;
 }
@@ -63,7 +64,7 @@ static int read_port(const char *text, uint64_t *port, struct error **err)
 /* --- open --- */
 
 const struct cli_option open_options[] = {
-    {"public", 0, NULL, "expose the port to everybody, if it is not exposed yet"},
+    {"public", 0, NULL, "if the port is not exposed, expose it to everybody"},
     {"print", 0, NULL, "only print the address"},
     {NULL, 0, NULL, NULL},
 };
@@ -103,7 +104,7 @@ int verb_open(struct cli_call *call, struct error **err)
 /* --- forward --- */
 
 const struct cli_option forward_options[] = {
-    {"tcp", 0, NULL, "pass the bytes on as they are: for a server that does not speak HTTP"},
+    {"tcp", 0, NULL, "pass the bytes on unchanged, for a server that does not speak HTTP"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -204,7 +205,7 @@ static int listen_and_serve(const struct forwarding *forwarding, struct error **
                 forwarding->is_tcp ? "" : "http://", (unsigned long long)forwarding->local,
                 (unsigned long long)forwarding->port);
     serve_all(forwarding, listener);
-    return error_set_errno(err, ERR_INTERNAL, errno, "no further connection is taken");
+    return error_set_errno(err, ERR_INTERNAL, errno, "cannot accept further connections");
 }
 
 int verb_forward(struct cli_call *call, struct error **err)
@@ -231,7 +232,7 @@ int verb_forward(struct cli_call *call, struct error **err)
 /* --- ports that are exposed --- */
 
 const struct cli_option port_expose_options[] = {
-    {"public", 0, NULL, "open it to everybody; default: to those with a token"},
+    {"public", 0, NULL, "expose it to everybody; default: to clients with a token"},
     {"https", 0, NULL, "the server in the sandbox speaks TLS"},
     {NULL, 0, NULL, NULL},
 };

@@ -40,32 +40,31 @@ static void show_sandbox(const struct cli *cli, json_t *sandbox, const char *key
 /* --- create --- */
 
 const struct cli_option create_options[] = {
-    {"name", 'n', "NAME", "a name of no other sandbox of the team; commands take it for the id"},
-    {"team", 0, "TEAM", "whose it is"},
-    {"timeout", 't', "DURATION", "how long it lives: 300, 30m, 2h, 1d"},
-    {"on-timeout", 0, "kill|pause", "delete or pause it when its time is over"},
+    {"name", 'n', "NAME", "name of the sandbox, unique in the team; commands accept it as id"},
+    {"team", 0, "TEAM", "team of the sandbox"},
+    {"timeout", 't', "DURATION", "time until its deadline: 300, 30m, 2h, 1d"},
+    {"on-timeout", 0, "kill|pause", "delete or pause it at its deadline"},
     {"auto-resume", 0, NULL, "a request resumes it (with --on-timeout pause or --idle-timeout)"},
-    {"idle-timeout", 0, "DURATION", "pause it when it was idle for so long"},
-    {"cpu", 0, "COUNT", "processors, instead of the template's"},
-    {"memory", 'm', "MIB", "memory, instead of the template's"},
+    {"idle-timeout", 0, "DURATION", "pause it after this idle time"},
+    {"cpu", 0, "COUNT", "processors; default: the template's"},
+    {"memory", 'm', "MIB", "memory; default: the template's"},
     {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
-    {"label", 'l', "NAME=VALUE", "a piece of metadata; may be repeated"},
+    {"label", 'l', "NAME=VALUE", "a metadata entry; may be repeated"},
     {"port", 'p', "PORT[:public][:https]",
-     "a port to expose, private unless it says public; https: its server speaks TLS; may be "
-     "repeated"},
+     "a port to expose, private without :public; https: its server speaks TLS; may be repeated"},
     {"all-ports", 0, NULL, "expose every port, to everybody"},
     {"request-host", 0, "HOST", "the Host header that servers get, such as 'localhost:${PORT}'"},
     {"volume", 'v', "VOLUME:PATH", "a volume to mount; may be repeated"},
     {"services", 0, "FILE", "services, a JSON array"},
     {"hooks", 0, "FILE", "hooks, a JSON object"},
     {"checkpoint", 0, "CHECKPOINT", "start from a checkpoint instead of a template"},
-    {"no-internet", 0, NULL, "reach only the allowed entries"},
-    {"ask", 0, NULL, "reach only the allowed entries, and ask for others"},
-    {"allow", 0, "ENTRY", "a name, address or network that it reaches; may be repeated"},
-    {"deny", 0, "ENTRY", "one that it does not reach; may be repeated"},
+    {"no-internet", 0, NULL, "allow only the allowed entries"},
+    {"ask", 0, NULL, "allow only the allowed entries, and ask you about others"},
+    {"allow", 0, "ENTRY", "a name, address or network to allow; may be repeated"},
+    {"deny", 0, "ENTRY", "a name, address or network to deny; may be repeated"},
     {"profile", 0, "PROFILE", "an egress profile of the operator; may be repeated"},
     {"rules", 0, "FILE", "egress rules, a JSON array"},
-    {"egress-proxy", 0, "FILE", "the proxy that it leaves through, a JSON object"},
+    {"egress-proxy", 0, "FILE", "the proxy for its connections, a JSON object"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -73,7 +72,7 @@ static int add_volume(json_t *mounts, const char *value, struct error **err)
 {
     const char *colon = strchr(value, ':');
     if (!colon || colon == value || colon[1] != '/')
-        return cli_misuse(err, "--volume is NAME:/PATH, not '%s'", value);
+        return cli_misuse(err, "write --volume as NAME:/PATH, not '%s'", value);
     autofree char *name = xstrndup(value, (size_t)(colon - value));
     json_object_set_new(mounts, colon + 1, json_string(name));
     return 0;
@@ -86,7 +85,8 @@ static int add_port(json_t *ports, const char *value, struct error **err)
     const char *mode = value + strlen(number);
     if (str_parse_u64(number, 1, UINT16_MAX, &port) < 0 ||
         (*mode && !str_is_choice(":public|:private|:https|:public:https|:private:https", mode)))
-        return cli_misuse(err, "--port is PORT, PORT:public or PORT:public:https, not '%s'", value);
+        return cli_misuse(err, "write --port as PORT, PORT:public or PORT:public:https, not '%s'",
+                          value);
     json_array_append_new(ports, json_pack("{s:I, s:b, s:s}", "port", (json_int_t)port, "public",
                                            str_starts_with(mode, ":public"), "protocol",
                                            str_ends_with(mode, ":https") ? "https" : "http"));
@@ -114,7 +114,7 @@ static int add_lifecycle(const struct cli_call *call, json_t *body, struct error
     json_auto_t *lifecycle = json_object();
     const char *on_timeout = cli_value(call, "on-timeout");
     if (on_timeout && !str_is_choice("kill|pause", on_timeout))
-        return cli_misuse(err, "--on-timeout is kill or pause, not '%s'", on_timeout);
+        return cli_misuse(err, "--on-timeout must be kill or pause, not '%s'", on_timeout);
     if (on_timeout)
         json_object_set_new(lifecycle, "on_timeout", json_string(on_timeout));
     if (cli_flag(call, "auto-resume"))
@@ -165,9 +165,9 @@ int verb_create(struct cli_call *call, struct error **err)
 #define STATES "creating|running|resuming|checkpointing|pausing|paused|copying"
 
 const struct cli_option list_options[] = {
-    {"team", 0, "TEAM", "of this team only"},
-    {"state", 's', STATES, "in this state; may be repeated"},
-    {"label", 'l', "NAME=VALUE", "with this metadata; may be repeated"},
+    {"team", 0, "TEAM", "only those of this team"},
+    {"state", 's', STATES, "only those in this state; may be repeated"},
+    {"label", 'l', "NAME=VALUE", "only those with this metadata; may be repeated"},
     {"watch", 'w', NULL, "show it again every two seconds"},
     {NULL, 0, NULL, NULL},
 };
@@ -180,13 +180,13 @@ static int list_path(const struct cli_call *call, struct buffer *path, struct er
     api_add_query(path, "team", cli_value(call, "team"));
     while ((value = cli_next_value(call, "state", &states))) {
         if (!str_is_choice(STATES, state_word(value)))
-            return cli_misuse(err, "--state is one of %s, not '%s'", STATES, value);
+            return cli_misuse(err, "--state must be one of %s, not '%s'", STATES, value);
         api_add_query(path, "query[state][]", state_of_word(value));
     }
     while ((value = cli_next_value(call, "label", &labels))) {
         const char *equals = strchr(value, '=');
         if (!equals || equals == value)
-            return cli_misuse(err, "--label is NAME=VALUE, not '%s'", value);
+            return cli_misuse(err, "write --label as NAME=VALUE, not '%s'", value);
         autofree char *name = xasprintf("query[metadata][%.*s]", (int)(equals - value), value);
         api_add_query(path, name, equals + 1);
     }
@@ -238,7 +238,7 @@ int verb_pause(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option resume_options[] = {
-    {"timeout", 't', "DURATION", "how long it lives from now on"},
+    {"timeout", 't', "DURATION", "time from now until its deadline"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -336,9 +336,9 @@ int verb_rename(struct cli_call *call, struct error **err)
 /* --- forks --- */
 
 const struct cli_option fork_options[] = {
-    {"count", 'n', "NUMBER", "how many; default: 1"},
-    {"name", 0, "NAME", "the name of a single one; default: none"},
-    {"timeout", 't', "DURATION", "how long each lives"},
+    {"count", 'n', "NUMBER", "number of copies; default: 1"},
+    {"name", 0, "NAME", "name of the copy, if you make one; default: none"},
+    {"timeout", 't', "DURATION", "time until the deadline of each copy"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -357,7 +357,9 @@ static int print_forks(const struct cli *cli, const json_t *forks, struct error 
             failure = json_object_get(made, "error");
     }
     const char *message = json_string_value(json_object_get(failure, "message"));
-    return message ? error_set(err, ERR_NO_CAPACITY, "not all forks were made: %s", message) : 0;
+    return message
+               ? error_set(err, ERR_NO_CAPACITY, "some copies could not be created: %s", message)
+               : 0;
 }
 
 int verb_fork(struct cli_call *call, struct error **err)

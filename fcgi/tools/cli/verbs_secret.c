@@ -13,9 +13,9 @@
 #define PATH_BYTES_MAX 2048
 
 const struct cli_option secret_set_options[] = {
-    {"host", 0, "HOST", "a host that it may be sent to, or *. and a name; may be repeated"},
+    {"host", 0, "HOST", "a host that may get the secret, or *. and a name; may be repeated"},
     {"keep-value", 0, NULL, "change the hosts only"},
-    {"team", 0, "TEAM", "of this team"},
+    {"team", 0, "TEAM", "team of the secret"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -28,7 +28,7 @@ int verb_secret_set(struct cli_call *call, struct error **err)
     json_t *secret;
     if (!keeps && (!value || !*value)) {
         json_decref(body);
-        return cli_misuse(err, "the value is wanted on the standard input");
+        return cli_misuse(err, "standard input has no value");
     }
     input_texts(call, "host", body, "hosts");
     input_text(body, "value", value);
@@ -40,7 +40,7 @@ int verb_secret_set(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option secret_team_options[] = {
-    {"team", 0, "TEAM", "of this team"},
+    {"team", 0, "TEAM", "team of the secret"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -15,9 +15,10 @@
 #define LINE_MAX_BYTES 16384 /* of a public key with its comment */
 
 const struct cli_option ssh_key_add_options[] = {
-    {"name", 'n', "NAME", "default: the comment of the key"},
-    {"team", 0, "TEAM", "a team that it reaches; may be repeated; default: all of the user's"},
-    {"expires", 0, "TIME|DURATION", "when it ends: 2027-01-31T12:00:00Z, or a span such as 90d"},
+    {"name", 'n', "NAME", "name of the key; default: its comment"},
+    {"team", 0, "TEAM", "a team that the key reaches; may be repeated; default: all of the user's"},
+    {"expires", 0, "TIME|DURATION",
+     "time at which the key expires: 2027-01-31T12:00:00Z, or a span such as 90d"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -32,7 +33,7 @@ static int read_key(const char *path, char **line, struct error **err)
     if (!file)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot open %s", path);
     if (!fgets(text, sizeof text, file))
-        return cli_misuse(err, "%s holds no key", is_input ? "standard input" : path);
+        return cli_misuse(err, "%s has no key", is_input ? "standard input" : path);
     text[strcspn(text, "\r\n")] = '\0';
     if (strstr(text, "PRIVATE KEY"))
         return cli_misuse(err, "%s is a private key; give the file that ends in .pub", path);

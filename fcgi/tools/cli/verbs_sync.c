@@ -78,7 +78,7 @@ static int run(struct sync *sync, const char *source, const char *path, bool rem
     if (remote_look(sync->cli, &sync->session, path, &entry, err) < 0)
         return -1;
     if (entry.exists && !entry.is_folder)
-        return error_set(err, ERR_INVALID_REQUEST, "%s of the sandbox is no folder", entry.path);
+        return error_set(err, ERR_INVALID_REQUEST, "%s in the sandbox is not a folder", entry.path);
     tree_init(&sync->tree, sync->cli, &sync->session, source, entry.path);
     int rc = make_alike(sync, entry.exists, removes, err);
     tree_deinit(&sync->tree);
@@ -90,7 +90,7 @@ int verb_sync(struct cli_call *call, struct error **err)
     autofree char *sandbox = NULL, *path = NULL;
     struct sync sync = {.cli = call->cli, .dry_run = cli_flag(call, "dry-run")};
     if (!place_split(cli_operand(call, 1), &sandbox, &path))
-        return cli_misuse(err, "the second one is SANDBOX:PATH");
+        return cli_misuse(err, "the second operand must be SANDBOX:PATH");
     buffer_init(&sync.list, LIST_MAX);
     int rc = session_open(call->cli, sandbox, &sync.session, err);
     if (rc == 0)

@@ -48,7 +48,7 @@ int verb_member_rm(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option member_invite_options[] = {
-    {"role", 'r', "owner|member|viewer", "default: member"},
+    {"role", 'r', "owner|member|viewer", "role of the user; default: member"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -71,9 +71,9 @@ int verb_member_invite(struct cli_call *call, struct error **err)
 /* --- links into a team --- */
 
 const struct cli_option link_create_options[] = {
-    {"role", 'r', "member|viewer", "of the people who join; default: member"},
-    {"uses", 0, "N", "how many people can join, at most 100; default: 1"},
-    {"expires", 0, "TIME|DURATION", "when it ends, in at most 30 days; default: 7d"},
+    {"role", 'r', "member|viewer", "role of the people who join; default: member"},
+    {"uses", 0, "N", "number of people who can join, at most 100; default: 1"},
+    {"expires", 0, "TIME|DURATION", "time until the link expires, at most 30 days; default: 7d"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -90,7 +90,8 @@ int verb_link_create(struct cli_call *call, struct error **err)
         return -1;
     bool has_console = json_is_string(json_object_get(link, "link"));
     output_result(call->cli, link, has_console ? "link" : "token");
-    output_note(call->cli, "It is shown this once. People open it, or run `sandlot join LINK`.");
+    output_note(call->cli,
+                "sandlot shows the link only once. People open it, or run `sandlot join LINK`.");
     return 0;
 }
 

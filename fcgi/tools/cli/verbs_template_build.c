@@ -18,22 +18,23 @@
 #define SECRET_BYTES_MAX     65536
 
 const struct cli_option template_build_options[] = {
-    {"checkpoint", 0, "CHECKPOINT", "make it of this checkpoint"},
-    {"image", 0, "IMAGE", "make it of this OCI image"},
+    {"checkpoint", 0, "CHECKPOINT", "build it from this checkpoint"},
+    {"image", 0, "IMAGE", "build it from this OCI image"},
     {"file", 'f', "FILE", "the Dockerfile; default: Dockerfile in DIRECTORY"},
     {"build-arg", 0, "NAME=VALUE", "the value of an ARG of the Dockerfile"},
     {"secret", 0, "id=NAME,src=FILE", "a secret for RUN --mount=type=secret,id=NAME"},
     {"target", 0, "STAGE", "the stage of the Dockerfile"},
-    {"host-image", 0, "IMAGE", "make it of this image that the operator has allowed"},
-    {"retry", 0, "VERSION", "build this version again, whose build failed"},
-    {"registry-user", 0, "USER", "sign in at the image's registry; the password is read"},
-    {"start-image-command", 0, NULL, "sandboxes begin with the image's own command"},
-    {"start-command", 0, "COMMAND", "sandboxes begin with this command"},
+    {"host-image", 0, "IMAGE",
+     "build it from this image of the hosts, which the operator has allowed"},
+    {"retry", 0, "VERSION", "repeat the failed build of this version"},
+    {"registry-user", 0, "USER", "user at the image's registry; the program reads the password"},
+    {"start-image-command", 0, NULL, "sandboxes run the image's own command at their start"},
+    {"start-command", 0, "COMMAND", "sandboxes run this command at their start"},
     {"ready-command", 0, "COMMAND", "the build waits until this command succeeds"},
     {"services", 0, "FILE", "services of its sandboxes, a JSON array"},
-    {"no-cache", 0, NULL, "run all steps, also those that an earlier build has run"},
+    {"no-cache", 0, NULL, "run all steps, without the cached steps of earlier builds"},
     {"tag", 0, "TAG", "a tag of the version, once it is ready; may be repeated"},
-    {"team", 0, "TEAM", "whose it is"},
+    {"team", 0, "TEAM", "team of the template"},
     {"cpu", 0, "COUNT", "processors of its sandboxes"},
     {"memory", 'm', "MIB", "memory of its sandboxes"},
     {"follow", 0, NULL, "show the log until the build has ended"},
@@ -47,10 +48,10 @@ static int add_login(const struct cli_call *call, json_t *body, struct error **e
     if (!user)
         return 0;
     if (cli_value(call, "checkpoint") || cli_value(call, "host-image"))
-        return cli_misuse(err, "--registry-user goes with --image or a Dockerfile");
+        return cli_misuse(err, "--registry-user needs --image or a Dockerfile");
     autowipe char *password = terminal_read_secret("Password at the registry: ");
     if (!password || !*password)
-        return cli_misuse(err, "--registry-user needs a password on the standard input");
+        return cli_misuse(err, "standard input has no password for --registry-user");
     json_object_set_new(body, "registry_login",
                         json_pack("{s:s, s:s}", "user", user, "password", password));
     return 0;
@@ -88,13 +89,13 @@ static int add_secret(json_t *secrets, const char *given, struct error **err)
     const char *source = strstr(given, ",src=");
     autowipe char *text = NULL;
     if (!str_starts_with(given, "id=") || !source || source == given + strlen("id="))
-        return cli_misuse(err, "--secret is id=NAME,src=FILE, not '%s'", given);
+        return cli_misuse(err, "write --secret as id=NAME,src=FILE, not '%s'", given);
     autofree char *name = xstrndup(given + strlen("id="), (size_t)(source - given) - strlen("id="));
     if (input_file(source + strlen(",src="), SECRET_BYTES_MAX, &text, err) < 0)
         return -1;
     json_t *value = json_string(text);
     if (!value)
-        return cli_misuse(err, "the secret %s is no text in UTF-8", name);
+        return cli_misuse(err, "the secret %s is not text in UTF-8", name);
     json_object_set_new(secrets, name, value);
     return 0;
 }
@@ -107,8 +108,8 @@ static int read_dockerfile(const struct cli_call *call, json_t *body, struct err
     size_t at = 0, next = 0;
     if (access(path, F_OK) < 0)
         return cli_misuse(err,
-                          "there is no file %s: a template is made of one of a directory with a "
-                          "Dockerfile, --image, --checkpoint and --host-image",
+                          "there is no file %s: give a directory with a Dockerfile, --image, "
+                          "--checkpoint or --host-image",
                           path);
     if (input_file(path, DOCKERFILE_BYTES_MAX, &text, err) < 0)
         return -1;
@@ -145,13 +146,13 @@ static int build_body(const struct cli_call *call, json_t *body, struct error **
                        !!cli_value(call, "host-image") + !!cli_value(call, "retry");
     bool has_folder = cli_operand(call, 1) || cli_value(call, "file");
     if (origins + has_folder > 1)
-        return cli_misuse(err, "a template is made of one of a directory with a Dockerfile, "
-                               "--image, --checkpoint, --host-image and --retry");
+        return cli_misuse(err, "give exactly one source: a directory with a Dockerfile, --image, "
+                               "--checkpoint, --host-image or --retry");
     if (!origins && read_dockerfile(call, body, err) < 0)
         return -1;
     if (origins &&
         (cli_value(call, "build-arg") || cli_value(call, "target") || cli_value(call, "secret")))
-        return cli_misuse(err, "--build-arg, --secret and --target go with a Dockerfile");
+        return cli_misuse(err, "--build-arg, --secret and --target need a Dockerfile");
     input_text(body, "checkpoint_id", cli_value(call, "checkpoint"));
     input_text(body, "from_image", cli_value(call, "image"));
     input_text(body, "image", cli_value(call, "host-image"));

@@ -22,7 +22,7 @@
 /* --- volumes --- */
 
 const struct cli_option volume_create_options[] = {
-    {"team", 0, "TEAM", "whose it is"},
+    {"team", 0, "TEAM", "team of the volume"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -76,7 +76,7 @@ static int split(struct cli *cli, const char *word, char **id, char **path, stru
 {
     autofree char *volume = NULL;
     if (!place_split(word, &volume, path))
-        return cli_misuse(err, "a file of a volume is VOLUME:PATH, not '%s'", word);
+        return cli_misuse(err, "write a file of a volume as VOLUME:PATH, not '%s'", word);
     if (!**path) {
         free(*path);
         *path = xstrdup("/");
@@ -124,7 +124,7 @@ static int transfer(struct cli *cli, struct exchange *exchange, const char *targ
 }
 
 const struct cli_option volume_put_options[] = {
-    {"mode", 0, "MODE", "the mode, such as 0755; default: the file's"},
+    {"mode", 0, "MODE", "mode of the file, such as 0755; default: that of FILE"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -200,7 +200,7 @@ int verb_volume_get(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option volume_rm_options[] = {
-    {"recursive", 'r', NULL, "a folder with all that is in it"},
+    {"recursive", 'r', NULL, "delete a folder with its contents"},
     {NULL, 0, NULL, NULL},
 };
 

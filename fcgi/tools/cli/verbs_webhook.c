@@ -9,8 +9,8 @@
 #include "cli/verbs.h"
 
 const struct cli_option webhook_create_options[] = {
-    {"kind", 'k', "KIND", "of this kind only, such as sandbox.paused; may be repeated"},
-    {"team", 0, "TEAM", "whose events"},
+    {"kind", 'k', "KIND", "only events of this kind, such as sandbox.paused; may be repeated"},
+    {"team", 0, "TEAM", "team of the events"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -23,13 +23,13 @@ int verb_webhook_create(struct cli_call *call, struct error **err)
     input_text(body, "team", cli_value(call, "team"));
     if (api_call(call->cli, "POST", "/v1/webhooks", body, &webhook, err) < 0)
         return -1;
-    output_note(call->cli, "The secret signs each delivery. It is shown this once.");
+    output_note(call->cli, "The secret signs each delivery. sandlot shows it only once.");
     output_object(call->cli, webhook);
     return 0;
 }
 
 const struct cli_option webhook_list_options[] = {
-    {"team", 0, "TEAM", "of this team only"},
+    {"team", 0, "TEAM", "only those of this team"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -109,7 +109,7 @@ static int parse_options(int argc, char **argv, struct ctl_arguments *arguments)
     opterr = 0;
     for (int value; (value = getopt_long(argc, argv, ":", list, NULL)) != -1;) {
         if (value == '?' || value == ':') {
-            complain(value == '?' ? "unknown option " : "a value is missing behind ",
+            complain(value == '?' ? "unknown option " : "a value is missing after ",
                      argv[optind - 1], "");
             return -1;
         }

@@ -111,7 +111,7 @@ static int sync_path(const char *path, int flags, struct error **err)
     autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     return fd >= 0 && fsync(fd) == 0
                ? 0
-               : error_set_errno(err, ERR_CONFIG, errno, "%s does not get onto the disk", path);
+               : error_set_errno(err, ERR_CONFIG, errno, "cannot write %s to the disk", path);
 }
 
 int backup_seal_file(const struct backup *backup, struct backup_file *file, struct error **err)
@@ -129,8 +129,8 @@ static int verify_file(const struct backup *backup, const struct backup_file *fi
     if (hash_file(path, &size, sha256, err) < 0)
         return -1;
     if (size != file->size)
-        return error_set(err, ERR_CONFIG, "%s has %llu bytes, and had %llu in the backup", path,
-                         (unsigned long long)size, (unsigned long long)file->size);
+        return error_set(err, ERR_CONFIG, "%s has %llu bytes, but the backup's list says %llu",
+                         path, (unsigned long long)size, (unsigned long long)file->size);
     return str_equal(sha256, file->sha256)
                ? 0
                : error_set(err, ERR_CONFIG,
@@ -178,7 +178,7 @@ int backup_finish(struct backup *backup, const char *directory, struct error **e
         return -1;
     /* A folder with the same name that appeared meanwhile stays, unless it is empty. */
     if (rename(backup->directory, directory) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "the backup in %s cannot be called %s",
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot rename the backup in %s to %s",
                                backup->directory, directory);
     return sync_path(parent, O_DIRECTORY, err);
 }
@@ -250,12 +250,12 @@ int backup_load(struct backup *backup, const char *directory, struct error **err
     json_error_t wrong;
     json_auto_t *manifest = json_load_file(path, JSON_REJECT_DUPLICATES, &wrong);
     if (!manifest && access(path, R_OK) != 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "%s is no whole backup: %s cannot be read",
-                               directory, path);
+        return error_set_errno(err, ERR_CONFIG, errno,
+                               "%s is not a complete backup: cannot read %s", directory, path);
     if (!manifest)
-        return error_set(err, ERR_CONFIG, "%s is no JSON: line %d: %s", path, wrong.line,
+        return error_set(err, ERR_CONFIG, "%s is not JSON: line %d: %s", path, wrong.line,
                          wrong.text);
     return read_manifest(backup, manifest) == 0
                ? 0
-               : error_set(err, ERR_CONFIG, "%s is no manifest that this version reads", path);
+               : error_set(err, ERR_CONFIG, "%s is a manifest of another version of sandlot", path);
 }

@@ -55,11 +55,12 @@ static int run(const struct settings *settings, const struct client *client, str
         return -1;
     int failed = start(client, options, &child);
     if (failed)
-        return error_set_errno(err, ERR_CONFIG, failed, "neither %s nor %s can be run",
+        return error_set_errno(err, ERR_CONFIG, failed, "cannot run %s or %s; install one of them",
                                client->names[0], client->names[1]);
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
-            return error_set_errno(err, ERR_CONFIG, errno, "%s is lost", client->names[0]);
+            return error_set_errno(err, ERR_CONFIG, errno, "cannot wait for the program %s",
+                                   client->names[0]);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0
                ? 0
                : error_set(err, ERR_CONFIG, "%s failed on the database %s", client->names[0],
@@ -110,6 +111,8 @@ int backup_database_scratch(const struct settings *settings, const char *name, b
         .out = -1,
     };
     if (strchr(name, '`'))
-        return error_set(err, ERR_CONFIG, "the name of the database %s has a quote in it", name);
+        return error_set(
+            err, ERR_CONFIG,
+            "the name of the database %s has a quote, which sandlotctl does not support", name);
     return run(settings, &client, err);
 }

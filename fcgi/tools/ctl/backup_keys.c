@@ -95,7 +95,7 @@ int backup_keys_read(const struct ctl_arguments *arguments, const char *path, st
         result = lockbox_open(&with, locked.data, locked.size, text, err);
     mem_wipe(secret, sizeof secret);
     buffer_deinit(&locked);
-    return result == 0 ? 0 : error_context(err, "the key ring in %s", path);
+    return result == 0 ? 0 : error_context(err, "cannot read the key ring in %s", path);
 }
 
 int ctl_backup_recipient(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -109,7 +109,7 @@ int ctl_backup_recipient(struct ctl *ctl, const struct ctl_arguments *arguments,
     if (result < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:s}", "file", path, "recipient", public_key),
-              "%s\n%s opens the backups for this recipient: keep it away from this machine.",
+              "%s\n%s decrypts the backups for this recipient. Do not keep it on this machine.",
               public_key, path);
     return 0;
 }

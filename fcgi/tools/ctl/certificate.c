@@ -112,7 +112,7 @@ int certificate_expiry(const char *path, int64_t *expires_at_ms, struct error **
     size_t size;
     autofclose FILE *file = fopen(path, "re");
     if (!file)
-        return error_set_errno(err, ERR_CONFIG, errno, "%s cannot be read", path);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     text[fread(text, 1, PEM_MAX, file)] = '\0';
     if (decode_pem(text, der, &size) < 0 || certificate_der_expiry(der, size, expires_at_ms) < 0)
         return error_set(err, ERR_CONFIG, "%s does not begin with a certificate in PEM form", path);

@@ -23,11 +23,10 @@ static int read_time(const struct ctl_arguments *arguments, const char *name, in
     if (!text || clock_parse_iso8601(text, at_ms) == 0)
         return 0;
     if (duration_parse(text, &seconds) < 0)
-        return error_set(
-            err, ERR_INVALID_REQUEST,
-            "--%s takes a time such as 2027-01-01T00:00:00Z, or a span before now such "
-            "as 90d or 1h30m.",
-            name);
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "--%s must be a time such as 2027-01-01T00:00:00Z, or a span before now "
+                         "such as 90d or 1h30m.",
+                         name);
     *at_ms = clock_now_ms() - (int64_t)seconds * 1000;
     return 0;
 }
@@ -42,7 +41,7 @@ static int read_filter(struct ctl *ctl, const struct ctl_arguments *arguments,
         .actor = ctl_text(arguments, "actor"),
     };
     if (filter->action && !audit_action_is_known(filter->action))
-        return error_set(err, ERR_INVALID_REQUEST, "No action is called %s.", filter->action);
+        return error_set(err, ERR_INVALID_REQUEST, "There is no action %s.", filter->action);
     if (slug && team_get_by_slug(ctl->db, slug, team, err) < 0)
         return -1;
     filter->team_id = slug ? team->id : NULL;
@@ -133,7 +132,7 @@ static int read_anchor(const char *text, uint64_t *seq, const char **hash, struc
                   strspn(*hash, "0123456789abcdef") == 64 && strlen(*hash) == 64))
         return 0;
     return error_set(err, ERR_INVALID_REQUEST,
-                     "--anchor takes the number of a link, a colon and its hash.");
+                     "--anchor must be the number of a link, a colon and its hash.");
 }
 
 int ctl_audit_verify(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -153,9 +152,8 @@ int ctl_audit_verify(struct ctl *ctl, const struct ctl_arguments *arguments, str
                   (json_int_t)check.last.seq, "hash", check.last.hash);
     if (is_well)
         ctl_print(ctl, object,
-                  "%" PRIu64 " rows are as they were written; the chain ends at %" PRIu64
-                  ":%s, and "
-                  "%" PRIu64 " rows wait to be bound.",
+                  "%" PRIu64 " rows are unchanged; the chain ends at %" PRIu64 ":%s, and "
+                  "%" PRIu64 " rows are not in the chain yet.",
                   check.rows, check.last.seq, check.last.hash, check.waiting);
     else
         ctl_print(ctl, object, "The audit log was tampered with: %s.", check.problem);

@@ -58,7 +58,7 @@ static int make_directories(const struct backup *backup, const struct backup_obj
     const char *const paths[] = {hosts, host, kind};
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         if (mkdir(paths[i], 0700) < 0 && errno != EEXIST)
-            return error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", paths[i]);
+            return error_set_errno(err, ERR_CONFIG, errno, "cannot create %s", paths[i]);
     return 0;
 }
 
@@ -102,7 +102,7 @@ static int check_unchanged(struct backing *backing, const struct backup_object *
     bool unchanged = true;
     if (*object->state && backup_db_is_unchanged(backing->ctl->db, object, &unchanged, err) < 0)
         return -1;
-    *reason = unchanged ? NULL : "it moved while the backup was made";
+    *reason = unchanged ? NULL : "it moved during the backup";
     return 0;
 }
 
@@ -150,8 +150,10 @@ static const char *refusal(const struct backing *backing, const struct backup_ob
     if (!*object->state)
         return NULL;
     if (!is_chosen(backing, object))
-        return "it was not chosen";
-    return str_equal(object->state, "stopped") ? NULL : "it is not stopped: only its row is there";
+        return "you did not choose it";
+    return str_equal(object->state, "stopped")
+               ? NULL
+               : "it is not stopped, so the backup has its row only";
 }
 
 static int back_up_object(struct backing *backing, const struct backup_object *object,
@@ -245,16 +247,16 @@ static int check_arguments(const struct ctl_arguments *arguments, struct error *
     ctl_list(arguments, "sandbox", &chosen);
     if (strstr(directory, "://"))
         return error_set_field(err, ERR_INVALID_REQUEST, "DIR",
-                               "%s is no folder: a backup is written to a folder of this machine, "
-                               "and taken elsewhere from there.",
+                               "%s is not a folder of this machine. Write the backup to a folder "
+                               "here, and copy it to other machines.",
                                directory);
     if (ways != 1)
-        return error_set_field(
-            err, ERR_INVALID_REQUEST, "--passphrase-file",
-            "Choose one for the key ring: --passphrase-file, --recipient or --without-keys.");
+        return error_set_field(err, ERR_INVALID_REQUEST, "--passphrase-file",
+                               "Choose one option for the key ring: --passphrase-file, --recipient "
+                               "or --without-keys.");
     if (chosen && ctl_flag(arguments, "no-sandboxes"))
         return error_set_field(err, ERR_INVALID_REQUEST, "--sandbox",
-                               "--no-sandboxes leaves no sandbox to choose.");
+                               "Give --no-sandboxes or --sandbox, not both.");
     return 0;
 }
 
@@ -266,15 +268,14 @@ static int make_partial(const char *directory, char **partial, struct error **er
         length--;
     *partial = xasprintf("%.*s.partial", (int)length, directory);
     if (stat(directory, &info) == 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "DIR", "%s is there already.", directory);
+        return error_set_field(err, ERR_INVALID_REQUEST, "DIR", "%s exists already.", directory);
     if (mkdir(*partial, 0700) == 0)
         return 0;
-    return errno == EEXIST
-               ? error_set_field(err, ERR_INVALID_REQUEST, "DIR",
-                                 "%s is there: another backup is being made, or one did not end "
-                                 "and can be removed.",
-                                 *partial)
-               : error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", *partial);
+    return errno == EEXIST ? error_set_field(err, ERR_INVALID_REQUEST, "DIR",
+                                             "%s exists: another backup is running, or one did not "
+                                             "end. Remove the folder if no backup is running.",
+                                             *partial)
+                           : error_set_errno(err, ERR_CONFIG, errno, "cannot create %s", *partial);
 }
 
 static void report(struct backing *backing, const char *directory)
@@ -314,7 +315,8 @@ static int run(struct backing *backing, const char *directory, struct error **er
     if (back_up(backing, objects, count, err) < 0 ||
         backup_finish(&backing->backup, directory, err) < 0)
         /* One in which nothing has been written yet goes. */
-        return rmdir(partial) == 0 ? -1 : error_context(err, "%s is no whole backup", partial);
+        return rmdir(partial) == 0 ? -1
+                                   : error_context(err, "%s is not a complete backup", partial);
     report(backing, directory);
     return 0;
 }

@@ -102,7 +102,7 @@ static int watch_hosts(struct ctl *ctl, const char *directory, const char *pid_f
     bool changed, pending = false;
     if (!*ctl->settings->relay_dir)
         return error_set_field(err, ERR_INVALID_REQUEST, "--watch",
-                               "There is nothing to watch: relay_dir is not set.");
+                               "relay_dir is not set, so there are no hosts to keep up to date.");
     for (;; clock_sleep_ms(WATCH_MS)) {
         error_auto failure = NULL;
         if (put_hosts(ctl, directory, &changed, &failure) < 0)
@@ -125,7 +125,7 @@ int ctl_nginx_config(struct ctl *ctl, const struct ctl_arguments *arguments, str
     if (ctl_flag(arguments, "watch"))
         return directory ? watch_hosts(ctl, directory, pid_file ? pid_file : NGINX_PID_FILE, err)
                          : error_set_field(err, ERR_INVALID_REQUEST, "--output",
-                                           "The folder that is to be kept up is missing.");
+                                           "Give the folder that --watch keeps up to date.");
     if (!directory)
         return nginx_config_print(ctl->settings, ctl->settings->nginx_template_dir, stdout, err);
     if (nginx_config_render(ctl->settings, ctl->settings->nginx_template_dir, directory, err) < 0 ||

@@ -80,12 +80,12 @@ static bool check_settings(struct doctor *doctor)
     struct ctl *ctl = doctor->ctl;
     if (settings_load(ctl->config_path, &ctl->settings, &err) < 0) {
         doctor_wrong(doctor, "settings",
-                     "Correct the file, or name another with --config. `sandlotctl config sample` "
+                     "Correct the file, or give another with --config. `sandlotctl config sample` "
                      "prints one with every setting.",
                      "%s.", err->message);
         return false;
     }
-    doctor_ok(doctor, "settings", "%s is read and checked.", ctl->config_path);
+    doctor_ok(doctor, "settings", "%s is correct.", ctl->config_path);
     return true;
 }
 
@@ -97,9 +97,9 @@ static void check_key_file(struct doctor *doctor)
     const char *path = doctor->ctl->settings->key_file;
     if (keyring_load(path, &ring, &err) < 0) {
         doctor_wrong(doctor, "key file",
-                     "If there is a backup, restore the file: a new key cannot open the data that "
-                     "the old key sealed. Otherwise `sandlotctl keyring new FILE` makes one; only "
-                     "the user and the group of the workers may read it.",
+                     "If you have a backup, restore the file: a new key cannot decrypt the "
+                     "existing data. Otherwise create a file with `sandlotctl keyring new FILE`. "
+                     "Only the user and the group of the workers may read it.",
                      "%s.", err->message);
         return;
     }
@@ -122,7 +122,7 @@ static void check_audit(struct doctor *doctor)
                     "database_admin_user; then `sandlotctl migrate` removes this right.");
     else
         doctor_ok(doctor, "audit log",
-                  "The programs' database user can add rows and cannot change or delete them.");
+                  "The programs' database user can add rows, but cannot change or delete them.");
 }
 
 static bool check_database(struct doctor *doctor)
@@ -131,17 +131,18 @@ static bool check_database(struct doctor *doctor)
     struct ctl *ctl = doctor->ctl;
     if (database_open(ctl->settings, &ctl->db, &err) < 0) {
         doctor_wrong(doctor, "database",
-                     "Check that the server runs and that the settings database_* name it, its "
-                     "user and its password file.",
+                     "Check that the server runs, and that the settings database_* have its "
+                     "address, user and password file.",
                      "%s.", err->message);
         return false;
     }
     if (db_schema_require(ctl->db, &err) < 0) {
-        doctor_wrong(doctor, "database", "`sandlotctl migrate` brings the schema up to date.",
+        doctor_wrong(doctor, "database", "Run `sandlotctl migrate`, which updates the schema.",
                      "%s.", err->message);
         return false;
     }
-    doctor_ok(doctor, "database", "It answers and its schema is at version %u.", db_schema_needed);
+    doctor_ok(doctor, "database", "The database answers, and its schema has version %u.",
+              db_schema_needed);
     doctor_check_database_server(doctor);
     doctor_check_database_clock(doctor);
     check_audit(doctor);
@@ -228,7 +229,7 @@ int ctl_check(struct ctl *ctl, const struct ctl_arguments *arguments, struct err
         if (str_equal(json_string_value(json_object_get(finding, "state")), STATE_WRONG))
             print_finding(finding);
     if (!doctor.wrong)
-        printf("%zu things are well ", json_array_size(doctor.findings));
+        printf("%zu checks are ok ", json_array_size(doctor.findings));
     printf("| wrong=%u;;0 looked_at=%zu time=%.3fs\n", doctor.wrong,
            json_array_size(doctor.findings), (double)(clock_monotonic_ms() - started_ms) / 1000);
     json_decref(doctor.findings);
@@ -245,7 +246,7 @@ int ctl_doctor(struct ctl *ctl, const struct ctl_arguments *arguments, struct er
         ctl_print_json(report_of(&doctor));
     json_decref(doctor.findings);
     if (doctor.wrong)
-        return error_set(err, ERR_CONFIG, "%u thing%s wrong", doctor.wrong,
-                         doctor.wrong == 1 ? " is" : "s are");
+        return error_set(err, ERR_CONFIG, "%u check%s a fault", doctor.wrong,
+                         doctor.wrong == 1 ? " found" : "s found");
     return 0;
 }

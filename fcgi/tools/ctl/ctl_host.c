@@ -45,7 +45,7 @@ static int read_certificate(const char *path, char **pem, struct error **err)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     size_t size = fread(text, 1, sizeof text, file);
     if (ferror(file) || size == sizeof text)
-        return error_set(err, ERR_CONFIG, "%s is no certificate file", path);
+        return error_set(err, ERR_CONFIG, "%s is not a certificate file", path);
     *pem = xstrndup(text, size);
     return 0;
 }
@@ -91,10 +91,10 @@ static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
     runtimes_regardless(ctl->runtimes); /* it may have come back just now */
     if (runtimes_get(ctl->runtimes, ctl->db, host->id, &runtime, err) < 0 ||
         runtime->ops->prepare(runtime, err) < 0)
-        return error_context(
-            err,
-            "host %s is recorded but not ready; remove the cause and run the same command again",
-            host->name);
+        return error_context(err,
+                             "host %s is in the database, but not ready; remove the cause and run "
+                             "the same command again",
+                             host->name);
     return 0;
 }
 
@@ -191,7 +191,7 @@ int ctl_host_activate(struct ctl *ctl, const struct ctl_arguments *arguments, st
         ctl_print(ctl,
                   json_pack("{s:s, s:s, s:i}", "name", host.name, "state",
                             host_state_names[host.state], "sources_built", (int)built),
-                  "Host %s takes new sandboxes.", host.name);
+                  "Host %s gets new sandboxes.", host.name);
         result = 0;
     }
     host_deinit(&host);
@@ -207,13 +207,13 @@ static int check_is_off(const struct host *host, struct error **err)
     if (condition->lost_at_ms ||
         (since_ms && clock_now_ms() - since_ms >= LOST_AFTER_MIN * MINUTE_MS))
         return 0;
-    return error_set(err, ERR_INVALID_REQUEST,
-                     "Host %s is not lost yet: %s. Its sandboxes may still run, and those of the "
-                     "archive would then run twice. Wait, or switch the machine off and repeat the "
-                     "command with --powered-off.",
-                     host->name,
-                     since_ms ? "it has been silent for less than 15 minutes"
-                              : "its Incus is silent, but its relay answers");
+    return error_set(
+        err, ERR_INVALID_REQUEST,
+        "Host %s is not lost yet: %s. If its sandboxes still run, those of the archive would run "
+        "twice. Wait, or switch the machine off and repeat the command with --powered-off.",
+        host->name,
+        since_ms ? "it has been silent for less than 15 minutes"
+                 : "its Incus is silent, but its relay answers");
 }
 
 /* The act cannot be undone, so the command accepts only a host that does not answer. */
@@ -222,16 +222,16 @@ static int may_be_lost(const struct host *host, const struct ctl_arguments *argu
 {
     if (!host->condition.silent_since_ms && !host->condition.lost_at_ms)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "Host %s answers; `sandlotctl host drain %s` is for one that does.",
-                         host->name, host->name);
+                         "Host %s answers; use `sandlotctl host drain %s` instead.", host->name,
+                         host->name);
     if (!ctl_flag(arguments, "yes"))
-        return error_set(err, ERR_INVALID_REQUEST,
-                         "This ends every sandbox that is on host %s for good (`sandlotctl sandbox "
-                         "list --host %s` lists them), deletes the checkpoints and volumes that "
-                         "are on it, and cannot be undone; sandboxes and checkpoints that the "
-                         "archive has are kept. The machine must be off, and never start again "
-                         "with its data. Say it again with --yes.",
-                         host->name, host->name);
+        return error_set(
+            err, ERR_INVALID_REQUEST,
+            "This deletes all sandboxes, checkpoints and volumes of host %s (`sandlotctl sandbox "
+            "list --host %s` lists the sandboxes), and cannot be undone. Sandboxes and checkpoints "
+            "with a copy in the archive stay. The machine must be off, and must never start again "
+            "with its data. To do this, repeat the command with --yes.",
+            host->name, host->name);
     return ctl_flag(arguments, "powered-off") ? 0 : check_is_off(host, err);
 }
 
@@ -251,8 +251,8 @@ int ctl_host_lost(struct ctl *ctl, const struct ctl_arguments *arguments, struct
                             (int)loss.checkpoints, "volumes", (int)loss.volumes, "archived",
                             (int)loss.archived, "archived_checkpoints",
                             (int)loss.archived_checkpoints),
-                  "Host %s is lost, and with it %u sandboxes, %u checkpoints and %u volumes. %u "
-                  "sandboxes and %u checkpoints are in the archive and go to other hosts.",
+                  "Host %s is lost, with %u sandboxes, %u checkpoints and %u volumes. %u sandboxes "
+                  "and %u checkpoints are in the archive and move to other hosts.",
                   host.name, loss.sandboxes, loss.checkpoints, loss.volumes, loss.archived,
                   loss.archived_checkpoints);
     host_deinit(&host);

@@ -26,13 +26,14 @@ static const char *reason(const struct ctl_staying *one)
 {
     static const char *const reasons[] = {
         [CTL_STAYS_RUNS] = "runs",
-        [CTL_STAYS_VOLUMES] = "goes after its volumes, which go when nothing runs that has them",
-        [CTL_STAYS_MACHINE] = "is a virtual machine, or of one",
+        [CTL_STAYS_VOLUMES] =
+            "moves after its volumes, which move when no running sandbox has them",
+        [CTL_STAYS_MACHINE] = "is a virtual machine, or a checkpoint of one",
         [CTL_STAYS_MOVING] = "is moving",
         [CTL_STAYS_WAITS] = "waits for its turn",
         [CTL_STAYS_NO_ROOM] = "no other host has room for it",
         [CTL_STAYS_LEFT] = "is on another host; its old copy is being deleted",
-        [CTL_STAYS_IN_USE] = "a sandbox that runs has it, or one that goes with it",
+        [CTL_STAYS_IN_USE] = "a running sandbox has it, or has a volume that must move with it",
         [CTL_STAYS_DELETED] = "is being deleted",
     };
     return one->why == CTL_STAYS_FAILED ? one->failure : reasons[one->why];
@@ -175,14 +176,13 @@ static void report(const struct ctl *ctl, const char *name, bool leaving, json_t
         json_pack("{s:s, s:s, s:b, s:O}", "name", name, "state", host_state_names[HOST_DRAINING],
                   "empty", count == 0, "sandboxes", rows);
     if (!count)
-        ctl_print(ctl, json, "Host %s takes nothing new and is empty.", name);
+        ctl_print(ctl, json, "Host %s gets no new objects, and is empty.", name);
     else
-        ctl_print(
-            ctl, json,
-            leaving
-                ? "Host %s takes nothing new, and its sandboxes move to other hosts; %zu are left."
-                : "Host %s takes nothing new; the %zu that it has stay.",
-            name, count);
+        ctl_print(ctl, json,
+                  leaving ? "Host %s gets no new objects, and its sandboxes are moving to other "
+                            "hosts; %zu are left."
+                          : "Host %s gets no new objects; its %zu objects stay.",
+                  name, count);
     if (ctl->json || !count)
         return;
     if (leaving)
@@ -198,7 +198,7 @@ int ctl_host_drain(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     json_auto_t *rows = json_array();
     unsigned going;
     if (!leaving && running)
-        return error_set(err, ERR_INVALID_REQUEST, "--stay and --move-running exclude each other.");
+        return error_set(err, ERR_INVALID_REQUEST, "Give --stay or --move-running, not both.");
     if ((leaving ? host_leave(ctl->db, name, running, err)
                  : host_set_state(ctl->db, name, HOST_DRAINING, err)) < 0)
         return -1;
@@ -222,10 +222,10 @@ int ctl_host_remove(struct ctl *ctl, const struct ctl_arguments *arguments, stru
             return -1;
         error_clear(err);
         ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "removed", 1),
-                  "The token of host %s is withdrawn; no machine had become it.", name);
+                  "The token of host %s is withdrawn; no machine had used it.", name);
         return 0;
     }
     ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "removed", 1),
-              "Host %s is removed; its name and its range of addresses are free.", name);
+              "Host %s is removed; you can use its name and address range again.", name);
     return 0;
 }

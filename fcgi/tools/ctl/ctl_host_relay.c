@@ -38,8 +38,8 @@ static int relay_dir(struct ctl *ctl, const char **dir, struct error **err)
     *dir = ctl->settings->relay_dir;
     if (!**dir)
         return error_set(err, ERR_CONFIG,
-                         "relay_dir is not set: write \"relay_dir = " RELAY_DIR
-                         "\" into the settings first");
+                         "relay_dir is not set: first write \"relay_dir = " RELAY_DIR
+                         "\" into the settings");
     return relay_make_dir(*dir, err);
 }
 
@@ -91,7 +91,7 @@ static int write_path(const char *path, const char *text, mode_t mode, gid_t gid
     autofree char *dir = xstrdup(path);
     char *slash = strrchr(dir, '/');
     if (!slash)
-        return error_set(err, ERR_CONFIG, "%s is no absolute path", path);
+        return error_set(err, ERR_CONFIG, "%s is not an absolute path", path);
     *slash = '\0';
     return relay_write(dir, slash + 1, text, mode, gid, err);
 }
@@ -127,8 +127,8 @@ int ctl_host_authority(struct ctl *ctl, const struct ctl_arguments *arguments, s
               json_pack("{s:s, s:b, s:b, s:b, s:o}", "directory", dir, "authority_made", is_new,
                         "front_renewed", renews, "incus_client_made", has_client, "expires_at",
                         expiry_json(dir, LINK_CALLER_FILE)),
-              "%s holds the authority%s and this front's certificate%s. Keep " RELAY_AUTHORITY_KEY
-              " on this machine alone.",
+              "%s has the authority%s and this front's certificate%s. Keep " RELAY_AUTHORITY_KEY
+              " on this machine only.",
               dir, is_new ? ", which is new," : "", renews ? ", which is new: reload nginx" : "");
     return 0;
 }
@@ -143,9 +143,9 @@ static int check_host(const struct ctl_arguments *arguments, struct error **err)
                                "A host's name is 1 to 63 lower-case letters, digits and hyphens, "
                                "with no hyphen at either end.");
     if (address_network_parse(ctl_text(arguments, "range"), &range) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "--range",
-                               "The addresses that a relay lets through are an IPv4 network from "
-                               "/8 to /29, such as 10.90.0.0/16.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "--range",
+            "The network of a relay must be an IPv4 network from /8 to /29, such as 10.90.0.0/16.");
     return 0;
 }
 
@@ -165,9 +165,8 @@ int host_files_new(struct ctl *ctl, const char *name, json_t **files, struct err
     certificate_pair_auto authority = {0}, pair = {0};
     if (!*incus)
         return error_set(err, ERR_CONFIG,
-                         "incus_client_cert_file and incus_client_key_file are not set: they name "
-                         "the certificate that fronts show to Incus of other machines "
-                         "(doc/howto/second-host.md)");
+                         "set incus_client_cert_file and incus_client_key_file, the certificate "
+                         "that fronts show to Incus of other machines (doc/howto/second-host.md)");
     if (relay_dir(ctl, &from, err) < 0 || relay_read_path(incus, &client, err) < 0 ||
         relay_sign_host(from, name, &authority, &pair, err) < 0)
         return -1;
@@ -196,7 +195,7 @@ int ctl_host_certificate(struct ctl *ctl, const struct ctl_arguments *arguments,
     ctl_print(ctl,
               json_pack("{s:s, s:s, s:b, s:o}", "host", name, "directory", dir, "renewed", renews,
                         "expires_at", expiry_json(dir, LINK_HOST_FILE)),
-              "%s holds the files for the relay of %s%s; copy them to %s on that machine.", dir,
-              name, renews ? ", with a new certificate" : "", relay.dir);
+              "%s has the files for the relay of %s%s; copy them to %s on that machine.", dir, name,
+              renews ? ", with a new certificate" : "", relay.dir);
     return 0;
 }

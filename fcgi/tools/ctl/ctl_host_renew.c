@@ -79,7 +79,7 @@ int ctl_host_renew(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     bool front;
     if (!*dir || !relay_has(dir, RELAY_AUTHORITY_KEY))
         return error_set(err, ERR_CONFIG,
-                         "This machine has no authority for relays; the front node with the "
+                         "This machine has no authority for relays. The front node with the "
                          "file " RELAY_AUTHORITY_KEY " renews all certificates.");
     if (relay_renew_front(ctl->settings, &front, err) < 0 ||
         (front && nginx_reload(pid_file ? pid_file : NGINX_PID_FILE, err) < 0))
@@ -92,7 +92,7 @@ int ctl_host_renew(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     }
     size_t count = json_array_size(renewal.renewed);
     ctl_print(ctl, json_pack("{s:b, s:o}", "front_renewed", (int)front, "hosts", renewal.renewed),
-              "The certificate of this front %s; %zu host%s a new one.",
+              "The certificate of this front %s. %zu host%s a new one.",
               front ? "is new" : "needs no renewal", count, count == 1 ? " got" : "s got");
     return renewal.failed ? error_set(err, ERR_RUNTIME_UNAVAILABLE,
                                       "%u host%s not checked; the next run tries again",

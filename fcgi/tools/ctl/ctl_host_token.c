@@ -58,8 +58,8 @@ static int check_front(const char *front, struct error **err)
     if (!front || strspn(front, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") == strlen(front))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "--front",
-                           "Where a machine reaches this front is an address or a name, with "
-                           ":port where it is another.");
+                           "The address of this front must be an address or a name, with :PORT if "
+                           "the port is not 443.");
 }
 
 int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -79,11 +79,9 @@ int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struc
     ctl_print(ctl,
               json_pack("{s:s, s:s, s:s, s:o}", "name", name, "token", token, "command", COMMAND,
                         "expires_at", json_string(at)),
-              "On the new machine, which has the package sandlot-runtime, as root and before %s:\n"
-              "\n"
-              "    " COMMAND " %s\n"
-              "\n"
-              "The token is good for one machine, which becomes host %s. It is not shown again.",
+              "Run this as root on the new machine, which needs the package sandlot-runtime, "
+              "before %s:\n\n    " COMMAND " %s\n\nThe token is for one machine, which becomes "
+              "host %s. sandlotctl shows it only once.",
               at, token, name);
     return 0;
 }

@@ -11,7 +11,7 @@ int ctl_image_allow(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     if (template_image_allow(ctl->db, name, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "allowed", 1),
-              "Every team may build templates from image %s.", name);
+              "Every team can build templates from image %s.", name);
     return 0;
 }
 
@@ -21,7 +21,7 @@ int ctl_image_disallow(struct ctl *ctl, const struct ctl_arguments *arguments, s
     if (template_image_disallow(ctl->db, name, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:b}", "name", name, "allowed", 0),
-              "No new template is built from image %s.", name);
+              "Teams can no longer build templates from image %s.", name);
     return 0;
 }
 

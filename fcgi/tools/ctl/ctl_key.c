@@ -17,7 +17,7 @@ static int parse_expiry(const char *text, int64_t *at_ms, struct error **err)
         return 0;
     if (duration_parse(text, &seconds) < 0)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "--expires takes a time such as 2027-01-01T00:00:00Z, or a span such as "
+                         "--expires must be a time such as 2027-01-01T00:00:00Z, or a span such as "
                          "90d or 1h30m.");
     *at_ms = clock_in_s(seconds);
     return 0;

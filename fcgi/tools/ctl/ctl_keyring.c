@@ -15,8 +15,8 @@ int ctl_keyring_new(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     if (keyring_create(path, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "%s holds one fresh key. Keep a copy away from the database: without it nothing that "
-              "was sealed can be read again.",
+              "%s has one new key. Keep a copy apart from the database: without the key, the "
+              "encrypted data cannot be read.",
               path);
     return 0;
 }
@@ -27,8 +27,8 @@ int ctl_keyring_rotate(struct ctl *ctl, const struct ctl_arguments *arguments, s
     if (keyring_rotate(path, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "%s has a new key behind the old ones. Restart all programs now: those that still "
-              "run with the old file do not know it.",
+              "%s has a new key after the old ones. Restart all programs now, because running "
+              "programs do not have the key.",
               path);
     return 0;
 }
@@ -51,8 +51,8 @@ int ctl_keyring_use(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     if (keyring_use(path, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s}", "file", path),
-              "New data uses the newest key of %s where this file is: copy it to all other fronts, "
-              "and restart the programs of all.",
+              "New data uses the newest key of %s. Copy the file to all other fronts, and restart "
+              "the programs of all fronts.",
               path);
     return 0;
 }
@@ -66,10 +66,10 @@ int ctl_keyring_forget(struct ctl *ctl, const struct ctl_arguments *arguments, s
     if (front_ring_forget(ctl->db, (uint16_t)id, &forgotten, err) < 0)
         return -1;
     if (!forgotten)
-        return error_set(err, ERR_NOT_FOUND, "The deployment knows no key %u.", (unsigned)id);
+        return error_set(err, ERR_NOT_FOUND, "The deployment has no key %u.", (unsigned)id);
     ctl_print(ctl, json_pack("{s:i, s:b}", "id", (int)id, "forgotten", 1),
-              "The deployment does not expect key %u in any key ring any more. Only a front that "
-              "still has the key can read the data that it sealed.",
+              "The deployment no longer expects key %u in key rings. Only a front that still has "
+              "the key can read the data of this key.",
               (unsigned)id);
     return 0;
 }
@@ -91,7 +91,7 @@ static int describe(struct ctl *ctl, uint16_t key_id, json_t *keys, unsigned *co
                    uses[i].what);
     }
     if (!ctl->json && !*count)
-        printf("key %u is needed by nothing; `sandlotctl keyring drop` removes it\n", key_id);
+        printf("no data needs key %u; `sandlotctl keyring drop` removes it\n", key_id);
     json_array_append_new(keys, json_pack("{s:i, s:o}", "id", (int)key_id, "used_by", used_by));
     return 0;
 }
@@ -126,7 +126,7 @@ int ctl_keyring_reseal(struct ctl *ctl, const struct ctl_arguments *arguments, s
         return -1;
     }
     ctl_print(ctl, json_pack("{s:I, s:o}", "resealed", (json_int_t)count, "old_keys", keys),
-              "%llu values are sealed again, with key %u.", (unsigned long long)count,
+              "%llu values are encrypted again, with key %u.", (unsigned long long)count,
               keyring_newest(ctl->ring));
     return 0;
 }
@@ -164,7 +164,7 @@ int ctl_keyring_drop(struct ctl *ctl, const struct ctl_arguments *arguments, str
     if (result == 0 && !count && kept)
         result = error_set(err, ERR_INVALID_REQUEST,
                            "Each old key is still needed: run `sandlotctl keyring reseal`, and see "
-                           "doc/howto/rotate-keys.md for the rest.");
+                           "doc/howto/rotate-keys.md for data that this does not change.");
     if (result < 0) {
         json_decref(dropping.dropped);
         json_decref(dropping.kept);
@@ -172,7 +172,7 @@ int ctl_keyring_drop(struct ctl *ctl, const struct ctl_arguments *arguments, str
     }
     ctl_print(ctl, json_pack("{s:o, s:o}", "dropped", dropping.dropped, "kept", dropping.kept),
               "%zu old key%s removed from %s. Copy the file to all other fronts, and restart the "
-              "programs of all.",
+              "programs of all fronts.",
               count, count == 1 ? " is" : "s are", dropping.path);
     return 0;
 }

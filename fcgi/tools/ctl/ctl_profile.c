@@ -99,7 +99,7 @@ int ctl_profile_set(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     if (egress_profile_put(ctl->db, name, entries, &sandboxes, err) < 0 ||
         egress_profile_get(ctl->db, name, &profile, err) < 0)
         return -1;
-    ctl_print(ctl, profile_json(&profile), "Profile %s has %zu entries; %llu sandboxes follow.",
+    ctl_print(ctl, profile_json(&profile), "Profile %s has %zu entries; %llu sandboxes include it.",
               name, json_array_size(profile.entries), (unsigned long long)sandboxes);
     egress_profile_deinit(&profile);
     return 0;

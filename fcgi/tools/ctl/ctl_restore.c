@@ -43,12 +43,12 @@ static int refuse_while_running(struct ctl *ctl, struct error **err)
     if (host_is_watched(ctl->db, &watched, err) < 0)
         return -1;
     if (watched)
-        return error_set(err, ERR_CONFIG, "a dispatcher runs: stop all programs first");
+        return error_set(err, ERR_CONFIG, "a dispatcher is running: stop all programs first");
     for (size_t i = 0; i < ARRAY_SIZE(sockets); i++) {
         error_auto nobody = NULL;
         if (fastcgi_probe(sockets[i], PROBE_MS, &nobody) == 0 || nobody->code != ERR_CONFIG)
-            return error_set(err, ERR_CONFIG, "workers listen at %s: stop all programs first",
-                             sockets[i]);
+            return error_set(err, ERR_CONFIG,
+                             "workers are listening at %s: stop all programs first", sockets[i]);
     }
     return 0;
 }
@@ -59,8 +59,8 @@ static int refuse_unless_empty(struct ctl *ctl, struct error **err)
     if (backup_db_count(ctl->db, &count, err) < 0)
         return -1;
     return count ? error_set(err, ERR_CONFIG,
-                             "the database %s has %llu sandboxes, volumes and checkpoints: a "
-                             "backup is put onto an empty deployment only",
+                             "the database %s has %llu sandboxes, volumes and checkpoints; a "
+                             "restore needs an empty deployment",
                              ctl->settings->database_name, (unsigned long long)count)
                  : 0;
 }
@@ -69,10 +69,11 @@ static int check_keys(const struct restoring *restoring, struct error **err)
 {
     bool has = backup_find(restoring->backup, BACKUP_KEYRING, "", "");
     if (has && !restoring->keys.size && !ctl_flag(restoring->arguments, "without-keys"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "--passphrase-file",
-                               "The backup has the key ring, which --passphrase-file or "
-                               "--identity-file opens; with --without-keys %s stays unchanged.",
-                               restoring->ctl->settings->key_file);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "--passphrase-file",
+            "The backup has the key ring. Give --passphrase-file or --identity-file to decrypt it, "
+            "or --without-keys to leave %s unchanged.",
+            restoring->ctl->settings->key_file);
     return 0;
 }
 
@@ -90,7 +91,7 @@ static int put_object(struct restoring *restoring, const struct backup_file *fil
     if (!from)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     if (host_get_by_name(ctl->db, file->host, &host, err) < 0)
-        return error_context(err, "host %s, which is to be added first", file->host);
+        return error_context(err, "cannot find host %s; add it first", file->host);
     uint32_t host_id = host.id;
     host_deinit(&host);
     if (runtimes_get(ctl->runtimes, ctl->db, host_id, &runtime, err) < 0 ||
@@ -98,7 +99,7 @@ static int put_object(struct restoring *restoring, const struct backup_file *fil
         runtime->ops->transfer->import_object(
             runtime, file->kind == BACKUP_VOLUME ? RUNTIME_VOLUME : RUNTIME_INSTANCE, file->name,
             from, &made, err) < 0)
-        return error_context(err, "%s on host %s", path, file->host);
+        return error_context(err, "cannot import %s on host %s", path, file->host);
     restoring->made += made;
     restoring->there += !made;
     return 0;
@@ -153,8 +154,9 @@ static int load(struct restoring *restoring, struct error **err)
     autofree char *dump = backup_path(
         restoring->backup, backup_find(restoring->backup, BACKUP_DATABASE, "", "")->path);
     if (backup_database_load(ctl->settings, dump, ctl->settings->database_name, err) < 0)
-        return error_context(err, "drop and create the database %s before you try again",
-                             ctl->settings->database_name);
+        return error_context(
+            err, "drop the database %s and create it again before you repeat the restore",
+            ctl->settings->database_name);
     return ctl_migrate_schema(ctl, &applied, err) < 0 || put_ways(restoring, err) < 0
                ? -1
                : backup_db_dismiss_warm(ctl->db, err);
@@ -168,20 +170,19 @@ static void report(const struct restoring *restoring, bool keys_replaced)
     const char *key_file = restoring->ctl->settings->key_file;
     size_t index;
     json_t *left_out;
-    ctl_print(
-        restoring->ctl,
-        json_pack("{s:s, s:i, s:i, s:b, s:O}", "made_at", backup->made_at, "restored",
-                  (int)restoring->made, "already_there", (int)restoring->there, "keys_replaced",
-                  keys_replaced, "left_out", backup->left_out),
-        "The deployment is restored to its state at %s: %u volumes and instances were "
-        "created, %u existed already. Later objects do not exist any more. Start all programs now.",
-        backup->made_at, restoring->made, restoring->there);
+    ctl_print(restoring->ctl,
+              json_pack("{s:s, s:i, s:i, s:b, s:O}", "made_at", backup->made_at, "restored",
+                        (int)restoring->made, "already_there", (int)restoring->there,
+                        "keys_replaced", keys_replaced, "left_out", backup->left_out),
+              "The deployment is restored to its state at %s: %u volumes and instances were "
+              "created, %u existed already. Later objects no longer exist. Start all programs now.",
+              backup->made_at, restoring->made, restoring->there);
     if (restoring->ctl->json)
         return;
     if (keys_replaced)
-        printf("The key ring is that of the backup; the other one is %s.before.\n", key_file);
+        printf("The key ring is that of the backup; the previous one is %s.before.\n", key_file);
     json_array_foreach (backup->left_out, index, left_out)
-        printf("Its disk is not in the backup: %s: %s\n",
+        printf("The backup has no disk of %s: %s\n",
                json_string_value(json_object_get(left_out, "id")),
                json_string_value(json_object_get(left_out, "reason")));
 }
@@ -214,8 +215,8 @@ static int check(struct restoring *restoring, struct error **err)
               json_pack("{s:s, s:I, s:i, s:b, s:s}", "made_at", backup->made_at, "files",
                         (json_int_t)backup->count, "schema_version", (int)backup->schema_version,
                         "needs_migration", older, "keys", keys),
-              "The backup of %s is whole: %zu files have their hashes, the dump loads%s, the hosts "
-              "take everything in; the key ring is %s.",
+              "The backup of %s is complete. %zu files have the right hashes, the dump loads%s, "
+              "and the hosts can import everything. The key ring is %s.",
               backup->made_at, backup->count,
               older ? " and will be migrated" : " and has the tables of this version", keys);
     return 0;
@@ -235,7 +236,8 @@ static int run(struct restoring *restoring, struct error **err)
     const struct backup *backup = restoring->backup;
     if (backup->schema_version > db_schema_needed)
         return error_set(err, ERR_CONFIG,
-                         "the backup is of schema version %u, newer than this version's %u",
+                         "the backup has schema version %u, which is newer than %u of this "
+                         "version; install the newer version",
                          backup->schema_version, db_schema_needed);
     if (backup_verify(backup, err) < 0 || open_keys(restoring, err) < 0)
         return -1;

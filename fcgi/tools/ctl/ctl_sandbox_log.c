@@ -146,7 +146,7 @@ static FILE *open_journal(pid_t *child, struct error **err)
     posix_spawn_file_actions_t actions;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) {
-        error_set_errno(err, ERR_CONFIG, errno, "cannot make a pipe");
+        error_set_errno(err, ERR_CONFIG, errno, "cannot create a pipe");
         return NULL;
     }
     posix_spawn_file_actions_init(&actions);
@@ -176,7 +176,7 @@ static int read_journal(struct log *log, struct error **err)
     int result = read_stream(log, output, "journal", err);
     fclose(output);
     if (waitpid(child, &status, 0) == child && status != 0 && result == 0)
-        return error_set(err, ERR_CONFIG, "journalctl cannot read the journal of this machine");
+        return error_set(err, ERR_CONFIG, "journalctl failed to read the journal of this machine");
     return result;
 }
 
@@ -239,7 +239,7 @@ static int name_it(struct ctl *ctl, const char *id, struct log *log, struct erro
     sandbox_auto sandbox = {0};
     error_auto missing = NULL;
     if (!id_is_valid("sbx_", id))
-        return error_set(err, ERR_INVALID_REQUEST, "%s is no id of a sandbox.", id);
+        return error_set(err, ERR_INVALID_REQUEST, "%s is not the id of a sandbox.", id);
     log->needles[log->needle_count++] = xstrdup(id);
     if (sandbox_get_any(ctl->db, id, false, &sandbox, &missing) < 0)
         return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);
@@ -272,7 +272,7 @@ static void print_log(const struct ctl *ctl, struct log *log)
     if (rows)
         ctl_print_json(json_pack("{s:o}", "lines", rows));
     if (log->is_cut)
-        fprintf(stderr, "sandlotctl: there are more than %d lines; the rest is left out\n",
+        fprintf(stderr, "sandlotctl: there are more than %d lines; leaving out the others\n",
                 LINES_MAX);
 }
 

@@ -40,7 +40,8 @@ static int add(struct ctl *ctl, const struct ctl_arguments *arguments,
     if (ssh_key_create(ctl->db, ctl->ring, &request, &key, err) < 0)
         return -1;
     memcpy(key.user_name, user.name, sizeof key.user_name);
-    ctl_print(ctl, ctl_key_json(&key, SSH_KEYS), "The SSH key %s (SHA256:%s) signs %s in.", key.id,
+    ctl_print(ctl, ctl_key_json(&key, SSH_KEYS),
+              "Added the SSH key %s (SHA256:%s), with which user %s can sign in.", key.id,
               key.ssh_fingerprint, user.name);
     api_key_deinit(&key);
     return 0;
@@ -88,7 +89,7 @@ static int fingerprint_hex(const struct ssh_public_key *key, char hex[65], struc
     size_t size;
     if (sodium_base642bin(hash, sizeof hash, key->fingerprint, strlen(key->fingerprint), NULL,
                           &size, NULL, sodium_base64_VARIANT_ORIGINAL_NO_PADDING) != 0)
-        return error_set(err, ERR_INTERNAL, "a fingerprint is no base64");
+        return error_set(err, ERR_INTERNAL, "a fingerprint is not base64");
     sodium_bin2hex(hex, 65, hash, sizeof hash);
     return 0;
 }

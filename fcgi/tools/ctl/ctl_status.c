@@ -100,12 +100,11 @@ static void print_archive(const json_t *status)
         puts("archive: none");
         return;
     }
-    printf("archive: %lld sandboxes (%lld on no host), %lld checkpoints, %lld MiB, the newest at "
-           "%s; behind: %lld; failing: %lld\n",
+    printf("archive: %lld sandboxes (%lld of them only there), %lld checkpoints, %lld MiB, the "
+           "newest at %s; waiting: %lld; failing: %lld\n",
            number_of(archive, "sandboxes"), number_of(archive, "evicted"),
            number_of(archive, "checkpoints"), number_of(archive, "bytes") >> 20,
-           newest ? newest : "no time yet", number_of(archive, "behind"),
-           number_of(archive, "failing"));
+           newest ? newest : "(none)", number_of(archive, "behind"), number_of(archive, "failing"));
 }
 
 static void print_status(const json_t *status)
@@ -139,13 +138,14 @@ static void print_status(const json_t *status)
     print_section(status, "sandboxes", sandboxes, ARRAY_SIZE(sandboxes));
     printf("past their deadline: %lld\n\n",
            (long long)json_integer_value(json_object_get(status, "past_deadline")));
-    printf("events that the last webhook has not been sent: %lld; dead letters: %lld\n",
+    printf("events that a webhook has not got yet: %lld; dead letters: %lld\n",
            (long long)json_integer_value(
                json_object_get(json_object_get(status, "webhooks"), "behind")),
            (long long)json_integer_value(
                json_object_get(json_object_get(status, "webhooks"), "dead_letters")));
-    printf("events that wait: %lld\n\n", (long long)json_integer_value(json_object_get(
-                                             json_object_get(status, "events"), "waiting")));
+    printf("events that clients cannot read yet: %lld\n\n",
+           (long long)json_integer_value(
+               json_object_get(json_object_get(status, "events"), "waiting")));
     print_section(status, "hosts", hosts, ARRAY_SIZE(hosts));
     putchar('\n');
     print_section(status, "operations", operations, ARRAY_SIZE(operations));

@@ -43,7 +43,7 @@ int ctl_team_set_plan(struct ctl *ctl, const struct ctl_arguments *arguments, st
     if (team_set_plan(ctl->db, slug, plan, err) < 0 ||
         team_get_by_slug(ctl->db, slug, &team, err) < 0)
         return -1;
-    ctl_print(ctl, team_json(&team), "Team %s is on the plan %s now.", team.slug, team.plan);
+    ctl_print(ctl, team_json(&team), "Team %s now has the plan %s.", team.slug, team.plan);
     return 0;
 }
 
@@ -95,7 +95,7 @@ int ctl_team_remove_member(struct ctl *ctl, const struct ctl_arguments *argument
         member_remove(ctl->db, team.id, user, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:s}", "team", slug, "user", user),
-              "User %s is in team %s no more.", user, slug);
+              "User %s is no longer in team %s.", user, slug);
     return 0;
 }
 
@@ -123,6 +123,6 @@ int ctl_team_remove(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     if (team_remove(ctl->db, slug, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:b}", "team", slug, "removed", 1),
-              "Team %s is removed; its usage stays on record.", slug);
+              "Team %s is removed; its usage stays in the database.", slug);
     return 0;
 }

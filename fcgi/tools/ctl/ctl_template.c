@@ -33,7 +33,7 @@ static int find_owner(struct ctl *ctl, const char *slug, struct team *owner, str
     if (plan_list(ctl->db, plans, &count, err) < 0)
         return -1;
     if (!count)
-        return error_set(err, ERR_CONFIG, "The database holds no plan.");
+        return error_set(err, ERR_CONFIG, "The database has no plan.");
     *plan = plans[0];
     return 0;
 }
@@ -72,7 +72,8 @@ static int add_and_build(struct ctl *ctl, const struct ctl_arguments *arguments,
         return -1;
     if (!active)
         return error_set(err, ERR_CONFIG,
-                         "There is no active host to build it on; see `sandlotctl host add`.");
+                         "There is no active host to build the template on; add one with "
+                         "`sandlotctl host add`.");
     if (find_owner(ctl, ctl_text(arguments, "team"), &owner, &plan, err) < 0)
         return -1;
     if (template_version_add(ctl->db, owner.id, arguments->operands[0],
@@ -131,7 +132,8 @@ static int parse_name(const char *text, char slug[SLUG_MAX + 1], uint64_t *numbe
         slug[length] = '\0';
         return 0;
     }
-    return error_set(err, ERR_INVALID_REQUEST, "A template is named SLUG, a version SLUG:NUMBER.");
+    return error_set(err, ERR_INVALID_REQUEST,
+                     "Write a template as SLUG, and a version as SLUG:NUMBER.");
 }
 
 int ctl_template_delete(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)

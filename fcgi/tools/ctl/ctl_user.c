@@ -67,7 +67,7 @@ static int check_console(const struct ctl *ctl, struct error **err)
     if (*ctl->settings->console_url)
         return 0;
     return error_set(err, ERR_CONFIG,
-                     "there is no console to sign in to: console_url is empty in the settings");
+                     "this deployment has no console: console_url is empty in the settings");
 }
 
 int ctl_user_invite(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -101,7 +101,8 @@ int ctl_user_disable(struct ctl *ctl, const struct ctl_arguments *arguments, str
         credential_disable(ctl->db, user.id, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:b}", "user", user.name, "disabled", 1),
-              "User %s is disabled: sign-ins have ended, keys do not count. Sandboxes stay.",
+              "User %s is disabled. The sign-ins have ended, and sandlot refuses the password and "
+              "keys. Sandboxes stay.",
               user.name);
     return 0;
 }
@@ -113,7 +114,7 @@ int ctl_user_enable(struct ctl *ctl, const struct ctl_arguments *arguments, stru
         credential_enable(ctl->db, user.id, err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:b}", "user", user.name, "disabled", 0),
-              "User %s is enabled: password and keys count again.", user.name);
+              "User %s is enabled: the password and keys are valid again.", user.name);
     return 0;
 }
 
@@ -122,11 +123,12 @@ int ctl_user_link(struct ctl *ctl, const struct ctl_arguments *arguments, struct
     struct user user;
     const char *subject = ctl_text(arguments, "subject"), *issuer = ctl->settings->oidc_issuer;
     if (!*issuer)
-        return error_set(err, ERR_CONFIG,
-                         "there is no identity provider: oidc_issuer is empty in the settings");
+        return error_set(
+            err, ERR_CONFIG,
+            "this deployment has no identity provider: oidc_issuer is empty in the settings");
     if (!identity_is_valid(subject) || !identity_is_valid(issuer))
         return error_set(err, ERR_INVALID_REQUEST,
-                         "a subject is 1 to %d characters of ASCII without blanks", IDENTITY_MAX);
+                         "a subject has 1 to %d ASCII characters without blanks", IDENTITY_MAX);
     if (user_get_by_name(ctl->db, arguments->operands[0], &user, err) < 0 ||
         identity_link(ctl->db, issuer, subject, user.id, err) < 0)
         return -1;
@@ -143,6 +145,6 @@ int ctl_user_remove(struct ctl *ctl, const struct ctl_arguments *arguments, stru
     ctl_print(
         ctl, json_pack("{s:s, s:b}", "user", name, "removed", 1),
         "User %s is removed. The user's sandboxes and other objects stay with their teams%s%s.",
-        name, heir ? "; those without another owner have " : "", heir ? heir : "");
+        name, heir ? "; teams without another owner now have " : "", heir ? heir : "");
     return 0;
 }

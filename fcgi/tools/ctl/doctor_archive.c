@@ -18,8 +18,8 @@ static int tick(void *context, struct error **err)
     const int64_t *until_ms = context;
     return clock_monotonic_ms() < *until_ms
                ? 0
-               : error_set(err, ERR_RUNTIME_UNAVAILABLE, "it has not answered for %d seconds",
-                           PROBE_MOST_MS / 1000);
+               : error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                           "the storage has not answered for %d seconds", PROBE_MOST_MS / 1000);
 }
 
 static int probe(struct objects *objects, struct error **err)
@@ -30,7 +30,8 @@ static int probe(struct objects *objects, struct error **err)
         objects_read(objects, PROBE_KEY, 0, back, sizeof back, &got, err) < 0)
         return -1;
     if (got != strlen(PROBE_TEXT) || memcmp(back, PROBE_TEXT, got))
-        return error_set(err, ERR_CONFIG, "it returns other bytes than were written");
+        return error_set(err, ERR_CONFIG,
+                         "the storage returned other bytes than sandlotctl had written");
     return objects_delete(objects, PROBE_KEY, err);
 }
 
@@ -46,7 +47,7 @@ static void check_storage(struct doctor *doctor)
     }
     objects_close(objects);
     if (result == 0)
-        doctor_ok(doctor, "archive", "Writing to %s, reading and deleting work.",
+        doctor_ok(doctor, "archive", "sandlotctl wrote, read and deleted an object in %s.",
                   doctor->ctl->settings->archive_url);
     else
         doctor_wrong(doctor, "archive",
@@ -62,9 +63,9 @@ static void check_copies(struct doctor *doctor)
     if (archive_report(doctor->ctl->db, doctor->ctl->settings->archive_after_s, &report, &err) < 0)
         doctor_wrong(doctor, "archive", "See the line about the database.", "%s.", err->message);
     else if (report.failing)
-        doctor_wrong(doctor, "archive", "The log of sandlot-dispatcher names them.",
-                     "%llu copies fail. The last error: %s.", (unsigned long long)report.failing,
-                     report.failure);
+        doctor_wrong(doctor, "archive", "Read the log of sandlot-dispatcher, which has their ids.",
+                     "%llu copies to the archive have failed. The last error: %s.",
+                     (unsigned long long)report.failing, report.failure);
     else if (report.behind && report.behind_since_ms < clock_now_ms() - LATE_MS)
         doctor_wrong(doctor, "archive", "Raise archive_kib_s, or use a faster storage.",
                      "%llu paused sandboxes and checkpoints are not in the archive yet; the oldest "

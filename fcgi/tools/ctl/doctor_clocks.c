@@ -19,8 +19,8 @@ static void report(struct doctor *doctor, const char *whose, int64_t before_ms, 
     const char *which = apart_ms < 0 ? "behind" : "ahead of";
     if (llabs(apart_ms) > APART_MS + blur_ms)
         doctor_wrong(doctor, "clock",
-                     "Let all machines of the deployment keep their clocks by NTP "
-                     "(systemd-timesyncd, chrony): leases and deadlines compare their times.",
+                     "Set the clocks of all machines of the deployment by NTP (systemd-timesyncd, "
+                     "chrony): leases and deadlines compare their times.",
                      "The clock of %s is %" PRId64 " ms %s this machine's.", whose,
                      (int64_t)llabs(apart_ms), which);
     else

@@ -102,23 +102,23 @@ static void judge(struct doctor *doctor, const char *program, char *const *envir
     const char *number = strstr(answer, "Version:");
     if (!number || sscanf(number, "Version: %u.%u", &major, &minor) < 1)
         doctor_wrong(doctor, "criu",
-                     "`sandlot-install-criu` installs one; until then a pause keeps the disk only.",
-                     "The CRIU that incusd finds, %s, does not run.", program);
-    else if (major < LEAST_MAJOR || (major == LEAST_MAJOR && minor < LEAST_MINOR))
-        doctor_wrong(doctor, "criu",
-                     "`sandlot-install-criu` installs a newer one; until then most pauses keep the "
+                     "Run `sandlot-install-criu`, which installs it. Until then a pause keeps the "
                      "disk only.",
-                     "The CRIU that incusd finds, %s, is %u.%u; %d.%d or newer is needed.", program,
-                     major, minor, LEAST_MAJOR, LEAST_MINOR);
+                     "The CRIU that incusd uses, %s, does not run.", program);
+    else if (major < LEAST_MAJOR || (major == LEAST_MAJOR && minor < LEAST_MINOR))
+        doctor_wrong(
+            doctor, "criu",
+            "Run `sandlot-install-criu`, which installs a newer one. Until then most pauses keep "
+            "the disk only.",
+            "The CRIU that incusd uses, %s, has version %u.%u; sandlot needs %d.%d or newer.",
+            program, major, minor, LEAST_MAJOR, LEAST_MINOR);
     else if (ask(program, "check", environment, answer, sizeof answer) != 0)
         doctor_wrong(doctor, "criu",
-                     "Boot a kernel with the features that it names; until then a pause keeps the "
-                     "disk only.",
-                     "The CRIU that incusd finds, %s, says that it cannot keep memory on this "
-                     "kernel: %s.",
+                     "Boot a kernel with these features. Until then a pause keeps the disk only.",
+                     "The CRIU that incusd uses, %s, cannot save memory on this kernel: %s.",
                      program, last_line(answer));
     else
-        doctor_ok(doctor, "criu", "incusd finds CRIU %u.%u at %s, and the kernel supports it.",
+        doctor_ok(doctor, "criu", "incusd uses CRIU %u.%u at %s, and the kernel supports it.",
                   major, minor, program);
     snprintf(version, sizeof version, "%u.%u", major, minor);
     if (major)
@@ -137,14 +137,15 @@ void doctor_check_criu(struct doctor *doctor, const struct host *host)
         return; /* the line about the host says why */
     size_t size = read_proc(pid, "environ", text, ENVIRONMENT_MAX);
     if (!size) {
-        doctor_note(doctor, "criu", "Only root can see which CRIU incusd finds.");
+        doctor_note(doctor, "criu", "Only root can see which CRIU incusd uses.");
         return;
     }
     split_environment(text, size, variables);
     find_program(variable(variables, "PATH"), "criu", program, sizeof program);
     if (!program[0])
         doctor_wrong(doctor, "criu",
-                     "`sandlot-install-criu` installs one; until then a pause keeps the disk only.",
+                     "Run `sandlot-install-criu`, which installs it. Until then a pause keeps the "
+                     "disk only.",
                      "incusd finds no CRIU in its PATH.");
     else
         judge(doctor, program, variables);

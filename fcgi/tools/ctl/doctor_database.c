@@ -45,8 +45,8 @@ static void check_room(struct doctor *doctor)
     uint64_t free_mb = (uint64_t)room.f_bavail * room.f_frsize >> 20;
     if (room.f_bavail < room.f_blocks / ROOM_SHARE)
         doctor_wrong(doctor, "database",
-                     "Free or add space on the file system. The database refuses every change when "
-                     "it is full.",
+                     "Free or add space on the file system. When it is full, the database refuses "
+                     "every change.",
                      "The file system of %s has %" PRIu64 " MiB left.", directory, free_mb);
     else
         doctor_ok(doctor, "database", "The file system of %s has %" PRIu64 " MiB left.", directory,

@@ -94,7 +94,7 @@ static void check_encryption(struct doctor *doctor, const struct host *host, con
         return;
     if (is_encrypted(device.st_rdev, 0))
         doctor_ok(doctor, "encryption",
-                  "Storage pool %s of %s is encrypted, memory of paused sandboxes included.",
+                  "Storage pool %s of %s is encrypted, including the memory of paused sandboxes.",
                   host->pool, host->name);
     else
         doctor_note(doctor, "encryption",
@@ -147,10 +147,10 @@ static void check_guard(struct doctor *doctor, const struct host *host, const ch
                   host->name);
     else
         doctor_wrong(doctor, "reserve",
-                     "Start sandlot-pool on the host; it needs simple quotas (`btrfs quota enable "
-                     "--simple`).",
-                     "Storage pool %s of %s has no reserve: one sandbox can fill it, and then the "
-                     "pauses of all others lose their memory.",
+                     "Start sandlot-pool on the host. The storage pool needs simple quotas (`btrfs "
+                     "quota enable --simple`).",
+                     "Storage pool %s of %s has no reserve: one sandbox can fill it. Then pauses "
+                     "of all other sandboxes lose their memory.",
                      host->pool, host->name);
 }
 

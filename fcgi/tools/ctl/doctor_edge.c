@@ -24,14 +24,14 @@ static void check_socket(struct doctor *doctor, const char *setting, const char 
         doctor_ok(doctor, "workers", "%s %s answers.", setting, path);
     else if (err->code == ERR_RUNTIME_UNAVAILABLE)
         doctor_wrong(doctor, "workers",
-                     "All workers of this worker pool are busy, or none runs. Read their log, or "
-                     "start more.",
+                     "All workers of this worker pool are busy, or none is running. Read their "
+                     "log, or start more.",
                      "%s: %s.", setting, err->message);
     else
-        doctor_wrong(
-            doctor, "workers",
-            "Start the workers of this worker pool, and check that the setting names their socket.",
-            "%s: %s.", setting, err->message);
+        doctor_wrong(doctor, "workers",
+                     "Start the workers of this worker pool, and check that the setting is the "
+                     "path of their socket.",
+                     "%s: %s.", setting, err->message);
 }
 
 /* It speaks HTTP, and says nothing unasked. */
@@ -43,7 +43,7 @@ static void check_events(struct doctor *doctor)
         doctor_ok(doctor, "workers", "events_socket %s accepts connections.", path);
     else
         doctor_wrong(doctor, "workers",
-                     "Start sandlot-events, and check that the setting names its socket.",
+                     "Start sandlot-events, and check that the setting is the path of its socket.",
                      "Clients cannot wait for events: events_socket: %s.", err->message);
 }
 
@@ -71,11 +71,11 @@ static void check_nginx_port(struct doctor *doctor, unsigned port, const char *c
                      "Nothing listens on port %u of this machine, so %s: %s.", port, consequence,
                      strerror(errno));
     else if (settings_listen_ipv6(doctor->ctl->settings) && !accepts(AF_INET6, port))
-        doctor_wrong(doctor, "nginx",
-                     "Run `sandlotctl nginx-config` again and reload nginx; listen_ipv6 = off does "
-                     "without.",
-                     "Nothing listens on port %u of this machine over IPv6, so %s that way: %s.",
-                     port, consequence, strerror(errno));
+        doctor_wrong(
+            doctor, "nginx",
+            "Run `sandlotctl nginx-config` again and reload nginx, or set listen_ipv6 = off.",
+            "Nothing listens on port %u of this machine over IPv6, so %s over IPv6: %s.", port,
+            consequence, strerror(errno));
     else
         doctor_ok(doctor, "nginx", "Port %u of this machine accepts connections.", port);
 }
@@ -83,10 +83,10 @@ static void check_nginx_port(struct doctor *doctor, unsigned port, const char *c
 static void check_nginx(struct doctor *doctor)
 {
     const struct settings *settings = doctor->ctl->settings;
-    check_nginx_port(doctor, (unsigned)settings->listen_port, "no request gets in");
+    check_nginx_port(doctor, (unsigned)settings->listen_port, "clients cannot connect");
     if (settings->redirect_port)
         check_nginx_port(doctor, (unsigned)settings->redirect_port,
-                         "browsers that begin without TLS are not sent on");
+                         "browsers without https:// are not redirected");
 }
 
 /* nginx's connections to one port of one sandbox have its ports of this machine to themselves; see
@@ -96,14 +96,14 @@ static void check_port_reuse(struct doctor *doctor)
     char value = '?';
     autoclose int fd = open(TW_REUSE_FILE, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, &value, 1) != 1)
-        doctor_note(doctor, "ports", "%s cannot be read: %s.", TW_REUSE_FILE, strerror(errno));
+        doctor_note(doctor, "ports", "Cannot read %s: %s.", TW_REUSE_FILE, strerror(errno));
     else if (value == '1')
         doctor_ok(doctor, "ports", "The kernel reuses the ports of nginx's closed connections.");
     else
         doctor_wrong(
             doctor, "ports",
-            "Run `sysctl net.ipv4.tcp_tw_reuse=1`; load-network does so at each start where "
-            "the value is 2.",
+            "Run `sysctl net.ipv4.tcp_tw_reuse=1`; at each start, load-network sets it if the "
+            "value is 2.",
             "net.ipv4.tcp_tw_reuse is %c: the kernel holds the port of each closed connection of "
             "nginx for a minute. A preview with more than 400 requests a second runs out of ports.",
             value);
@@ -174,8 +174,8 @@ void doctor_check_certificate(struct doctor *doctor)
     const char *key = doctor->ctl->settings->tls_certificate_key_file;
     if (certificate_expiry(path, &expires_at_ms, &err) < 0) {
         doctor_wrong(doctor, "certificate",
-                     "tls_certificate_file must name a PEM file with the certificate for the API "
-                     "host and the wildcard of data_plane_host.",
+                     "Set tls_certificate_file to a PEM file with the certificate for the API host "
+                     "and the wildcard of data_plane_host.",
                      "%s.", err->message);
         return;
     }
@@ -190,8 +190,8 @@ void doctor_check_certificate(struct doctor *doctor)
                      path, at);
     else if (access(key, R_OK) != 0)
         doctor_wrong(doctor, "certificate",
-                     "tls_certificate_key_file must name the private key of the certificate.",
-                     "%s cannot be read.", key);
+                     "Set tls_certificate_key_file to the private key of the certificate.",
+                     "Cannot read %s.", key);
     else
         doctor_ok(doctor, "certificate", "%s is valid until %s.", path, at);
 }

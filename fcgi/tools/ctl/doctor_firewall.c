@@ -18,12 +18,13 @@ static void check_sizing(struct doctor *doctor, const struct host *host, struct 
                          host->name, err->message);
     } else if (reason) {
         doctor_wrong(doctor, "sizing",
-                     "Check that sandlot-limits runs there as its unit has it; until then creates "
-                     "in another size than those that wait take as long as Incus does.",
-                     "sandlot-limits of %s gives no instance another size: %s.", host->name,
+                     "Check that sandlot-limits runs there by its systemd unit. Until then, "
+                     "creates in other sizes than the warm instances' are slower.",
+                     "sandlot-limits of %s cannot set the sizes of instances: %s.", host->name,
                      reason);
     } else {
-        doctor_ok(doctor, "sizing", "sandlot-limits of %s gives instances their size.", host->name);
+        doctor_ok(doctor, "sizing", "sandlot-limits of %s sets the sizes of instances.",
+                  host->name);
     }
 }
 
@@ -39,10 +40,10 @@ static void check_egress_addresses(struct doctor *doctor, const struct host *hos
     const char *first = json_string_value(json_array_get(missing, 0));
     if (first)
         doctor_wrong(doctor, "egress_addresses",
-                     "Give the address to a network interface of this host again, or take the team "
-                     "out of its egress_addresses and restart sandlot-firewall.",
-                     "%s does not have %s of egress_addresses: the sandboxes of this team get no "
-                     "answer from outside.",
+                     "Add the address to a network interface of this host again, or remove the "
+                     "team from its egress_addresses and restart sandlot-firewall.",
+                     "%s does not have the address %s of egress_addresses: the sandboxes of this "
+                     "team get no answers from the internet.",
                      host->name, first);
     else
         doctor_ok(doctor, "egress_addresses", "%s has the egress address%s of %zu team%s.",
@@ -59,20 +60,21 @@ void doctor_check_firewall(struct doctor *doctor, const struct host *host)
     struct firewall *firewall = runtimes_firewall(doctor->ctl->runtimes, host->id);
     if (!host->firewall_url && !host->relay_url) {
         doctor_wrong(doctor, "firewall",
-                     "`sandlotctl host add` with --firewall and the same other values names it.",
-                     "%s has no firewall: its sandboxes reach nothing.", host->name);
+                     "Run `sandlotctl host add` again with the same values and --firewall.",
+                     "The database has no firewall address for %s: its sandboxes have no network.",
+                     host->name);
         return;
     }
     if (!firewall)
         return; /* the host itself could not be asked, which is said already */
     if (firewall_list(firewall, &policies, &count, &err) < 0)
         doctor_wrong(doctor, "firewall",
-                     "Check that sandlot-firewall and nginx run there, that the table was loaded "
-                     "(load-network), and that --firewall of the host names its socket or server.",
+                     "Check that sandlot-firewall and nginx run there, that load-network has "
+                     "loaded the table, and that --firewall of the host is its socket or address.",
                      "%s at %s: %s.", host->name,
                      host->firewall_url ? host->firewall_url : host->relay_url, err->message);
     else
-        doctor_ok(doctor, "firewall", "The firewall of %s answers; %zu polic%s in force.",
+        doctor_ok(doctor, "firewall", "The firewall of %s answers; %zu polic%s applied.",
                   host->name, count, count == 1 ? "y is" : "ies are");
     if (!err) {
         doctor_check_host_clock(doctor, host, firewall);

@@ -23,23 +23,23 @@ static void report_ring(struct doctor *doctor, const struct front_ring *found)
     if (found->other)
         doctor_wrong(
             doctor, "key ring",
-            "Copy the file of another front to this machine and restart the programs. If that file "
-            "is lost, `sandlotctl keyring forget` makes this file the right one.",
-            "%s has another key %u than the deployment: other fronts cannot open the data that "
-            "this front seals, and programs do not start with the file.",
+            "Copy the file of another front to this machine and restart the programs. If the "
+            "deployment's key is lost, run `sandlotctl keyring forget`, which accepts this file.",
+            "%s has another key %u than the deployment: other fronts cannot decrypt the data of "
+            "this front, and programs do not start with this file.",
             path, found->other);
     else if (found->lacks)
-        doctor_wrong(doctor, "key ring",
-                     "Copy the file of another front here and restart the programs.",
-                     "%s lacks key %u, which other fronts use: this front cannot open the data "
-                     "that they seal.",
-                     path, found->lacks);
+        doctor_wrong(
+            doctor, "key ring",
+            "Copy the file of another front to this machine and restart the programs.",
+            "%s lacks key %u, which other fronts use: this front cannot decrypt their data.", path,
+            found->lacks);
     else if (found->to_add)
         doctor_wrong(
             doctor, "key ring",
             "Copy the file of the front where you ran `sandlotctl keyring add` to this machine and "
             "restart the programs. Do this before you run `sandlotctl keyring use`.",
-            "%s lacks key %u, which is to be used next.", path, found->to_add);
+            "%s lacks key %u, which the deployment will use next.", path, found->to_add);
     else
         report_age(doctor, path, found);
 }

@@ -83,9 +83,8 @@ static bool judge(struct doctor *doctor, const struct holes *holes, const char *
     if (can_be_mended(package, version))
         doctor_wrong(doctor, CHECK, advice, "%s.", finding);
     else
-        doctor_note(doctor, CHECK,
-                    "%s. apt knows no newer version; Debian's %s closes them with %s.", finding,
-                    verdict.release, verdict.newest->fixed);
+        doctor_note(doctor, CHECK, "%s. apt has no newer version; Debian's %s fixes them in %s.",
+                    finding, verdict.release, verdict.newest->fixed);
     return true;
 }
 
@@ -118,7 +117,7 @@ static bool judge_kernel(struct doctor *doctor, const struct holes *holes, const
     const char *at = uname(&kernel) == 0 ? strstr(kernel.version, word) : NULL;
     if (!at) {
         doctor_note(doctor, CHECK,
-                    "The kernel is not Debian's, so its known holes were not checked.");
+                    "The kernel is not Debian's, so sandlotctl did not check its known holes.");
         return false;
     }
     at += strlen(word);
@@ -147,7 +146,7 @@ void doctor_check_holes(struct doctor *doctor)
     bool has_holes = judge_packages(doctor, &holes, codename);
     has_holes |= judge_kernel(doctor, &holes, codename);
     if (!has_holes)
-        doctor_ok(doctor, CHECK,
-                  "No installed package of this machine has a hole that the table "
-                  "of known holes names (`sandlotctl holes list`).");
+        doctor_ok(
+            doctor, CHECK,
+            "No installed package of this machine has a known hole (`sandlotctl holes list`).");
 }

@@ -32,17 +32,17 @@ static void check_room(struct doctor *doctor, const struct host *host, struct in
     int percent = (int)(used * 100 / total);
     double used_gb = (double)used / (1 << 30), total_gb = (double)total / (1 << 30);
     if (percent < POOL_NEARLY_FULL)
-        doctor_ok(doctor, "pool", "Pool %s of %s uses %.1f of %.1f GiB.", host->pool, host->name,
-                  used_gb, total_gb);
+        doctor_ok(doctor, "pool", "Storage pool %s of %s uses %.1f of %.1f GiB.", host->pool,
+                  host->name, used_gb, total_gb);
     else
         doctor_wrong(doctor, "pool",
                      "Enlarge it (`incus storage set POOL size=…`), delete stopped sandboxes and "
-                     "checkpoints, or have plans keep them for less long (stopped_days, "
-                     "checkpoint_days of `sandlotctl plan set`).",
-                     "Pool %s of %s is %s: %.1f of %.1f GiB are used, and %s.", host->pool,
+                     "checkpoints, or keep them for a shorter time (stopped_days, checkpoint_days "
+                     "of `sandlotctl plan set`).",
+                     "Storage pool %s of %s is %s: %.1f of %.1f GiB are used, and %s.", host->pool,
                      host->name, percent < POOL_FULL ? "nearly full" : "full", used_gb, total_gb,
                      host->storage.total_mb && host_pool_is_nearly_full(&host->storage)
-                         ? "the host takes nothing new"
+                         ? "the host gets no new objects"
                          : "pauses cannot keep memory without room");
 }
 
@@ -55,32 +55,34 @@ static void check_promise(struct doctor *doctor, const struct host *host)
         return;
     if (!host->disk_overcommit)
         doctor_note(doctor, "disk",
-                    "%s promises disks without a limit: %llu GiB now, with a storage pool of %llu "
-                    "GiB. --disk-overcommit of `sandlotctl host add` sets a limit.",
+                    "%s reserves disks without a limit: %llu GiB now, with a storage pool of %llu "
+                    "GiB. Set a limit with --disk-overcommit of `sandlotctl host add`.",
                     host->name, (unsigned long long)pool->promised_gb, (unsigned long long)pool_gb);
     else if (pool->promised_gb * 10 >= most_gb * 9)
-        doctor_note(doctor, "disk",
-                    "%s has promised %llu GiB of the %llu GiB that it may: new sandboxes and "
-                    "volumes are soon refused. Enlarge its pool, or --disk-overcommit (now %u).",
-                    host->name, (unsigned long long)pool->promised_gb, (unsigned long long)most_gb,
-                    host->disk_overcommit);
+        doctor_note(
+            doctor, "disk",
+            "The disks on %s have reserved %llu GiB of %llu GiB: soon it refuses new sandboxes and "
+            "volumes. Enlarge its storage pool, or raise --disk-overcommit (now %u).",
+            host->name, (unsigned long long)pool->promised_gb, (unsigned long long)most_gb,
+            host->disk_overcommit);
     else
-        doctor_ok(doctor, "disk", "%s has promised %llu GiB of the %llu GiB that it may.",
-                  host->name, (unsigned long long)pool->promised_gb, (unsigned long long)most_gb);
+        doctor_ok(doctor, "disk", "The disks on %s have reserved %llu GiB of %llu GiB.", host->name,
+                  (unsigned long long)pool->promised_gb, (unsigned long long)most_gb);
 }
 
 /* As the host's monitor has seen it. */
 static void check_memory(struct doctor *doctor, const struct host *host)
 {
     if (host->memory_low)
-        doctor_wrong(doctor, "room",
-                     "Stop other programs on this host, delete or pause sandboxes, or promise less "
-                     "memory (--memory-mb and --memory-overcommit of `sandlotctl host add`).",
-                     "%s has less than host_memory_kept_percent of its memory left; it takes no "
-                     "new sandboxes.",
-                     host->name);
+        doctor_wrong(
+            doctor, "room",
+            "Stop other programs on this host, delete or pause sandboxes, or let sandboxes reserve "
+            "less memory (--memory-mb and --memory-overcommit of `sandlotctl host add`).",
+            "%s has less than host_memory_kept_percent of its memory left, and gets no new "
+            "sandboxes.",
+            host->name);
     else
-        doctor_ok(doctor, "room", "%s has memory left for new sandboxes.", host->name);
+        doctor_ok(doctor, "room", "%s has memory for new sandboxes.", host->name);
 }
 
 int doctor_open_incus(struct doctor *doctor, const struct host *host, struct incus **incus,
@@ -105,7 +107,7 @@ static int check_mounted(const struct host *host, const json_t *pool, struct err
         return 0;
     return error_set(err, ERR_CONFIG,
                      "Incus cannot use the storage pool %s, whose status is %s; check that its "
-                     "device is there, and open (`incus storage show %s`)",
+                     "device exists and is unlocked (`incus storage show %s`)",
                      host->pool, status, host->pool);
 }
 
@@ -202,8 +204,8 @@ static void check_events(struct doctor *doctor, const struct host *host)
         doctor_wrong(doctor, "events",
                      "The log of sandlot-dispatcher names the reason; the dispatcher tries again "
                      "every few seconds. A proxy between the two must pass WebSockets.",
-                     "The event stream of %s is down: the dispatcher lists all instances there "
-                     "every second, to find those that stopped.",
+                     "The event stream of %s is down: every second, the dispatcher lists all "
+                     "instances there to find stopped ones.",
                      host->name);
 }
 
@@ -224,8 +226,9 @@ static void report_host(struct doctor *doctor, const struct host *host)
     if (host->sandboxes && host->used_memory_mb >= host->memory_mb)
         doctor_note(doctor, "host", "%s answers; all of its memory is reserved.", host->name);
     else
-        doctor_ok(doctor, "host", "%s answers, its pool %s is there, and it holds %zu instance%s.",
-                  host->name, host->pool, instances, instances == 1 ? "" : "s");
+        doctor_ok(doctor, "host",
+                  "%s answers, its storage pool %s exists, and it has %zu instance%s.", host->name,
+                  host->pool, instances, instances == 1 ? "" : "s");
 }
 
 static void check_template(struct doctor *doctor)
@@ -236,7 +239,7 @@ static void check_template(struct doctor *doctor)
     if (template_resolve(doctor->ctl->db, TEAM_DEPLOYMENT_ID, slug, "default_template", &version,
                          &err) < 0)
         doctor_wrong(doctor, "template",
-                     "`sandlotctl template add SLUG --image ALIAS` builds a version.",
+                     "Build a version with `sandlotctl template add SLUG --image ALIAS`.",
                      "The default template %s: %s", slug, err->message);
     else
         doctor_ok(doctor, "template", "The default template %s is ready in version %u.", slug,
@@ -252,7 +255,7 @@ static void check_image_template(struct doctor *doctor, const char *setting, con
         0)
         doctor_wrong(doctor, "template",
                      "Correct the setting, or build the template with `sandlotctl template add`.",
-                     "The setting %s names the template %s: %s", setting, reference, err->message);
+                     "The setting %s has the template %s: %s", setting, reference, err->message);
 }
 
 static void check_image_templates(struct doctor *doctor)
@@ -272,11 +275,12 @@ static void check_sources(struct doctor *doctor, const struct host *host)
     autofree struct template_version *missing = NULL;
     unsigned count;
     if (template_missing_sources(doctor->ctl->db, host->id, &missing, &count, &err) == 0 && count)
-        doctor_note(doctor, "template",
-                    "Host %s has no source of template %s:%u%s; its sandboxes start on other "
-                    "hosts. `sandlotctl host activate %s` builds the missing sources.",
-                    host->name, missing[0].slug, missing[0].version, count > 1 ? " and others" : "",
-                    host->name);
+        doctor_note(
+            doctor, "template",
+            "Host %s has no source of template %s:%u%s; sandboxes of the template start on other "
+            "hosts. Run `sandlotctl host activate %s`, which builds the missing sources.",
+            host->name, missing[0].slug, missing[0].version, count > 1 ? " and others" : "",
+            host->name);
 }
 
 struct hosts_check {
@@ -296,8 +300,8 @@ static bool report_condition(struct doctor *doctor, const struct host *host)
     clock_format_iso8601(since_ms, since);
     if (host->condition.down_since_ms)
         doctor_wrong(doctor, "host",
-                     "Repair the machine, its network or its relay; then its sandboxes are back. "
-                     "If you cannot, `sandlotctl host lost` gives the host up.",
+                     "Repair the machine, its network or its relay; its sandboxes then work again. "
+                     "If you cannot, give up the host with `sandlotctl host lost`.",
                      "%s is %s since %s: neither its Incus nor its relay answers, so clients "
                      "cannot reach its sandboxes.",
                      host->name, condition, since);
@@ -343,8 +347,8 @@ void doctor_check_hosts(struct doctor *doctor)
         return;
     }
     if (!check.active)
-        doctor_wrong(doctor, "host", "Add one with `sandlotctl host add`.",
-                     "No host takes new sandboxes.");
+        doctor_wrong(doctor, "host", "Add a host with `sandlotctl host add`.",
+                     "No host accepts new sandboxes.");
     check_template(doctor);
     check_image_templates(doctor);
 }

@@ -16,8 +16,8 @@ static void report_setting_up(struct doctor *doctor, const struct join *join, co
                     join->name, since, join->address);
     else
         doctor_wrong(doctor, "join",
-                     "Read the output of sandlot-host-join on that machine, and run it again there "
-                     "with the same token; or end the joining with `sandlotctl host rm`.",
+                     "Read the output of sandlot-host-join on that machine, and run it there again "
+                     "with the same token. Or end the joining with `sandlotctl host rm`.",
                      "%s has been joining since %s, and the machine at %s has not reported that it "
                      "is set up.",
                      join->name, since, join->address);
@@ -27,18 +27,19 @@ static void report_trial(struct doctor *doctor, const struct join *join, const c
 {
     if (*join->failure)
         doctor_wrong(doctor, "join",
-                     "The dispatcher repeats the trial every few seconds until it succeeds; "
-                     "`sandlotctl host rm` ends the joining.",
+                     "The dispatcher repeats the trial every few seconds until it succeeds. To end "
+                     "the joining, run `sandlotctl host rm`.",
                      "%s has been set up since %s, and its trial fails: %s", join->name, since,
                      join->failure);
     else if (clock_now_ms() - join->since_ms < TRIAL_MS)
         doctor_note(doctor, "join",
-                    "%s has been set up since %s; the dispatcher tries a sandbox there.",
+                    "%s has been set up since %s; the dispatcher is running a trial sandbox there.",
                     join->name, since);
     else
-        doctor_wrong(doctor, "join", "Start sandlot-dispatcher, or read its log.",
-                     "%s has been set up since %s, and no dispatcher has tried a sandbox there.",
-                     join->name, since);
+        doctor_wrong(
+            doctor, "join", "Start sandlot-dispatcher, or read its log.",
+            "%s has been set up since %s, and no dispatcher has run a trial sandbox there.",
+            join->name, since);
 }
 
 void doctor_check_joins(struct doctor *doctor)

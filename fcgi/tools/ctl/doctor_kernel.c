@@ -28,7 +28,7 @@ static void check_lxcfs(struct doctor *doctor)
                     ": sandboxes see the memory and processors of the machine.");
     else if (status.f_flag & ST_RDONLY)
         doctor_ok(doctor, "lxcfs",
-                  "lxcfs is read-only, so nothing is written to the host's files.");
+                  "lxcfs is read-only, so sandboxes cannot write to the host's files.");
     else
         doctor_wrong(doctor, "lxcfs",
                      "Run `LIBMOUNT_FORCE_MOUNT2=always mount -i -o remount,ro " LXCFS
@@ -74,7 +74,7 @@ static void check_counts(struct doctor *doctor)
         doctor_wrong(doctor, "kernel",
                      "Run load-network (sandlot-nftables.service), which raises it. Check whether "
                      "a file in /etc/sysctl.d lowers it again.",
-                     "%s is %ld: one sandbox can use it up for the whole host.", counts[i].name,
+                     "%s is %ld: one sandbox can use all of it for the whole host.", counts[i].name,
                      value);
     }
     if (high)
@@ -87,11 +87,11 @@ static void check_confinement(struct doctor *doctor)
     char enabled = 'N';
     autofclose FILE *file = fopen("/sys/module/apparmor/parameters/enabled", "re");
     if (file && fread(&enabled, 1, 1, file) == 1 && enabled == 'Y')
-        doctor_ok(doctor, "apparmor", "The kernel has AppArmor switched on.");
+        doctor_ok(doctor, "apparmor", "AppArmor of the kernel is enabled.");
     else
         doctor_note(doctor, "apparmor",
-                    "The kernel has AppArmor switched off or does not have it: no profile confines "
-                    "the sandboxes and the daemons.");
+                    "AppArmor of the kernel is disabled or missing: no profile confines the "
+                    "sandboxes and the daemons.");
     if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
         doctor_ok(doctor, "cgroups", "The machine has control groups v2.");
     else

@@ -107,8 +107,9 @@ void doctor_check_machine(struct doctor *doctor)
     check_firewall(doctor);
     check_limits(doctor);
     doctor_check_relay_files(doctor);
-    doctor_note(doctor, "database",
-                "This machine is a host and no front node. These checks need the database and were "
-                "left out: host, templates, fronts, key ring, background work, archive, workers "
-                "and certificate of the API. Run `sandlotctl doctor` on a front node for them.");
+    doctor_note(
+        doctor, "database",
+        "This machine is a host, and not a front node. sandlotctl left out these checks, which "
+        "need the database: host, templates, fronts, key ring, background work, archive, workers "
+        "and certificate of the API. Run `sandlotctl doctor` on a front node for them.");
 }

@@ -33,14 +33,14 @@ void doctor_check_connections(struct doctor *doctor, const struct host *host)
                     COUNT_FILE);
     else if (count * 100 / max >= TABLE_FULL_PERCENT)
         doctor_wrong(doctor, "connections",
-                     "`conntrack -L` shows whose they are; load-network sets the table's size by "
-                     "the machine's memory, and `sysctl net.netfilter.nf_conntrack_max` a larger "
-                     "one.",
-                     "The connection table of %s holds %lu of %lu entries; a full table refuses "
-                     "all new connections.",
+                     "Find the owners of the connections with `conntrack -L`. load-network sets "
+                     "the table's size by the machine's memory; set a larger one with `sysctl "
+                     "net.netfilter.nf_conntrack_max`.",
+                     "The connection table of %s has %lu of %lu entries; a full table refuses all "
+                     "new connections.",
                      host->name, count, max);
     else
-        doctor_ok(doctor, "connections", "The connection table of %s holds %lu of %lu entries.",
+        doctor_ok(doctor, "connections", "The connection table of %s has %lu of %lu entries.",
                   host->name, count, max);
 }
 
@@ -54,14 +54,14 @@ void doctor_check_registries(struct doctor *doctor)
     }
     size_t count = json_array_size(profile.entries);
     if (count)
-        doctor_ok(doctor, "registries", "allow_package_registry_access opens %zu entr%s.", count,
+        doctor_ok(doctor, "registries", "allow_package_registry_access allows %zu entr%s.", count,
                   count == 1 ? "y" : "ies");
     else
         doctor_note(
             doctor, "registries",
             "The profile " EGRESS_PROFILE_REGISTRIES
-            " is empty: allow_package_registry_access opens nothing. "
+            " is empty, so allow_package_registry_access has no effect. Fill it with "
             "`sandlot-package-registries | sandlotctl profile set " EGRESS_PROFILE_REGISTRIES
-            " --file -` fills it.");
+            " --file -`.");
     egress_profile_deinit(&profile);
 }

@@ -107,8 +107,8 @@ void doctor_check_relay(struct doctor *doctor, const struct host *host)
     error_auto err = NULL;
     autofree char *what = xasprintf("The certificate of the relay of %s", host->name);
     static const char advice[] =
-        "Run `sandlotctl host renew` on the front node that has the authority. On the host, the "
-        "log of sandlot-relay.service says why it did not install a certificate.";
+        "Run `sandlotctl host renew` on the front node that has the authority. The host's log of "
+        "sandlot-relay.service has the reason if it did not install a certificate.";
     if (!host->relay_url)
         return;
     if (runtimes_link(ctl->runtimes, ctl->db, host->id, &link, &err) < 0)

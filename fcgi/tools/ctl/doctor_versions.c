@@ -18,8 +18,7 @@ void doctor_judge_version(struct doctor *doctor, const char *where, enum compone
                           const char *version)
 {
     if (component_is_newer(component, version))
-        doctor_note(doctor, "versions",
-                    "%s %s of %s is newer than %s, the newest version that the tests ran with.",
+        doctor_note(doctor, "versions", "%s %s of %s is newer than %s, the newest tested version.",
                     component_name(component), version, where, component_tested(component));
     else
         doctor_ok(doctor, "versions", "%s %s of %s is a tested version.", component_name(component),
@@ -49,13 +48,12 @@ static void judge_users(struct doctor *doctor, const char *where, json_t *enviro
     if (str_equal(text_of(features, "idmapped_mounts"), "true"))
         doctor_ok(doctor, "users", "Incus of %s maps user ids in mounts.", where);
     else
-        doctor_wrong(
-            doctor, "users",
-            "Take INCUS_IDMAPPED_MOUNTS_DISABLE out of the environment of incusd, if it is "
-            "there, and restart incusd (`systemctl restart incus`).",
-            "Incus of %s does not map user ids in mounts: creates are slow, and volumes do not "
-            "mount.",
-            where);
+        doctor_wrong(doctor, "users",
+                     "Remove INCUS_IDMAPPED_MOUNTS_DISABLE from the environment of incusd, if it "
+                     "is set, and restart incusd (`systemctl restart incus`).",
+                     "Incus of %s does not map user ids in mounts: creates are slow, and sandboxes "
+                     "cannot mount volumes.",
+                     where);
 }
 
 /* Set slug to the first ready template of virtual machines; "": no template has them. */

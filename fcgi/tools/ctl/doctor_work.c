@@ -38,7 +38,7 @@ static void check_late(struct doctor *doctor)
         overdue += counts[i].overdue;
     if (!alive)
         doctor_wrong(doctor, "dispatcher", "Start sandlot-dispatcher.",
-                     "No dispatcher runs: deadlines pass without effect, and interrupted "
+                     "No dispatcher is running: deadlines have no effect, and interrupted "
                      "operations stay unfinished.");
     else if (due || overdue)
         doctor_wrong(doctor, "dispatcher", "Check that sandlot-dispatcher runs, and read its log.",
@@ -46,7 +46,7 @@ static void check_late(struct doctor *doctor)
                      "worker for more than %d seconds.",
                      (unsigned long long)due, (unsigned long long)overdue, LATE_MS / 1000);
     else
-        doctor_ok(doctor, "dispatcher", "The dispatcher is on time.");
+        doctor_ok(doctor, "dispatcher", "No deadline or operation is late.");
 }
 
 /* Whether memory survives a pause shows only when one is made; report the results of the last
@@ -66,12 +66,13 @@ static void check_pause(struct doctor *doctor)
                     clock_format_iso8601(pause.at_ms, at), pause.last_error);
     if (!resume.found)
         doctor_note(doctor, "pause",
-                    "No sandbox has been resumed yet, so it is not known whether memory is kept.");
+                    "No sandbox has been resumed yet, so sandlotctl cannot say whether pauses keep "
+                    "memory.");
     else if (!resume.done)
         doctor_note(doctor, "pause", "The last resume failed, at %s: %s.",
                     clock_format_iso8601(resume.at_ms, at), resume.last_error);
     else if (!strcmp(resume.resumed_from, "memory"))
-        doctor_ok(doctor, "pause", "Memory is kept: the last resume, at %s, continued from it.",
+        doctor_ok(doctor, "pause", "Pauses keep memory: the last resume, at %s, started from it.",
                   clock_format_iso8601(resume.at_ms, at));
     else if (!resume.resumed_from[0])
         doctor_note(doctor, "pause",
@@ -99,8 +100,8 @@ static void check_lost_memory(struct doctor *doctor)
         doctor_wrong(doctor, "memory", "See the line about the database.", "%s.", err->message);
     else if (lost.count)
         doctor_note(doctor, "memory",
-                    "Memory was lost %llu time%s in the last day, last at %s in the %s of sandbox "
-                    "%s: %s.",
+                    "In the last day, memory was lost %llu time%s; the last time at %s, in the %s "
+                    "of sandbox %s: %s.",
                     (unsigned long long)lost.count, lost.count == 1 ? "" : "s",
                     clock_format_iso8601(lost.at_ms, at), lost.kind, lost.sandbox_id, lost.reason);
     else
@@ -119,11 +120,11 @@ static void check_stuck(struct doctor *doctor)
     }
     for (unsigned i = 0; i < count; i++)
         doctor_wrong(doctor, "operations",
-                     "Remove the cause that the message names; the dispatcher repeats the "
-                     "operation by itself. Deleting the sandbox ends it.",
+                     "Remove the cause in the message; the dispatcher then repeats the operation. "
+                     "You can also delete the sandbox, which ends the operation.",
                      "The %s of sandbox %s on host %s failed %u times: %s.", stuck[i].kind,
                      stuck[i].sandbox_id, stuck[i].host, stuck[i].attempts,
-                     stuck[i].last_error[0] ? stuck[i].last_error : "its workers died");
+                     stuck[i].last_error[0] ? stuck[i].last_error : "its processes died");
     if (!count)
         doctor_ok(doctor, "operations", "No operation fails repeatedly.");
 }
@@ -156,8 +157,8 @@ static void check_counters(struct doctor *doctor)
         doctor_wrong(doctor, "counters", "See the line about the database.", "%s.", err->message);
     else if (count)
         doctor_wrong(doctor, "counters",
-                     "sandlot-dispatcher corrects the row in its next sweep and logs it. If it "
-                     "happens again, report it.",
+                     "sandlot-dispatcher corrects and logs the row in its next sweep. If this "
+                     "happens again, report it as a bug.",
                      "The reservation of %s differs from the sum of its sandboxes (%zu such rows).",
                      drifts[0].owner, count);
     else
@@ -172,7 +173,7 @@ static void check_events(struct doctor *doctor)
         doctor_wrong(doctor, "events", "See the line about the database.", "%s.", err->message);
     else if (lag_ms > LATE_MS)
         doctor_wrong(doctor, "events", "Check that sandlot-dispatcher runs, and read its log.",
-                     "%llu events cannot be read yet; the oldest has waited for %llu seconds.",
+                     "Clients cannot read %llu events yet; the oldest has waited for %llu seconds.",
                      (unsigned long long)count, (unsigned long long)lag_ms / 1000);
     else
         doctor_ok(doctor, "events", "No event is late.");
@@ -195,13 +196,14 @@ static void check_moves(struct doctor *doctor)
             continue;
         failed = true;
         doctor_note(doctor, "moves",
-                    "%llu moves of kind %s failed lately, one because: %s. The objects stay on "
+                    "%llu moves of kind %s failed recently; one reason: %s. The objects stay on "
                     "their host; a drain tries again after a minute.",
                     (unsigned long long)counts[i].count, counts[i].kind, counts[i].last_error);
     }
     if (!failed)
-        doctor_ok(doctor, "moves",
-                  "No move of a checkpoint, volume, template or running sandbox failed lately.");
+        doctor_ok(
+            doctor, "moves",
+            "No move of a checkpoint, volume, template or running sandbox has failed recently.");
 }
 
 /* Until then Incus would start them in another size, and hands out their processors by it. */

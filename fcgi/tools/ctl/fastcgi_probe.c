@@ -48,7 +48,7 @@ int fastcgi_probe(const char *socket_path, int wait_ms, struct error **err)
     if (send(fd, question, sizeof question, MSG_NOSIGNAL) != (ssize_t)sizeof question ||
         poll(&readable, 1, wait_ms) != 1 ||
         recv(fd, answer, sizeof answer, 0) != (ssize_t)sizeof answer)
-        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no worker behind %s answered within %d ms",
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "no worker at %s answered within %d ms",
                          socket_path, wait_ms);
     if (answer[0] != FCGI_VERSION_1 || answer[1] != FCGI_UNKNOWN_TYPE)
         return error_set(err, ERR_CONFIG, "the program that listens on %s does not speak FastCGI",

@@ -67,9 +67,10 @@ struct hole_verdict {
 struct hole_verdict holes_judge(const struct holes *holes, const char *source, const char *version,
                                 const char *codename);
 
-/* Read the JSON file of Debian's security tracker, and replace the rows: for all sources but the
- * kernel its resolved holes of 2025 and later; for the kernel the holes that the rows name already.
- * At most TRACKER_MAX bytes are read, and at most TRACKER_SOURCE_MAX parsed for one source. */
+/* Read the JSON file of Debian's security tracker, and replace the rows. For all sources except the
+ * kernel, take its resolved holes of 2025 and later. For the kernel, take the holes of the present
+ * rows. At most TRACKER_MAX bytes are read, and at most TRACKER_SOURCE_MAX parsed for one source.
+ */
 #define TRACKER_MAX        (512L << 20)
 #define TRACKER_SOURCE_MAX (48L << 20)
 int holes_from_tracker(FILE *file, struct holes *holes, struct error **err);

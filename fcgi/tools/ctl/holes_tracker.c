@@ -87,7 +87,7 @@ static int next_object(struct scanner *scanner, struct buffer *object, struct er
         }
     }
     if (scanner->depth)
-        return error_set(err, ERR_INVALID_REQUEST, "the tracker's file ends in the middle");
+        return error_set(err, ERR_INVALID_REQUEST, "the tracker's file is cut off");
     return 0;
 }
 
@@ -170,8 +170,9 @@ static int add_source(struct holes *fresh, const struct holes *known, const char
     const char *name;
     json_t *hole;
     if (!json_is_object(tree))
-        return error_set(err, ERR_INVALID_REQUEST, "%s in the tracker's file is no JSON object: %s",
-                         source, tree ? "another value" : problem.text);
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "%s in the tracker's file is not a JSON object: %s", source,
+                         tree ? "another value" : problem.text);
     json_object_foreach (tree, name, hole)
         if (is_wanted(known, source, name) &&
             add_releases(fresh, known, source, name, json_object_get(hole, "releases")) < 0)
@@ -192,7 +193,8 @@ int holes_from_tracker(FILE *file, struct holes *holes, struct error **err)
         return -1;
     if (!fresh.count)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "the file names no hole of our programs: is it the tracker's JSON file?");
+                         "the file has no hole of the programs that sandboxes touch. Check that it "
+                         "is the tracker's JSON file.");
     struct holes old = *holes;
     *holes = fresh;
     fresh = old;

@@ -233,7 +233,7 @@ static bool has_redirect(const struct settings *settings)
     return settings->redirect_port;
 }
 
-#define NO_RELAYS "# Every host is reached directly: relay_dir is empty.\n"
+#define NO_RELAYS "# relay_dir is empty: nginx connects to every host directly.\n"
 
 /* Templates for optional parts of an installation. */
 static const struct optional {
@@ -241,9 +241,9 @@ static const struct optional {
     bool (*has)(const struct settings *settings);
     const char *comment;
 } optionals[] = {
-    {"sandlot-console.inc.in", has_console, "# There is no console: console_url is empty.\n"},
+    {"sandlot-console.inc.in", has_console, "# console_url is empty: there is no console.\n"},
     {"sandlot-redirect.inc.in", has_redirect,
-     "# Nothing is answered without TLS: redirect_port is 0.\n"},
+     "# redirect_port is 0: nginx does not listen without TLS.\n"},
     {"sandlot-relayed.inc.in", has_relays, NO_RELAYS},
     {"sandlot-relayed-data.inc.in", has_relays, NO_RELAYS},
     {"sandlot-relayed-preview.inc.in", has_relays, NO_RELAYS},
@@ -381,8 +381,10 @@ static int append_value(const struct renderer *renderer, const char *name, struc
         return error_set(err, ERR_CONFIG, "unknown placeholder @%s@", name);
     /* Derived values are ours, or made of host names. */
     if (value && (!*value || strspn(value, VALUE_CHARACTERS) != strlen(value)))
-        return error_set(err, ERR_CONFIG,
-                         "%s is \"%s\", which cannot stand in nginx's configuration", name, value);
+        return error_set(
+            err, ERR_CONFIG,
+            "%s is \"%s\", which has characters that nginx's configuration cannot have", name,
+            value);
     buffer_append_string(out, derived ? derived : value);
     return 0;
 }
@@ -422,7 +424,7 @@ static int read_template(const char *path, struct buffer *text, struct error **e
     while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
         buffer_append(text, chunk, got);
     if (ferror(file) || buffer_overflowed(text))
-        return error_set(err, ERR_CONFIG, "%s cannot be read, or is larger than %d bytes", path,
+        return error_set(err, ERR_CONFIG, "cannot read %s, or it is larger than %d bytes", path,
                          TEMPLATE_MAX);
     return 0;
 }
@@ -433,8 +435,7 @@ static int render_file(struct renderer *renderer, const char *template_dir, cons
     buffer_auto text = BUFFER_INIT(TEMPLATE_MAX);
     autofree char *path = xasprintf("%s/%s", template_dir, name);
     if (renderer->count == FILES_MAX)
-        return error_set(err, ERR_CONFIG, "%s holds more than %d templates", template_dir,
-                         FILES_MAX);
+        return error_set(err, ERR_CONFIG, "%s has more than %d templates", template_dir, FILES_MAX);
     if (read_template(path, &text, err) < 0)
         return -1;
     struct output *output = &renderer->files[renderer->count++];
@@ -462,7 +463,7 @@ static int render_all(struct renderer *renderer, const char *template_dir, struc
             result = render_file(renderer, template_dir, entry->d_name, err);
     closedir(directory);
     if (result == 0 && !renderer->count)
-        return error_set(err, ERR_CONFIG, "%s holds no templates (*" SUFFIX ")", template_dir);
+        return error_set(err, ERR_CONFIG, "%s has no templates (*" SUFFIX ")", template_dir);
     return result;
 }
 
@@ -487,7 +488,7 @@ static int write_file(const char *directory, const struct output *output, struct
 static int write_all(const struct renderer *renderer, struct error **err)
 {
     if (mkdir(renderer->output_dir, 0755) < 0 && errno != EEXIST)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", renderer->output_dir);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create %s", renderer->output_dir);
     for (size_t i = 0; i < renderer->count; i++)
         if (write_file(renderer->output_dir, &renderer->files[i], err) < 0)
             return -1;
@@ -522,8 +523,8 @@ static int check_output_dir(const char *output_dir, struct error **err)
 {
     if (*output_dir != '/' || strspn(output_dir, VALUE_CHARACTERS) != strlen(output_dir))
         return error_set(err, ERR_CONFIG,
-                         "the output directory must be an absolute path that can stand in nginx's "
-                         "configuration: %s",
+                         "the output directory must be an absolute path without characters that "
+                         "nginx's configuration cannot have: %s",
                          output_dir);
     return 0;
 }
@@ -595,7 +596,7 @@ int nginx_reload(const char *pid_file, struct error **err)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", pid_file);
     text[strcspn(text, "\n")] = '\0';
     if (str_parse_u64(text, 2, INT32_MAX, &pid) < 0)
-        return error_set(err, ERR_CONFIG, "%s holds no process id", pid_file);
+        return error_set(err, ERR_CONFIG, "%s has no process id", pid_file);
     if (kill((pid_t)pid, SIGHUP) < 0)
         return error_set_errno(err, ERR_CONFIG, errno, "cannot signal nginx, process %s", text);
     return 0;

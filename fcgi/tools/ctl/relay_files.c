@@ -48,7 +48,8 @@ int relay_read_authority(const char *dir, struct certificate_pair *authority, st
 {
     if (relay_read(dir, LINK_AUTHORITY_FILE, &authority->certificate, err) < 0 ||
         relay_read(dir, RELAY_AUTHORITY_KEY, &authority->key, err) < 0)
-        return error_context(err, "there is no authority here (`sandlotctl host authority`)");
+        return error_context(
+            err, "this machine has no authority; create it with `sandlotctl host authority`");
     return 0;
 }
 
@@ -97,7 +98,7 @@ int relay_write_pair(const char *dir, const char *name, const struct certificate
 int relay_make_dir(const char *dir, struct error **err)
 {
     if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-        return error_set_errno(err, ERR_CONFIG, errno, "cannot make %s", dir);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create %s", dir);
     return 0;
 }
 

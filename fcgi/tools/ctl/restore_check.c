@@ -29,11 +29,11 @@ static int compare(struct ctl *ctl, const char *scratch, const struct backup *ba
     db_close(db);
     if (result == 0 && version != backup->schema_version)
         return error_set(err, ERR_CONFIG,
-                         "the dump has schema version %u, and its manifest says %u", version,
+                         "the dump has schema version %u, but its manifest says %u", version,
                          backup->schema_version);
     if (result == 0 && *difference)
         return error_set(err, ERR_CONFIG,
-                         "the tables of the dump are not those of this deployment: %s differs",
+                         "the table %s of the dump differs from that of this deployment",
                          difference);
     return result;
 }
@@ -45,10 +45,13 @@ static int check_database(struct ctl *ctl, const struct backup *backup, bool *ol
     autofree char *dump = backup_path(backup, backup_find(backup, BACKUP_DATABASE, "", "")->path);
     error_auto ignored = NULL;
     if (backup_database_scratch(ctl->settings, scratch, true, err) < 0)
-        return error_context(
-            err, "the database %s, which %s must be allowed to make and remove", scratch,
-            *ctl->settings->database_admin_user ? ctl->settings->database_admin_user
-                                                : ctl->settings->database_user);
+        return error_context(err,
+                             "cannot use the temporary database %s; the user %s needs the rights "
+                             "to create and drop it",
+                             scratch,
+                             *ctl->settings->database_admin_user
+                                 ? ctl->settings->database_admin_user
+                                 : ctl->settings->database_user);
     int result = backup_database_load(ctl->settings, dump, scratch, err);
     if (result == 0)
         result = compare(ctl, scratch, backup, older, err);
@@ -120,9 +123,9 @@ static int take_in(struct scratch *scratch, const struct backup_file *file, stru
         return error_set_errno(err, ERR_CONFIG, errno, "cannot read %s", path);
     if (runtime->ops->transfer->import_object(runtime, volume ? RUNTIME_VOLUME : RUNTIME_INSTANCE,
                                               file->name, from, &made, err) < 0)
-        return error_context(err, "%s on host %s", path, scratch->host);
+        return error_context(err, "cannot check %s on host %s", path, scratch->host);
     if (!made)
-        return error_set(err, ERR_CONFIG, "%s is twice in the backup of host %s", file->name,
+        return error_set(err, ERR_CONFIG, "the backup has %s of host %s twice", file->name,
                          scratch->host);
     return volume ? runtime->ops->volume->delete (runtime, file->name, err)
                   : runtime->ops->destroy(runtime, file->name, err);

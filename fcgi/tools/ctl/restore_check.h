@@ -5,7 +5,7 @@
 #include "ctl/backup.h"
 #include "ctl/ctl.h"
 
-/* Load the dump into a database of its own and compare its tables with those of this version
- * (*older: they are of an older one, and are not compared); and let each host import its objects,
- * in a project of its own. Everything is deleted afterwards. */
+/* Load the dump into a temporary database, and compare its tables with those of this version.
+ * *older: they are of an older version, and are not compared. Let each host import its objects, in
+ * a temporary project. Everything is deleted afterwards. */
 int restore_check(struct ctl *ctl, const struct backup *backup, bool *older, struct error **err);

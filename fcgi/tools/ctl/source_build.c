@@ -52,7 +52,7 @@ static int try_out(struct ctl *ctl, const struct template_sources *sources, stru
         return 0;
     if ((*err)->code != ERR_NO_CAPACITY && (*err)->code != ERR_INSUFFICIENT_STORAGE)
         return -1;
-    fprintf(stderr, "sandlotctl: no sandbox was started from it for a trial: %s\n",
+    fprintf(stderr, "sandlotctl: cannot start a trial sandbox from the template: %s\n",
             (*err)->message);
     error_clear(err);
     return 0;
@@ -69,8 +69,8 @@ static void give_up(struct ctl *ctl, const struct template_sources *sources)
     error_auto left = NULL;
     error_auto ignored = NULL;
     if (template_sources_remove(ctl->db, ctl->runtimes, sources->version->id, &left) < 0)
-        fprintf(stderr, "sandlotctl: the source of %s is left behind: %s\n", sources->version->id,
-                left->message);
+        fprintf(stderr, "sandlotctl: cannot delete the unfinished source of %s: %s\n",
+                sources->version->id, left->message);
     template_sources_finish(ctl->db, NULL, sources, false, &ignored);
 }
 

@@ -7,8 +7,8 @@
 #include "host/host.h"
 #include "template/template.h"
 
-/* Build the sources of a version in state building on all active hosts and finish it as ready; when
- * one host fails, delete the finished sources and mark the version as failed, with the error of
+/* Build the sources of a version in state building on all active hosts, and finish it as ready. If
+ * one host fails, delete the finished sources, and mark the version as failed, with the error of
  * that host. */
 int source_build_all(struct ctl *ctl, struct template_version *version, struct error **err);
 

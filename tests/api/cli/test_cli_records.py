@@ -220,7 +220,7 @@ def test_a_name_of_two_teams_is_not_guessed(cli, stack, account, tmp_path):
     both = Cli(stack, tmp_path / "both", account.key("write"))
     ids = [both.say("create", "--name", "shared", "--team", slug).strip() for slug in (account.team, team)]
     done = both("show", "shared")
-    assert done.returncode == 1 and b"2 sandboxes are called 'shared'; name one by its id" in done.stderr, done
+    assert done.returncode == 1 and b"2 sandboxes are called 'shared'; give the id of one" in done.stderr, done
     both.say("rm", *ids)
 
 

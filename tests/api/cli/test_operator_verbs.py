@@ -32,7 +32,7 @@ def recorded(stack, action, resource):
 def test_a_user_goes_and_what_was_made_stays(stack):
     user, heir = Account(stack), Account(stack)
     sandbox_id = user.api.create(timeout=120)["id"]
-    assert "no other owner" in refused(stack, "user", "remove", user.user)
+    assert "only owner of the team" in refused(stack, "user", "remove", user.user)
     assert user.api.get(f"/v1/sandboxes/{sandbox_id}").status == 200
     assert "no user" in refused(stack, "user", "remove", user.user, "--heir", name())
     stack.ctl("user", "remove", user.user, "--heir", heir.user)
@@ -113,7 +113,7 @@ def test_the_help_of_a_command_explains_its_options(stack):
     usage, options = explained("key", "create")
     assert usage.startswith("usage: sandlotctl key create --user USER --scope read|write [--team SLUG]...")
     assert set(options) == {"--user", "--scope", "--team", "--expires", "--name"}
-    assert options["--user"].endswith("whose key it is (required)") and "90d" in options["--expires"]
+    assert options["--user"].endswith("user of the key (required)") and "90d" in options["--expires"]
     assert "1h30m" in explained("sandbox", "resume")[1]["--timeout"]
 
 

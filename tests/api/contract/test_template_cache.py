@@ -200,7 +200,7 @@ def test_an_equal_version_whose_files_are_lost_is_built(builds, stack):
     stack.incus.request("DELETE", f"/1.0/instances/tpl-{version['id'][4:]}")
     wait_until(lambda: f"tpl-{version['id'][4:]}" not in stack.incus.names(), 60, "the end of the source")
     again = builds.make(steps)
-    assert uses(again) == [True] and "nothing has changed" not in again["log"].split("the steps are over")[1]
+    assert uses(again) == [True] and "nothing has changed" not in again["log"].split("all steps have run")[1]
     assert builds.read("wc -l <~/first") == "1\n"
 
 

@@ -148,7 +148,7 @@ RUN --mount=type=bind,source=folder,target=linked ls linked >linked.seen
     assert said.split() == [".:", "folder", "linked", "linked.seen", "one", "seen", "folder:", "own", "kept", "1", "2", "3", "3",
                             "a", "b", "a", "b", "1", "3", "/app/folder"]
     create(api, other := slug(), context=HASH, dockerfile=f"FROM {stack.template}\nRUN --mount=target=/usr/.. true")
-    assert "line 2: run putting files of mounts aside" in built(api, other, 1, "failed", timeout_s=120)["log"]
+    assert "line 2: run mounting the files of RUN --mount" in built(api, other, 1, "failed", timeout_s=120)["log"]
 
 
 def test_refusals_name_the_place(account, stack):
@@ -164,10 +164,10 @@ def test_refusals_name_the_place(account, stack):
     refused("/dockerfile", "Line 2, column 6: there is no stage x before this one", base + "COPY --from=x /a /b\nFROM image AS x")
     refused("/dockerfile", f"Line 1: {stack.template} is a template", base + "COPY --from=image /a /b")
     refused("/dockerfile", "Line 3: \"image:\" is not the name of an image", base + "\nFROM image:$NONE\n")
-    refused("/dockerfile", "each of them begins with an image", f"FROM {stack.template} AS x\nFROM image\nCOPY --from=x /a /b")
+    refused("/dockerfile", "each stage must begin with an image", f"FROM {stack.template} AS x\nFROM image\nCOPY --from=x /a /b")
     refused("/context", "Line 2", base + "COPY a /b")
     refused("/context", "No archive", base + "COPY a /b", context="ab" * 32)
-    refused("/context", "no hash", base + "COPY a /b", context="XY")
+    refused("/context", "A hash has", base + "COPY a /b", context="XY")
     refused("/target", "no stage two", base, target="two")
     refused("/build_args", "no ARG X", base, build_args={"X": "1"})
     refused("/build_args/X", "", base, build_args={"X": 1})

@@ -218,7 +218,7 @@ def test_a_version_is_deleted_while_its_memory_is_kept(account, stack):
     # The second start is slower than the first one.
     create(api, name, template=stack.template, start_command="test -e /home/user/once && sleep 500; touch /home/user/once; "
            "touch /home/user/up; exec sleep 1000", ready_command="test -e /home/user/up; rm -f /home/user/up")
-    wait_until(lambda: "keep its memory" in api.get(f"/v1/templates/{name}/versions/1").json()["log"], 120, "the second start")
+    wait_until(lambda: "save its memory" in api.get(f"/v1/templates/{name}/versions/1").json()["log"], 120, "the second start")
     wait_until(lambda: [one for one in api.list() if one["template"] == name], 60, "its sandbox")
     assert api.delete(f"/v1/templates/{name}").status == 204
     wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")

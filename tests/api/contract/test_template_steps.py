@@ -156,4 +156,4 @@ def test_an_archive_that_is_none(account, stack):
     name = slug()
     create(account.api, name, template=stack.template,
            steps=[{"type": "copy", "files": HASH, "source": "a", "destination": "/a"}])
-    assert "step 1 of 1: copy /a: it ended with status" in built(account.api, name, 1, "failed", timeout_s=120)["log"]
+    assert "step 1 of 1: copy /a: the command ended with status" in built(account.api, name, 1, "failed", timeout_s=120)["log"]

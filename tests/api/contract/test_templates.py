@@ -122,7 +122,7 @@ def test_an_operators_image_without_an_agent_is_refused_after_a_trial(stack, ima
     name = "t" + secrets.token_hex(5)
     done = stack.ctl("template", "add", name, "--image", image_without_agent, "--cpu", "1", "--memory-mb", "64", check=False)
     said = done.stderr + done.stdout
-    assert done.returncode != 0 and "its agent did not answer within 15 seconds" in said, said
+    assert done.returncode != 0 and "the agent of the trial sandbox did not answer within 15 seconds" in said, said
     rows = stack.query("SELECT v.id, v.state FROM template_versions v JOIN templates t ON t.id = v.template_id"
                        " WHERE t.slug = %s", name)
     assert [row["state"] for row in rows] == ["failed"]
@@ -145,7 +145,7 @@ def test_templates_over_the_api(api, stack, slug):
     assert {one["state"] for one in versions} == {"ready"}
     assert {one["team"] for one in versions} == {"deployment"}
     missing = assert_error(api.get("/v1/templates/no-such"), 404, "not_found")
-    assert "It sees: " in missing["message"]
+    assert "It can use: " in missing["message"]
 
 
 # --- what an error says ---

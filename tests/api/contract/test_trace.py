@@ -70,12 +70,12 @@ def test_a_trace_leads_to_the_runtime_and_the_firewall(api, logs):
     assert made.status == 201, made
     assert api.post(f"/v1/sandboxes/{made.json()['id']}/pause", headers=traced(trace)).status == 200
     lines = wait_until(lambda: complete(logs.lines(trace)), 90, "the lines of all who worked for the request", 0.2)
-    assert any(" operation of Incus " in line and "incus_operation=" in line for line in lines)
+    assert any(" Incus operation ended " in line and "incus_operation=" in line for line in lines)
     api.destroy(made.json()["id"])
 
 
 def complete(lines):
-    wanted = (" operation of Incus ", " sandlot-firewall[", " sandlot-api[")
+    wanted = (" Incus operation ended ", " sandlot-firewall[", " sandlot-api[")
     return lines if all(any(one in line for line in lines) for one in wanted) else None
 
 

@@ -351,7 +351,7 @@ def test_a_misplaced_member_is_told_its_place(api, body, field, said):
     ({"auto_resume": True}, 'did you mean "lifecycle.auto_resume"?'),
     ({"exposed_ports": []}, "PUT /v1/sandboxes/{id}/ports/{port}"),
     ({"network": {}}, "PUT /v1/sandboxes/{id}/network"),
-    ({"volume_mounts": {}}, "when a sandbox is created"),
+    ({"volume_mounts": {}}, "at the create"),
 ])
 def test_a_misplaced_member_of_an_update(shared_sandbox, body, said):
     field = "/" + next(iter(body))

@@ -127,7 +127,7 @@ def test_an_agent_that_stands_still_keeps_no_pause_from_being_made(sandbox):
     wait_until(lambda: is_stopped(sandbox), 20, "the agent stands still")
     assert sandbox.api.post(f"{sandbox.path}/pause", {"memory": False}).json()["state"] == "stopped"
     refused = assert_error(ask(sandbox.api, sandbox.id), 409, "sandbox_not_running")
-    assert "its logs were not kept" in refused["message"]
+    assert "its logs were not saved" in refused["message"]
 
 
 @pytest.mark.parametrize("query, field", [

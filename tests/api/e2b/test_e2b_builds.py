@@ -261,7 +261,7 @@ def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
 def test_unfinished_builds_have_a_bound(call, account, stack):
     for _ in range(20):
         requested(call)
-    assert_refused(call("POST", "/v3/templates", {"name": name()}), 429, "not over")
+    assert_refused(call("POST", "/v3/templates", {"name": name()}), 429, "wait until one has ended")
     stack.query("UPDATE template_recipes SET lease_until_ms = 0 WHERE state = 'waiting'")
 
 

@@ -76,7 +76,7 @@ def test_pages_say_what_is_the_matter(stack, exposing):
     assert_page(page(exposing.preview(3000)), 502, "Nothing listens on port 3000", "<script>")
     assert_page(page(exposing.preview(3001)), 401, "Port 3001 is private", "/connect")
     wrong = page(exposing.preview(3001), **{"X-Access-Token": "slt_wrong"})
-    assert_page(wrong, 401, "token does not fit")
+    assert_page(wrong, 401, "access token is not valid")
     assert_page(page(exposing.preview(4000)), 404, "Port 4000 is not exposed", "/ports/4000")
     nobody = Origin(stack.ca_file, f"https://p3000-{'a' * 26}.{stack.data_plane_host}")
     text = assert_page(page(nobody), 404, "no such sandbox")

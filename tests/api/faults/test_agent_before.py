@@ -177,7 +177,7 @@ def test_a_checkpoint_of_its_disk(old, make_old, team):
 def test_what_it_does_not_do_is_said(old):
     """It keeps no logs, and takes the secret of no fork; the sandbox goes on all the same."""
     said = assert_error(old.api.get(f"{old.path}/logs"), 501, "not_served")
-    assert "older version" in said["message"], said
+    assert "is older and keeps no logs" in said["message"], said
     assert old.api.post(f"{old.path}/fork", {}).status == 503
     assert old.data.run("/bin/true").exit_code == 0
     assert [one["id"] for one in old.api.list()] == [old.id]

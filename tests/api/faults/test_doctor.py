@@ -87,7 +87,7 @@ def test_incus_is_down(stack):
     daemon = stack.daemon("incusd")
     daemon.stop()
     try:
-        assert_says(wrong(stack), "host", "cannot be reached", "Incus runs")
+        assert_says(wrong(stack), "host", "cannot connect to Incus", "Incus runs")
     finally:
         daemon.start(stack.incus.answers)
 
@@ -175,7 +175,7 @@ def test_no_dispatcher_is_alive(stack):
     try:
         # Until the lease of the one that watched is over.
         wait_until(lambda: wrong(stack), 60, "the notice", 0.3)
-        assert_says(wrong(stack), "dispatcher", "No dispatcher runs", "sandlot-dispatcher")
+        assert_says(wrong(stack), "dispatcher", "No dispatcher is running", "sandlot-dispatcher")
         assert any("No dispatcher runs" in one for one in stack.ctl("status")["problems"])
     finally:
         for pid in processes:
@@ -242,8 +242,8 @@ def test_settings_name_templates_that_do_not_exist(stack, tmp_path):
     with changed_settings(stack, tmp_path, image_templates=f"ubuntu:22.04={default}, node:22=nod", image_builder_template="buildr") as path:
         found = wrong(stack, path)
     assert len([one for one in found if one["check"] == "template"]) == 2, found
-    assert_says(found, "template", "image_templates names the template nod:", "Correct the setting")
-    assert_says(found, "template", "image_builder_template names the template buildr:", "Correct the setting")
+    assert_says(found, "template", "image_templates has the template nod:", "Correct the setting")
+    assert_says(found, "template", "image_builder_template has the template buildr:", "Correct the setting")
 
 
 @pytest.mark.long
@@ -252,7 +252,7 @@ def test_the_key_file_can_be_read_by_others(stack, tmp_path):
     shutil.copy(stack.settings["key_file"], copy)
     copy.chmod(0o644)
     with changed_settings(stack, tmp_path, key_file=copy) as path:
-        assert_says(wrong(stack, path), "key file", "mode 0644", "only the user and the group")
+        assert_says(wrong(stack, path), "key file", "mode 0644", "Only the user and the group")
 
 
 @pytest.mark.long
@@ -312,11 +312,11 @@ def test_nobody_gives_instances_their_size(stack):
     assert any(one["check"] == "sizing" and one["state"] == "ok" for one in doctor(stack))
     path.rename(path.with_suffix(".away"))
     try:
-        assert_says(wrong(stack), "sizing", "it does not answer on .*limits.sock", "sandlot-limits runs there")
+        assert_says(wrong(stack), "sizing", "sandlot-limits does not answer on .*limits.sock", "sandlot-limits runs there")
     finally:
         path.with_suffix(".away").rename(path)
     with stopped(stack.processes("sandlot-limits")):
-        assert_says(wrong(stack), "sizing", "it does not answer", "sandlot-limits runs there")
+        assert_says(wrong(stack), "sizing", "sandlot-limits does not answer", "sandlot-limits runs there")
     wait_until(lambda: not wrong(stack), 60, "all being well again", 0.5)
 
 

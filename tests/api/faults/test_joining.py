@@ -107,7 +107,7 @@ def test_one_command_killed_at_each_step(stack, machine, name, api):
     # The token was this machine's: no other one gets anything by it.
     machine.file("machine").write_text("b" * 64, encoding="ascii")
     joined, said = machine.join(token)
-    assert not joined and "used by another machine" in said, said
+    assert not joined and "Another machine has used the token" in said, said
 
 
 def test_a_dispatcher_that_dies_over_a_trial(stack, machine, name, api, fault_points):
@@ -130,7 +130,7 @@ def test_another_certificate_is_told_nothing(stack, machine, name):
 
 def test_what_is_no_token(machine):
     joined, said = machine.join("bm9uZQ==")
-    assert not joined and "this is no token" in said, said
+    assert not joined and "this is not a token" in said, said
 
 
 def test_tokens_that_are_refused(stack, machine, name, nobody):
@@ -144,7 +144,7 @@ def test_tokens_that_are_refused(stack, machine, name, nobody):
     assert show(nobody, secret).json()["files"] == taken.json()["files"], "its own machine may ask again"
     other = show(nobody, secret, machine="b" * 64)
     assert_error(other, 401, "unauthorized")
-    assert "another machine" in other.json()["message"]
+    assert "Another machine" in other.json()["message"]
     newer = machine.secret(machine.token(name)["token"])
     assert_error(show(nobody, secret), 401, "unauthorized")
     stack.query("UPDATE host_joins SET expires_at_ms = 1 WHERE name = %s", name)
@@ -162,7 +162,7 @@ def test_what_a_token_is_not_made_for(stack, machine, name):
         assert done.returncode
         return done.stderr
 
-    assert "is there already" in refusal("other")
+    assert "exists already" in refusal("other")
     assert "lower-case" in refusal("No_Name")
     assert "overlaps" in refusal(name, range=host(stack, "other")["range"])
     assert "not within" in refusal(name, network="10.0.0.0/24")
@@ -183,8 +183,8 @@ def test_a_machine_that_fronts_do_not_reach(stack, machine, name, nobody):
     wait_until(lambda: show(nobody, secret).json()["failure"], 60, "a reason why it does not join")
     assert host(stack, name)["state"] == "joining"
     (found,) = findings(stack)
-    assert "trial fails" in found["message"] and "must reach Incus" in found["message"]
-    assert any(name in one and "must reach Incus" in one for one in stack.ctl("status")["problems"])
+    assert "trial fails" in found["message"] and "cannot connect to Incus" in found["message"]
+    assert any(name in one and "cannot connect to Incus" in one for one in stack.ctl("status")["problems"])
     refused = stack.ctl("host", "activate", name, check=False)
     assert refused.returncode and "joins" in refused.stderr
     stack.ctl("host", "remove", name)

@@ -92,7 +92,7 @@ def test_what_is_refused(hosts, paused, api, stack):
     assert "already" in refusal(paused, "other")
     assert "no such host" in refusal(paused, "nowhere")
     hosts.take("other")
-    assert "takes no sandboxes" in refusal(paused, "local")
+    assert "does not accept new sandboxes" in refusal(paused, "local")
     hosts.take("local", "other")
     stack.query("UPDATE hosts SET network = NULL WHERE name = 'local'")
     try:

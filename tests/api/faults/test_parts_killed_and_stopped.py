@@ -85,7 +85,7 @@ def test_a_delete_is_not_kept_waiting_by_a_dead_worker(account, sandbox, stack):
 
 def test_a_dispatcher_that_was_killed_is_replaced(make_sandbox, stack):
     before = stack.processes("sandlot-dispatcher")
-    assert before, "a dispatcher runs"
+    assert before, "a dispatcher is running"
     for pid in before:
         with contextlib.suppress(ProcessLookupError):  # those beside it end with it
             os.kill(pid, signal.SIGKILL)

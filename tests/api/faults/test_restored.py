@@ -97,7 +97,7 @@ def test_everything_is_taken_up_from_a_backup(stack, account, other, passphrase,
     assert other.query("SELECT project FROM hosts") == (("sandlot-other",),)
     assert other.query("SELECT id FROM sandboxes WHERE id = %s", since.id) == ()
     refused = other.run("restore", first, *passphrase)
-    assert refused.returncode == 1 and "onto an empty deployment only" in refused.stderr
+    assert refused.returncode == 1 and "a restore needs an empty deployment" in refused.stderr
 
     # An instance from after the backup, which no row knows.
     other.incus.request("POST", "/1.0/instances", {

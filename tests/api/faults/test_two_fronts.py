@@ -101,9 +101,9 @@ def test_a_front_with_another_key_does_not_start(stack, front):
     finally:
         end(dispatcher)
     assert dispatcher.returncode != 0
-    assert "has another key 1 than the deployment" in said
+    assert "key 1 of this machine's key ring differs from the deployment's" in said
     made = front.ctl("user", "invite", "nobody")
-    assert made.returncode and "another key" in made.stderr
+    assert made.returncode and "differs from the deployment's" in made.stderr
     (found,) = front.findings("key ring")
     assert found["state"] == "WRONG" and "another key 1" in found["message"]
 
@@ -117,7 +117,7 @@ def test_a_new_key_in_two_steps(stack, front):
         assert front.ctl("keyring", "add", str(front.ring)).returncode == 0
         end_when_there(stack, front)
         (found,) = older.findings("key ring")
-        assert found["state"] == "WRONG" and "lacks key 2, which is to be used next" in found["message"]
+        assert found["state"] == "WRONG" and "lacks key 2, which the deployment will use next" in found["message"]
         shutil.copy(front.ring, older.ring)
         assert older.findings("key ring")[0]["state"] == "ok"
         assert front.ctl("keyring", "use", str(front.ring)).returncode == 0

@@ -188,7 +188,7 @@ def test_nothing_new_on_a_pool_that_is_nearly_full(account, stack):
         problems = stack.ctl("status")["problems"]
         assert any("nearly full" in problem for problem in problems), problems
         found = stack.ctl("doctor", check=False).stdout
-        assert "the host takes nothing new" in found
+        assert "the host gets no new objects" in found
         # What is there goes on.
         sandbox.data.check("echo well >/tmp/well && sync")
         boot = sandbox.boot_id()

@@ -72,7 +72,7 @@ def test_a_pause_without_room_says_why_the_memory_is_lost(account, stack):
         pool.fill()
         assert sandbox.pause()["state"] == "stopped"
     (row,) = stack.query("SELECT last_error FROM operations WHERE sandbox_id = %s AND kind = 'pause'", sandbox.id)
-    assert row["last_error"] == "The storage pool has too little room for the memory."
+    assert row["last_error"] == "The storage pool has too little space for the memory."
     assert sandbox.resume()["resumed_from"] == "disk"
 
 

@@ -49,7 +49,7 @@ def test_two_members_share_no_project(hosts, stack):
     try:
         done = stack.ctl(*third, check=False)
         assert done.returncode != 0
-        assert f"project {other['project']} is of the member other of the cluster" in done.stderr
+        assert f"project {other['project']} belongs to the cluster member other" in done.stderr
     finally:
         stack.ctl("host", "drain", "third", "--stay")
         stack.ctl("host", "remove", "third")

@@ -53,7 +53,7 @@ def test_another_size_is_set_on_the_other_host(make_account, stack):
     sandbox = Sandbox.create(make_account("enterprise").api, **size)
     assert sandbox.data.check("nproc; free -m | awk '/^Mem:/ { print $2 }'").split() == ["2", str(size["memory_mb"])]
     log = (stack.root / "other" / "log" / "limits.log").read_text(encoding="utf-8")
-    assert f"instance has its size instance={sandbox.instance} " in log
+    assert f"set the size of an instance instance={sandbox.instance} " in log
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])

@@ -73,7 +73,7 @@ def test_a_narrow_key_reaches_its_teams_alone(stack, module_account, work, tmp_p
     ("new+colour=red", "colour=red"),
     ("new+cpu=many", "cpu"),
     ("new+no+such+thing", "no-such-thing"),
-    ("new+--json", "no name"),
+    ("new+--json", "not a name"),
     ("x" * 600, "too long"),
 ])
 def test_user_names_that_mean_nothing(ssh, who, says):

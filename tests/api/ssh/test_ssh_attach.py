@@ -83,7 +83,7 @@ def test_a_terminal_is_taken_over_from_a_connection_that_is_not_known_to_be_gone
     first.type("word=taken; echo is s''et\n")
     first.expect("is set\r\n")
     second = ssh.terminal(f"{sandbox_id}+attach")
-    first.expect("another client has taken")
+    first.expect("another client has connected")
     assert first.wait() == 125
     # Its end deletes no sandbox that somebody is in.
     second.type("echo it has $word\n")
@@ -95,9 +95,9 @@ def test_a_terminal_is_taken_over_from_a_connection_that_is_not_known_to_be_gone
 
 
 def test_there_is_nothing_to_enter_again(ssh, work):
-    for who, says in (("left+attach", "no such terminal"), ("left+attach=1", "no such terminal"),
+    for who, says in (("left+attach", "terminal has ended"), ("left+attach=1", "terminal has ended"),
                       ("left+attach=x", "not a process"), ("no-such-one+attach", "no-such-one"),
-                      ("new+attach", "attach goes with"), ("left+attach+keep", "attach goes with")):
+                      ("new+attach", "with attach, give only"), ("left+attach+keep", "with attach, give only")):
         done = ssh(who)
         assert done.returncode != 0 and says in (done.stdout + done.stderr).decode(), (who, done)
 

@@ -106,7 +106,7 @@ def test_what_is_wrong_with_one_is_in_the_log_and_not_told(entry, account, ssh, 
 def test_another_authority_is_not_believed(entry, account, ssh, sign):
     sign(ssh, by="other", principals=f"user:{account.user}")
     assert_refused(ssh)
-    assert entry.logs("SSH certificate refused", "no authority")
+    assert entry.logs("SSH certificate refused", "an authority that is not in")
 
 
 def test_a_disabled_user_has_none(stack, entry, account, sandbox, ssh, sign):

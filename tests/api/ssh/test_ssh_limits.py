@@ -67,10 +67,10 @@ def test_a_key_has_its_sessions_and_a_user_too(entry, account, sandbox, key):
     with session(one, sandbox.id):
         with session(one, sandbox.id):
             assert one(sandbox.id, "true").returncode == 255
-            entry.logs("SSH session refused", one.key["id"], "This key has as many")
+            entry.logs("SSH session refused", one.key["id"], "This key has the most")
             with session(second, sandbox.id):
                 assert second(sandbox.id, "true").returncode == 255
-                entry.logs("SSH session refused", second.key["id"], "This user has as many")
+                entry.logs("SSH session refused", second.key["id"], "This user has the most")
     is_over(entry, one, 2)
     assert one(sandbox.id, "true").returncode == 0
 
@@ -80,7 +80,7 @@ def test_a_team_has_its_sessions(entry, team_mates, work, key):
     one, second, third = key(owner, "one"), key(owner, "second"), key(other, "third")
     with session(one, work.id), session(one, work.id), session(third, work.id):
         refused = third(work.id, "true")
-        assert refused.returncode == 255 and b"The team has as many" in refused.stderr, refused
+        assert refused.returncode == 255 and b"The team has the most" in refused.stderr, refused
         own = third("new", "echo of another team")
         assert own.stdout == b"of another team\n", own
     is_over(entry, one, 2)

@@ -272,7 +272,7 @@ def test_a_pause_keeps_the_disk_and_the_volume(api, make_sandbox, volume):
 def test_a_checkpoint_with_memory_is_refused_with_the_reason(api, make_sandbox, volume):
     sandbox = make_sandbox(volume_mounts={"/data": volume["name"]})
     refused = assert_error(api.post(f"{sandbox.path}/checkpoints", {"memory": True}), 409, "memory_not_kept")
-    assert refused["message"] == "A sandbox with volumes keeps no memory."
+    assert refused["message"] == "A checkpoint of a sandbox with volumes cannot have its memory."
 
 
 def test_what_another_sandbox_wrote_while_it_was_paused(make_sandbox, volume):

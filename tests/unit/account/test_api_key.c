@@ -115,7 +115,7 @@ static void a_default_team_is_never_guessed(void **state)
     principal.team_count = 2;
     assert_null(principal_default_team(&principal));
     assert_fails_saying(principal_team(&principal, NULL, NULL, &team, &err), ERR_TEAM_FORBIDDEN,
-                        "name the one that is meant: t0, t1.");
+                        "name one of them: t0, t1.");
     principal.team_count = 12;
     assert_fails_saying(principal_team(&principal, NULL, NULL, &team, &err), ERR_TEAM_FORBIDDEN,
                         "t9 and 2 more.");

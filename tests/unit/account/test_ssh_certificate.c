@@ -180,7 +180,7 @@ static void another_authority_is_not_believed(void **state)
     struct ssh_authorities nobody = {.count = 0};
     const struct ssh_authorities kept = authorities;
     authorities = nobody;
-    assert_refused(&usual, "no authority");
+    assert_refused(&usual, "an authority that is not in");
     authorities = kept;
 }
 

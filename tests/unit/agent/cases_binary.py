@@ -121,8 +121,8 @@ class Binary(AgentTest):
         self.assertEqual(reply.json()["code"], "not_found")
 
     def test_hostile_messages(self):
-        for body, word in ((b"\x0a\x05x", "passes the end"), (b"\x0a\x02\xc3\x28", "UTF-8"),
-                           (b"\x0a\x03a\x00b", "NUL"), (b"\x08\x01", "wire type"), (b"\x80", "too early"),
+        for body, word in ((b"\x0a\x05x", "longer than the message"), (b"\x0a\x02\xc3\x28", "UTF-8"),
+                           (b"\x0a\x03a\x00b", "NUL"), (b"\x08\x01", "wire type"), (b"\x80", "cut off"),
                            (b"\xff" * 11, "64 bits"), (b"\x00\x00", "number"), (b"\x9b\x06" * 40, "too deep"),
                            (b"{}", "")):
             with self.subTest(body):

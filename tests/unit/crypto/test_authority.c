@@ -150,9 +150,9 @@ static void wrong_pairs(void **state)
     const struct certificate_pair mixed = {authority.certificate, other.key};
     const struct certificate_pair none = {(char *)(uintptr_t) "", (char *)(uintptr_t) ""};
     assert_fails_saying(authority_sign(&mixed, CERTIFICATE_OF_CALLED, "a", 1, &made, &err),
-                        ERR_CONFIG, "no pair");
+                        ERR_CONFIG, "does not belong to its certificate");
     assert_fails_saying(authority_sign(&none, CERTIFICATE_OF_CALLED, "a", 1, &made, &err),
-                        ERR_CONFIG, "no pair");
+                        ERR_CONFIG, "does not belong to its certificate");
 }
 
 int main(void)

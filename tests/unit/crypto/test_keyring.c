@@ -263,9 +263,9 @@ static void knows_a_key_before_it_uses_it(void **state)
     assert_fails_saying(keyring_use(path, &err), ERR_CONFIG, "keyring add");
     error_clear(&err);
     assert_ok(keyring_add(path, &err));
-    assert_fails_saying(keyring_add(path, &err), ERR_CONFIG, "not in use yet");
+    assert_fails_saying(keyring_add(path, &err), ERR_CONFIG, "not in use");
     error_clear(&err);
-    assert_fails_saying(keyring_rotate(path, &err), ERR_CONFIG, "not in use yet");
+    assert_fails_saying(keyring_rotate(path, &err), ERR_CONFIG, "not in use");
     error_clear(&err);
     assert_ok(keyring_load(path, &ring, &err));
     assert_int_equal(keyring_newest(ring), 1);

@@ -20,17 +20,17 @@ static void check_opens(const struct lockbox_with *close, const struct lockbox_w
     buffer_clear(&plain);
     locked.data[locked.size - 1] ^= 1;
     assert_fails_saying(lockbox_open(open, locked.data, locked.size, &plain, &err), ERR_CONFIG,
-                        "does not open");
+                        "cannot decrypt the data");
     error_clear(&err);
     locked.data[locked.size - 1] ^= 1;
     assert_fails_saying(lockbox_open(open, locked.data, locked.size - 1, &plain, &err), ERR_CONFIG,
-                        "does not open");
+                        "cannot decrypt the data");
     error_clear(&err);
     assert_fails_saying(lockbox_open(open, locked.data, 20, &plain, &err), ERR_CONFIG,
-                        "does not open");
+                        "cannot decrypt the data");
     error_clear(&err);
     assert_fails_saying(lockbox_open(open, secret, sizeof secret, &plain, &err), ERR_CONFIG,
-                        "nothing that was locked");
+                        "not a file that sandlotctl has encrypted");
     buffer_deinit(&locked);
     buffer_wipe(&plain);
 }
@@ -60,7 +60,7 @@ static void opens_with_nothing_else(void **state)
     lockbox_new_pair(private_key, public_key);
     assert_ok(lockbox_close(&passphrase, secret, sizeof secret, &locked, &err));
     assert_fails_saying(lockbox_open(&wrong, locked.data, locked.size, &plain, &err), ERR_CONFIG,
-                        "another passphrase");
+                        "the passphrase is wrong");
     error_clear(&err);
     assert_fails_saying(lockbox_open(&to, locked.data, locked.size, &plain, &err), ERR_CONFIG,
                         "with a passphrase");
@@ -68,12 +68,12 @@ static void opens_with_nothing_else(void **state)
     buffer_clear(&locked);
     assert_ok(lockbox_close(&to, secret, sizeof secret, &locked, &err));
     assert_fails_saying(lockbox_open(&by_public, locked.data, locked.size, &plain, &err),
-                        ERR_CONFIG, "another key");
+                        ERR_CONFIG, "the key is wrong");
     error_clear(&err);
     lockbox_new_pair(other, public_key);
     to.key = other;
     assert_fails_saying(lockbox_open(&to, locked.data, locked.size, &plain, &err), ERR_CONFIG,
-                        "another key");
+                        "the key is wrong");
     error_clear(&err);
     assert_fails_saying(lockbox_close(&bad, secret, sizeof secret, &locked, &err), ERR_CONFIG,
                         "64 hexadecimal");

@@ -105,11 +105,11 @@ static void refuses_files(const char *says)
 static void refuses_directories_that_are_not_whole(void **state)
 {
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
-    refuses_files("goes with 2");
+    refuses_files("this program needs 2");
     put("0003-c.sql", "CREATE TABLE c (x INT);\n");
-    refuses_files("where migration 0002 should be");
+    refuses_files("migration 0002 is missing");
     put("0002-b.sql", "CREATE TABLE b (x INT);\n");
-    refuses_files("goes with 2");
+    refuses_files("this program needs 2");
     clean_up(NULL);
     start_empty(NULL);
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
@@ -171,7 +171,7 @@ static void refuses_a_file_that_changed(void **state)
     assert_ok(db_migrate_to(db, directory, 1, NULL, &err));
     put("0001-a.sql", "CREATE TABLE a (x BIGINT);\n");
     assert_fails_saying(db_migrate_to(db, directory, 1, NULL, &err), ERR_CONFIG,
-                        "applied with other contents");
+                        "has changed since the database got it");
 }
 
 static void refuses_a_database_that_is_newer(void **state)

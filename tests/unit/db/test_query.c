@@ -340,7 +340,7 @@ static void refuses_a_call_that_does_not_fit_its_statement(void **state)
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
     assert_fails_saying(db_exec(db, &update_statement, DB_ARGS(db_text("x")), NULL, &err),
-                        ERR_INTERNAL, "2 arguments are needed, 1");
+                        ERR_INTERNAL, "needs 2 arguments and got 1");
     assert_fails_saying(db_exec(db, &count_statement, DB_NO_ARGS, NULL, &err), ERR_INTERNAL,
                         "has result rows");
     insert(1, "a");

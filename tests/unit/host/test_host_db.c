@@ -233,7 +233,7 @@ static void an_address_goes_along_and_its_host_may_go(void **state)
     assert_int_equal(count("SELECT COUNT(*) FROM hosts WHERE leaving = 1"), 1);
     assert_fails_saying(host_remove(db, "a", &err), ERR_INVALID_REQUEST, "1 sandboxes");
     assert_ok(db_transaction(db, rehost_body, &placement, &err));
-    assert_fails_saying(host_remove(db, "a", &err), ERR_INVALID_REQUEST, "1 versions of templates");
+    assert_fails_saying(host_remove(db, "a", &err), ERR_INVALID_REQUEST, "1 template versions");
     put(&b);
     assert_ok(host_remove(db, "a", &err));
     assert_fails_saying(host_remove(db, "a", &err), ERR_NOT_FOUND, "host");

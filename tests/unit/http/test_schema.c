@@ -116,7 +116,7 @@ static void test_refuses(void **state)
            "/allow_internet_access must be true or false");
     refuse("{\"colour\":\"blue\"}", "/colour", "/colour must be one of \"red\", \"green\"");
     refuse("{\"text\":\"123456\"}", "/text", "/text must have at most 5 bytes");
-    refuse("{\"text\":\"a\\u0000\"}", "/text", "/text must not hold NUL");
+    refuse("{\"text\":\"a\\u0000\"}", "/text", "/text must not have a NUL character");
     refuse("{\"text\":\"a\\u00e9\\u00e9\\u00e9\"}", "/text", "/text must have at most 5 bytes");
     refuse("{\"object\":{}}", "/object/must", "/object/must is required");
     refuse("{\"object\":{\"must\":true,\"mat\":1}}", "/object/mat",
@@ -154,9 +154,9 @@ static void refuse_text(const char *text, size_t size, const char *message)
 static void test_parse(void **state)
 {
 #define REFUSE(text, message) refuse_text(text, sizeof(text) - 1, message)
-    REFUSE("{\"a\":1,\"a\":2}", "a member occurs twice");
-    REFUSE("{\"a\":1} x", "something follows");
-    REFUSE("{\"a\":", "ends too early");
+    REFUSE("{\"a\":1,\"a\":2}", "an object has the same member twice");
+    REFUSE("{\"a\":1} x", "there is text after the end");
+    REFUSE("{\"a\":", "the text ends before the document does");
     REFUSE("\xff", "not UTF-8");
     REFUSE("{\"a\":\"\xff\"}", "not UTF-8");
     REFUSE("nonsense", "not JSON");
@@ -198,7 +198,7 @@ static void test_depth(void **state)
             assert_ok(schema_parse(NULL, text.data, text.size, &json, &err));
         else
             assert_fails_saying(schema_parse(NULL, text.data, text.size, &json, &err),
-                                ERR_INVALID_JSON, "deeper than 32");
+                                ERR_INVALID_JSON, "more than 32 levels");
         json_decref(json);
     }
     /* Brackets in strings are text. */

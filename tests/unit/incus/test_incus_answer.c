@@ -190,7 +190,7 @@ static void keeps_a_refusal_short(void **state)
     assert_in_range(strlen(long_error->message), 500, 700);
     assert_true(str_is_utf8(long_error->message, strlen(long_error->message)));
     incus_error_set(&empty_error, INCUS_ERROR_OTHER, "");
-    assert_string_equal(empty_error->message, "Incus: refused without a reason");
+    assert_string_equal(empty_error->message, "Incus: it refused and gave no reason");
 }
 
 int main(void)

@@ -204,7 +204,8 @@ static void a_volume_is_mounted_once(void **state)
     assert_int_equal(mount_at("/mnt/a b/c", &err), 0);
     assert_int_equal(count_mounts("/mnt/a\\040b/c"), 1);
     mount_note_remove("notes", NAME);
-    assert_fails_saying(mount_at("/mnt/a b/c", &err), ERR_RUNTIME_REFUSED, "a place");
+    assert_fails_saying(mount_at("/mnt/a b/c", &err), ERR_RUNTIME_REFUSED,
+                        "cannot open a mount point");
 }
 
 static void a_guest_leads_nowhere(void **state)
@@ -212,7 +213,8 @@ static void a_guest_leads_nowhere(void **state)
     static const char *const places[] = {"/link", "/link/a", "/tmp", "/tmp/a"};
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         error_auto err = NULL;
-        assert_fails_saying(mount_at(places[i], &err), ERR_RUNTIME_REFUSED, "a place");
+        assert_fails_saying(mount_at(places[i], &err), ERR_RUNTIME_REFUSED,
+                            "cannot open a mount point");
     }
     assert_false(is_there("/outside/a"));
     assert_false(is_there("/tmp/a"));

@@ -178,7 +178,7 @@ static void refused(const char *token)
     struct error *err = NULL;
     json_t *got = NULL;
     assert_fails_saying(oidc_token_open(token, keys, &expected, &got, &err),
-                        ERR_INVALID_CREDENTIALS, "does not fit");
+                        ERR_INVALID_CREDENTIALS, "was refused");
     assert_null(got);
 }
 

@@ -66,9 +66,12 @@ static void never_opens_the_rest(void **state)
     struct protected_networks networks = {0};
     struct error *err = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_fails_saying(protected_open(&networks, bad[i], &err), ERR_CONFIG, "never opened");
-    assert_fails_saying(protected_open(&networks, "example.com", &err), ERR_CONFIG, "no network");
-    assert_fails_saying(protected_open(&networks, "10.0.0.1:80", &err), ERR_CONFIG, "no network");
+        assert_fails_saying(protected_open(&networks, bad[i], &err), ERR_CONFIG,
+                            "cannot be opened");
+    assert_fails_saying(protected_open(&networks, "example.com", &err), ERR_CONFIG,
+                        "is not a network");
+    assert_fails_saying(protected_open(&networks, "10.0.0.1:80", &err), ERR_CONFIG,
+                        "is not a network");
     assert_fails_saying(protected_open(&networks, "10.0.0.1/8", &err), ERR_CONFIG, "10.0.0.0/8");
     assert_int_equal(networks.open_count, 0);
 }

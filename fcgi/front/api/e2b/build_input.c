@@ -100,9 +100,10 @@ static int check_args(const struct step_kind *kind, const json_t *args, size_t a
     bool fits = count >= kind->least && (kind->most ? count <= kind->most : count % 2 == 0);
     for (size_t i = 0; i < kind->least && fits; i++)
         fits = *arg(args, i) || (str_equal(kind->ours, "env") && i);
-    return fits ? 0
-                : refuse(err, at, "args",
-                         "A step of this type has other arguments, and none empty.");
+    return fits
+               ? 0
+               : refuse(err, at, "args",
+                        "A step of this type needs other arguments, and no argument can be empty.");
 }
 
 static int read_step(const json_t *theirs, size_t at, json_t *steps, struct error **err)
@@ -111,11 +112,11 @@ static int read_step(const json_t *theirs, size_t at, json_t *steps, struct erro
     const struct step_kind *kind = find_kind(json_string_value(json_object_get(theirs, "type")));
     const char *hash = json_string_value(json_object_get(theirs, "filesHash"));
     if (!kind)
-        return refuse(err, at, "type", "The type is RUN, COPY, ENV, WORKDIR or USER.");
+        return refuse(err, at, "type", "The type must be RUN, COPY, ENV, WORKDIR or USER.");
     if (check_args(kind, args, at, err) < 0)
         return -1;
     if (str_equal(kind->ours, "copy") && !hash)
-        return refuse(err, at, "filesHash", "A step that copies names the hash of its files.");
+        return refuse(err, at, "filesHash", "A COPY step needs filesHash.");
     json_t *step = json_pack("{s:s}", "type", kind->ours);
     json_array_append_new(steps, step);
     if (str_equal(kind->ours, "run")) {
@@ -188,9 +189,9 @@ static int read_login(const json_t *body, struct template_origin *origin, struct
     if (!login)
         return 0;
     if (!type || !str_equal(type, "registry"))
-        return error_set_field(err, ERR_NOT_SERVED, "fromImageRegistry",
-                               "This deployment signs in at registries with a user and a password "
-                               "(type registry) only.");
+        return error_set_field(
+            err, ERR_NOT_SERVED, "fromImageRegistry",
+            "This deployment supports registries with username and password (type registry) only.");
     origin->image.user = json_string_value(json_object_get(login, "username"));
     origin->image.password = json_string_value(json_object_get(login, "password"));
     if (origin->image.user && origin->image.password &&
@@ -198,7 +199,7 @@ static int read_login(const json_t *body, struct template_origin *origin, struct
         strlen(origin->image.password) <= REGISTRY_PASSWORD_MAX)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "fromImageRegistry",
-                           "A sign-in needs username and password, of at most %d and %d bytes.",
+                           "A registry needs username and password, of at most %d and %d bytes.",
                            REGISTRY_USER_MAX, REGISTRY_PASSWORD_MAX);
 }
 

@@ -60,7 +60,7 @@ static int read_name(const struct api *api, const json_t *body, struct name *nam
         return refuse_name(err);
     if (*name->team && !str_equal(name->team, team->slug))
         return error_set_field(err, ERR_TEAM_FORBIDDEN, "name",
-                               "A key builds templates of its own team, %s, only.", team->slug);
+                               "A key can build templates of its own team, %s, only.", team->slug);
     return e2b_read_tags(name->tags, given[length] ? "name" : "tags", err);
 }
 
@@ -73,7 +73,8 @@ static int check_disk(struct api *api, const json_t *body, struct error **err)
     if (wanted <= (json_int_t)plan.disk_gb * 1024)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "minFreeDiskMb",
-                           "The disks of the team's sandboxes have %u GiB.", plan.disk_gb);
+                           "The disk size must be that of the team's sandboxes, %u GiB.",
+                           plan.disk_gb);
 }
 
 static json_t *baseline(const json_t *body)
@@ -212,7 +213,8 @@ static int make_link(struct api *api, const struct recipe_file *file, char **url
 {
     char token[VOLUME_TOKEN_SIZE];
     if (!*api->principal.key_lookup)
-        return error_set(err, ERR_INSUFFICIENT_SCOPE, "Links for files are made with an API key.");
+        return error_set(err, ERR_INSUFFICIENT_SCOPE,
+                         "A request for an upload link needs an API key.");
     if (volume_token_make(api->worker.ring, &api->principal, file->id, token, err) < 0)
         return -1;
     *url = xasprintf("%s/templatefiles/%s?token=%s", api->settings->base_url, file->id, token);
@@ -230,7 +232,7 @@ int e2b_template_files_link(void *context, struct http_request *request,
     bool present;
     if (!recipe_hash_is_valid(hash))
         return error_set_field(err, ERR_INVALID_REQUEST, "hash",
-                               "This is no hash: %d to %d lower-case hexadecimal digits.",
+                               "A hash has %d to %d lower-case hexadecimal digits.",
                                RECIPE_HASH_MIN, RECIPE_HASH_MAX);
     if (find_own(api, request->captures[0], err) < 0 ||
         recipe_file_find(api->worker.db, api->access.team->id, hash, &file, &present, err) < 0 ||
@@ -265,7 +267,7 @@ int e2b_template_files_put(void *context, struct http_request *request,
     }
     if (!request->read_body)
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                         "An archive is sent as application/octet-stream.");
+                         "Send the archive as application/octet-stream.");
     api->audit.team_id = file.team_id;
     if (template_files_take(api, request, &file, err) < 0)
         return -1;
@@ -291,7 +293,7 @@ static int find_build(struct api *api, const struct http_request *request,
         return 0;
     if (missing && missing->code != ERR_NOT_FOUND)
         return error_move(err, &missing);
-    return error_set(err, ERR_NOT_FOUND, "There is no such build of this template.");
+    return error_set(err, ERR_NOT_FOUND, "This template has no such build.");
 }
 
 /* Check the steps of a build. A version whose base is not served can never be built, so it fails at
@@ -401,8 +403,8 @@ static int read_number(const struct http_request *request, const char *name, uin
     const char *text = http_query(request, name);
     if (!text || str_parse_u64(text, least, LOGS_MOST, value) == 0)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is a number from %llu to %d.", name,
-                           (unsigned long long)least, LOGS_MOST);
+    return error_set_field(err, ERR_INVALID_REQUEST, name, "%s must be a number from %llu to %d.",
+                           name, (unsigned long long)least, LOGS_MOST);
 }
 
 /* Read the level. The log has two levels only. */
@@ -413,7 +415,7 @@ static int read_level(const struct http_request *request, bool *errors_alone, st
     if (!level || *errors_alone || str_equal(level, "info") || str_equal(level, "debug"))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "level",
-                           "level is debug, info, warn or error.");
+                           "level must be debug, info, warn or error.");
 }
 
 static json_t *page_of(const json_t *entries, size_t from, size_t most, bool errors_alone)
@@ -442,8 +444,9 @@ static const char *status_of(const struct template_version *version,
 
 static void add_reason(const struct recipe_status *status, json_t *json)
 {
-    const char *message =
-        *status->failure ? status->failure : "The template could not be built; its log says why.";
+    const char *message = *status->failure
+                              ? status->failure
+                              : "The template could not be built; the build's log has the reason.";
     json_t *reason = json_pack("{s:s, s:[]}", "message", message, "logEntries");
     if (*status->failed_step)
         json_object_set_new(reason, "step", json_string(status->failed_step));
@@ -483,7 +486,7 @@ static int is_backward(const struct http_request *request, bool *backward, struc
     if (!direction || *backward || str_equal(direction, "forward"))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "direction",
-                           "direction is forward or backward.");
+                           "direction must be forward or backward.");
 }
 
 static int64_t time_of(const json_t *entry)
@@ -523,7 +526,7 @@ int e2b_builds_logs(void *context, struct http_request *request, struct http_res
         return -1;
     if (cursor && str_parse_u64(cursor, 0, INT64_MAX, &cursor_ms) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "cursor",
-                               "cursor is a time in milliseconds since 1970.");
+                               "cursor must be a time in milliseconds since 1970.");
     json_auto_t *entries = read_log(log);
     json_auto_t *turned = turn(entries, backward, (int64_t)cursor_ms);
     return http_response_json(
@@ -551,11 +554,11 @@ static int read_page(const struct http_request *request, uint64_t *limit, uint64
     const char *token = http_query(request, "nextToken");
     const char *given = http_query(request, "limit");
     if (given && str_parse_u64(given, 1, BUILDS_MOST, limit) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "limit", "limit is a number from 1 to %d.",
-                               BUILDS_MOST);
+        return error_set_field(err, ERR_INVALID_REQUEST, "limit",
+                               "limit must be a number from 1 to %d.", BUILDS_MOST);
     if (token && str_parse_u64(token, 1, UINT32_MAX, before) < 0)
         return error_set_field(err, ERR_INVALID_NEXT_TOKEN, "nextToken",
-                               "This is no token of this list.");
+                               "This token does not belong to this list.");
     return 0;
 }
 

@@ -35,9 +35,9 @@ static int check_type(const json_t *value, const char *pointer, struct error **e
 {
     if (is_type(json_string_value(value)))
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "An event is sandbox.lifecycle.created, …updated, …paused, …resumed or "
-                           "…killed.");
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, pointer,
+        "An event must be sandbox.lifecycle.created, …updated, …paused, …resumed or …killed.");
 }
 
 static const struct schema_member type_item = {.type = SCHEMA_STRING, .check = check_type};
@@ -135,8 +135,9 @@ static int check_form(const struct api *api, struct error **err)
 {
     return api->access.webhook.form == WEBHOOK_E2B
                ? 0
-               : error_set(err, ERR_NOT_FOUND,
-                           "There is no such webhook; one of /v1 is served there.");
+               : error_set(
+                     err, ERR_NOT_FOUND,
+                     "There is no such webhook here. For a webhook of /v1, use /v1/webhooks.");
 }
 
 int e2b_webhooks_create(void *context, struct http_request *request, struct http_response *response,
@@ -224,7 +225,7 @@ static int read_number(const struct http_request *request, const char *name, uin
     const char *text = http_query(request, name);
     if (!text || str_parse_u64(text, least, most, value) == 0)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is a number from %llu to %llu.",
+    return error_set_field(err, ERR_INVALID_REQUEST, name, "%s must be a number from %llu to %llu.",
                            name, (unsigned long long)least, (unsigned long long)most);
 }
 
@@ -258,7 +259,7 @@ static int read_wanted(const struct http_request *request, struct event_filter *
     for (char *type = strtok_r(copy, ",", &rest); type; type = strtok_r(NULL, ",", &rest)) {
         if (!is_type(type))
             return error_set_field(err, ERR_INVALID_REQUEST, "types",
-                                   "\"%.64s\" is no type of event.", type);
+                                   "\"%.64s\" is not an event type.", type);
         webhook_e2b_kinds(type, filter);
     }
     return 0;
@@ -273,7 +274,8 @@ static int read_asked(struct api *api, const struct http_request *request, struc
     asked->filter.team_ids = asked->team_ids;
     asked->filter.team_count = 1;
     if (order && !asked->oldest_first && !str_equal(order, "false"))
-        return error_set_field(err, ERR_INVALID_REQUEST, "orderAsc", "orderAsc is true or false.");
+        return error_set_field(err, ERR_INVALID_REQUEST, "orderAsc",
+                               "orderAsc must be true or false.");
     if (read_number(request, "limit", 1, LIMIT_MAX, &asked->limit, err) < 0 ||
         read_number(request, "offset", 0, EVENT_OFFSET_MAX, &asked->offset, err) < 0 ||
         read_wanted(request, &asked->filter, err) < 0)

@@ -191,7 +191,7 @@ static int add_rules_of(const char *host, const json_t *list, json_t *rules, str
         json_object_foreach (theirs, name, value) {
             if (!json_is_string(value))
                 return error_set_field(err, ERR_INVALID_REQUEST, field,
-                                       "The value of a header is a text.");
+                                       "The value of a header must be a string.");
             json_object_set_new(headers, name, header_value(json_string_value(value)));
         }
         if (json_object_size(headers))
@@ -272,7 +272,7 @@ static int add_proxy(const json_t *policy, json_t *out, struct proxy_password *p
         return 0;
     if (!colon || str_parse_u64(colon + 1, 1, UINT16_MAX, &port) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "/egressProxy/address",
-                               "The address of a proxy is a host, a colon and a port.");
+                               "Write the address of a proxy as HOST:PORT.");
     autofree char *host = xstrndup(address, (size_t)(colon - address));
     json_auto_t *ours =
         json_pack("{s:s, s:s, s:I}", "type", "socks5", "host", host, "port", (json_int_t)port);
@@ -331,9 +331,9 @@ static int add_lifecycle(const json_t *body, json_t *out, struct error **err)
     bool resume = json_is_true(json_object_get(json_object_get(body, "autoResume"), "enabled"));
     bool memory = !json_is_false(json_object_get(body, "autoPauseMemory"));
     if (!memory && (!pause || resume))
-        return error_set_field(err, ERR_INVALID_REQUEST, "autoPauseMemory",
-                               "autoPauseMemory is false only with autoPause and without "
-                               "autoResume.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "autoPauseMemory",
+            "autoPauseMemory can be false only with autoPause and without autoResume.");
     json_object_set_new(out, "lifecycle",
                         json_pack("{s:s, s:b, s:b, s:s}", "on_timeout", pause ? "pause" : "kill",
                                   "auto_resume", (int)resume, "pause_memory", (int)memory,
@@ -350,7 +350,7 @@ static int add_volumes(const json_t *body, json_t *out, struct error **err)
         const char *path = json_string_value(json_object_get(mount, "path"));
         if (json_object_get(mounts, path))
             return error_set_field(err, ERR_INVALID_REQUEST, "/volumeMounts",
-                                   "Two volumes are to be mounted at the same path.");
+                                   "Two volumes have the same path.");
         json_object_set(mounts, path, json_object_get(mount, "name"));
     }
     if (json_object_size(mounts))
@@ -370,7 +370,7 @@ static int check_secure(const json_t *body, const json_t *network, struct error 
         !json_is_false(json_object_get(network, "allowPublicTraffic")))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "/network/allowPublicTraffic",
-                           "allowPublicTraffic is false only with secure.");
+                           "allowPublicTraffic can be false only with secure.");
 }
 
 int e2b_create_body(struct api *api, const json_t *body, unsigned timeout_s,

@@ -14,7 +14,8 @@ int e2b_add_parameter(struct http_request *request, char *name, char *value, str
     if (request->query_count == HTTP_QUERY_MAX) {
         free(name);
         free(value);
-        return error_set_field(err, ERR_INVALID_REQUEST, "metadata", "There are too many filters.");
+        return error_set_field(err, ERR_INVALID_REQUEST, "metadata",
+                               "The request has too many filters.");
     }
     request->query[request->query_count++] = (struct http_parameter){
         .name = name,
@@ -30,8 +31,8 @@ int e2b_add_parameter(struct http_request *request, char *name, char *value, str
 static int bad_metadata(struct error **err)
 {
     return error_set_field(err, ERR_INVALID_REQUEST, "metadata",
-                           "metadata is key=value pairs as a form has them, each key and value "
-                           "percent-encoded once more.");
+                           "Write metadata as key=value pairs of a form, and percent-encode each "
+                           "key and value once more.");
 }
 
 /* Decode a text twice: as part of the query, and by itself. */
@@ -68,7 +69,7 @@ static int add_states(struct http_request *request, const char *value, struct er
     for (char *state; (state = strsep(&rest, ","));) {
         if (!str_equal(state, "running") && !str_equal(state, "paused"))
             return error_set_field(err, ERR_INVALID_REQUEST, "state",
-                                   "A state is running or paused.");
+                                   "A state must be running or paused.");
         if (e2b_add_parameter(request, xstrdup("query[state][]"), xstrdup(state), err) < 0)
             return -1;
     }
@@ -171,7 +172,7 @@ int e2b_read_second(const struct http_request *request, const char *name, int64_
     if (!text)
         return 0;
     if (str_parse_u64(text, 0, INT32_MAX, &second) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is in seconds since 1970.",
+        return error_set_field(err, ERR_INVALID_REQUEST, name, "%s must be in seconds since 1970.",
                                name);
     *at_ms = (int64_t)second * 1000;
     return 0;

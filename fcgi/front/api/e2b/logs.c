@@ -105,9 +105,10 @@ static int read_lines(struct api *api, struct lines *lines, struct error **err)
         if (result != 0)
             return result < 0 ? -1 : 0;
     }
-    return error_set(err, ERR_AGENT_SILENT,
-                     "The sandbox's agent did not send the whole log within %d s; ask for a part.",
-                     READ_MOST_MS / 1000);
+    return error_set(
+        err, ERR_AGENT_SILENT,
+        "The sandbox's agent did not send the whole log within %d s; request a part of it.",
+        READ_MOST_MS / 1000);
 }
 
 static int read_number(const struct http_request *request, const char *name, uint64_t most,
@@ -116,8 +117,8 @@ static int read_number(const struct http_request *request, const char *name, uin
     const char *text = http_query(request, name);
     if (!text || str_parse_u64(text, 0, most, value) == 0)
         return 0;
-    return error_set_field(err, ERR_INVALID_REQUEST, name, "%s is a number from 0 to %llu.", name,
-                           (unsigned long long)most);
+    return error_set_field(err, ERR_INVALID_REQUEST, name, "%s must be a number from 0 to %llu.",
+                           name, (unsigned long long)most);
 }
 
 static int read_limit(const struct http_request *request, struct lines *lines, struct error **err)
@@ -174,7 +175,7 @@ static int read_level(const struct http_request *request, unsigned *level, struc
         if (str_equal(name, levels[*level]))
             return 0;
     return name ? error_set_field(err, ERR_INVALID_REQUEST, "level",
-                                  "level is debug, info, warn or error.")
+                                  "level must be debug, info, warn or error.")
                 : 0;
 }
 
@@ -188,7 +189,7 @@ static int read_direction(const struct http_request *request, struct lines *line
     lines->query.newest_first = str_equal(direction, "backward");
     if (direction && !lines->query.newest_first && !str_equal(direction, "forward"))
         return error_set_field(err, ERR_INVALID_REQUEST, "direction",
-                               "direction is forward or backward.");
+                               "direction must be forward or backward.");
     if (lines->query.newest_first)
         lines->query.to_ms = (int64_t)cursor_ms;
     else

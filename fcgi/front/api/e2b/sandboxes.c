@@ -188,7 +188,7 @@ static int check_fork_count(struct api *api, const json_t *body, struct error **
     if (count < (json_int_t)plan.sandboxes)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "/count",
-                           "Plan %s lets %u sandboxes run at once, the original among them.",
+                           "Plan %s allows %u running sandboxes at once, including the original.",
                            plan.name, plan.sandboxes);
 }
 
@@ -359,12 +359,12 @@ int e2b_metrics_list(void *context, struct http_request *request, struct http_re
     unsigned count = 0;
     if (!ids || !*ids)
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_ids",
-                               "sandbox_ids is a list of ids, with commas between them.");
+                               "sandbox_ids must be ids, separated by commas.");
     for (char *route; (route = strsep(&rest, ","));) {
         route[strcspn(route, "-")] = '\0';
         if (++count > METRICS_OF_MAX)
             return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_ids",
-                                   "At most %d sandboxes at once.", METRICS_OF_MAX);
+                                   "Give at most %d sandboxes in one request.", METRICS_OF_MAX);
         if (add_last(context, route, all, err) < 0)
             return -1;
     }

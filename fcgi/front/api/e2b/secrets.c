@@ -111,8 +111,9 @@ int e2b_secrets_create(void *context, struct http_request *request, struct http_
     struct secret secret = {0};
     const char *name = json_string_value(json_object_get(request->json, "name"));
     if (!egress_secret_name_is_valid(name))
-        return error_set_field(err, ERR_INVALID_REQUEST, "/name",
-                               "The name of a secret is letters, digits, hyphens and underscores.");
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "/name",
+            "The name of a secret has letters, digits, hyphens and underscores only.");
     return put(api, name, request->json, true, &secret, err) < 0 ? -1
                                                                  : answer(&secret, 201, response);
 }

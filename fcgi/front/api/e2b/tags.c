@@ -101,8 +101,9 @@ static int refuse_default(const struct names *names, struct error **err)
     if (!is_default || (*err)->code != ERR_NOT_FOUND)
         return -1;
     error_clear(err);
-    return error_set_field(err, ERR_INVALID_REQUEST, "tags",
-                           "The tag default cannot be removed: it is the newest build.");
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, "tags",
+        "The tag default cannot be removed, because it always means the newest build.");
 }
 
 int e2b_tags_remove(void *context, struct http_request *request, struct http_response *response,

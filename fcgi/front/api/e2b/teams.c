@@ -88,7 +88,7 @@ static int read_times(const struct http_request *request, struct span *span, str
     if (span->from_ms <= span->to_ms && span->to_ms - span->from_ms <= SPAN_MAX_MS)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "start",
-                           "start is before end, by 31 days at most.");
+                           "start must be before end, by at most 31 days.");
 }
 
 static int read_span(struct api *api, const struct http_request *request, struct span *span,
@@ -101,9 +101,10 @@ static int read_span(struct api *api, const struct http_request *request, struct
                         &span->count, err) < 0)
         return -1;
     if (span->count == USAGE_RUNS_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, "start",
-                               "More than %d runs of sandboxes are in this time; ask for less.",
-                               USAGE_RUNS_MAX);
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "start",
+            "This time has more than %d runs of sandboxes; request a shorter time.",
+            USAGE_RUNS_MAX);
     span->step_ms = (span->to_ms - span->from_ms) / POINTS;
     if (span->step_ms < STEP_MIN_MS)
         span->step_ms = STEP_MIN_MS;
@@ -201,7 +202,7 @@ int e2b_team_metrics_max(void *context, struct http_request *request,
     char time[CLOCK_ISO8601_SIZE];
     bool is_rate = str_equal(metric, rate);
     if (!is_rate && !str_equal(metric, concurrent))
-        return error_set_field(err, ERR_INVALID_REQUEST, "metric", "metric is %s or %s.",
+        return error_set_field(err, ERR_INVALID_REQUEST, "metric", "metric must be %s or %s.",
                                concurrent, rate);
     if (read_span(context, request, &span, err) < 0) {
         free(span.runs);

@@ -71,7 +71,7 @@ static int check_team(const struct api *api, const struct http_request *request,
     if (!team || str_equal(team, api->access.team->id) || str_equal(team, api->access.team->slug))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "teamID",
-                           "A key lists the templates of its own team, %s, only.",
+                           "A key can list the templates of its own team, %s, only.",
                            api->access.team->slug);
 }
 

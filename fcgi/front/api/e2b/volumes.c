@@ -146,7 +146,7 @@ static int read_mode(const struct http_request *request, char mode[8], struct er
         return 0;
     if (str_parse_u64(text, 0, MODE_MAX, &number) < 0)
         return error_set_field(err, ERR_INVALID_REQUEST, "mode",
-                               "mode is a decimal number up to 4095.");
+                               "mode must be a decimal number up to 4095.");
     snprintf(mode, 8, "%04o", (unsigned)number);
     return 0;
 }
@@ -206,7 +206,7 @@ int e2b_volume_files_put(void *context, struct http_request *request,
         return -1;
     if (!request->read_body)
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                         "The content of a file is application/octet-stream.");
+                         "Send the content of a file as application/octet-stream.");
     replace_value(request, "mode", mode);
     return answer_made(request, response, volume_files_put(context, request, response, err));
 }
@@ -286,7 +286,8 @@ int e2b_volume_directories_list(void *context, struct http_request *request,
         else if (e2b_add_parameter(request, xstrdup("next_token"), xstrdup(next), err) < 0)
             return -1;
     }
-    return error_set_field(err, ERR_INVALID_REQUEST, "path",
-                           "The directory has more than %d entries; /v1/volumes lists it in pages.",
-                           DIRECTORY_MAX);
+    return error_set_field(
+        err, ERR_INVALID_REQUEST, "path",
+        "The directory has more than %d entries; list it in pages with /v1/volumes.",
+        DIRECTORY_MAX);
 }

@@ -31,7 +31,8 @@ int ask(struct session *session, json_t *question, json_t **answer, struct error
         if (rc < 0)
             return -1;
         if (rc == 0)
-            return error_set(err, ERR_RUNTIME_UNAVAILABLE, "The service does not answer.");
+            return error_set(err, ERR_RUNTIME_UNAVAILABLE,
+                             "sandlot does not answer; try again later.");
         if (!json_object_get(*answer, "end"))
             return 0;
         take_end(session, *answer);

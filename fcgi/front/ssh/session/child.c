@@ -144,14 +144,14 @@ int child_start(const struct child_setting *setting, const struct child_call *ca
     *child = (struct child){0, -1, -1, -1};
     if (ends_open(call, &ends) < 0) {
         ends_close(&ends);
-        return error_set_errno(err, ERR_INTERNAL, errno, "no streams for a process");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot create the streams of a process");
     }
     pid_t pid = fork();
     if (pid == 0)
         become_program(setting, call, &ends);
     if (pid < 0) {
         ends_close(&ends);
-        return error_set_errno(err, ERR_INTERNAL, errno, "no process can be started");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot start a process");
     }
     child->pid = pid;
     child->in = steal_fd(&ends.in[0]);
@@ -241,7 +241,7 @@ int child_run(const struct child_setting *setting, const struct child_call *call
     child_close(&child);
     while (waitpid(child.pid, &status, 0) < 0)
         if (errno != EINTR)
-            return error_set_errno(err, ERR_INTERNAL, errno, "a process is lost");
+            return error_set_errno(err, ERR_INTERNAL, errno, "cannot wait for a process");
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return 0;
 }

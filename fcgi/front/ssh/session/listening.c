@@ -118,7 +118,7 @@ static bool begin(struct session *session, const char *address, int port)
     if (start(listening, port, &err) == 0 && wait_for_port(listening))
         return true;
     buffer_printf(&session->notice, "Port %d is not forwarded: %s\n", port,
-                  err ? err->message : "no server can listen there in the sandbox.");
+                  err ? err->message : "the sandbox cannot listen on that port.");
     listening_free(listening);
     return false;
 }

@@ -21,7 +21,7 @@ static int complain(struct buffer *complaint, struct error **err)
     if (str_starts_with(text, "sandlot") && colon)
         text = colon + 2;
     return error_set(err, ERR_INTERNAL, "%.*s", (int)strcspn(text, "\r\n"),
-                     *text ? text : "The service does not answer.");
+                     *text ? text : "sandlot does not answer; try again later.");
 }
 
 /* Run the program and read its JSON output. A failure of the program sets *exit_code. */
@@ -36,7 +36,7 @@ static int run(struct session *session, struct child_call *call, json_t **answer
     if (result == 0) {
         *answer = json_read(output.data, output.size, 0, NULL);
         if (!json_is_object(*answer))
-            result = error_set(err, ERR_INTERNAL, "The service answers with nonsense.");
+            result = error_set(err, ERR_INTERNAL, "sandlot sent an answer that is not JSON.");
     }
     buffer_wipe(&output);
     return result;
@@ -109,12 +109,11 @@ static void announce(struct session *session, const json_t *document)
                   name ? ", " : "", template ? template : "checkpoint", url ? url : "");
     if (sandbox->is_kept)
         buffer_printf(notice,
-                      "It stays when you leave, and is paused %s later; `ssh %s@…` enters it "
-                      "again.\n",
+                      "It stays when you leave, and pauses %s later; `ssh %s@…` enters it again.\n",
                       session->target.timeout ? session->target.timeout : "some minutes", called);
     else
-        buffer_printf(notice, "It is deleted when you leave; `ssh new-keep@…` makes one that "
-                              "stays.\n");
+        buffer_printf(notice,
+                      "It is deleted when you leave; `ssh new-keep@…` creates one that stays.\n");
     buffer_printf(notice, "If the connection breaks, `ssh %s+attach@…` enters a terminal again.\n",
                   called);
 }
@@ -132,7 +131,7 @@ static int find_or_make(struct session *session, json_t **document, struct error
     if (make(session, document, &exit_code, err) < 0) {
         if (target->may_exist && exit_code == EXIT_ABSENT) {
             error_clear(err);
-            error_set(err, ERR_NOT_FOUND, "There is no sandbox and no template called %s.",
+            error_set(err, ERR_NOT_FOUND, "There is no sandbox or template with the name %s.",
                       target->name);
         }
         return -1;

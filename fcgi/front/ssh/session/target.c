@@ -28,9 +28,9 @@ void target_deinit(struct target *target)
 static int set(char **member, const char *word, const char *value, struct error **err)
 {
     if (*member)
-        return error_set(err, ERR_INVALID_REQUEST, "%s is said twice", word);
+        return error_set(err, ERR_INVALID_REQUEST, "%s is given twice", word);
     if (!*value || *value == '-')
-        return error_set(err, ERR_INVALID_REQUEST, "%s says nothing", word);
+        return error_set(err, ERR_INVALID_REQUEST, "%s has no value", word);
     *member = xstrdup(value);
     return 0;
 }
@@ -49,15 +49,17 @@ static int take_option(struct target *target, const char *word, struct error **e
     for (size_t i = 0; i < ARRAY_SIZE(options); i++)
         if (str_starts_with(word, options[i].name))
             return set(options[i].member, word, word + strlen(options[i].name), err);
-    return error_set(err, ERR_INVALID_REQUEST,
-                     "'%s' is not one of timeout=, cpu=, memory=, name=, team= and attach=", word);
+    return error_set(
+        err, ERR_INVALID_REQUEST,
+        "'%s' is not an option; the options are timeout=, cpu=, memory=, name=, team= and attach=",
+        word);
 }
 
 static int take_label(struct target *target, const char *word, struct error **err)
 {
     const char *colon = strchr(word, ':');
     if (colon == word || target->label_count == TARGET_LABELS_MAX)
-        return error_set(err, ERR_INVALID_REQUEST, "metadata is KEY:VALUE, at most %d pairs",
+        return error_set(err, ERR_INVALID_REQUEST, "write metadata as KEY:VALUE, at most %d pairs",
                          TARGET_LABELS_MAX);
     target->labels[target->label_count++] =
         xasprintf("%.*s=%s", (int)(colon - word), word, colon + 1);
@@ -68,7 +70,7 @@ static int take_label(struct target *target, const char *word, struct error **er
 static int take_name(struct target *target, const char *word, struct error **err)
 {
     if (!*word || strspn(word, NAME_LETTERS) != strlen(word) || *word == '-')
-        return error_set(err, ERR_INVALID_REQUEST, "'%s' is no name", word);
+        return error_set(err, ERR_INVALID_REQUEST, "'%s' is not a name", word);
     char *longer = target->name ? xasprintf("%s-%s", target->name, word) : xstrdup(word);
     free(target->name);
     target->name = longer;
@@ -110,7 +112,7 @@ static int settle_attach(struct target *target, struct error **err)
     if (!target->name || target->keep || target->timeout || target->cpu || target->memory ||
         target->label_name || target->team || target->label_count)
         return error_set(err, ERR_INVALID_REQUEST,
-                         "attach goes with the id or the name of a sandbox alone");
+                         "with attach, give only the id or the name of a sandbox");
     target->may_exist = target->must_exist = true;
     return 0;
 }
@@ -119,7 +121,7 @@ int target_parse(const char *text, struct target *target, struct error **err)
 {
     *target = (struct target){.text = xstrdup(text), .may_exist = true};
     if (strlen(text) > TARGET_MAX || !str_is_utf8(text, strlen(text)))
-        return error_set(err, ERR_INVALID_REQUEST, "the user name is too long, or no text");
+        return error_set(err, ERR_INVALID_REQUEST, "the user name is too long, or is not UTF-8");
     target->may_exist = !strchr(text, '+');
     target->must_exist = id_is_valid("sbx_", text);
     bool is_first = true;

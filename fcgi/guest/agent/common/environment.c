@@ -48,21 +48,20 @@ int environment_set(struct environment *environment, const char *name, const cha
     size_t length = strlen(name);
     if (!length || strchr(name, '='))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "'%s' cannot be the name of an environment variable", name);
+                             "'%s' is not a valid name of an environment variable", name);
     bool is_there;
     size_t at = find(environment, name, length, &is_there);
     size_t old_size = is_there ? strlen(environment->entries[at]) + 1 : 0;
     size_t size = length + strlen(value) + 2;
     if (size - 1 > GUEST_ARGUMENT_BYTES_MAX)
-        return rpc_error_set(
-            error, RPC_INVALID_ARGUMENT,
-            "the environment variable %.64s has %zu bytes, and a variable may have "
-            "%d: write the value to a file and pass its path",
-            name, size - 1, GUEST_ARGUMENT_BYTES_MAX);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "the environment variable %.64s has %zu bytes, and can have %d: write "
+                             "the value to a file and pass its path",
+                             name, size - 1, GUEST_ARGUMENT_BYTES_MAX);
     if (environment->bytes - old_size + size > ENVIRONMENT_BYTES_MAX ||
         (!old_size && environment->count == ENVIRONMENT_COUNT_MAX))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "the environment is larger than %d variables or %d KiB: write large "
+                             "the environment has more than %d variables or %d KiB: write large "
                              "values to files and pass their paths",
                              ENVIRONMENT_COUNT_MAX, ENVIRONMENT_BYTES_MAX / 1024);
     char *entry = xasprintf("%s=%s", name, value);

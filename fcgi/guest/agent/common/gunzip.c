@@ -48,7 +48,7 @@ int gunzip_data(struct gunzip *gunzip, const char *data, size_t size, gunzip_sin
         stream->avail_out = sizeof output;
         int rc = gunzip->at_end ? Z_BUF_ERROR : inflate(stream, Z_NO_FLUSH);
         if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is no valid gzip data");
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is not valid gzip data");
         size_t produced = sizeof output - stream->avail_out;
         if (produced && sink(context, output, produced, error) < 0)
             return -1;
@@ -61,14 +61,14 @@ int gunzip_end(struct gunzip *gunzip, struct rpc_error *error)
 {
     if (gunzip->at_end)
         return 0;
-    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the gzip data ends too early");
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the gzip data is cut off before its end");
 }
 
 static int append(void *context, const char *data, size_t size, struct rpc_error *error)
 {
     struct buffer *out = context;
     if (buffer_append(out, data, size) < 0)
-        return rpc_error_set(error, RPC_TOO_LARGE, "the gzip data become more than %zu KiB",
+        return rpc_error_set(error, RPC_TOO_LARGE, "the unpacked gzip data is larger than %zu KiB",
                              out->max / 1024);
     return 0;
 }
@@ -77,7 +77,7 @@ int gunzip_whole(const char *data, size_t size, struct buffer *out, struct rpc_e
 {
     struct gunzip *gunzip = gunzip_new();
     if (!gunzip)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "no memory for gzip");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "out of memory for gzip");
     int result =
         gunzip_data(gunzip, data, size, append, out, error) < 0 ? -1 : gunzip_end(gunzip, error);
     gunzip_free(gunzip);

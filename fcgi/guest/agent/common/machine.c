@@ -35,7 +35,7 @@ int machine_watch_power(struct loop *loop, struct error **err)
 {
     int fd = open(BUTTON, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || loop_add(loop, &button, fd, EPOLLIN, on_button) < 0)
-        return error_set_errno(err, ERR_INTERNAL, errno, "the power button cannot be watched");
+        return error_set_errno(err, ERR_INTERNAL, errno, "cannot watch the power button");
     return 0;
 }
 
@@ -47,7 +47,7 @@ void machine_set_clock(const char *now)
         return;
     struct timespec time = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
     if (clock_settime(CLOCK_REALTIME, &time) == 0)
-        log_info("the clock was set", LOG_INT("ms", (int64_t)ms));
+        log_info("set the clock of the virtual machine", LOG_INT("ms", (int64_t)ms));
     else
-        log_warning("cannot set the clock", LOG_INT("errno", errno));
+        log_warning("cannot set the clock of the virtual machine", LOG_INT("errno", errno));
 }

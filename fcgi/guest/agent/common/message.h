@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Messages of the services in their binary form. A message is a table of rows, one a field, and the
- * handlers know its JSON form alone: reading creates this form (every name in lowerCamelCase, bytes
- * in base64), and writing starts from it. A member without a row has no binary form.
+ * Messages of the services in their binary form. A message is a table of rows, one for each field.
+ * The handlers know only its JSON form, with every name in lowerCamelCase and bytes in base64.
+ * Reading creates this form, and writing starts from it. A member without a row has no binary form.
  */
 #pragma once
 

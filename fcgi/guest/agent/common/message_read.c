@@ -30,7 +30,7 @@ static int read_varint(struct reader *reader, uint64_t *value)
     *value = 0;
     for (unsigned shift = 0; shift < VARINT_BITS; shift += 7) {
         if (reader->at == reader->end)
-            return refuse(reader, "a number ends too early");
+            return refuse(reader, "a number is cut off");
         unsigned char byte = *reader->at++;
         if (shift == VARINT_BITS - 1 && byte > 1)
             break;
@@ -48,7 +48,7 @@ static int read_length(struct reader *reader, size_t *length)
     if (read_varint(reader, &value) < 0)
         return -1;
     if (value > (size_t)(reader->end - reader->at))
-        return refuse(reader, "a length passes the end");
+        return refuse(reader, "a length is longer than the message");
     *length = (size_t)value;
     return 0;
 }
@@ -59,7 +59,7 @@ static int read_tag(struct reader *reader, struct tag *tag)
     if (read_varint(reader, &value) < 0)
         return -1;
     if (value >> WIRE_BITS == 0 || value >> WIRE_BITS > NUMBER_MAX)
-        return refuse(reader, "there is no field with this number");
+        return refuse(reader, "a field has the number 0, or a number that is too large");
     tag->number = (uint32_t)(value >> WIRE_BITS);
     tag->wire = (enum message_wire)(value & ((1U << WIRE_BITS) - 1));
     return 0;
@@ -68,7 +68,7 @@ static int read_tag(struct reader *reader, struct tag *tag)
 static int skip_bytes(struct reader *reader, size_t size)
 {
     if ((size_t)(reader->end - reader->at) < size)
-        return refuse(reader, "a value passes the end");
+        return refuse(reader, "a value is longer than the message");
     reader->at += size;
     return 0;
 }
@@ -99,11 +99,11 @@ static int skip(struct reader *reader, struct tag tag)
     size_t depth = 0;
     for (;;) {
         if (tag.wire == WIRE_GROUP && depth == DEPTH_MAX)
-            return refuse(reader, "groups are too deep");
+            return refuse(reader, "groups are nested too deeply");
         if (tag.wire == WIRE_GROUP)
             open[depth++] = tag.number;
         else if (tag.wire == WIRE_GROUP_END && (!depth || open[--depth] != tag.number))
-            return refuse(reader, "a group ends that has not started");
+            return refuse(reader, "a group ends that has no start");
         else if (tag.wire != WIRE_GROUP_END && skip_value(reader, &tag) < 0)
             return -1;
         if (!depth)
@@ -210,8 +210,7 @@ static int read_entry_text(struct reader *reader, const struct message_field *fi
 {
     size_t length;
     if (tag->wire != WIRE_BYTES)
-        return rpc_error_set(reader->error, RPC_INVALID_ARGUMENT,
-                             "an entry of %s has a wire type that is not that of text",
+        return rpc_error_set(reader->error, RPC_INVALID_ARGUMENT, "an entry of %s is not text",
                              field->name);
     if (read_length(reader, &length) < 0)
         return -1;
@@ -289,7 +288,7 @@ static int read_field(struct reader *reader, const struct message *message,
     if (is_number(field->kind) && wire == WIRE_BYTES && field->presence == MESSAGE_REPEATED)
         return read_packed(reader, message, field, json);
     return rpc_error_set(reader->error, RPC_INVALID_ARGUMENT,
-                         "%s has wire type %d, which is not that of its kind", field->name,
+                         "%s has wire type %d, which does not belong to its type", field->name,
                          (int)wire);
 }
 

@@ -39,7 +39,7 @@ int paths_resolve(const char *text, const struct user *user, char **path, struct
     if (*text == '~') {
         if (text[1] && text[1] != '/')
             return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                                 "'~' can only name the user's own home");
+                                 "'~' can only mean the user's own home folder");
         text++;
     }
     if (strlen(text) + (in_home ? strlen(user->home) + 1 : 0) > PATH_LENGTH_MAX)
@@ -65,10 +65,10 @@ static int make_directory(const char *path, const struct user *user, struct rpc_
             return 0;
         if (errnum == EEXIST)
             return rpc_error_set(error, RPC_INVALID_ARGUMENT, "not a directory: '%s'", path);
-        return rpc_error_set_errno(error, errnum, "cannot make directory '%s'", path);
+        return rpc_error_set_errno(error, errnum, "cannot create directory '%s'", path);
     }
     if (chown(path, user->uid, user->gid) < 0)
-        return rpc_error_set_errno(error, errno, "cannot give directory '%s' to its user", path);
+        return rpc_error_set_errno(error, errno, "cannot change the owner of directory '%s'", path);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading protobuf messages in their JSON form: an absent field and null are the default, a field
- * is found under its lowerCamelCase and its snake_case name, unknown fields are ignored. Each
+ * Reading protobuf messages in their JSON form. An absent field and null are the default. A field
+ * is found under its lowerCamelCase and its snake_case name. Unknown fields are ignored. Each
  * function fails with RPC_INVALID_ARGUMENT on a value of another type.
  */
 #pragma once

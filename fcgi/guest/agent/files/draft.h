@@ -4,8 +4,9 @@
  * existing file stays unchanged, and a dropped draft leaves nothing.
  *
  * A regular file is replaced in one step, by another inode with its mode, attributes and access
- * lists. Where a rename would not do (a file of several names, one that is mounted on, a link to
- * nothing, a directory that takes no new file) the bytes are copied into it when all have arrived.
+ * lists. A rename is not possible for a file with several names or a mount, for a link to nothing,
+ * and in a directory that takes no new file. Then the bytes are copied into the file when all have
+ * arrived.
  */
 #pragma once
 

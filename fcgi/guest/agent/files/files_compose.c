@@ -117,8 +117,8 @@ static int check_source(const struct compose *compose, const char *path, struct 
 {
     struct stat status;
     if (!strcmp(path, compose->destination))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is a source and the destination",
-                             path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "'%s' is both a source and the destination", path);
     if (stat(path, &status) < 0)
         return rpc_error_set_errno(error, errno, "cannot open '%s'", path);
     if (!S_ISREG(status.st_mode))

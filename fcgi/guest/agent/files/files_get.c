@@ -161,7 +161,7 @@ static int reply_file(struct request *request, const struct file *file, int fd,
     int code = files_select(&conditions, &version, &parts);
     struct MHD_Response *response = make_body(file, code, fd, &parts);
     if (!response)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "the file cannot be sent now");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "cannot send the file now; try again");
     if (!file->gzip)
         MHD_add_response_header(response, "Accept-Ranges", "bytes");
     MHD_add_response_header(response, "ETag", etag);
@@ -225,7 +225,7 @@ int files_get_finish(struct request *request, struct rpc_error *error)
     enum coding coding = coding_choose(httpd_header(&request->http, "Accept-Encoding"));
     if (coding == CODING_NONE)
         return rpc_error_set(error, RPC_NOT_ACCEPTABLE,
-                             "the file can be sent as it is or as gzip, and both are refused");
+                             "the header Accept-Encoding refuses both identity and gzip");
     file.path = path;
     file.download = download && !strcmp(download, "1");
     file.gzip = choose_gzip(request, coding, fd, (uint64_t)file.status.st_size);

@@ -40,9 +40,9 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
                         json_object_size(collector->metadata) >= COUNT_MAX ||
                         !str_is_utf8(value, value_size) || strlen(value) != value_size;
     if (collector->failed) {
-        rpc_error_set(collector->error, RPC_INVALID_ARGUMENT,
-                      "metadata header '%s' has no key, is too long, one too many, or not text",
-                      name);
+        rpc_error_set(
+            collector->error, RPC_INVALID_ARGUMENT,
+            "metadata header '%s' has no key, is too long, is not text, or is one too many", name);
         return MHD_NO;
     }
     for (size_t i = 0; i < length; i++)
@@ -86,7 +86,7 @@ int files_metadata_store(int fd, const json_t *metadata, struct rpc_error *error
     json_object_foreach ((json_t *)metadata, key, value) {
         autofree char *name = xasprintf(ATTRIBUTE_PREFIX "%s", key);
         if (fsetxattr(fd, name, json_string_value(value), json_string_length(value), 0) < 0)
-            return rpc_error_set_errno(error, errno, "metadata '%s' cannot be stored", key);
+            return rpc_error_set_errno(error, errno, "cannot store metadata '%s'", key);
     }
     return 0;
 }

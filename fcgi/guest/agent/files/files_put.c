@@ -104,8 +104,9 @@ static int begin_part(void *context, const char *name, const char *file_name,
         return 0;
     const char *text = upload->path ? upload->path : file_name;
     if (!text || !*text)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "neither a path argument nor a file name says where the file goes");
+        return rpc_error_set(
+            error, RPC_INVALID_ARGUMENT,
+            "the request has neither a path argument nor a file name for the file");
     return open_target(upload, text, error);
 }
 
@@ -149,7 +150,8 @@ static int begin_coding(struct upload *upload, struct rpc_error *error)
                              "content encoding '%s' is not supported", coding);
     upload->gunzip = gunzip_new();
     request->http.piece_max = GUNZIP_PIECE_MAX;
-    return upload->gunzip ? 0 : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "no memory for gzip");
+    return upload->gunzip ? 0
+                          : rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "out of memory for gzip");
 }
 
 int files_put_begin(struct request *request, struct rpc_error *error)

@@ -34,8 +34,9 @@ struct file_parts {
 };
 
 /* Choose the answer: 200 (whole file), 206 (in parts), 304, 412 or 416. For 200 and 206 *parts says
- * what to send, in the order asked for; for 200 that is one part. A Range header that makes no
- * sense is ignored, as is any on an empty file, and one that asks for more than the whole file. */
+ * what to send, in the order asked for; for 200 that is one part. The agent ignores a malformed
+ * Range header, any such header for an empty file, and one that asks for more than the whole file.
+ */
 int files_select(const struct file_conditions *conditions, const struct file_version *version,
                  struct file_parts *parts);
 

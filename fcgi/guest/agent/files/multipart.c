@@ -32,7 +32,7 @@ int multipart_new(const char *content_type, const struct multipart_events *event
     autofree char *boundary = multipart_parameter(content_type, "boundary");
     if (!boundary || !*boundary || strlen(boundary) > BOUNDARY_MAX || strchr(boundary, '\r'))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "the multipart body names no usable boundary");
+                             "the Content-Type of the multipart body has no valid boundary");
     struct multipart *m = xcalloc(1, sizeof *m);
     m->events = events;
     m->context = context;
@@ -121,7 +121,7 @@ static ssize_t take_rest_of_delimiter(struct multipart *m, const char *data, siz
     if (!whole && m->line.size < PADDING_MAX)
         return (ssize_t)used;
     if (!whole || strspn(line, " \t\r\n") != m->line.size)
-        return malformed("something follows a boundary", error);
+        return malformed("there is text after a boundary", error);
     buffer_clear(&m->line);
     m->line_start = 0;
     m->state = IN_HEAD;
@@ -158,7 +158,7 @@ static ssize_t take_head(struct multipart *m, const char *data, size_t size,
 {
     size_t used = line_length(data, size);
     if (memchr(data, '\0', used))
-        return malformed("a header holds a NUL character", error);
+        return malformed("a header has a NUL character", error);
     if (buffer_append(&m->line, data, used) < 0)
         return malformed("the header of a part is too long", error);
     if (data[used - 1] != '\n')
@@ -195,5 +195,6 @@ int multipart_end(const struct multipart *multipart, struct rpc_error *error)
 {
     if (multipart->state == IN_EPILOGUE)
         return 0;
-    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the multipart body ends too early");
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                         "the multipart body is cut off before its end");
 }

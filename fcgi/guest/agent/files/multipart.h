@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bodies of multipart/form-data, piece by piece (RFC 7578; RFC 2046, section 5.1). Not the parser
- * of the HTTP library: that knows neither parameters behind the boundary, nor names without quotes
- * or with a quote in them, nor an epilogue, and it silently skips parts that it cannot read.
+ * Bodies of multipart/form-data, piece by piece (RFC 7578; RFC 2046, section 5.1). The parser of
+ * the HTTP library does not support parameters after the boundary, names without quotes or with a
+ * quote inside, or an epilogue. It silently skips parts that it cannot read.
  */
 #pragma once
 

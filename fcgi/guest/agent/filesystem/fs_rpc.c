@@ -57,7 +57,7 @@ static int make_dir(struct request *request, const json_t *message, json_t **ans
         return -1;
     if (stat(path, &status) == 0)
         return S_ISDIR(status.st_mode)
-                   ? rpc_error_set(error, RPC_ALREADY_EXISTS, "'%s' is there already", path)
+                   ? rpc_error_set(error, RPC_ALREADY_EXISTS, "'%s' exists already", path)
                    : rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is not a directory", path);
     if (paths_make_directories(path, &user, error) < 0)
         return -1;
@@ -110,7 +110,7 @@ static int remove_file(struct request *request, const json_t *message, json_t **
     if (rpc_user(request, &user, error) < 0 || read_path(message, "path", &user, &path, error) < 0)
         return -1;
     if (!strcmp(path, "/"))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the root directory cannot be removed");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot remove the root directory");
     if (lstat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         const struct fs_walk walk = {.path = path, .binary = request->type->binary};
         return worker_run(request, fs_walk_remove, &walk, error);

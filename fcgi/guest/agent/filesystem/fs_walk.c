@@ -59,8 +59,8 @@ static int refuse(const struct fs_walk *walk, struct rpc_error *error)
 {
     return rpc_error_set(
         error, RPC_TOO_LARGE,
-        "'%.128s' has more than %d entries in %" PRId64 " level%s, and a listing may "
-        "have %d: list its directories one by one, or run find",
+        "'%.128s' has more than %d entries in %" PRId64
+        " level%s, and a listing can have %d: list its directories one by one, or run find",
         walk->path, GUEST_LISTED_MAX, walk->depth, walk->depth == 1 ? "" : "s", GUEST_LISTED_MAX);
 }
 

@@ -56,8 +56,7 @@ static int read_coding(struct request *request, const char *header, enum rpc_cod
     request->compressed = coding && !strcasecmp(coding, "gzip");
     if (!coding || !*coding || request->compressed || !strcasecmp(coding, "identity"))
         return 0;
-    return rpc_error_set(error, refusal,
-                         "%s '%s' is not supported: messages may be gzip or identity", header,
+    return rpc_error_set(error, refusal, "%s '%s' is not supported: use gzip or identity", header,
                          coding);
 }
 

@@ -67,7 +67,8 @@ json_t *rpc_parse_envelope(const struct request *request, const struct envelope 
 {
     if (!envelope->compressed || request->compressed)
         return parse(request, envelope->message, envelope->size, envelope->compressed, error);
-    rpc_error_set(error, RPC_INVALID_ARGUMENT, "a message is compressed, but %s does not say how",
+    rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                  "a message is compressed, but the request has no header %s",
                   rpc_coding_header(request->type));
     return NULL;
 }

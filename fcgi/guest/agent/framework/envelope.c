@@ -29,9 +29,10 @@ int envelope_parse(const char *data, size_t size, struct envelope *envelope,
     if (read_head((const unsigned char *)data, envelope, error) < 0)
         return -1;
     if (envelope->size != size - ENVELOPE_HEAD)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "the request must be one envelope: it announces %zu bytes, %zu follow",
-                             envelope->size, size - ENVELOPE_HEAD);
+        return rpc_error_set(
+            error, RPC_INVALID_ARGUMENT,
+            "the request must be one envelope: its header says %zu bytes, but %zu follow",
+            envelope->size, size - ENVELOPE_HEAD);
     return 0;
 }
 

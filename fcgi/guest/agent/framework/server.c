@@ -64,7 +64,8 @@ static int check_secret(const struct request *request, struct rpc_error *error)
     const struct shared_secret *secret = &request->agent->secret;
     bool is_own = request->route && request->route->flags & ROUTE_OWN;
     if (!secret->known)
-        return rpc_error_set(error, RPC_UNAVAILABLE, "the agent has not been initialised");
+        return rpc_error_set(error, RPC_UNAVAILABLE,
+                             "the agent has not been initialised by POST /init");
     if (is_own && peer_is_local(request))
         return 0;
     if (!httpd_shows_secret(&request->http, AGENT_SECRET_HEADER, secret))
@@ -81,7 +82,7 @@ static int check_head(struct request *request, const char *method, struct rpc_er
     if (route && route->flags & ROUTE_INTERNAL && !request->agent->trust_local_peers &&
         peer_is_local(request)) {
         request->outsider = true;
-        return rpc_error_set(error, RPC_NOT_FOUND, "no such path");
+        return rpc_error_set(error, RPC_NOT_FOUND, "the agent has no such path");
     }
     if (!route || !(route->flags & ROUTE_OPEN)) {
         request->outsider = check_secret(request, error) < 0;
@@ -93,9 +94,9 @@ static int check_head(struct request *request, const char *method, struct rpc_er
     if (!route && path_known)
         return rpc_error_set(error, RPC_METHOD_NOT_ALLOWED, "method not allowed");
     if (!route && rpc_is_service_path(request->http.path))
-        return rpc_error_set(error, RPC_UNIMPLEMENTED, "no such method");
+        return rpc_error_set(error, RPC_UNIMPLEMENTED, "the agent has no such method");
     if (!route)
-        return rpc_error_set(error, RPC_NOT_FOUND, "no such path");
+        return rpc_error_set(error, RPC_NOT_FOUND, "the agent has no such path");
     if (route->begin && route->begin(request, error) < 0)
         return -1;
     if (request->agent->machine && route->flags & ROUTE_INTERNAL)
@@ -279,7 +280,7 @@ int server_start(struct agent *agent, int listen_fd, struct server **server, str
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     if (loop_add(&agent->loop, &s->source, info->epoll_fd, EPOLLIN, on_ready) < 0) {
-        error_set_errno(err, ERR_INTERNAL, errno, "the HTTP server cannot be watched");
+        error_set_errno(err, ERR_INTERNAL, errno, "cannot watch the HTTP server");
         MHD_stop_daemon(s->daemon);
         free(s);
         return -1;

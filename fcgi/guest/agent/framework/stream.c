@@ -96,7 +96,7 @@ static void on_deadline(struct loop_timer *timer)
 {
     struct stream *stream = container_of(timer, struct stream, deadline_timer);
     struct rpc_error error;
-    rpc_error_set(&error, RPC_DEADLINE_EXCEEDED, "the time limit of the call is over");
+    rpc_error_set(&error, RPC_DEADLINE_EXCEEDED, "the call has reached its time limit");
     if (stream->events->deadline)
         stream->events->deadline(stream);
     stream_end(stream, &error);
@@ -145,7 +145,7 @@ int stream_open(struct request *request, const struct stream_events *events, voi
     buffer_init(&s->pending, PENDING_MAX);
     if (reply(s) < 0) {
         free(s);
-        return rpc_error_set(error, RPC_INTERNAL, "the response cannot be sent");
+        return rpc_error_set(error, RPC_INTERNAL, "cannot send the response");
     }
     struct loop *loop = &request->agent->loop;
     LIST_INSERT_HEAD(&request->agent->streams, s, link);

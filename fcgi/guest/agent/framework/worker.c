@@ -99,7 +99,8 @@ static void reply(struct request *request, struct buffer *answer)
     unsigned char code = answer->size ? (unsigned char)answer->data[0] : RPC_INTERNAL;
     if (code < RPC_CODE_COUNT) {
         rpc_error_set(&error, (enum rpc_code)code, "%s",
-                      answer->size > 1 ? answer->data + 1 : "the work ended early");
+                      answer->size > 1 ? answer->data + 1
+                                       : "the process of the call ended before the answer");
         request_reply_error(request, &error);
         return;
     }
@@ -145,9 +146,10 @@ int worker_run(struct request *request, worker_function *work, const void *conte
 {
     int ends[2];
     if (worker_count >= WORKERS_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many long calls at once");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "too many long calls at once; try again when one has ended");
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return rpc_error_set_errno(error, errno, "the call cannot be started");
+        return rpc_error_set_errno(error, errno, "cannot start the call");
     pid_t pid = fork();
     if (pid == 0)
         run_in_copy(request, work, context, ends[1]);
@@ -160,7 +162,7 @@ int worker_run(struct request *request, worker_function *work, const void *conte
         free(worker);
         if (pid > 0)
             kill(pid, SIGKILL);
-        return rpc_error_set_errno(error, errnum, "the call cannot be started");
+        return rpc_error_set_errno(error, errnum, "cannot start the call");
     }
     worker_count++;
     worker->request = request;

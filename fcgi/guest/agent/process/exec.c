@@ -237,7 +237,7 @@ static int find_user(struct request *request, const char *name, struct user *use
     if (users_find(name, user, error) == 0)
         return 0;
     if (error->code == RPC_UNAUTHENTICATED)
-        rpc_error_set(error, RPC_INVALID_ARGUMENT, "user '%s' is not known in the sandbox", name);
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the sandbox has no user '%s'", name);
     return -1;
 }
 
@@ -247,8 +247,8 @@ int exec_launch(struct request *request, const struct exec_call *call, struct pr
     user_auto user = {.name = NULL};
     if (exec_count >= EXEC_MAX)
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "%d calls of /exec run in the sandbox, and more are not possible at "
-                             "once: wait for one to end, or start long programs in the background",
+                             "the sandbox runs %d calls of /exec, which is the most: wait until "
+                             "one ends, or start long programs in the background",
                              EXEC_MAX);
     if (find_user(request, call->user, &user, error) < 0)
         return -1;

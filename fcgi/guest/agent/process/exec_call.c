@@ -24,8 +24,8 @@ static int check_names(const json_t *message, struct rpc_error *error)
         if (known)
             continue;
         const char *nearest = str_nearest(name, fields, ARRAY_SIZE(fields));
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is not a field of this call%s%s%s",
-                             name, nearest ? "; is " : "", nearest ? nearest : "",
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "this call has no field %s%s%s%s", name,
+                             nearest ? "; is " : "", nearest ? nearest : "",
                              nearest ? " meant?" : "");
     }
     return 0;

@@ -49,11 +49,13 @@ static int check_bounds(const struct process_table *table, size_t config_size, c
                         struct rpc_error *error)
 {
     if (table->live_count >= PROCESSES_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "more than %d processes",
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "the sandbox runs %d processes of clients, which is the most",
                              PROCESSES_MAX);
     if (table->config_bytes + config_size > PROCESS_CONFIG_BYTES_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the running processes were started with too much data");
+        return rpc_error_set(
+            error, RPC_RESOURCE_EXHAUSTED,
+            "the commands and environments of the running processes are too large together");
     if (tag && strlen(tag) > GUEST_TAG_BYTES_MAX)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the tag is longer than %d bytes",
                              GUEST_TAG_BYTES_MAX);
@@ -261,7 +263,7 @@ int process_signal(struct process *process, int number, struct rpc_error *error)
         return 0;
     }
     if (kill(is_for_group(number) ? -process->pid : process->pid, number) < 0)
-        return rpc_error_set_errno(error, errno, "the signal cannot be sent");
+        return rpc_error_set_errno(error, errno, "cannot send the signal");
     if (number == SIGTERM)
         note_kill(process);
     return 0;

@@ -7,12 +7,12 @@
  * the program waits and the agent's memory does not grow.
  *
  * A process has ended for its followers when the program has exited and its output is at an end.
- * Programs that it left in the background may keep the output open: then it has ended
- * PROCESS_GRACE_MS after the exit, with the output that was written by then. The agent reads the
- * rest into the log, so that the background programs never wait and get no SIGPIPE.
+ * Programs in the background may keep the output open. Then the process has ended PROCESS_GRACE_MS
+ * after the exit, with the output until then. The agent reads the rest into the log, so that the
+ * background programs never wait and get no SIGPIPE.
  *
- * A program that ended stays a zombie until its output is at an end, so that its pid cannot come
- * to mean another; then it is reaped, and for half a minute clients may still ask how it ended.
+ * An ended program stays a zombie until the end of its output, so that no other process gets its
+ * pid. Then it is reaped. For half a minute, clients may still ask how it ended.
  */
 #pragma once
 

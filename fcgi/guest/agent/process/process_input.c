@@ -114,7 +114,7 @@ int process_write(struct process *process, struct request *request, process_writ
     if (process->input_bytes + size > INPUT_BYTES_MAX) {
         free(data);
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the process does not read its input: too much input waits");
+                             "the process does not read its input, and too much input is waiting");
     }
     if (!size) {
         free(data);
@@ -152,7 +152,7 @@ int process_close_input(struct process *process, struct rpc_error *error)
     if (process->has_pty)
         return rpc_error_set(
             error, RPC_FAILED_PRECONDITION,
-            "a terminal cannot be closed this way: send it an end-of-file character");
+            "you cannot close the input of a terminal: send an end-of-file character");
     if (process->input_open) {
         process->input_closing = true;
         pump(process);

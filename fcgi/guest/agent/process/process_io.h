@@ -26,6 +26,6 @@ void process_io_owe(struct process *process);
 void process_input_open(struct process *process, int fd);
 void process_input_close(struct process *process);
 
-/* End the process (process.c), and move it to the ended list, when it has exited and both outputs
- * are at their end; for its followers also when nothing is owed to them any more. */
+/* End the process (process.c), and move it to the ended list, if it has exited and both outputs are
+ * at their end. For its followers, end it also if they have all output. */
 void process_end_if_done(struct process *process);

@@ -54,8 +54,8 @@ static void tell_memory(struct process_end *end, pid_t pid)
         snprintf(limit, sizeof limit, "%" PRIu64 " MiB", memory_mb);
     end->reason = REASON_OUT_OF_MEMORY;
     snprintf(end->message, sizeof end->message,
-             "out of memory: the kernel killed %s%s; the sandbox had used up %s; give it more "
-             "memory_mb",
+             "out of memory: the kernel killed %s%s, because the sandbox had used up %s; create a "
+             "sandbox with more memory_mb",
              itself ? name : "a process", itself ? "" : " of the sandbox", limit);
 }
 
@@ -63,8 +63,8 @@ static void tell_processes(struct process_end *end)
 {
     end->reason = REASON_PROCESS_LIMIT;
     snprintf(end->message, sizeof end->message,
-             "process limit: the sandbox had its %d processes and threads, and one more was "
-             "refused; end some first",
+             "process limit: the sandbox had %d processes and threads, the most that it can have; "
+             "end some first",
              GUEST_PROCESSES_MAX);
 }
 
@@ -76,7 +76,7 @@ static bool tell_disk(struct process_end *end)
         return false;
     end->reason = REASON_DISK_FULL;
     snprintf(end->message, sizeof end->message,
-             "disk full: the sandbox uses all of its %" PRIu64 " MiB; delete files",
+             "disk full: the sandbox has used all of its %" PRIu64 " MiB; delete files",
              usage.total_bytes >> 20);
     return true;
 }
@@ -96,7 +96,7 @@ void process_reason_time_limit(struct process_end *end)
 {
     end->reason = REASON_TIME_LIMIT;
     snprintf(end->message, sizeof end->message,
-             "time limit: the command took longer than it may, and its session was killed");
+             "time limit: the command reached its timeout, and its session was killed");
 }
 
 void process_reason_order(struct process_end *end)

@@ -29,8 +29,8 @@ struct process_end {
 const char *process_reason_name(enum process_reason reason);
 
 /* Find the reason of a program that failed and is not reaped yet. A program that fails while the
- * kernel kills, or refuses processes, counts as such: a shell, make or a test runner ends with a
- * code of its own when it loses a child. */
+ * kernel kills or refuses processes counts as such. A shell, make or a test runner ends with its
+ * own code if it loses a child. */
 void process_reason_find(struct process_end *end, pid_t pid, const struct group_counts *before,
                          const struct group_counts *now);
 

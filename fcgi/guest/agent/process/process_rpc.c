@@ -30,7 +30,7 @@ int process_rpc_select(struct request *request, const json_t *message, bool ende
         proto_string(selector, "tag", &tag, error) < 0)
         return -1;
     if (!pid && !*tag)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process must name a pid or a tag");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process must have a pid or a tag");
     *process = process_find(request->agent->processes, (pid_t)pid, tag, ended);
     if (!*process)
         return *tag ? rpc_error_set(error, RPC_NOT_FOUND, "no process with tag '%s'", tag)

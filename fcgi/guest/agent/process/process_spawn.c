@@ -192,18 +192,16 @@ static int explain_too_long(const struct process_spec *spec, struct rpc_error *e
         size_t size = strlen(spec->argv[i]);
         all += size;
         if (size > GUEST_ARGUMENT_BYTES_MAX)
-            return rpc_error_set(
-                error, RPC_INVALID_ARGUMENT,
-                "argument %zu of '%.64s' has %zu bytes, and the kernel takes %d in "
-                "one argument: pass the data on standard input or in a file",
-                i, spec->argv[0], size, GUEST_ARGUMENT_BYTES_MAX);
+            return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                                 "argument %zu of '%.64s' has %zu bytes, and the kernel accepts %d "
+                                 "in one argument: pass the data on standard input or in a file",
+                                 i, spec->argv[0], size, GUEST_ARGUMENT_BYTES_MAX);
     }
-    return rpc_error_set(
-        error, RPC_INVALID_ARGUMENT,
-        "the arguments of '%.64s' have %zu bytes and its environment %zu, which is "
-        "more than the kernel takes together (a quarter of the limit of the "
-        "stack): pass the data on standard input or in a file",
-        spec->argv[0], all, spec->environment->bytes);
+    return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                         "the arguments of '%.64s' have %zu bytes and its environment %zu, "
+                         "together more than the kernel accepts (a quarter of the limit of the "
+                         "stack): pass the data on standard input or in a file",
+                         spec->argv[0], all, spec->environment->bytes);
 }
 
 static int explain(const struct report *report, const struct process_spec *spec,
@@ -212,18 +210,18 @@ static int explain(const struct report *report, const struct process_spec *spec,
     const char *why = strerror(report->errnum);
     switch (report->stage) {
     case STAGE_CWD:
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cwd '%s' cannot be used: %s", spec->cwd,
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot use cwd '%s': %s", spec->cwd,
                              why);
     case STAGE_EXEC:
         if (report->errnum == E2BIG)
             return explain_too_long(spec, error);
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' cannot be started: %s",
-                             spec->argv[0], why);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot start '%s': %s", spec->argv[0],
+                             why);
     case STAGE_USER:
         return rpc_error_set(error, RPC_INTERNAL, "cannot become user '%s': %s", spec->user->name,
                              why);
     default:
-        return rpc_error_set_errno(error, report->errnum, "the process cannot be set up");
+        return rpc_error_set_errno(error, report->errnum, "cannot set up the process");
     }
 }
 
@@ -250,16 +248,17 @@ static int launch(const struct process_spec *spec, struct child_ends *theirs, pi
     autoclose int report_fd = -1;
     int pipe_ends[2];
     if (pipe2(pipe_ends, O_CLOEXEC) < 0)
-        return rpc_error_set_errno(error, errno, "the process cannot be set up");
+        return rpc_error_set_errno(error, errno, "cannot set up the process");
     report_fd = pipe_ends[0];
     theirs->report = pipe_ends[1];
     *pid = fork();
     if (*pid < 0 && errno == EAGAIN)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                             "the sandbox has its %d processes and threads: end some first",
-                             GUEST_PROCESSES_MAX);
+        return rpc_error_set(
+            error, RPC_RESOURCE_EXHAUSTED,
+            "the sandbox has %d processes and threads, the most that it can have: end some first",
+            GUEST_PROCESSES_MAX);
     if (*pid < 0)
-        return rpc_error_set_errno(error, errno, "the process cannot be started");
+        return rpc_error_set_errno(error, errno, "cannot start the process");
     if (*pid == 0)
         child_run(spec, theirs);
     close_child_ends(theirs);
@@ -272,7 +271,7 @@ static int launch(const struct process_spec *spec, struct child_ends *theirs, pi
     while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
         ;
     if (size != sizeof report)
-        return rpc_error_set(error, RPC_INTERNAL, "the process cannot be set up");
+        return rpc_error_set(error, RPC_INTERNAL, "cannot set up the process");
     return explain(&report, spec, error);
 }
 
@@ -285,7 +284,7 @@ int process_spawn(const struct process_spec *spec, pid_t *pid, struct process_en
     if (rc == 0)
         rc = spec->with_pty ? open_pty(spec, ends, &theirs) : open_pipes(spec, ends, &theirs);
     if (rc < 0)
-        rpc_error_set_errno(error, errno, "the process cannot be set up");
+        rpc_error_set_errno(error, errno, "cannot set up the process");
     else
         rc = launch(spec, &theirs, pid, error);
     close_child_ends(&theirs);

@@ -78,7 +78,7 @@ static void on_ended(struct process_follower *follower, const struct process_end
 static void on_displaced(struct process_follower *follower)
 {
     struct rpc_error error;
-    rpc_error_set(&error, RPC_FAILED_PRECONDITION, "another client has taken the process over");
+    rpc_error_set(&error, RPC_FAILED_PRECONDITION, "another client has connected to the process");
     stream_end(stream_of(follower), &error);
 }
 
@@ -126,7 +126,7 @@ int process_check_resume(const struct process *process, const struct process_res
                                  kind_names[kind]);
         if (offset < end && !entry_at(log, process->log_source, kind, offset))
             return rpc_error_set(error, RPC_OUT_OF_RANGE,
-                                 "the %s of the process is not kept any more from byte %" PRIu64,
+                                 "the agent no longer has the %s of the process at byte %" PRIu64,
                                  kind_names[kind], offset);
     }
     return 0;
@@ -175,7 +175,7 @@ static void tell_entry(struct stream_follower *own, const struct process_log_ent
 static void give_up(struct stream_follower *own)
 {
     struct rpc_error error;
-    rpc_error_set(&error, RPC_OUT_OF_RANGE, "the output of the process is not kept any more");
+    rpc_error_set(&error, RPC_OUT_OF_RANGE, "the agent no longer has the output of the process");
     stream_end(own->stream, &error);
 }
 

@@ -144,7 +144,7 @@ static int take_message(struct request *request, const struct envelope *envelope
             return -1;
         if (stream->waiting && stream->waiting != process) /* forget() knows one process */
             return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                                 "start: the previous process has yet to read its input");
+                                 "start: the previous process has not read all of its input yet");
         stream->pid = process->pid;
     }
     return 0; /* or a keepalive */
@@ -171,7 +171,7 @@ static int reply(struct request *request, struct rpc_error *error)
 {
     struct input_stream *stream = request->state;
     if (stream->received.size)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the request ends in mid-message");
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the request is cut off in a message");
     return rpc_reply(request, json_object());
 }
 
@@ -214,7 +214,8 @@ int stream_input_begin(struct request *request, struct rpc_error *error)
         return -1;
     if (request->type->text) /* its clients send one message a request */
         return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
-                             "a stream of input cannot be of type %s", request->type->media_type);
+                             "a stream of input cannot have the type %s",
+                             request->type->media_type);
     struct input_stream *stream = xcalloc(1, sizeof *stream);
     buffer_init(&stream->received, RECEIVED_MAX);
     request->state = stream;

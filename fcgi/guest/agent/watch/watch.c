@@ -103,14 +103,16 @@ static int watch_directory(struct watcher *watcher, const char *name, struct rpc
     if (!watcher->options.allow_network && is_network(path)) {
         if (*name)
             return -2;
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "'%s' is on a network mount", path);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                             "cannot watch '%s', which is on a network mount", path);
     }
     unsigned how = IN_ONLYDIR | (*name ? IN_DONT_FOLLOW : 0);
     int wd = inotify_add_watch(watcher->hub->source.fd, path, CHANGES | how);
     if (wd >= 0)
         return wd;
     if (errno == ENOSPC)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many directories are watched");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "the sandbox watches too many directories");
     return *name ? -2 : rpc_error_set_errno(error, errno, "cannot watch '%s'", path);
 }
 
@@ -118,7 +120,8 @@ int watch_place_add(struct watcher *watcher, const char *name, bool fresh, struc
 {
     struct watch_hub *hub = watcher->hub;
     if (hub->place_count >= WATCH_PLACES_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many directories are watched");
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
+                             "the sandbox watches too many directories");
     int wd = watch_directory(watcher, name, error);
     if (wd < 0)
         return wd == -2 ? 0 : -1;
@@ -279,12 +282,12 @@ static struct watch_hub *hub_get(struct agent *agent, struct rpc_error *error)
         return hub;
     int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (fd < 0) {
-        rpc_error_set_errno(error, errno, "directories cannot be watched");
+        rpc_error_set_errno(error, errno, "cannot watch directories");
         return NULL;
     }
     hub = xcalloc(1, sizeof *hub);
     if (loop_add(&agent->loop, &hub->source, fd, EPOLLIN, on_ready) < 0) {
-        rpc_error_set_errno(error, errno, "directories cannot be watched");
+        rpc_error_set_errno(error, errno, "cannot watch directories");
         close(fd);
         free(hub);
         return NULL;
@@ -333,7 +336,7 @@ int watcher_new(struct agent *agent, const char *path, const struct watch_option
     LIST_INSERT_HEAD(&hub->watchers, w, link);
     hub->watcher_count++;
     int rc = hub->watcher_count > WATCHERS_MAX
-                 ? rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "too many watchers")
+                 ? rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "the sandbox has too many watchers")
                  : watch_place_add(w, "", false, error);
     if (rc < 0) {
         watcher_free(w);

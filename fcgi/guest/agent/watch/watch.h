@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Watching directories, by one inotify instance for the whole agent: the kernel counts instances
- * per machine and not per sandbox, so the agent has one only while there are watchers.
+ * Watching directories, by one inotify instance for the whole agent. The kernel counts instances
+ * for each machine and not for each sandbox, so the agent has one only while there are watchers.
  *
  * A watcher has a place for each directory that it watches. The agent reads a few directories
  * between two turns of the loop, so a large tree delays no other client.

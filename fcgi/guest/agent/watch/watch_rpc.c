@@ -48,7 +48,7 @@ static int open_watcher(struct request *request, const json_t *message,
 static void set_lost(struct rpc_error *error)
 {
     rpc_error_set(error, RPC_RESOURCE_EXHAUSTED,
-                  "more changes than can be kept: some were lost, list the directory again");
+                  "some changes were lost, because there were too many: list the directory again");
 }
 
 /* --- as a stream --- */
@@ -202,7 +202,8 @@ static int create_watcher(struct request *request, const json_t *message, json_t
     unsigned char id[ID_BYTES];
     make_room();
     if (polled_count >= POLLED_MAX)
-        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "more than %d watchers", POLLED_MAX);
+        return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "a client can have at most %d watchers",
+                             POLLED_MAX);
     struct polled *polled = xcalloc(1, sizeof *polled);
     if (open_watcher(request, message, &polled_listener, polled, &polled->watcher, error) < 0) {
         free(polled);
@@ -238,7 +239,7 @@ static int find_polled(const json_t *message, struct polled **found, struct rpc_
         *found = polled;
         return 0;
     }
-    return rpc_error_set(error, RPC_NOT_FOUND, "no watcher with id '%s'", id);
+    return rpc_error_set(error, RPC_NOT_FOUND, "there is no watcher with id '%s'", id);
 }
 
 static int get_events(struct request *request, const json_t *message, json_t **answer,

@@ -68,7 +68,7 @@ int fork_image_name(const char *snapshot, const char *image)
         return files_complain("cannot create the folder for the name of an image:", state);
     if (files_write_line(state, OWNER, owner) < 0 ||
         files_write_line(state, IMAGE, strrchr(image, '/') + 1) < 0)
-        return files_complain("an image cannot be named in", state);
+        return files_complain("cannot write the name of an image in", state);
     return 0;
 }
 
@@ -79,11 +79,11 @@ static int share(int (*put)(const char *, const char *), const char *from, const
 {
     autofree char *folder = parent_of(image);
     files_make_folder(folder, 0711);
-    int result = put(from, image) < 0 ? files_complain("an image cannot be put at", image)
+    int result = put(from, image) < 0 ? files_complain("cannot put an image at", image)
                                       : fork_image_name(snapshot, image);
     if (result == 0)
         return EXIT_SUCCESS;
-    fprintf(stderr, "btrfs: the memory of snapshot %s cannot be shared\n", snapshot);
+    fprintf(stderr, "btrfs: cannot share the memory of snapshot %s\n", snapshot);
     return EXIT_FAILURE;
 }
 
@@ -99,7 +99,8 @@ static void hold_folder(const char *folder, const char *placeholder)
         autoclose int fd = open(placeholder, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         if (fd >= 0)
             return;
-        fprintf(stderr, "btrfs: the folder %s has gone, at attempt %u\n", folder, attempt);
+        fprintf(stderr, "btrfs: the folder %s does not exist any more, at attempt %u\n", folder,
+                attempt);
     }
 }
 

@@ -123,17 +123,17 @@ static int make(struct making *making)
     autoclose int source = open(making->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (source < 0 || files_lock_within(source, LOCK_MS) < 0 ||
         btrfs_subvolume_look(making->source, &making->made_of) < 0)
-        return files_complain("no parent for a stream can be made of", making->source);
+        return files_complain("cannot make a parent for streams from", making->source);
     if (is_made(making))
         return 0;
     int others = btrfs_subvolume_has_others(making->source);
     if (others > 0)
         errno = ENOTEMPTY;
     if (others || (btrfs_subvolume_delete(making->parent) < 0 && errno != ENOENT))
-        return files_complain("the parent of a stream stays as it is at", making->parent);
+        return files_complain("cannot replace the parent for streams at", making->parent);
     if (fill(making) == 0)
         return 0;
-    files_complain("a parent for streams cannot be made at", making->parent);
+    files_complain("cannot make a parent for streams at", making->parent);
     btrfs_subvolume_delete(making->parent);
     return -1;
 }
@@ -150,7 +150,7 @@ char *parent_make(const char *path, const char *source)
     autofree char *parent = files_path(parents, folder);
     struct making making = {.source = from, .parent = parent};
     if (files_make_folder(parents, 0700) < 0)
-        files_complain("there is no folder", parents);
+        files_complain("cannot find the folder", parents);
     return make(&making) < 0 ? NULL : steal_pointer(&parent);
 }
 

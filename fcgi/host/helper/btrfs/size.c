@@ -32,7 +32,7 @@ void size_put_aside(const char *instance)
     if (!owner || str_equal(owner, name ? name + 1 : instance) || access(memory, F_OK) == 0)
         return;
     if (rename(state, memory) < 0 || mkdir(state, 0700) < 0)
-        fprintf(stderr, "btrfs: the memory of %s cannot be put aside: %s\n", instance,
+        fprintf(stderr, "btrfs: cannot put the memory of %s aside: %s\n", instance,
                 strerror(errno));
 }
 

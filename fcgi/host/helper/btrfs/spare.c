@@ -164,7 +164,7 @@ void spare_make_later(const char *source, bool is_new)
 {
     pid_t incusd = getppid(), pid = fork();
     if (pid < 0)
-        files_complain("no copy is made ahead of", source);
+        files_complain("cannot make a spare copy of", source);
     if (pid != 0)
         return;
     leave_caller();

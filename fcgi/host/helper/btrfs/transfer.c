@@ -59,7 +59,7 @@ int transfer_unseal(const char *path)
     if (!is_moving(path) || btrfs_subvolume_look(path, &found) < 0)
         return -1;
     if (found.received && write_out(path) < 0) {
-        fprintf(stderr, "btrfs: %s was received but cannot be written to the disk: %s\n", path,
+        fprintf(stderr, "btrfs: received %s, but cannot write it to the disk: %s\n", path,
                 strerror(errno));
         return EXIT_FAILURE;
     }
@@ -197,7 +197,7 @@ static int send_to(const char *path, const char *parent, int out)
 {
     if (btrfs_subvolume_send(path, parent, out, version()) == 0)
         return EXIT_SUCCESS;
-    fprintf(stderr, "btrfs: %s cannot be sent: %s\n", path, strerror(errno));
+    fprintf(stderr, "btrfs: cannot send %s: %s\n", path, strerror(errno));
     return EXIT_FAILURE;
 }
 

@@ -34,7 +34,7 @@ static int start(char *const command[], int output, bool quiet, pid_t *pid)
     int failed = posix_spawnp(pid, command[0], &actions, NULL, command, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed && !quiet)
-        fprintf(stderr, "%s: %s cannot be run: %s\n", program_invocation_short_name, command[0],
+        fprintf(stderr, "%s: cannot run %s: %s\n", program_invocation_short_name, command[0],
                 strerror(failed));
     return failed ? -1 : 0;
 }
@@ -70,7 +70,7 @@ char *run_read(char *const command[], size_t most)
 int run_become(const char *program, char *const command[])
 {
     execvp(program, command);
-    fprintf(stderr, "%s: %s cannot be run: %s\n", program_invocation_short_name, program,
+    fprintf(stderr, "%s: cannot run %s: %s\n", program_invocation_short_name, program,
             strerror(errno));
     return RUN_CANNOT;
 }

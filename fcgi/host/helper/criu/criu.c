@@ -55,7 +55,7 @@ static int refuse(const struct call *call)
     FILE *const outs[] = {stderr, log};
     for (size_t i = 0; i < ARRAY_SIZE(outs); i++)
         if (outs[i])
-            fprintf(outs[i], "Error (sandlot-criu): the image in %s is not as the dump left it\n",
+            fprintf(outs[i], "Error (sandlot-criu): the image in %s has changed since the dump\n",
                     call->images);
     return EXIT_FAILURE;
 }

@@ -80,7 +80,7 @@ int criu_path_find(const char *root, const char *preloaded, struct words *criu)
     }
     autofree char *loader = access(program, X_OK) == 0 ? loader_in(root) : NULL;
     if (!loader) {
-        fprintf(stderr, "criu: nothing at %s, and " NAMED " is not set\n", program);
+        fprintf(stderr, "criu: there is no program at %s, and " NAMED " is not set\n", program);
         return -1;
     }
     autofree char *libraries = first_in(folder, "", "-linux-gnu");

@@ -72,19 +72,19 @@ static int renumber(pid_t pid)
     read_link(&link);
     if (!link.hwaddr || !link.address || !link.gateway) {
         errno = ENOENT;
-        return fail("its configuration names none");
+        return fail("its configuration has no new address");
     }
     autofree char *commands = commands_for(&link);
     autofree char *path = xasprintf("/proc/%d/ns/net", (int)pid);
     autoclose int network = open(path, O_RDONLY | O_CLOEXEC);
     autoclose int input = memfd_create("commands", MFD_CLOEXEC);
     if (network < 0 || setns(network, CLONE_NEWNET) < 0)
-        return fail("its network cannot be entered");
+        return fail("cannot enter its network");
     if (input < 0 || write(input, commands, strlen(commands)) != (ssize_t)strlen(commands) ||
         lseek(input, 0, SEEK_SET) < 0 || dup2(input, STDIN_FILENO) < 0)
-        return fail("no commands can be written");
+        return fail("cannot write the commands for ip");
     execlp("ip", "ip", "-batch", "-", NULL);
-    return fail("ip cannot be run");
+    return fail("cannot run ip");
 }
 
 /* Freeze a container that CRIU could not freeze (dump.c), before CRIU lets its processes go. */
@@ -114,7 +114,7 @@ int hooks_act(const char *action)
         return EXIT_SUCCESS;
     if (!text || str_parse_u64(text, 1, INT32_MAX, &pid) < 0) {
         errno = EINVAL;
-        return fail("CRIU names no process of it");
+        return fail("CRIU gave no process of the container");
     }
     if (holds)
         return hold((pid_t)pid);

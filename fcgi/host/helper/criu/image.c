@@ -82,7 +82,7 @@ void image_make_room(const char *folder)
     int made = make_subvolume(parent, name) < 0 ? mkdirat(parent, name, 0700)
                                                 : fchmodat(parent, name, 0700, 0);
     if (made < 0)
-        fprintf(stderr, "sandlot-criu: %s cannot be made again: %s\n", folder, strerror(errno));
+        fprintf(stderr, "sandlot-criu: cannot create %s again: %s\n", folder, strerror(errno));
 }
 
 /* --- the owner --- */
@@ -227,7 +227,7 @@ static void thaw_image(const char *folder)
         return;
     say_thawed(data, size);
     if (pwrite(fd, data, size, 0) != found.st_size)
-        fprintf(stderr, "sandlot-criu: %s cannot be written: %s\n", path, strerror(errno));
+        fprintf(stderr, "sandlot-criu: cannot write %s: %s\n", path, strerror(errno));
 }
 
 /* Delete the profiles in the container's AppArmor namespace from the image. A sandbox cannot load

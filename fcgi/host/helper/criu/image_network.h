@@ -2,7 +2,7 @@
 /* Leave out of a memory image what each new network has. */
 #pragma once
 
-/* After a dump: delete the image of the routing rules if the rules are those of a new network, and
- * the image of the IPv6 routes if the kernel itself adds them with their addresses. A restore then
- * runs up to four programs less. */
+/* After a dump: delete the image of the routing rules if the rules are those of a new network.
+ * Delete the image of the IPv6 routes if the kernel itself adds them with their addresses. A
+ * restore then runs up to four programs less. */
 void image_forget_network(const char *folder);

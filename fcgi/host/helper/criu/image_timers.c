@@ -85,7 +85,7 @@ void image_mend_timers(const char *folder)
     size_t size = (size_t)found.st_size;
     uint8_t *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED) {
-        fprintf(stderr, "sandlot-criu: %s cannot be read: %s\n", path, strerror(errno));
+        fprintf(stderr, "sandlot-criu: cannot read %s: %s\n", path, strerror(errno));
         return;
     }
     mend_files((struct message){data + MAGIC_SIZE, data + size});

@@ -5,9 +5,9 @@
  * CRIU restores all but the memory. A process that touches a missing page waits (userfaultfd), and
  * the page server copies this page at once. Meanwhile it copies all others.
  *
- * When the server dies, a guard kills the container before the kernel would fill missing pages with
- * zeros: both processes share their open files, so that the kernel keeps the page faults waiting.
- * The container then starts from its disk.
+ * If the server dies, a guard kills the container before the kernel would fill missing pages with
+ * zeros. Both processes share their open files, so the kernel keeps the page faults waiting. The
+ * container then starts from its disk.
  */
 #pragma once
 

@@ -68,7 +68,7 @@ static void delete_one(const char *path, bool locked)
     if (locked && (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0))
         return;
     if (btrfs_subvolume_delete(path) < 0)
-        fprintf(stderr, "pool-guard: %s cannot be deleted: %s\n", path, strerror(errno));
+        fprintf(stderr, "pool-guard: cannot delete %s: %s\n", path, strerror(errno));
 }
 
 static void delete_in(const char *top, const char *folder, leftover_source *source, bool locked)

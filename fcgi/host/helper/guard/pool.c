@@ -164,7 +164,7 @@ void guard_set_limit(const struct guard_pool *pool)
     if (guard_limit_changes(&pool->room, group_read(pool, 1, 0, "referenced"),
                             group_read(pool, 1, 0, "max_referenced"), &wanted) &&
         limit(pool, BTRFS_GUESTS, wanted) < 0)
-        fprintf(stderr, "pool-guard: the guests' limit of %s cannot be set: %s\n", pool->top,
+        fprintf(stderr, "pool-guard: cannot set the sandboxes' limit of %s: %s\n", pool->top,
                 strerror(errno));
 }
 

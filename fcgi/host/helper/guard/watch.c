@@ -91,7 +91,7 @@ int helper_pool_guard(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     int status = guard_pool_find(&pool, argv[2]) < 0
-                     ? fail(argv[2], "has no simple quotas: nothing is kept from its guests")
+                     ? fail(argv[2], "has no simple quotas: sandboxes can use all of its space")
                      : watch(&pool);
     guard_pool_deinit(&pool);
     return status;

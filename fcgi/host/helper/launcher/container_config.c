@@ -111,7 +111,7 @@ int container_config_read(const char *path, struct container_config *config, str
     *config = (struct container_config){0};
     autofclose FILE *file = fopen(path, "re");
     if (!file)
-        return error_set_errno(err, ERR_CONFIG, errno, "configuration %s cannot be read", path);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot read configuration %s", path);
     const char *slash = strrchr(path, '/');
     config->run_folder = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
     while (result == 0 && getline(&line, &size, file) >= 0)

@@ -57,7 +57,7 @@ static int point(const char *link, const char *target, struct error **err)
     autofree char *fresh = xasprintf("%s.%d", link, (int)getpid());
     if (make_folder(DISK_VIEW_LINKS) < 0 || make_folder(NOTHING) < 0 ||
         symlink(target, fresh) < 0 || rename(fresh, link) < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "link %s cannot be made", link);
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot create link %s", link);
     return 0;
 }
 
@@ -76,7 +76,7 @@ int disk_view_prepare(const struct container_config *config, struct error **err)
     if (!link)
         return 0;
     if (strchr(link + strlen(DISK_VIEW_LINKS "/"), '/') || !config->rootfs)
-        return error_set(err, ERR_CONFIG, "no disk belongs to link %s", link);
+        return error_set(err, ERR_CONFIG, "link %s has no disk", link);
     autofree char *group = quota_group_of(config->rootfs);
     return point(link, group ? group : NOTHING, err);
 }

@@ -55,7 +55,7 @@ int granted_mounts_settle(const char *notes, const char *container,
         bool found = has_mount(config, path);
         if (!found)
             error_set(err, ERR_RUNTIME_REFUSED,
-                      "incusd does not know yet the volume at %s, without which it is not started",
+                      "incusd does not know the volume at %s yet, so the container is not started",
                       path);
         free(path);
         if (!found)

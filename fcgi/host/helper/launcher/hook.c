@@ -105,7 +105,7 @@ static int ask(int fd, const char *question)
 static int settle(const char *hook, struct error **err)
 {
     if (str_equal(hook, "stop") && str_equal(getenv("LXC_TARGET"), "reboot"))
-        return error_set(err, ERR_RUNTIME_REFUSED, "the reboot is left to incusd");
+        return error_set(err, ERR_RUNTIME_REFUSED, "incusd does the reboot");
     return 0;
 }
 

@@ -207,8 +207,8 @@ static int go_on(struct start *start, const char *folder)
     restore_from(start, folder);
     autoclose int held = memory_hold(start->image);
     if (held < 0) {
-        fprintf(stderr, "incusd-exec: the memory of %s is not there any more: %s\n", start->name,
-                start->image);
+        fprintf(stderr, "incusd-exec: the saved memory of %s does not exist any more: %s\n",
+                start->name, start->image);
         return EXIT_FAILURE;
     }
     start->inodes = statfs(folder, &found) == 0 && found.f_type == BTRFS_SUPER_MAGIC ? yes : no;

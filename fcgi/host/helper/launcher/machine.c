@@ -13,7 +13,7 @@
 
 static int refuse(const char *word)
 {
-    fprintf(stderr, "incusd-exec: forklimits: '%s' is not understood\n", word);
+    fprintf(stderr, "incusd-exec: forklimits: unknown argument '%s'\n", word);
     return EXIT_FAILURE;
 }
 

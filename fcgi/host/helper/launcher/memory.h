@@ -33,8 +33,8 @@ void memory_remove(const char *folder);
  *
  * Deleting a subvolume takes a quarter of a second for each GiB. So rename it into the folder of
  * shared images, and leave a process that deletes it. fcgi/host/helper/guard deletes the rest if
- * this process dies. While the previous image of the container is still there, delete the image at
- * once: a container has at most one image that waits for its deletion.
+ * this process dies. While the previous image of the container exists, delete the image at once. So
+ * a container has at most one image that waits for its deletion.
  */
 void memory_retire(const char *name, const char *folder);
 

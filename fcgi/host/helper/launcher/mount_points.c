@@ -53,12 +53,13 @@ static int step(struct walk *walk, const char *path, size_t length, const char *
 {
     struct stat found;
     if (str_equal(name, ".") || str_equal(name, ".."))
-        return error_set(err, ERR_INVALID_REQUEST, "/%s: its path is not plain", path);
+        return error_set(err, ERR_INVALID_REQUEST, "/%s: the path cannot have . or .. as a part",
+                         path);
     int next = enter(walk, path, length, name);
     if (next < 0 && errno == ENOENT)
         return 1;
     if (next < 0 || fstat(next, &found) < 0) {
-        error_set_errno(err, ERR_CONFIG, errno, "/%.*s cannot be read", (int)length, path);
+        error_set_errno(err, ERR_CONFIG, errno, "cannot read /%.*s", (int)length, path);
         if (next >= 0)
             close(next);
         return -1;
@@ -77,12 +78,12 @@ static int look(const struct container_config *config, unsigned mount, const cha
                 struct error **err)
 {
     if (!config->rootfs)
-        return error_set(err, ERR_CONFIG, "the configuration names no root file system");
+        return error_set(err, ERR_CONFIG, "the configuration has no root file system");
     struct walk walk = {config, mount, open(config->rootfs, OPEN_FOLDER)};
     const char *end = path + strlen(path);
     int result = 0;
     if (walk.folder < 0)
-        return error_set_errno(err, ERR_CONFIG, errno, "root file system %s cannot be opened",
+        return error_set_errno(err, ERR_CONFIG, errno, "cannot open root file system %s",
                                config->rootfs);
     for (const char *at = path + strspn(path, "/"); *at && result == 0; at += strspn(at, "/")) {
         size_t length = strcspn(at, "/");

@@ -85,7 +85,7 @@ int processors_configure(const char *root, const char *config_path,
         fprintf(file, "lxc.cgroup%s.cpuset.cpus = %s\n", unified ? "2" : "", text);
     return file && fclose(file) == 0
                ? 0
-               : error_set_errno(err, ERR_CONFIG, errno, "configuration %s cannot be written",
+               : error_set_errno(err, ERR_CONFIG, errno, "cannot write configuration %s",
                                  config_path);
 }
 

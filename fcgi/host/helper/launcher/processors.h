@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Set the processors of a container, in place of incusd (helper/prepare/preload.c): as many as its
- * weight is worth (base/sizing.h), and those that the fewest other containers use. sandlot-limits
- * spreads the containers later, when others end.
+ * Set the processors of a container, in place of incusd (helper/prepare/preload.c). Their number
+ * follows from its weight (base/sizing.h). Take those that the fewest other containers use.
+ * sandlot-limits spreads the containers later, when others end.
  */
 #pragma once
 
@@ -11,8 +11,7 @@
 #define PROCESSORS_ROOT "/sys/fs/cgroup"
 
 /* Remove the covers of the lists of controllers. incusd has read them. liblxc needs all
- * controllers, and the kernel mounts no /proc in a container while a part of the host's is covered.
- */
+ * controllers. The kernel mounts no /proc in a container while a part of the host's is covered. */
 void processors_uncover(void);
 
 /* Start: add the processors to the configuration, so that liblxc sets them before the first process

@@ -51,10 +51,10 @@ int helper_incusd_prepare(int argc, char **argv)
     const char *prefix = getenv("SANDLOT_NIC_PREFIX");
     (void)argc, (void)argv;
     if (!folder || !*folder)
-        return fail("INCUS_LXC_TEMPLATE_CONFIG does not name the folder to make");
+        return fail("INCUS_LXC_TEMPLATE_CONFIG is not set to the folder to create");
     autofree char *real = realpath(folder, NULL);
     if (real && str_equal(real, lxc_folder()))
-        return fail("INCUS_LXC_TEMPLATE_CONFIG must name a folder of its own");
+        return fail("INCUS_LXC_TEMPLATE_CONFIG must be a folder for sandlot alone");
     autofree char *hook = mount_hook();
     if (lxc_config_copy(lxc_folder(), folder, hook) < 0)
         return fail(strerror(errno));

@@ -31,7 +31,7 @@ char *stale_link_in(const char *line, const char *prefix)
 static void remove_link(char *link)
 {
     char *const command[] = {(char *)"ip", (char *)"link", (char *)"delete", link, NULL};
-    printf("incusd-prepare: %s belongs to no sandbox\n", link);
+    printf("incusd-prepare: removing %s, which belongs to no sandbox\n", link);
     fflush(stdout);
     run_wait(command, false);
 }

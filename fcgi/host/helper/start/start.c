@@ -182,9 +182,9 @@ int main(int argc, char **argv)
     void *library = dlopen(order.library, RTLD_NOW);
     container_new *make = library ? (container_new *)dlsym(library, "lxc_container_new") : NULL;
     if (!make)
-        return fail("liblxc cannot be loaded:", dlerror());
+        return fail("cannot load liblxc:", dlerror());
     struct lxc_container *container = make(order.name, order.path);
     if (!container)
-        return fail("liblxc has no room for container", order.name);
+        return fail("out of memory for container", order.name);
     _exit(run(container, &order)); /* the end of the process frees liblxc's memory */
 }

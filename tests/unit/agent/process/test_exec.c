@@ -86,7 +86,7 @@ static void test_what_is_wrong_is_named(void **state)
     assert_refused("{\"cmd\": \"a\", \"timeout\": \"5\"}", "timeout must be a number");
     assert_refused("{\"cmd\": \"a\", \"timeout\": 0}", "timeout");
     assert_refused("{\"cmd\": \"a\", \"timeout\": 86401}", "timeout");
-    assert_refused("{\"cmd\": \"a\", \"environment\": {}}", "environment is not a field");
+    assert_refused("{\"cmd\": \"a\", \"environment\": {}}", "this call has no field environment");
     assert_refused("{\"cmd\": \"a\", \"env\": {}}", "is envs meant?");
 }
 
