@@ -90,7 +90,7 @@ static EVP_PKEY *read_key(const char *pem)
     return key;
 }
 
-/* A certificate of a front node, or one that signs others, is none of a host. */
+/* Return whether a host may show a certificate, and neither a front node nor an authority. */
 static bool is_of_host(X509 *certificate)
 {
     return X509_check_ca(certificate) == 0 &&

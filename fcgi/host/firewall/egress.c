@@ -117,7 +117,7 @@ static int pass(struct filter *filter, struct filter_sandbox *sandbox, const jso
     }
     response->is_bare = true;
     if (!add_way(filter, sandbox, rule, response)) {
-        response->status = 503; /* nginx tells the sandbox to try again */
+        response->status = 503; /* nginx asks the sandbox to try again */
         return 0;
     }
     add_headers(response, rule);
