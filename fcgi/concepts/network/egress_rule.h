@@ -40,10 +40,15 @@
 #define EGRESS_SECRET_NAME_MAX 63
 #define EGRESS_PORT            443
 #define EGRESS_PORT_HTTP       80
-/* Sockets NUMBER.way of sandlot-firewall, and upstreams of nginx that lead to them. */
-#define EGRESS_WAYS_MAX      1024
-#define EGRESS_WAYS_TEAM_MAX 256 /* of one team, and of one user */
-#define EGRESS_WAY           "sandlot_way_"
+/* Sockets NUMBER.way of sandlot-firewall, and upstreams of nginx that lead to them. nginx keeps
+ * connections on the first ones. Each of the others carries one connection and is free again when
+ * nginx has connected. */
+#define EGRESS_WAYS_KEPT          1024
+#define EGRESS_WAYS_KEPT_TEAM_MAX 256 /* of one team, and of one user */
+#define EGRESS_WAYS_ONCE          256
+#define EGRESS_WAYS_ONCE_TEAM_MAX 64
+#define EGRESS_WAYS_MAX           (EGRESS_WAYS_KEPT + EGRESS_WAYS_ONCE)
+#define EGRESS_WAY                "sandlot_way_"
 
 /* An element of the list in a request. */
 extern const struct schema_member egress_rule_item;

@@ -14,6 +14,9 @@
 
 #define SANDBOX_FILTER_METADATA_MAX 8
 
+/* All rows of a list, which hold policies and metadata; more sandboxes are on the next page. */
+#define SANDBOX_LIST_BYTES_MAX (4u << 20)
+
 /* Any bytes, borrowed; only names and values that are text are stored. */
 struct sandbox_filter_pair {
     const char *name, *value;
@@ -32,12 +35,13 @@ struct sandbox_filter {
 };
 
 /* List the sandboxes of a team that match, from the one after the id `last` in the order of the
- * filter (NULL: from the beginning), at most limit. They have the fields that sandbox_look() reads;
+ * filter (NULL: from the beginning), at most limit. *cut: there may be more, and the rows of these
+ * are as large as a list may be. They have the fields that sandbox_look() reads;
  * the caller knows the team's slug. The caller deinits each and frees the array, also after an
  * error. */
 int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,
                  const char *last, unsigned limit, struct sandbox **sandboxes, unsigned *count,
-                 struct error **err);
+                 bool *cut, struct error **err);
 
 /* List only the ids and versions of a team's newest sandboxes, and the access revision of the same
  * moment. Without sandboxes (*count is 0) *revision is not set. rows has room for limit. */

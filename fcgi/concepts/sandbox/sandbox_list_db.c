@@ -125,13 +125,16 @@ static void add(struct args *args, struct db_value value)
     args->values[args->count++] = value;
 }
 
-/* Run the statement and append its rows, with joined columns or without. */
+/* Run the statement and append its rows, with joined columns or without. cut: as sandbox_list();
+ * NULL: all rows are wanted. */
 static int append(struct db *db, const struct db_statement *statement, const struct db_value *args,
                   size_t arg_count, bool joined, struct sandbox **sandboxes, unsigned *count,
-                  struct error **err)
+                  bool *cut, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, statement, args, arg_count, &rows, err) < 0)
+    if ((cut ? db_query_part(db, statement, args, arg_count, SANDBOX_LIST_BYTES_MAX, &rows, cut,
+                             err)
+             : db_query(db, statement, args, arg_count, &rows, err)) < 0)
         return -1;
     while (db_rows_next(rows)) {
         *sandboxes = xreallocarray(*sandboxes, *count + 1, sizeof **sandboxes);
@@ -261,7 +264,7 @@ static void args_of_picked(struct asked *asked, const char *names_end, char floo
 
 int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,
                  const char *last, unsigned limit, struct sandbox **sandboxes, unsigned *count,
-                 struct error **err)
+                 bool *cut, struct error **err)
 {
     /* "~" sorts behind every character of an id. */
     struct asked asked = {team_id, filter, "", "~", limit};
@@ -273,6 +276,7 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
     const struct db_statement *statement = all_statements;
     *sandboxes = NULL;
     *count = 0;
+    *cut = false;
     if (last)
         *(filter->oldest_first ? &asked.after : &asked.before) = last;
     if (names_end || filter->template || filter->started_after_ms) {
@@ -292,7 +296,7 @@ int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter
         add(&args, db_u64(limit));
     }
     return append(db, &statement[filter->oldest_first], args.values, args.count, false, sandboxes,
-                  count, err);
+                  count, cut, err);
 }
 
 int sandbox_list_newest(struct db *db, const char *team_id, unsigned limit,
@@ -316,5 +320,5 @@ int sandbox_list_of_copy(struct db *db, const char *checkpoint_id, unsigned limi
     *sandboxes = NULL;
     *count = 0;
     return append(db, &copy_statement, DB_ARGS(db_text(checkpoint_id), db_u64(limit)), true,
-                  sandboxes, count, err);
+                  sandboxes, count, NULL, err);
 }

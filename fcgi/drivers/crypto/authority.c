@@ -90,8 +90,7 @@ static EVP_PKEY *read_key(const char *pem)
     return key;
 }
 
-/* Return whether this is a certificate of a host: not one of a front node, nor one that signs
- * others. */
+/* Return whether a host may show a certificate, and neither a front node nor an authority. */
 static bool is_of_host(X509 *certificate)
 {
     return X509_check_ca(certificate) == 0 &&

@@ -88,5 +88,5 @@ void db_pause_after(unsigned run);
 
 /* Fetch all rows of a statement that was executed. -1 with the library's error still in handle
  * when *err is not set. */
-int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, struct db_rows **rows,
-                  struct error **err);
+int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, size_t bytes_max,
+                  struct db_rows **rows, struct error **err);

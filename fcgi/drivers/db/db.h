@@ -135,6 +135,12 @@ struct db_rows;
 int db_query(struct db *db, const struct db_statement *statement, const struct db_value *args,
              size_t count, struct db_rows **rows, struct error **err);
 
+/* Run a statement with result rows, as db_query(), and leave out the rows after the first bytes_max
+ * bytes. The first row is always there. *cut: there may be further rows. */
+int db_query_part(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                  size_t count, size_t bytes_max, struct db_rows **rows, bool *cut,
+                  struct error **err);
+
 /* Run a statement with one row at most, which becomes the current one. ERR_NOT_FOUND with the
  * message `missing` without a row. */
 int db_query_row(struct db *db, const struct db_statement *statement, const struct db_value *args,
@@ -154,6 +160,7 @@ static inline void db_rows_autofree_(struct db_rows **rows)
 #define db_rows_auto __attribute__((cleanup(db_rows_autofree_))) struct db_rows
 
 /* Allocate an array with a zeroed element for each row; NULL without rows. */
+size_t db_rows_size(const struct db_rows *rows); /* bytes of all texts */
 void *db_rows_array(const struct db_rows *rows, size_t element_size);
 
 /* Run a query, and make a list of its rows: read(rows, &element) fills an element, which is zeroed

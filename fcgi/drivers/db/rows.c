@@ -46,6 +46,7 @@ struct landing {
         unsigned long length;
         db_flag is_null, cut;
         char *bytes;
+        char *grown; /* NULL: bytes are in those of the landing */
     } * spots;
     char *bytes; /* of all buffers */
 };
@@ -53,6 +54,8 @@ struct landing {
 static void landing_deinit(struct landing *landing)
 {
     free(landing->bytes);
+    for (unsigned i = 0; i < landing->columns; i++)
+        free(landing->spots[i].grown);
     free(landing->spots);
     free(landing->binds);
 }
@@ -135,15 +138,35 @@ static int keep_row(struct db_rows *rows, const struct landing *landing)
     return 0;
 }
 
+/* Fetch the values that are longer than their buffers again. */
+static int fetch_long(MYSQL_STMT *handle, struct landing *landing)
+{
+    for (unsigned i = 0; i < landing->columns; i++) {
+        MYSQL_BIND *bind = &landing->binds[i];
+        struct spot *spot = &landing->spots[i];
+        if (!spot->bytes || spot->is_null || spot->length <= bind->buffer_length)
+            continue;
+        free(spot->grown);
+        spot->bytes = spot->grown = xmalloc(spot->length);
+        bind->buffer = spot->bytes;
+        bind->buffer_length = spot->length;
+        if (mysql_stmt_fetch_column(handle, bind, i, 0))
+            return -1;
+    }
+    return mysql_stmt_bind_result(handle, landing->binds) ? -1 : 0;
+}
+
 static int fetch_into(MYSQL_STMT *handle, struct db_rows *rows, struct landing *landing,
-                      struct error **err)
+                      size_t bytes_max, struct error **err)
 {
     if (mysql_stmt_bind_result(handle, landing->binds))
         return -1;
-    for (;;) {
+    while (!bytes_max || rows->bytes.size < bytes_max) {
         int result = mysql_stmt_fetch(handle);
         if (result == MYSQL_NO_DATA)
             return 0;
+        if (result == MYSQL_DATA_TRUNCATED && bytes_max)
+            result = fetch_long(handle, landing);
         if (result == MYSQL_DATA_TRUNCATED)
             return error_set(err, ERR_INTERNAL,
                              "%s: a value of the result is larger than its buffer",
@@ -154,12 +177,14 @@ static int fetch_into(MYSQL_STMT *handle, struct db_rows *rows, struct landing *
             return error_set(err, ERR_INTERNAL, "%s: the result is too large",
                              rows->statement->name);
     }
+    return 0;
 }
 
-int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, struct db_rows **out,
-                  struct error **err)
+/* With bytes_max, the client library stores no result: the rest may be large. */
+int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, size_t bytes_max,
+                  struct db_rows **out, struct error **err)
 {
-    if (mysql_stmt_store_result(handle))
+    if (!bytes_max && mysql_stmt_store_result(handle))
         return -1;
     MYSQL_RES *metadata = mysql_stmt_result_metadata(handle);
     if (!metadata)
@@ -172,7 +197,7 @@ int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, stru
 
     struct landing landing = {0};
     landing_init(&landing, mysql_fetch_fields(metadata), rows->columns, rows->kinds);
-    int result = fetch_into(handle, rows, &landing, err);
+    int result = fetch_into(handle, rows, &landing, bytes_max, err);
     landing_deinit(&landing);
     mysql_free_result(metadata);
     if (result == 0)
@@ -181,6 +206,11 @@ int db_rows_fetch(MYSQL_STMT *handle, const struct db_statement *statement, stru
 }
 
 /* --- reading --- */
+
+size_t db_rows_size(const struct db_rows *rows)
+{
+    return rows->bytes.size;
+}
 
 bool db_rows_next(struct db_rows *rows)
 {

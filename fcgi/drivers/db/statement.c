@@ -155,6 +155,7 @@ struct call {
     size_t count;
     uint64_t affected;
     struct db_rows **rows; /* NULL: no result rows are wanted */
+    size_t bytes_max;      /* 0: all rows are wanted */
     bool sent;             /* the server may have run it */
     bool lost;             /* it lost against another, and was not */
 };
@@ -185,7 +186,7 @@ static int execute(struct call *call, MYSQL_STMT *handle, struct error **err)
     if (mysql_stmt_execute(handle))
         return -1;
     if (call->rows)
-        return db_rows_fetch(handle, call->statement, call->rows, err);
+        return db_rows_fetch(handle, call->statement, call->bytes_max, call->rows, err);
     call->affected = mysql_stmt_affected_rows(handle);
     return 0;
 }
@@ -294,6 +295,23 @@ int db_query(struct db *db, const struct db_statement *statement, const struct d
     struct call call = {.statement = statement, .args = args, .count = count, .rows = &fetched};
     if (run(db, &call, err) < 0)
         return -1;
+    *rows = fetched;
+    return 0;
+}
+
+int db_query_part(struct db *db, const struct db_statement *statement, const struct db_value *args,
+                  size_t count, size_t bytes_max, struct db_rows **rows, bool *cut,
+                  struct error **err)
+{
+    struct db_rows *fetched = NULL;
+    struct call call = {.statement = statement,
+                        .args = args,
+                        .count = count,
+                        .rows = &fetched,
+                        .bytes_max = bytes_max};
+    if (run(db, &call, err) < 0)
+        return -1;
+    *cut = db_rows_size(fetched) >= bytes_max;
     *rows = fetched;
     return 0;
 }

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/page_list.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_text.h"
 #include "base/mem.h"
 
+#define PAGE_BYTES_MAX (4u << 20) /* of rows with a size; one row may be larger */
+
 struct rows {
     const struct page_kind *kind;
     char *bytes;
     unsigned count;
+    /* The id at which the page ends because of its size; "": it does not. A team may have further
+     * rows after it, so those of other teams come on the next page too. */
+    char end[ID_SIZE];
 };
 
 static void *row_at(const struct rows *rows, unsigned index)
@@ -42,6 +48,30 @@ static int oldest_first(const void *a, const void *b)
     return strcmp(a, b);
 }
 
+typedef int order_function(const void *a, const void *b);
+
+static void end_at(struct rows *rows, const char *id, order_function *order)
+{
+    if (!*rows->end || order(id, rows->end) < 0)
+        snprintf(rows->end, sizeof rows->end, "%s", id);
+}
+
+/* End the page at the row that is too much. */
+static void bound_size(struct rows *rows, order_function *order)
+{
+    size_t size = 0;
+    for (unsigned i = 0; rows->kind->size && i < rows->count; i++) {
+        size += rows->kind->size(row_at(rows, i));
+        if (size > PAGE_BYTES_MAX && i)
+            return end_at(rows, row_at(rows, i - 1), order);
+    }
+}
+
+static bool is_behind(const struct rows *rows, const char *id, order_function *order)
+{
+    return *rows->end && order(id, rows->end) > 0;
+}
+
 /* Read the rows of the page, and one more if there is a next page. Each team's rows come sorted
  * from an index; this function merges them. */
 static int read_rows(const struct api *api, const struct page *page, struct rows *rows,
@@ -51,9 +81,12 @@ static int read_rows(const struct api *api, const struct page *page, struct rows
                                .page = page,
                                .before = *page->before ? page->before : NULL,
                                .limit = page->limit + 1};
+    order_function *order = page->filter.oldest_first ? oldest_first : newest_first;
     for (unsigned i = 0; i < page->team_count; i++) {
         autofree void *found = NULL;
         unsigned count = 0;
+        bool cut = false;
+        query.cut = &cut;
         query.team_id = page->teams[i]->id;
         query.team_slug = page->teams[i]->slug;
         int result = rows->kind->list(api->worker.db, &query, &found, &count, err);
@@ -63,9 +96,12 @@ static int read_rows(const struct api *api, const struct page *page, struct rows
         rows->count += count;
         if (result < 0)
             return -1;
-        qsort(rows->bytes, rows->count, rows->kind->row_size,
-              page->filter.oldest_first ? oldest_first : newest_first);
-        while (rows->count > query.limit)
+        if (cut)
+            end_at(rows, row_at(rows, rows->count - 1), order);
+        qsort(rows->bytes, rows->count, rows->kind->row_size, order);
+        bound_size(rows, order);
+        while (rows->count > query.limit ||
+               (rows->count && is_behind(rows, row_at(rows, rows->count - 1), order)))
             drop_last(rows);
     }
     return 0;
@@ -110,7 +146,7 @@ static int write_page(struct api *api, const struct page *page, struct rows *row
     unsigned shown = rows->count < page->limit ? rows->count : page->limit;
     if (kind->complete && kind->complete(api->worker.db, rows->bytes, shown, err) < 0)
         return -1;
-    if (rows->count > page->limit &&
+    if ((rows->count > page->limit || *rows->end) &&
         page_next(page, api->worker.ring, row_at(rows, shown - 1), next, err) < 0)
         return -1;
     if (kind->to_json)

@@ -12,6 +12,7 @@ struct page_query {
     const char *team_id, *team_slug;
     const char *before; /* the last id of the previous page; NULL: first page */
     unsigned limit;
+    bool *cut; /* set it when the rows end here because of their size */
 };
 
 struct page_kind {
@@ -27,6 +28,8 @@ struct page_kind {
     /* Append the row as text; replaces to_json. */
     void (*write)(const struct api *api, const void *row, struct buffer *out);
     void (*deinit)(void *row); /* NULL: a row owns nothing */
+    /* Return the bytes of a row's texts, if users can make them large; NULL: they are small. */
+    size_t (*size)(const void *row);
 };
 
 /* Check that a row begins with its id, which gives its place in the list. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
+#include <string.h>
 
 #include "account/token_key.h"
 #include "api/answer_cache.h"
@@ -89,7 +90,7 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
 {
     struct sandbox *sandboxes;
     int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
-                              &sandboxes, count, err);
+                              &sandboxes, count, query->cut, err);
     for (unsigned i = 0; i < *count; i++)
         snprintf(sandboxes[i].team_slug, sizeof sandboxes[i].team_slug, "%s", query->team_slug);
     *rows = sandboxes;
@@ -101,11 +102,18 @@ static void row_deinit(void *row)
     sandbox_deinit(row);
 }
 
+static size_t row_size(const void *row)
+{
+    const struct sandbox *sandbox = row;
+    return strlen(sandbox->metadata) + strlen(sandbox->network);
+}
+
 const struct page_kind sandboxes_page = {
     .member = "sandboxes",
     .row_size = sizeof(struct sandbox),
     .list = list_rows,
     .deinit = row_deinit,
+    .size = row_size,
 };
 
 int sandboxes_show(void *context, struct http_request *request, struct http_response *response,

@@ -26,6 +26,11 @@ static void row_deinit(void *row)
     free(((struct row *)row)->text);
 }
 
+static size_t row_size(const void *row)
+{
+    return ((const struct row *)row)->size;
+}
+
 static void write_row(const struct api *api, const void *row, struct buffer *out)
 {
     const struct row *shown = row;
@@ -121,7 +126,7 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
         return 0;
     }
     int result = sandbox_list(db, query->team_id, &query->page->filter, query->before, query->limit,
-                              &sandboxes, count, err);
+                              &sandboxes, count, query->cut, err);
     shown = xcalloc(*count + 1, sizeof *shown);
     for (unsigned i = 0; i < *count; i++) {
         show(query, &sandboxes[i], &shown[i]);
@@ -141,6 +146,7 @@ int sandboxes_list(void *context, struct http_request *request, struct http_resp
         .list = list_rows,
         .write = write_row,
         .deinit = row_deinit,
+        .size = row_size,
     };
     return page_list(context, &kind, request, response, err);
 }

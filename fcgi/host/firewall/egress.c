@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/ipv4.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -86,12 +85,10 @@ static size_t place_of(const json_t *rules, const json_t *rule)
     return place;
 }
 
-/* Name where nginx connects to: a way, or the address itself when there is no room for one. Returns
- * false: there is neither. */
-static bool add_upstream(struct filter *filter, const struct filter_sandbox *sandbox,
-                         const json_t *rule, uint32_t address, struct http_response *response)
+/* Name the way by which nginx connects. Returns false: there is no room for one. */
+static bool add_way(struct filter *filter, const struct filter_sandbox *sandbox, const json_t *rule,
+                    struct http_response *response)
 {
-    char text[IPV4_TEXT_SIZE];
     const struct policy_wire *wire = &sandbox->wire;
     const struct way asked = {
         .sandbox = sandbox->address,
@@ -100,21 +97,16 @@ static bool add_upstream(struct filter *filter, const struct filter_sandbox *san
         .tenant = wire->tenant,
         .user = wire->user,
     };
-    bool needs_way = wire->policy.proxy || sources_of(&filter->sources, wire->tenant);
     int way = ways_take(&filter->ways, &asked, clock_monotonic_ms());
     if (way >= 0)
         http_response_header(response, "Sandlot-Upstream", EGRESS_WAY "%d", way);
-    else if (!needs_way)
-        http_response_header(response, "Sandlot-Upstream", "%s:%u", ipv4_format(address, text),
-                             egress_port(rule));
-    return way >= 0 || !needs_way;
+    return way >= 0;
 }
 
 static int pass(struct filter *filter, struct filter_sandbox *sandbox, const json_t *rule,
                 const struct egress_request *asked, struct http_response *response)
 {
-    uint32_t address = egress_address_of(filter, asked->host);
-    if (!address)
+    if (!egress_address_of(filter, asked->host))
         return refuse(response, "The host has no address that a sandbox may reach.");
     if (json_object_get(rule, "query")) {
         autowipe char *target = egress_target(rule, asked->uri);
@@ -124,9 +116,11 @@ static int pass(struct filter *filter, struct filter_sandbox *sandbox, const jso
                 "The path and query are too long, or have characters that a path cannot have.");
         http_response_header(response, "Sandlot-Target", "%s", target);
     }
-    if (!add_upstream(filter, sandbox, rule, address, response))
-        return refuse(response, "This host has no room for connections through the egress proxy.");
     response->is_bare = true;
+    if (!add_way(filter, sandbox, rule, response)) {
+        response->status = 503; /* nginx asks the sandbox to try again */
+        return 0;
+    }
     add_headers(response, rule);
     note_use(sandbox, rule);
     return 0;

@@ -510,6 +510,8 @@ static void begin(struct carried *carried, int guest)
     filter_lock(outlet->filter);
     uint32_t address = find_way(carried, &port, &reason);
     uint32_t source = sources_of(&outlet->filter->sources, carried->tenant);
+    if (is_of_way(carried))
+        ways_connected(&outlet->filter->ways, carried->rule_way);
     filter_unlock(outlet->filter);
     autoclose int fd = address ? connect_to(source, address, port) : -1;
     if (address && fd < 0)
@@ -550,15 +552,18 @@ static void on_way(struct loop_source *source, uint32_t events)
             loop_accept(&outlet->loop, &of_way->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
-        if (outlet->way_count == OUTLET_KEPT * OUTLET_MAX) {
-            close(fd);
-            continue;
-        }
-        struct carried *carried = carried_new(outlet, fd, way);
+        bool has_place = outlet->way_count < (size_t)OUTLET_KEPT * OUTLET_MAX;
+        struct carried *carried = has_place ? carried_new(outlet, fd, way) : NULL;
         filter_lock(outlet->filter);
-        carried->sandbox = outlet->filter->ways.all[way].sandbox;
+        if (carried)
+            carried->sandbox = outlet->filter->ways.all[way].sandbox;
+        else
+            ways_connected(&outlet->filter->ways, way);
         filter_unlock(outlet->filter);
-        begin(carried, fd);
+        if (carried)
+            begin(carried, fd);
+        else
+            close(fd);
     }
 }
 

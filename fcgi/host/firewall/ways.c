@@ -7,33 +7,55 @@ static bool is_same(const struct way *way, const struct way *asked)
            way->rule == asked->rule;
 }
 
-static bool is_free(struct ways *ways, int number, int64_t now_ms)
+/* The ways of one kind. */
+struct kind {
+    int first, end;
+    unsigned most; /* of one team, and of one user */
+    bool shared;   /* the requests of a rule share one */
+};
+static const struct kind kept = {0, EGRESS_WAYS_KEPT, EGRESS_WAYS_KEPT_TEAM_MAX, true};
+static const struct kind once = {EGRESS_WAYS_KEPT, EGRESS_WAYS_MAX, EGRESS_WAYS_ONCE_TEAM_MAX,
+                                 false};
+
+static bool is_free(struct ways *ways, int number, int64_t now_ms, const struct kind *kind)
 {
     int64_t used_at_ms = ways->all[number].used_at_ms;
-    return !atomic_load(&ways->connections[number]) &&
+    return !(kind->shared && atomic_load(&ways->connections[number])) &&
            (!used_at_ms || now_ms - used_at_ms > WAY_REST_MS);
 }
 
-int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms)
+static int take(struct ways *ways, const struct kind *kind, const struct way *asked, int64_t now_ms)
 {
     int place = -1;
     unsigned of_team = 0, of_user = 0;
-    for (int i = 0; i < EGRESS_WAYS_MAX; i++) {
+    for (int i = kind->first; i < kind->end; i++) {
         struct way *way = &ways->all[i];
-        if (is_same(way, asked)) {
+        if (kind->shared && is_same(way, asked)) {
             way->used_at_ms = now_ms;
             return i;
         }
-        if (is_free(ways, i, now_ms)) {
+        if (is_free(ways, i, now_ms, kind)) {
             place = place < 0 ? i : place;
             continue;
         }
         of_team += way->tenant == asked->tenant;
         of_user += way->user == asked->user;
     }
-    if (place < 0 || of_team >= EGRESS_WAYS_TEAM_MAX || of_user >= EGRESS_WAYS_TEAM_MAX)
+    if (place < 0 || of_team >= kind->most || of_user >= kind->most)
         return -1;
     ways->all[place] = *asked;
     ways->all[place].used_at_ms = now_ms;
     return place;
+}
+
+int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms)
+{
+    int number = take(ways, &kept, asked, now_ms);
+    return number >= 0 ? number : take(ways, &once, asked, now_ms);
+}
+
+void ways_connected(struct ways *ways, int number)
+{
+    if (number >= once.first)
+        ways->all[number] = (struct way){0};
 }

@@ -4,6 +4,9 @@
  * an upstream of nginx, which keeps connections there (outlet.h). A way belongs to one rule of one
  * sandbox, so no other rule or sandbox gets a kept connection. Other rules, secrets or another
  * egress proxy of this sandbox get other ways.
+ *
+ * Beyond its share of these ways, a team gets ways for one connection each. They hold a place only
+ * from the decision about a request until nginx connects.
  */
 #pragma once
 
@@ -27,5 +30,8 @@ struct ways {
 };
 
 /* Return the number of the way for this sandbox, rules and rule. Take a free one if they have none.
- * Return -1 if none is free, or if the team or user has its share. */
+ * Return -1 if none is free, or if the team or user has its share of both kinds. */
 int ways_take(struct ways *ways, const struct way *asked, int64_t now_ms);
+
+/* Note that nginx has connected: a way for one connection is free again. */
+void ways_connected(struct ways *ways, int number);

@@ -211,10 +211,11 @@ static char *egress_ways(const struct settings *settings)
 {
     buffer_auto text = BUFFER_INIT(TEMPLATE_MAX);
     for (int i = 0; i < EGRESS_WAYS_MAX; i++)
-        buffer_printf(&text,
-                      "upstream " EGRESS_WAY "%d {\n    server unix:%s/%d.way;\n    keepalive 4;\n"
-                      "    keepalive_timeout 4s;\n    keepalive_time 1m;\n}\n",
-                      i, settings->firewall_certificates_dir, i);
+        buffer_printf(&text, "upstream " EGRESS_WAY "%d {\n    server unix:%s/%d.way;\n%s}\n", i,
+                      settings->firewall_certificates_dir, i,
+                      i < EGRESS_WAYS_KEPT
+                          ? "    keepalive 4;\n    keepalive_timeout 4s;\n    keepalive_time 1m;\n"
+                          : "");
     return buffer_steal(&text);
 }
 

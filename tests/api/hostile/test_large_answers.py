@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Answers of a false agent that are small on the wire and large once they are read."""
+"""What is small when it is sent and large once it is read: answers of false agents, and lists of sandboxes."""
 
 import pathlib
 import re
@@ -12,6 +12,7 @@ from pools import workers_of
 from tenant import Sandbox
 
 MOST_MIB = 64  # above rest, for one request
+PAGE_BYTES = 4 << 20
 
 
 def peak_mib(pids):
@@ -40,3 +41,28 @@ def test_no_log_costs_much_more_than_its_size(account, answer):
         assert answered.status in (200, 409, 503), answered
     assert workers <= workers_of(account.stack, "api") | workers_of(account.stack, "pauses"), "no worker has ended"
     assert peak_mib(workers) - before < MOST_MIB
+
+
+@pytest.mark.parametrize("path", ["/v1/sandboxes?limit=200", "/v2/sandboxes?limit=100"])
+def test_a_page_of_large_sandboxes_ends_early(account, path):
+    """Each of them is as large as the body of its request may be."""
+    rules = [{"host": f"h{index}.example.com", "paths": ["/" + "x" * 500 + str(number) for number in range(48)]} for index in range(30)]
+    metadata = {f"k{index:02}": "\x01" * 512 for index in range(64)}
+    made = [account.api.create(metadata=metadata, allow_internet_access=False, rules=rules)["id"] for _ in range(9)]
+    made.append(account.api.create()["id"])
+    workers = workers_of(account.stack, "records") | workers_of(account.stack, "api")
+    front = Origin(account.stack.ca_file, account.stack.base_url)
+    keys = {"X-API-Key": account.api.key, "Authorization": f"Bearer {account.api.key}"}
+    seen, token, pages = [], "", 0
+    while token is not None:
+        name = "next_token" if path.startswith("/v1") else "nextToken"
+        answered = front.request("GET", f"{path}&{name}={token}" if token else path, headers=keys, timeout_s=60)
+        assert answered.status == 200, answered
+        assert len(answered.body) < 2 * PAGE_BYTES
+        page = answered.json()
+        rows = page["sandboxes"] if path.startswith("/v1") else page
+        seen += [row.get("id") or row["sandboxID"] for row in rows]
+        token = page.get("next_token") if path.startswith("/v1") else answered.headers.get("X-Next-Token")
+        pages += 1
+    assert len(seen) == len(made) and pages > 1, (len(seen), pages)
+    assert workers <= workers_of(account.stack, "records") | workers_of(account.stack, "api"), "no worker has ended"

@@ -19,6 +19,8 @@ PAGE_ROW(struct row);
 static unsigned rows_alive;
 static const char *failing_team;
 static bool fails_to_complete;
+static unsigned cut_even; /* the rows of a list of the first team; 0: all */
+static size_t row_bytes;
 
 static int list_rows(struct db *db, const struct page_query *query, void **rows, unsigned *count,
                      struct error **err)
@@ -36,6 +38,9 @@ static int list_rows(struct db *db, const struct page_query *query, void **rows,
         memcpy(row->id, id, sizeof id);
         row->held = xstrdup("held");
         rows_alive++;
+        *query->cut = *count == cut_even && !strcmp(query->team_id, "team_even");
+        if (*query->cut)
+            break;
     }
     if (failing_team && !strcmp(query->team_id, failing_team))
         return error_set(err, ERR_DB_UNAVAILABLE, "the list fails");
@@ -60,6 +65,12 @@ static void row_deinit(void *row)
     rows_alive--;
 }
 
+static size_t row_size(const void *row)
+{
+    (void)row;
+    return row_bytes;
+}
+
 static const struct page_kind kind = {
     .member = "rows",
     .row_size = sizeof(struct row),
@@ -67,6 +78,7 @@ static const struct page_kind kind = {
     .complete = complete_rows,
     .to_json = row_to_json,
     .deinit = row_deinit,
+    .size = row_size,
 };
 
 /* --- asking --- */
@@ -125,20 +137,46 @@ static void merges_the_teams_newest_first(void **state)
     assert_null(json_object_get(body, "next_token"));
 }
 
-static void goes_on_where_a_page_ended(void **state)
+static void assert_pages(unsigned limit, const char *const pages[], size_t count)
 {
-    static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
-    autofree char *query = xstrdup("limit=4");
-    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+    autofree char *query = xasprintf("limit=%u", limit);
+    for (size_t i = 0; i < count; i++) {
         error_auto err = NULL;
         json_auto_t *body = ask(query, &err);
         assert_null(err);
         assert_rows(body, pages[i]);
         const char *token = json_string_value(json_object_get(body, "next_token"));
-        assert_int_equal(token == NULL, i + 1 == ARRAY_SIZE(pages));
+        assert_int_equal(token == NULL, i + 1 == count);
         free(query);
-        query = xasprintf("limit=4&next_token=%s", token ? token : "");
+        query = xasprintf("limit=%u&next_token=%s", limit, token ? token : "");
     }
+}
+
+static void goes_on_where_a_page_ended(void **state)
+{
+    static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
+    assert_pages(4, pages, ARRAY_SIZE(pages));
+}
+
+/* Rows of the other team do not overtake those that were left out. */
+static void a_page_ends_where_the_rows_of_a_team_were_cut(void **state)
+{
+    static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
+    cut_even = 2;
+    assert_pages(200, pages, ARRAY_SIZE(pages));
+    cut_even = 0;
+}
+
+static void a_page_of_large_rows_ends_early(void **state)
+{
+    static const char *const two[] = {"[19,18]", "[17,16]", "[15,14]", "[13,12]", "[11,10]"};
+    static const char *const one[] = {"[19]", "[18]", "[17]", "[16]", "[15]",
+                                      "[14]", "[13]", "[12]", "[11]", "[10]"};
+    row_bytes = 3 << 19;
+    assert_pages(200, two, ARRAY_SIZE(two));
+    row_bytes = 5 << 20;
+    assert_pages(200, one, ARRAY_SIZE(one));
+    row_bytes = 0;
 }
 
 static void a_last_page_that_is_full_has_no_next(void **state)
@@ -173,6 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merges_the_teams_newest_first),
         cmocka_unit_test(goes_on_where_a_page_ended),
+        cmocka_unit_test(a_page_ends_where_the_rows_of_a_team_were_cut),
+        cmocka_unit_test(a_page_of_large_rows_ends_early),
         cmocka_unit_test(a_last_page_that_is_full_has_no_next),
         cmocka_unit_test(keeps_no_rows_when_a_team_fails),
         cmocka_unit_test(answers_nothing_when_the_rows_stay_incomplete),
