@@ -150,7 +150,13 @@ def cut_the_image(slow):
                 file.truncate(0)
 
 
+def spend(slow):
+    """The kernel sends this signal at the limit of the processor time."""
+    os.kill(slow.pid, signal.SIGXCPU)
+
+
 @pytest.mark.parametrize("end, cause", [(kill, "the page server was killed"),
+                                        (spend, "the memory needed too much processor time"),
                                         (cut_the_image, "cannot read the memory image: No data available")])
 def test_a_server_that_ends_early(attacker, stack, end, cause):
     """No program continues with a part of its memory."""

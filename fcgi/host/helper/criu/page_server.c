@@ -636,7 +636,12 @@ static void set_limit(int kind, rlim_t most)
 static void become_server(struct server *server, const char *path)
 {
     int passes = 1;
+    sigset_t none;
     setsid();
+    /* liblxc blocks signals, also SIGXCPU. */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGXCPU, SIG_DFL);
     /* Only the end of the container ends them. */
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
