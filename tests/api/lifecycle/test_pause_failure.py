@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """lifecycle.on_pause_failure: what becomes of a pause that cannot keep the memory."""
 
+import secrets
+import subprocess
 import time
 
 import pytest
@@ -127,3 +129,27 @@ def test_at_the_deadline_it_runs_on_and_is_tried_again(make_sandbox):
     wait_until(lambda: sandbox.show()["state"] == "stopped", 60, "the next try")
     assert sandbox.resume()["resumed_from"] == "memory" and sandbox.boot_id() == boot
     assert sandbox.stack.row(sandbox.id)["pause_failures"] == 0
+
+
+def test_a_start_waits_for_the_network_of_a_killed_restore(make_sandbox):
+    """Its namespace, with one end of the pair that has the route, ends some time after its last process."""
+    sandbox = make_sandbox()
+    sandbox.pause()
+    space, link = f"left-{secrets.token_hex(2)}", f"left{secrets.token_hex(2)}"
+
+    def ip(*words):
+        subprocess.run(sandbox.stack.on_host("ip", *words), check=True, timeout=60)
+
+    ip("netns", "add", space)
+    try:
+        ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", space)
+        ip("link", "set", link, "up")
+        ip("route", "add", f"{sandbox.address}/32", "dev", link)
+        resuming = InBackground(sandbox.resume)
+        time.sleep(3)
+        assert resuming.is_alive()
+        ip("netns", "delete", space)
+        assert resuming.result(120)["state"] == "ready"
+    finally:
+        subprocess.run(sandbox.stack.on_host("ip", "netns", "delete", space), check=False, capture_output=True, timeout=60)
+    assert sandbox.data.check("echo here") == "here\n"
