@@ -37,7 +37,7 @@ int recipe_turn_look_at_memory(struct recipe_turn *turn, struct error **err)
     struct checkpoint checkpoint;
     if (checkpoint_get_any(turn->worker->db, turn->version.memory_id, false, &checkpoint, err) < 0)
         return -1;
-    if (checkpoint.state == CHECKPOINT_KEPT)
+    if (checkpoint.state == CHECKPOINT_KEPT && checkpoint.memory)
         return recipe_turn_ready(turn, TEMPLATE_START_MEMORY, err);
     return checkpoint.state == CHECKPOINT_CREATING
                ? recipe_turn_defer(turn, RECIPE_SOON_MS, err)

@@ -148,16 +148,36 @@ static void wait_for_all(struct worker *worker, const struct checkpoint *copy,
                     LOG_ERROR(failure));
 }
 
-/* --- its agent --- */
+/* --- the original --- */
+
+static size_t length(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+/* The worker reads all forks at once, each with a copy of what clients have written. */
+static int check_size(const struct sandbox *original, unsigned count, struct error **err)
+{
+    size_t size = length(original->network) + length(original->metadata) + length(original->hooks) +
+                  length(original->volume_mounts);
+    size_t most = size ? SANDBOX_LIST_BYTES_MAX / size : count;
+    if (count == 1 || count <= most)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/count",
+                           "Each fork copies %zu bytes of network policy, metadata, hooks and "
+                           "volumes; one call can make at most %zu such forks.",
+                           size, most);
+}
 
 /* A fork continues the original's memory. If the original's agent does not answer, those of the
  * forks would not either. Each fork would then be waited for until its time is over. */
-static int check_agent(struct worker *worker, const char *id, struct error **err)
+static int check_original(struct worker *worker, const char *id, unsigned count, struct error **err)
 {
     work_auto work = {.worker = worker};
     error_auto failure = NULL;
     bool knows;
-    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0)
+    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
+        check_size(&work.sandbox, count, err) < 0)
         return -1;
     if (work.sandbox.state != SANDBOX_READY || /* refused by the next step */
         work_agent_continues(&work, AGENT_WAIT_MS, &knows, &failure) == 0 ||
@@ -180,7 +200,8 @@ int sandbox_fork(struct worker *worker, const char *id, const struct sandbox_for
         .claim_context = request->claim_context,
     };
     struct checkpoint copy;
-    if (check_agent(worker, id, err) < 0 || sandbox_checkpoint(worker, id, &wanted, &copy, err) < 0)
+    if (check_original(worker, id, request->count, err) < 0 ||
+        sandbox_checkpoint(worker, id, &wanted, &copy, err) < 0)
         return -1;
     fault_point(FAULT_FORK_COPIED);
     int result = begin_all(worker, id, request, &copy, list, err);

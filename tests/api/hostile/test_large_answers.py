@@ -6,13 +6,16 @@ import re
 
 import pytest
 
-from client import Origin
+from client import Origin, assert_error
 from false_agent import replace_agent
 from pools import workers_of
 from tenant import Sandbox
 
 MOST_MIB = 64  # above rest, for one request
 PAGE_BYTES = 4 << 20
+LARGE = {"metadata": {f"k{index:02}": "\x01" * 512 for index in range(64)}, "allow_internet_access": False,
+         "rules": [{"host": f"h{index}.example.com", "paths": ["/" + "x" * 500 + str(number) for number in range(48)]}
+                   for index in range(30)]}
 
 
 def peak_mib(pids):
@@ -46,9 +49,7 @@ def test_no_log_costs_much_more_than_its_size(account, answer):
 @pytest.mark.parametrize("path", ["/v1/sandboxes?limit=200", "/v2/sandboxes?limit=100"])
 def test_a_page_of_large_sandboxes_ends_early(account, path):
     """Each of them is as large as the body of its request may be."""
-    rules = [{"host": f"h{index}.example.com", "paths": ["/" + "x" * 500 + str(number) for number in range(48)]} for index in range(30)]
-    metadata = {f"k{index:02}": "\x01" * 512 for index in range(64)}
-    made = [account.api.create(metadata=metadata, allow_internet_access=False, rules=rules)["id"] for _ in range(9)]
+    made = [account.api.create(**LARGE)["id"] for _ in range(9)]
     made.append(account.api.create()["id"])
     workers = workers_of(account.stack, "records") | workers_of(account.stack, "api")
     front = Origin(account.stack.ca_file, account.stack.base_url)
@@ -66,3 +67,11 @@ def test_a_page_of_large_sandboxes_ends_early(account, path):
         pages += 1
     assert len(seen) == len(made) and pages > 1, (len(seen), pages)
     assert workers <= workers_of(account.stack, "records") | workers_of(account.stack, "api"), "no worker has ended"
+
+
+def test_forks_of_a_large_sandbox_are_few(account):
+    made = account.api.create(**LARGE)
+    answered = account.api.post(f"/v1/sandboxes/{made['id']}/fork", {"count": 100})
+    error = assert_error(answered, 422, "invalid_request", "/count")
+    most = int(re.search(r"at most (\d+) such forks", error["message"])[1])
+    assert 1 < most < 9
