@@ -196,7 +196,7 @@ def test_a_name_stands_for_the_id(cli, account):
     made = cli.say("create", "--name", "first", "-l", "kind=x").strip()
     assert api.show(made)["name"] == "first" and api.show(made)["metadata"] == {"kind": "x"}
     refused = cli("create", "--name", "first")
-    assert refused.returncode == 1 and b"has a sandbox of the name first" in refused.stderr, refused
+    assert refused.returncode == 1 and b"has a sandbox with the name first" in refused.stderr, refused
     refused = cli("create", "--name", "a b")
     assert refused.returncode == 1 and b"(/name)" in refused.stderr, refused
     assert cli.say("rename", "first", "second") == "second\n"
@@ -220,7 +220,7 @@ def test_a_name_of_two_teams_is_not_guessed(cli, stack, account, tmp_path):
     both = Cli(stack, tmp_path / "both", account.key("write"))
     ids = [both.say("create", "--name", "shared", "--team", slug).strip() for slug in (account.team, team)]
     done = both("show", "shared")
-    assert done.returncode == 1 and b"2 sandboxes are called 'shared'; give the id of one" in done.stderr, done
+    assert done.returncode == 1 and b"2 sandboxes have the name 'shared'; give the id of one" in done.stderr, done
     both.say("rm", *ids)
 
 
@@ -235,7 +235,7 @@ def test_checkpoints_are_named_in_all_verbs(cli, account):
     assert cli.json("checkpoint", "show", "kept:1")["id"] == ids[0]
     for verb in ("show", "rm"):
         done = cli("checkpoint", verb, "kept")
-        assert done.returncode == 1 and b"2 checkpoints are called 'kept'" in done.stderr, done
+        assert done.returncode == 1 and b"2 checkpoints have the name 'kept'" in done.stderr, done
     assert cli("checkpoint", "show", "kept:3").returncode == cli("checkpoint", "rm", "nothing").returncode == 3
     cli.say("rm", cli.say("create", "--checkpoint", "kept:1").strip())
     cli.say("checkpoint", "rm", "kept:1")

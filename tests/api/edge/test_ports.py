@@ -91,7 +91,7 @@ def test_the_edges_of_ports(make_sandbox):
 
 @pytest.mark.parametrize("body, field", [
     ({"public": 1}, "/public"), ({"protocol": "tcp"}, "/protocol"), ({"port": 3000}, "/port"),
-    ({"publc": True}, "/publc"), ([], ""),
+    ({"publc": True}, "/publc"), ([1], ""), ("{}", ""),
 ])
 def test_bodies_that_are_refused(shared_sandbox, body, field):
     assert_error(put(shared_sandbox, 3000, body), 422, "invalid_request", field)

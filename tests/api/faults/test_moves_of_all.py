@@ -441,7 +441,7 @@ def test_volumes_that_somebody_uses_stay_on_a_full_host(hosts, with_volumes, api
     request.getfixturevalue("full")
     answer = api.post(f"{both.path}/resume", {})
     said = assert_error(answer, 503, "no_capacity")["message"]
-    assert "volumes stay on it: A sandbox that runs has the volume" in said and int(answer.headers["Retry-After"]) > 0
+    assert "volumes cannot move to another host: A running sandbox has mounted the volume" in said and int(answer.headers["Retry-After"]) > 0
     assert also.pause()["state"] == "stopped"
     assert both.resume()["state"] == "ready"
     assert hosts.of(both) == hosts.host_of("volumes", one.id) == "local"

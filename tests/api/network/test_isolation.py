@@ -283,6 +283,7 @@ for number in range(1, 1500):
     with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sender:
         sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
         sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
+        sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)  # it believes nothing of this itself
         sender.setsockopt(socket.IPPROTO_IPV6, 78, 1)  # IPV6_FREEBIND
         sender.bind((address, 0, 0, link))
         own = b"\\2\\0\\0\\0" + struct.pack("!H", number)

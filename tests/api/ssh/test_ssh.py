@@ -68,7 +68,7 @@ def test_a_narrow_key_reaches_its_teams_alone(stack, module_account, work, tmp_p
 
 
 @pytest.mark.parametrize("who, says", [
-    ("no-such-thing", "no sandbox and no template called no-such-thing"),
+    ("no-such-thing", "no sandbox or template with the name no-such-thing"),
     ("sbx_00000000000000000000000000", "no such sandbox"),
     ("new+colour=red", "colour=red"),
     ("new+cpu=many", "cpu"),
@@ -103,11 +103,11 @@ def test_a_name_means_one_sandbox(ssh, module_account):
     ssh.say(made["id"], "touch here")
     assert ssh.say("twin", "ls here") == "here\n" and ssh(labelled["id"], "ls here").returncode == 2
     refused = ssh("new+name=twin", "true")
-    assert refused.returncode != 0 and b"has a sandbox of the name twin" in refused.stderr, refused
+    assert refused.returncode != 0 and b"has a sandbox with the name twin" in refused.stderr, refused
     api.request("PATCH", f"/v1/sandboxes/{made['id']}", {"name": "Twin_2.b"})
     assert ssh.say("Twin_2.b", "ls here") == "here\n"
     gone = ssh("twin", "true")
-    assert gone.returncode != 0 and b"no sandbox and no template called twin" in gone.stderr, gone
+    assert gone.returncode != 0 and b"no sandbox or template with the name twin" in gone.stderr, gone
     for one in (labelled, made):
         api.destroy(one["id"])
 

@@ -61,7 +61,7 @@ def test_the_next_shell_tells_of_it(ssh, work):
     break_off(work, begin(ssh, work.id, "two"))
     third = ssh.terminal(work.id)
     told = third.expect("$ ")
-    pids = re.findall(r"still runs here: shell, process (\d+)", told)
+    pids = re.findall(r"still running here: shell, process (\d+)", told)
     assert [int(pid) for pid in pids] == sorted(left(work))[:2], told
     chosen = ssh.terminal(f"{work.id}+attach={pids[0]}")
     chosen.type("echo it has $word\n")
