@@ -158,11 +158,20 @@ static void advice_for_forks_is_found(void **state)
 {
     WRITE_IMAGE("mm-1.img", "\x06\x00\x00\x00"
                             "\x72\x04\x08\x01\x48\x08");
-    WRITE_IMAGE("mm-2.img", "\x08\x00\x00\x00"
-                            "\x72\x06\x08\x01\x48\x80\x80\x10");
-    assert_false(pages_are_wiped_on_fork(image, 1));
-    assert_true(pages_are_wiped_on_fork(image, 2));
-    assert_true(pages_are_wiped_on_fork(image, 3));
+    /* Pages 18 and 19, and a range without this advice. */
+    WRITE_IMAGE("mm-2.img", "\x18\x00\x00\x00"
+                            "\x72\x0c\x08\x80\xc0\x04\x10\x80\x80\x05\x48\x80\x80\x10"
+                            "\x72\x08\x08\x80\x80\x10\x10\x80\xc0\x10");
+    struct page_ranges wiped;
+    assert_int_equal(pages_wiped_read(image, 1, &wiped), 0);
+    assert_int_equal(wiped.count, 0);
+    assert_int_equal(pages_wiped_read(image, 3, &wiped), -1);
+    assert_int_equal(pages_wiped_read(image, 2, &wiped), 0);
+    assert_int_equal(wiped.count, 1);
+    begin();
+    page_ranges_cut_all(&ranges, &wiped);
+    assert_ranges("16-18@0 20-32@4 64-80@16 ");
+    page_ranges_deinit(&wiped);
 }
 
 static void shared_things_are_known(void **state)

@@ -60,13 +60,15 @@ static bool shares_nothing(struct look *look, int pid)
 
 static void look_at_memory(struct look *look, int pid)
 {
-    struct page_ranges ranges;
+    struct page_ranges ranges, wiped;
     uint32_t id;
-    look->served = page_ranges_read(look->image, pid, &ranges, &id) == 0 &&
-                   !pages_are_wiped_on_fork(look->image, pid) && shares_nothing(look, pid);
+    look->served = page_ranges_read(look->image, pid, &ranges, &id) == 0;
+    if (pages_wiped_read(look->image, pid, &wiped) < 0 || !shares_nothing(look, pid))
+        look->served = false;
     look->size += ranges.size;
-    look->ranges += ranges.count;
+    look->ranges += ranges.count + wiped.count;
     page_ranges_deinit(&ranges);
+    page_ranges_deinit(&wiped);
 }
 
 static void look_at_files(struct look *look, int number)

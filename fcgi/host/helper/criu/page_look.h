@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /* Return the size of an image that can be served, or 0. It can if it is large, but not larger than
- * the memory was, it has not too many processes and ranges, forks clear no range, and the
- * descriptors for CRIU are free. */
+ * the memory was, it has not too many processes and ranges, and the descriptors for CRIU are
+ * free. */
 uint64_t image_served_size(int image);
 
 /* Return the number that a file in a folder begins with, or 0. */

@@ -61,8 +61,9 @@ struct space {
     int uffd;  /* -1: the process is gone */
     int pages; /* the file of its pages */
     struct page_ranges ranges;
-    uint64_t follows; /* the end of the last fault's copy */
-    size_t ahead;     /* the size of that copy */
+    struct page_ranges wiped; /* what the kernel clears in a child */
+    uint64_t follows;         /* the end of the last fault's copy */
+    size_t ahead;             /* the size of that copy */
 };
 
 struct server {
@@ -96,6 +97,7 @@ static void forget(struct space *space)
         close(space->uffd);
     space->uffd = -1;
     page_ranges_deinit(&space->ranges);
+    page_ranges_deinit(&space->wiped);
 }
 
 static int read_pages(const struct space *space, uint64_t place, uint8_t *buffer, size_t size)
@@ -215,7 +217,7 @@ static size_t range_count(const struct server *server)
 {
     size_t count = 0;
     for (unsigned i = 0; i < server->count; i++)
-        count += server->spaces[i].ranges.count;
+        count += server->spaces[i].ranges.count + server->spaces[i].wiped.count;
     return count;
 }
 
@@ -258,6 +260,8 @@ static int on_fork(struct server *server, struct space *parent, int uffd)
     struct space *child = &server->spaces[server->count++];
     *child = (struct space){.uffd = uffd, .pages = parent->pages};
     page_ranges_copy(&parent->ranges, &child->ranges);
+    page_ranges_copy(&parent->wiped, &child->wiped);
+    page_ranges_cut_all(&child->ranges, &child->wiped);
     return 0;
 }
 
@@ -270,9 +274,14 @@ static int take_change(struct server *server, struct space *space, const struct 
     case UFFD_EVENT_REMAP:
         page_ranges_move(&space->ranges, event->arg.remap.from, event->arg.remap.to,
                          event->arg.remap.len);
+        page_ranges_move(&space->wiped, event->arg.remap.from, event->arg.remap.to,
+                         event->arg.remap.len);
+        return 0;
+    case UFFD_EVENT_UNMAP:
+        page_ranges_cut(&space->wiped, event->arg.remove.start, event->arg.remove.end);
+        page_ranges_cut(&space->ranges, event->arg.remove.start, event->arg.remove.end);
         return 0;
     case UFFD_EVENT_REMOVE:
-    case UFFD_EVENT_UNMAP:
         page_ranges_cut(&space->ranges, event->arg.remove.start, event->arg.remove.end);
         return 0;
     default:
@@ -333,7 +342,8 @@ static int add_space(struct server *server, int pid, int uffd)
     }
     struct space *space = &server->spaces[server->count];
     *space = (struct space){.uffd = uffd, .pages = -1};
-    if (page_ranges_read(server->image, pid, &space->ranges, &pages_id) < 0)
+    if (page_ranges_read(server->image, pid, &space->ranges, &pages_id) < 0 ||
+        pages_wiped_read(server->image, pid, &space->wiped) < 0)
         return -1;
     space->pages = open_pages(server, pages_id);
     server->count++;

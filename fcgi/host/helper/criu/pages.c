@@ -28,7 +28,7 @@ enum {
     ENTRY_COUNT = 5
 };
 enum { PAGES_IN_PARENT = 1, PAGES_LAZY = 2, PAGES_PRESENT = 4 };
-enum { MM_VMAS = 14, VMA_MADVICE = 9 };
+enum { MM_VMAS = 14, VMA_START = 1, VMA_END = 2, VMA_MADVICE = 9 };
 enum { IDS_MEMORY = 1, IDS_FILES = 2 };
 enum { FILE_NUMBER = 4 };
 #define WIPE_ON_FORK 18 /* the number of madvise() */
@@ -149,6 +149,12 @@ void page_ranges_copy(const struct page_ranges *ranges, struct page_ranges *copy
         memcpy(copy->list, ranges->list, ranges->count * sizeof *copy->list);
 }
 
+void page_ranges_cut_all(struct page_ranges *ranges, const struct page_ranges *others)
+{
+    for (size_t i = 0; i < others->count; i++)
+        page_ranges_cut(ranges, others->list[i].start, others->list[i].end);
+}
+
 /* --- images --- */
 
 struct file {
@@ -232,30 +238,38 @@ int page_ranges_read(int image, int pid, struct page_ranges *ranges, uint32_t *p
     return *pages_id ? result : -1;
 }
 
-static bool is_wiped(struct message vma)
+static void take_wiped(struct message vma, struct page_ranges *wiped)
 {
     struct message_field field;
-    while (message_take(&vma, &field))
-        if (field.id == VMA_MADVICE && field.number & UINT64_C(1) << WIPE_ON_FORK)
-            return true;
-    return false;
+    struct page_range range = {.place = 0};
+    bool is_wiped = false;
+    while (message_take(&vma, &field)) {
+        if (field.id == VMA_START)
+            range.start = field.number;
+        else if (field.id == VMA_END)
+            range.end = field.number;
+        else if (field.id == VMA_MADVICE)
+            is_wiped = field.number & UINT64_C(1) << WIPE_ON_FORK;
+    }
+    if (is_wiped && range.start < range.end)
+        insert(wiped, range);
 }
 
-bool pages_are_wiped_on_fork(int image, int pid)
+int pages_wiped_read(int image, int pid, struct page_ranges *wiped)
 {
     struct file file;
     struct message message;
     struct message_field field;
-    bool found = false;
+    *wiped = (struct page_ranges){.count = 0};
     if (map_file(image, "mm", pid, &file) < 0)
-        return true;
+        return -1;
     struct message rest = {file.data + MAGIC_SIZE, file.data + file.size};
-    if (next_message(&rest, &message) <= 0)
-        found = true;
-    while (!found && message_take(&message, &field))
-        found = field.id == MM_VMAS && field.inner.at && is_wiped(field.inner);
+    int result = next_message(&rest, &message);
+    while (result > 0 && message_take(&message, &field))
+        if (field.id == MM_VMAS && field.inner.at)
+            take_wiped(field.inner, wiped);
     munmap(file.data, file.size);
-    return found;
+    return result > 0 ? 0 : -1;
 }
 
 int pages_ids_read(int image, int pid, uint32_t *memory, uint32_t *files)

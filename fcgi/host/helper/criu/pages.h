@@ -41,9 +41,12 @@ void page_ranges_move(struct page_ranges *ranges, uint64_t from, uint64_t to, ui
 
 void page_ranges_copy(const struct page_ranges *ranges, struct page_ranges *copy);
 
-/* Return whether the image of a process has a range that forks clear (MADV_WIPEONFORK), or cannot
- * be read. */
-bool pages_are_wiped_on_fork(int image, int pid);
+/* Forget the parts that other ranges have too. */
+void page_ranges_cut_all(struct page_ranges *ranges, const struct page_ranges *others);
+
+/* Read the ranges that the kernel clears in a child (MADV_WIPEONFORK), without their places. glibc
+ * keeps the state of getrandom() in such a range since version 2.41. Returns 0 or -1. */
+int pages_wiped_read(int image, int pid, struct page_ranges *wiped);
 
 /* Read CRIU's ids of the memory and of the open files of a process. Processes with the same id
  * share it. Returns 0 or -1. */
