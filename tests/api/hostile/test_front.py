@@ -189,11 +189,13 @@ def test_streams_that_are_reset(stack, bystander):
 def stored(stack):
     """Bytes of each temporary file that the nginx of this stack holds open; it deletes their names at once."""
     sizes = []
-    for one in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):
-            name = os.readlink(one)
-            if name.startswith(f"{stack.root}/nginx/") and name.endswith("(deleted)"):
-                sizes.append(one.stat().st_size)
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            for one in (process / "fd").iterdir():
+                with contextlib.suppress(OSError):  # it is closed
+                    name = os.readlink(one)
+                    if name.startswith(f"{stack.root}/nginx/") and name.endswith("(deleted)"):
+                        sizes.append(one.stat().st_size)
     return sizes
 
 

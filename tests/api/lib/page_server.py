@@ -87,14 +87,16 @@ class Slow(threading.Thread):
         self.join()
 
 
-def slowly_resumed(sandbox):
+def slowly_resumed(sandbox, before=None):
     """Pause and resume a sandbox, until its page server could be held in the middle: on a busy machine a resume may
-    take longer than all its memory."""
+    take longer than all its memory. before: a call to make while the server is slow."""
     for attempt in range(ATTEMPTS):
         sandbox.pause()
         slow = Slow(sandbox, STAND_S * 2**attempt)
         try:
             assert sandbox.resume()["resumed_from"] == "memory"
+            if before:
+                before()
             if slow.hold():
                 return slow
         except BaseException:
@@ -105,10 +107,10 @@ def slowly_resumed(sandbox):
 
 
 @contextlib.contextmanager
-def unfinished(sandbox):
+def unfinished(sandbox, before=None):
     """Pause and resume a sandbox. In the block its page server stands still in the middle; afterwards, or after
     release(), it continues."""
-    slow = slowly_resumed(sandbox)
+    slow = slowly_resumed(sandbox, before)
     try:
         yield slow
     finally:

@@ -86,7 +86,7 @@ def test_doctor_says_that_an_address_is_gone_and_no_other_stands_in(stack, sandb
     assert [one["state"] for one in doctor(stack) if one["check"] == "egress_addresses"] == ["ok"]
     own(outside, "del")
     try:
-        assert_says(wrong(stack), "egress_addresses", f"does not have {address}", "network interface")
+        assert_says(wrong(stack), "egress_addresses", f"does not have the address {address}", "network interface")
         assert "egress_upstream_failed" in seen(sandbox, f"https://{HOST}/")
     finally:
         own(outside, "add")
