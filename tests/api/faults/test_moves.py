@@ -59,7 +59,7 @@ def test_it_moves_there_and_back(hosts, paused, stack):
     address = paused.address
     paused.resume()
     refused = hosts.move(paused, "local", check=False)
-    assert refused.returncode and "it runs" in refused.stderr
+    assert refused.returncode and "it is running" in refused.stderr
     paused.pause()
     for name in ("local", "other"):
         assert hosts.move(paused, name)["host"] == name

@@ -231,7 +231,9 @@ static void test_bodies(void **state)
     /* A route without a body takes an empty object at most. */
     assert_runs(SEND("DELETE", "/v1/things/x", JSON, "{}"), "delete", NULL);
     assert_refused(SEND("DELETE", "/v1/things/x", JSON, "{\"a\":1}"), 422, "invalid_request", "/a");
-    assert_refused(SEND("DELETE", "/v1/things/x", JSON, "[]"), 422, "invalid_request", "");
+    /* PHP writes [] for one. */
+    assert_runs(SEND("DELETE", "/v1/things/x", JSON, "[]"), "delete", NULL);
+    assert_refused(SEND("DELETE", "/v1/things/x", JSON, "[1]"), 422, "invalid_request", "");
 }
 
 static void test_queries(void **state)
