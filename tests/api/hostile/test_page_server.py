@@ -167,7 +167,8 @@ def test_a_server_that_ends_early(attacker, stack, end, cause):
         end(slow)
     wait_until(lambda: attacker.show()["state"] == "stopped", 60, "the end of the container")
     assert attacker.show()["reason"] == "memory_lost"
-    events = attacker.api.get(f"/v1/events?kind=sandbox.died&sandbox_id={attacker.id}").json()["events"]
+    events = wait_until(lambda: attacker.api.get(f"/v1/events?kind=sandbox.died&sandbox_id={attacker.id}").json()["events"],
+                        30, "the event")
     assert [one["data"] for one in events] == [{"reason": "memory_lost"}]
     assert any(cause in line for path in (stack.root / "log").glob("*.log")
                for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if attacker.id in line)
