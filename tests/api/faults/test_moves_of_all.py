@@ -177,7 +177,7 @@ def test_a_volume_with_a_writer_stays(hosts, with_volumes, stack):
     one, two, both, also = with_volumes
     also.resume()
     left = drain(stack)
-    assert "runs" in why(left, one.id) and why(left, also.id)
+    assert "running" in why(left, one.id) and why(left, also.id)
     assert hosts.host_of("volumes", one.id) == hosts.host_of("volumes", two.id) == "other"
     also.pause()
     wait_until(lambda: hosts.of(also) == "local", 120, "it going when nothing runs any more")
