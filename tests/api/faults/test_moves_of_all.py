@@ -426,9 +426,10 @@ def full(hosts):
         yield
 
 
-def test_a_resume_on_a_full_host_takes_its_volumes_along(hosts, with_volumes, stack, full):
+def test_a_resume_on_a_full_host_takes_its_volumes_along(hosts, with_volumes):
     one, two, both, also = with_volumes
-    assert both.resume()["state"] == "ready"
+    with hosts.full("other"):
+        assert both.resume()["state"] == "ready"
     assert hosts.of(both) == "local"
     assert both.data.check("cat /one/file /two/file kept") == "one\ntwo\non disk\n"
     assert also.resume()["state"] == "ready", "it follows"
