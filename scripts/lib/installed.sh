@@ -142,7 +142,7 @@ installed_config_lines()
 }
 
 # installed_config_change WRITTEN: a line of the settings that is still as this script wrote it, WRITTEN, follows its
-# answer. What the operator has changed stays.
+# answer. Lines that the operator has edited stay.
 installed_config_change()
 {
     local line name lines=()
@@ -156,11 +156,15 @@ installed_config_change()
     done < <(installed_config_lines)
     while IFS= read -r line; do
         name=${line%% = *}
+        if [[ $name == "$line" ]]; then # a comment, or empty
+            lines+=("$line")
+            continue
+        fi
         if [[ ${written[$name]-} == "$line" ]]; then
             lines+=(${wanted[$name]+"${wanted[$name]}"})
             continue
         fi
-        [[ ${written[$name]-} == "${wanted[$name]-}" ]] ||
+        [[ $line == "${wanted[$name]-}" || ${written[$name]-} == "${wanted[$name]-}" ]] ||
             note "$CONFIG_FILE keeps your own line \"$line\"; the answers give \"${wanted[$name]-}\""
         lines+=("$line")
     done <"$CONFIG_FILE"

@@ -21,8 +21,7 @@ FIRST = (ONE_INTERNET, "hostile/test_idleness.py", "contract/test_template_image
 
 
 def pytest_collection_modifyitems(config, items):
-    """What stops programs at their fault points needs a build that has them. What takes longest begins first, where
-    tests go beside each other."""
+    """Mark the tests that need a build with fault points. Let the longest files begin first in a parallel run."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if "fault_points" in fixtures:

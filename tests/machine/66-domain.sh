@@ -22,10 +22,12 @@ begin kept
 settings=/etc/sandlot/sandlot.conf
 before=$(sed -n 's/^data_plane_host = //p' $settings)
 sed -i 's|^console_url = .*|console_url = https://panel.moved.localhost|' $settings
+printf '\n# A comment of the operator.\n' >>$settings
 answer moved.localhost
 grep -x 'base_url = https://api.moved.localhost' $settings
 grep -x 'data_plane_host = moved.localhost' $settings
 grep -x 'console_url = https://panel.moved.localhost' $settings
+grep -x '# A comment of the operator.' $settings
 wait_until 300 answers moved.localhost
 
 sed -i 's|^console_url = .*|console_url = https://console.moved.localhost|' $settings

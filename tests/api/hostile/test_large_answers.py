@@ -48,7 +48,7 @@ def test_no_log_costs_much_more_than_its_size(account, answer):
 
 @pytest.mark.parametrize("path", ["/v1/sandboxes?limit=200", "/v2/sandboxes?limit=100"])
 def test_a_page_of_large_sandboxes_ends_early(account, path):
-    """Each of them is as large as the body of its request may be."""
+    """The document of each sandbox is as large as the body of a request may be."""
     made = [account.api.create(**LARGE)["id"] for _ in range(9)]
     made.append(account.api.create()["id"])
     workers = workers_of(account.stack, "records") | workers_of(account.stack, "api")
