@@ -154,7 +154,7 @@ installed_config_change()
     while IFS= read -r line; do
         wanted[${line%% = *}]=$line
     done < <(installed_config_lines)
-    while IFS= read -r line; do
+    while IFS= read -r line || [[ -n $line ]]; do
         name=${line%% = *}
         if [[ $name == "$line" ]]; then # a comment, or empty
             lines+=("$line")
