@@ -29,7 +29,7 @@ def paused():
 held = bytearray(os.urandom(HELD << 20))
 before = paused()
 open("/tmp/ready", "w").close()
-while paused() - before < 0.1: time.sleep(0.0005)
+while paused() - before < 0.02: time.sleep(0.0005)
 """.replace("HELD", str(HOSTILE_MIB))
 EVENTS = {
     "forks": "end = time.monotonic() + 8\n"
