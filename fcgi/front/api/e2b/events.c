@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/notify.h"
@@ -232,11 +233,10 @@ static int read_number(const struct http_request *request, const char *name, uin
 /* Find a sandbox by route token or id, including deleted ones. */
 static int find_sandbox(struct api *api, const char *given, char id[ID_SIZE], struct error **err)
 {
-    char route[ROUTE_TOKEN_LENGTH + 1];
+    autofree char *route = xstrndup(given, strcspn(given, "-"));
     sandbox_auto sandbox = {0};
     error_auto missing = NULL;
-    snprintf(route, sizeof route, "%.*s", (int)strcspn(given, "-"), given);
-    if (strlen(route) == strcspn(given, "-") && route_token_is_valid(route) &&
+    if (route_token_is_valid(route) &&
         sandbox_id_of_route(api->worker.db, route, id, &missing) == 0 &&
         sandbox_get_any(api->worker.db, id, false, &sandbox, &missing) == 0 &&
         str_equal(sandbox.team_id, api->access.team->id))
