@@ -30,8 +30,8 @@ struct template_tag {
     int64_t assigned_at_ms;
 };
 
-/* Check for 1 to 128 lower-case letters, digits, dots, underscores and hyphens, beginning with a
- * letter or a digit, and not beginning like the id of a template. */
+/* Check for 1 to 128 lower-case letters, digits, dots, underscores and hyphens. The first is a
+ * letter or a digit, and the text does not begin as the id of a template does. */
 bool template_tag_is_valid(const char *tag);
 
 /* Check that /v1 may assign the tag: a valid one of at most 63 characters that is neither a number
