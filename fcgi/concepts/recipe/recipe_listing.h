@@ -23,7 +23,7 @@ struct recipe_bytes {
 char *recipe_listing_make(const struct recipe_bytes *bytes, size_t most);
 
 /* Write a hash of all files that a step with this source copies. key "": the source can lead to
- * other files, for example through a link, so the caller uses the hash of the whole archive.
+ * other files, for example through a link. The caller then uses the hash of the whole archive.
  * listing: its text as JSON. */
 void recipe_listing_key(const json_t *listing, const char *source,
                         char key[RECIPE_LISTING_KEY_SIZE]);

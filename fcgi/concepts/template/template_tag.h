@@ -4,8 +4,8 @@
  * another. A deleted version loses its tags.
  *
  * Two tags mean the newest ready version while they are not assigned: `latest`, and `default`,
- * the version of a template that is named alone. /v1 assigns plain tags only. Clients of E2B also
- * assign `latest`, numbers and longer names. An assigned number means the tag, not the
+ * the version of a template that is named alone. The API of /v1 assigns plain tags only. Clients of
+ * E2B also assign `latest`, numbers and longer names. An assigned number means the tag, not the
  * version with that number.
  */
 #pragma once

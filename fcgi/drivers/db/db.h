@@ -212,10 +212,10 @@ bool db_in_transaction(const struct db *db);
 
 /* --- companions of a write --- */
 
-/* Rows that belong to the next write, in the same transaction. write() runs before the commit of
- * the first transaction in which a statement that counts has changed a row. A statement outside of
- * transactions gets one for it. The commit ends the companion; until then write() may run again,
- * like the body of a transaction. */
+/* Rows that belong to the next write, in the same transaction. The function write() runs before the
+ * commit of the first transaction in which a statement that counts has changed a row. A statement
+ * outside of transactions gets one for it. The commit ends the companion; until then write() may
+ * run again, like the body of a transaction. */
 struct db_companion {
     bool (*counts)(const struct db_statement *statement, void *context);
     int (*write)(struct db *db, void *context, struct error **err);
