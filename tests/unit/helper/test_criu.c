@@ -289,53 +289,73 @@ static void timers_of_an_image_fire_again(void **state)
 
 /* --- the clock of an image --- */
 
-#define MONOTONIC "\x0a\x07\x08\x07\x10\xff\xff\xff\x01" /* 7 s and some ns */
-/* As CRIU writes it, for an entry of 17 to 19 bytes. */
+#define MONOTONIC  "\x0a\x07\x08\x07\x10\xff\xff\xff\x01" /* 7 s and some ns */
 #define HEAD(size) "magicand" size "\0\0\0" MONOTONIC
+/* 300 s and 16,384 ns as CRIU writes them, and with five bytes a number. */
+#define PLAIN HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"
+#define WIDE  HEAD("\x17") "\x12\x0c\x08\xac\x82\x80\x80\0\x10\x80\x80\x81\x80\0"
 
 struct clock_case {
     const char *before;
     size_t size;
     struct timespec now;
     const char *after; /* NULL: unchanged */
+    size_t after_size;
 };
 
-#define BYTES(text) text, sizeof text - 1
+#define BYTES(text)     text, sizeof(text) - 1
+#define NO_CHANGE(text) NULL, sizeof(text) - 1
 
-static void the_clock_of_an_image_continues_with_the_hosts(void **state)
+static void check_clocks(const struct clock_case *cases, size_t count, bool at_a_dump)
 {
-    static const struct clock_case cases[] = {
-        /* 300 s; then 301 s and 5 ns, in as many bytes */
-        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"),
-         {301, 5},
-         HEAD("\x12") "\x12\x07\x08\xad\x02\x10\x85\x80\x00"},
-        /* the seconds need another byte; the nanoseconds are the most that the rest can hold */
-        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"),
-         {16384, 999999999},
-         HEAD("\x12") "\x12\x07\x08\x80\x80\x01\x10\xff\x7f"},
-        /* not later: another host, or the same second */
-        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"), {299, 0}, NULL},
-        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80\x01"), {300, 99999999}, NULL},
-        /* no room */
-        {BYTES(HEAD("\x0f") "\x12\x04\x08\x7f\x10\x00"), {128, 0}, NULL},
-        /* other fields, and a message that is cut off */
-        {BYTES(HEAD("\x12") "\x12\x07\x18\xac\x02\x10\x80\x80\x01"), {301, 5}, NULL},
-        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80"), {301, 5}, NULL},
-        {BYTES("magicand\x12"), {301, 5}, NULL},
-    };
     /* of the host's namespace, and of one that a restore has made */
     static const char *const images[] = {"six/timens-0.img", "six/timens-13.img"};
     char found[64];
-    image_advance_clock("six", &cases[0].now); /* no such folder: nothing */
-    assert_int_equal(mkdir("six", 0700), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(images); i++) {
+    for (size_t i = 0; i < count * ARRAY_SIZE(images); i++) {
         const struct clock_case *c = &cases[i / ARRAY_SIZE(images)];
         const char *image = images[i % ARRAY_SIZE(images)];
         write_bytes(image, c->before, c->size);
-        image_advance_clock("six", &c->now);
-        assert_int_equal(read_bytes(image, found, sizeof found), c->size);
-        assert_memory_equal(found, c->after ? c->after : c->before, c->size);
+        if (at_a_dump)
+            image_widen_clock("six");
+        else
+            image_advance_clock("six", &c->now);
+        assert_int_equal(read_bytes(image, found, sizeof found), c->after_size);
+        assert_memory_equal(found, c->after ? c->after : c->before, c->after_size);
     }
+}
+
+static void the_clock_of_an_image_continues_with_the_hosts(void **state)
+{
+    static const struct clock_case dumps[] = {
+        {BYTES(PLAIN), {0, 0}, BYTES(WIDE)},
+        {BYTES(WIDE), {0, 0}, NO_CHANGE(WIDE)},
+        /* other fields, a field behind, and a message that is cut off */
+        {BYTES(HEAD("\x12") "\x12\x07\x18\xac\x02\x10\x80\x80\x01"), {0, 0}, NO_CHANGE(PLAIN)},
+        {BYTES(PLAIN "\x18\x01"), {0, 0}, NO_CHANGE(PLAIN "\x18\x01")},
+        {BYTES(HEAD("\x12") "\x12\x07\x08\xac\x02\x10\x80\x80"), {0, 0}, NO_CHANGE(PLAIN) - 1},
+        {BYTES("magicand\x12"), {0, 0}, NO_CHANGE("magicand\x12")},
+    };
+    static const struct clock_case restores[] = {
+        {BYTES(WIDE),
+         {301, 5},
+         BYTES(HEAD("\x17") "\x12\x0c\x08\xad\x82\x80\x80\0\x10\x85\x80\x80\x80\0")},
+        /* the same second, and the most that both can be */
+        {BYTES(WIDE),
+         {300, 16385},
+         BYTES(HEAD("\x17") "\x12\x0c\x08\xac\x82\x80\x80\0\x10\x81\x80\x81\x80\0")},
+        {BYTES(WIDE),
+         {INT32_MAX, 999999999},
+         BYTES(HEAD("\x17") "\x12\x0c\x08\xff\xff\xff\xff\x07\x10\xff\x93\xeb\xdc\x03")},
+        /* not later: another host */
+        {BYTES(WIDE), {299, 999999999}, NO_CHANGE(WIDE)},
+        {BYTES(WIDE), {300, 16384}, NO_CHANGE(WIDE)},
+        /* not widened */
+        {BYTES(PLAIN), {301, 5}, NO_CHANGE(PLAIN)},
+    };
+    image_advance_clock("six", &restores[0].now); /* no such folder: nothing */
+    assert_int_equal(mkdir("six", 0700), 0);
+    check_clocks(dumps, ARRAY_SIZE(dumps), true);
+    check_clocks(restores, ARRAY_SIZE(restores), false);
 }
 
 /* --- the network of an image --- */
