@@ -4,7 +4,8 @@
 
 #include <time.h>
 
-/* After a dump: write the clock with numbers that have room for any time. The file gets its size. */
+/* After a dump: write the clock with numbers that have room for any time. The file gets its size.
+ */
 void image_widen_clock(const char *folder);
 
 /* Before a restore: let the container's CLOCK_BOOTTIME continue with the host's. It then counts the
