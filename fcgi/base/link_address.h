@@ -8,6 +8,6 @@
 
 #define LINK_ADDRESS_SIZE 18 /* text with its NUL */
 
-/* Write the Ethernet address for an IPv4 address (host byte order) in a range of at most 24 bits,
- * in the block that Incus gives its own interfaces. Returns out. */
+/* Write the Ethernet address for an IPv4 address (host byte order) in a range of at most 24 bits.
+ * It is in the block that Incus uses for its own interfaces. Returns out. */
 const char *link_address(uint32_t address, char out[LINK_ADDRESS_SIZE]);

@@ -4,9 +4,9 @@
 
 #include "base/buffer.h"
 
-/* Append text. Replace by a question mark each control character (C0, DEL, C1), each character that
- * changes the direction of text, and each byte that is not UTF-8. keep: control characters that
- * stay. */
+/* Append text. Replace unprintable characters by a question mark: control characters (C0, DEL,
+ * C1), characters that change the direction of text, and bytes that are not UTF-8. keep: control
+ * characters that stay. */
 void printable_append(const char *text, const char *keep, struct buffer *out);
 
 /* Return the same as a new string, which is never longer than text. */

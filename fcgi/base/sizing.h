@@ -10,11 +10,11 @@
  * Each policy has one of the two lines; the second one changes no size.
  *
  * DISK_GB 0: unchanged. NUMBER: pool_tenant() of the team; sandlot-limits serves only a part of a
- * team's orders at once, and shares the processors between teams. A path is percent-encoded where
- * it has other bytes than printable ASCII, and '%' and blanks. sandlot-limits reads the line, with
- * a line feed at its end, and answers SIZING_DONE, or a line with the reason of a refusal. It is a
- * header because firewalls of previous versions ignore unknown headers. SIZING_CHECK instead
- * changes nothing and asks whether the order is possible.
+ * team's orders at once, and shares the processors between teams. In a path, blanks, '%' and all
+ * bytes that are not printable ASCII are percent-encoded. The line ends with a line feed. The
+ * answer of sandlot-limits is SIZING_DONE, or a line with the reason of a refusal. It is a header
+ * because firewalls of previous versions ignore unknown headers. SIZING_CHECK instead changes
+ * nothing and asks whether the order is possible.
  */
 #pragma once
 
@@ -43,8 +43,8 @@ static inline uint64_t cpu_weight(unsigned cpu, bool unified)
     return percent < CPU_WEIGHT_MAX ? percent : CPU_WEIGHT_MAX;
 }
 
-/* Return how many vCPUs have a weight; 0: it is no weight of whole vCPUs. sandlot-limits writes
- * such weights when it shares the processors between teams. */
+/* Return the number of vCPUs that a weight stands for. 0: it is not the weight of whole vCPUs. The
+ * program sandlot-limits writes such weights when it shares the processors between teams. */
 static inline unsigned cpu_of_weight(uint64_t weight, bool unified)
 {
     uint64_t one = cpu_weight(1, unified);

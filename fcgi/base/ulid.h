@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Identifiers: a type prefix ("sbx_") and a ULID in lower-case Crockford base 32, 48 bits of
- * milliseconds before 80 random bits, so that they sort by creation.
- * Format: https://github.com/ulid/spec
+ * Identifiers: a type prefix ("sbx_") and a ULID in lower-case Crockford base 32. A ULID has 48
+ * bits of milliseconds, and then 80 random bits, so ids sort by creation. Format:
+ * https://github.com/ulid/spec
  *
  * The first character of the ULID, and of an API key, names the cell: the one deployment of several
  * that has the row. A router in front of several cells can therefore route by an id or a key alone.

@@ -87,7 +87,7 @@ def architecture():
     picture.box(370, 166, 190, 46, "sandlot-gate", "gate, wake")
     picture.box(370, 232, 190, 40, "sandlot-dispatcher", "background jobs")
     picture.box(700, 20, 180, 60, "MySQL or MariaDB", "all state")
-    picture.box(320, 294, 570, 166, "runtime host", kind="area")
+    picture.box(320, 294, 570, 166, "host node", kind="area")
     picture.box(700, 306, 180, 40, "Incus, CRIU", "starts and pauses")
     picture.box(540, 306, 130, 40, "sandlot-firewall", "network policies")
     picture.box(370, 360, 300, 90, "sandbox", kind="area")

@@ -6,8 +6,8 @@
 
 extern const struct lease_table archive_storing, archive_removing;
 
-/* Find the object to copy next among all that have been unchanged since before_ms: the oldest of
- * the team that has waited longest. id "": no object is due. */
+/* Find the object to copy next, among all that have not changed since before_ms. It is the oldest
+ * object of the team that has waited longest. id "": no object is due. */
 int archive_row_due(struct db *db, int64_t before_ms, enum archive_kind *kind, char id[ID_SIZE],
                     struct error **err);
 

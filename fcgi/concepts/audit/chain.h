@@ -8,8 +8,8 @@
  * attacker also has the key ring. Even then the chain disagrees with the anchors that were logged
  * earlier.
  *
- * The log itself records the removals of retention: audit.prune for the rows of a team before a
- * time, audit.trim for links whose rows are all pruned.
+ * The log itself records what retention removes. A row audit.prune names a team and the time before
+ * which its rows are removed. A row audit.trim names links whose rows are all removed.
  */
 #pragma once
 

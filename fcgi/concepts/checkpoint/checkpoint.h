@@ -89,10 +89,10 @@ int checkpoint_resolve(struct db *db, const struct team *team, const char *refer
 int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoint *checkpoint,
                        struct error **err);
 
-/* The checkpoints to list, newest first: of a team, or of a sandbox if sandbox_id is not NULL, and
- * with this name or id if name is not NULL. Their ids are before `before` (NULL: from the newest).
- * last_alone: only the last version of each name. The caller of checkpoint_list() frees the array,
- * also after an error. */
+/* The checkpoints of a team to list, newest first. sandbox_id: only those of this sandbox; NULL:
+ * all. name: only those with this name or id; NULL: all. Their ids are before `before` (NULL: from
+ * the newest). last_alone: only the last version of each name. The caller of checkpoint_list()
+ * frees the array, also after an error. */
 struct checkpoint_filter {
     const char *team_id, *sandbox_id, *name, *before;
     bool last_alone;

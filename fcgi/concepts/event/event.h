@@ -6,9 +6,10 @@
  * row locked. So the event exists exactly if the change does, and the events of one sandbox keep
  * the order of its changes.
  *
- * A new event has no number yet. event_number() moves committed events, in order and with one
- * caller at a time, to the table that readers use, and numbers them there. A reader that has seen a
- * number therefore never misses a lower one, and can continue from there.
+ * A new event has no number yet. Its transaction writes it to a table of its own. From there
+ * event_number() moves committed events to the table that readers use, and numbers them. Only one
+ * process at a time does this. A reader that has seen a number therefore never misses a lower one,
+ * and can continue from there.
  */
 #pragma once
 
@@ -113,8 +114,9 @@ int event_list(struct db *db, const struct event_filter *filter, uint64_t after,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 
 #define EVENT_OFFSET_MAX 10000
-/* List a page of the first team of the filter, which must name kinds: limit events after the first
- * offset ones, from the newest or the oldest. The caller ends with events_free(). */
+/* List a page of events of the first team of the filter, which must name kinds. The page skips
+ * offset events from the newest or the oldest, and has at most limit. The caller ends with
+ * events_free(). */
 int event_page(struct db *db, const struct event_filter *filter, bool oldest_first, unsigned offset,
                unsigned limit, struct event **list, unsigned *count, struct error **err);
 

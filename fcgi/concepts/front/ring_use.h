@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rows of the database that need a key of the key ring. Sealed values can be sealed again with
- * the newest key. Everything else keeps its key for as long as it lives: hashes of API keys,
- * secrets of agents, MACs of audit rows, and copies in the archive.
+ * the newest key. All other values keep their key until they are deleted. These are hashes of API
+ * keys, secrets of agents, MACs of audit rows, and copies in the archive.
  *
  * Tokens of sandboxes and volumes name a key too, and are in no table. A token is never older than
  * its sandbox or API key, so these are counted under their own key and all newer ones.

@@ -5,9 +5,9 @@
 #include "joining/join.h"
 #include "worker/worker.h"
 
-/* Try the joining hosts that are due: call their programs, copy the templates of other hosts to
- * them, run a command in a sandbox there, and remove it. Then they are active. A failure is stored,
- * and the trial repeated after some seconds. */
+/* Try the joining hosts that are due. For each: call its programs, copy the templates of other
+ * hosts to it, run a command in a sandbox there, and delete the sandbox. Then they are active. A
+ * failure is stored, and the trial repeated after some seconds. */
 int join_try_all(struct worker *worker, struct error **err);
 
 /* Check whether an instance is the trial sandbox of a joining host. */

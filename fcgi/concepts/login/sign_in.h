@@ -36,9 +36,9 @@ int sign_in_with_invite(const struct sign_in *by, const char *token, const char 
 int sign_in_find_link(const struct sign_in *by, const char *token, struct team_link *link,
                       struct error **err);
 
-/* Create a user with a password, make the user a member by the link, and sign in. login->user_id is
- * set in the transaction that creates the user. Errors: those of user_create() and
- * team_link_accept(), ERR_INVALID_REQUEST (the password), ERR_RATE_LIMITED. */
+/* Create a user with a password, make the user a member by the link, and sign in. The transaction
+ * that creates the user sets login->user_id. Errors: those of user_create() and team_link_accept(),
+ * ERR_INVALID_REQUEST (the password), ERR_RATE_LIMITED. */
 int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link, const char *name,
                           const char *password, struct login *login, char text[SECRET_TEXT_SIZE],
                           struct error **err);

@@ -4,9 +4,9 @@
  * is one connection, kept open. A call has a begin and an end, so that the caller can work while
  * the firewall acts. A new call waits for the previous one.
  *
- * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (no connection, or no complete answer in time: the
- * call may have had its effect and can be repeated), ERR_RUNTIME_REFUSED (the firewall refused the
- * call).
+ * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (no connection, or no complete answer in time),
+ * ERR_RUNTIME_REFUSED (the firewall refused the call). After the first one, the call may have had
+ * its effect, and can be repeated.
  */
 #pragma once
 
@@ -35,9 +35,9 @@ int firewall_open(const struct firewall_options *options, struct firewall **fire
                   struct error **err);
 void firewall_close(struct firewall *firewall); /* NULL is allowed */
 
-/* A new size, and volumes, for a running instance of the host. cpu 0: no new size, and the host
- * only notes the team of the instance. disk_gb 0: the disk stays as it is. The mounts are borrowed
- * until the call has begun. */
+/* A new size, and volumes, for a running instance of the host. If cpu is 0, the host changes no
+ * size, and only notes the team of the instance. If disk_gb is 0, the disk stays as it is. The
+ * mounts are borrowed until the call has begun. */
 struct firewall_size {
     const char *instance;
     unsigned cpu, memory_mb, disk_gb;
@@ -125,12 +125,12 @@ int firewall_usage(struct firewall *firewall, struct runtime_usage **list, size_
 int firewall_sizing(struct firewall *firewall, char **reason, struct error **err);
 
 /* Count the teams with an egress address of their own, and list the addresses that the host does
- * not have, as texts. *missing is a new reference. Errors: ERR_RUNTIME_REFUSED (an earlier version
- * without this value). */
+ * not have, as texts. The caller gets a new reference in *missing. Errors: ERR_RUNTIME_REFUSED (an
+ * earlier version without this value). */
 int firewall_egress_addresses(struct firewall *firewall, json_t **missing, size_t *count,
                               struct error **err);
 
-/* List the recent denials of the sandbox at that address, newest first, as a JSON array: {"at",
- * "kind", "target", "port", "protocol", "count"}. *denials is a new reference. */
+/* List the recent denials of the sandbox at this address, newest first. *denials is a new reference
+ * to an array of objects: {"at", "kind", "target", "port", "protocol", "count"}. */
 int firewall_denials(struct firewall *firewall, uint32_t address, json_t **denials,
                      struct error **err);

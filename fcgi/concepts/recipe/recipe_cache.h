@@ -30,8 +30,8 @@ bool recipe_lacks_digest(const json_t *step);
 int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err);
 
-/* Write the key of the whole result: a hash of all steps, and of all other members that decide the
- * files and the start of the version. "": the key is not known. */
+/* Write the key of the whole result. It is a hash of all steps, and of all other members that
+ * affect the files and the start of the version. "": the key is not known. */
 void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
                        const struct template_version *version, char key[RECIPE_KEY_SIZE]);
 

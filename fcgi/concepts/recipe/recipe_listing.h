@@ -17,12 +17,13 @@ struct recipe_bytes {
 };
 
 /* List an archive (tar, gzip or not). Returns a text, which the caller frees, or NULL. It is NULL
- * if the archive is broken or too large unpacked, or has entries whose content depends on others,
- * or if the text has more than `most` bytes. Then the whole archive counts. */
+ * if the archive is damaged, too large when it is unpacked, or has entries whose content depends on
+ * other entries. It is also NULL if the text has more than `most` bytes. Then the whole archive
+ * counts. */
 char *recipe_listing_make(const struct recipe_bytes *bytes, size_t most);
 
-/* Write a hash of all files that a step with this source copies. key "": the source may lead to
- * other files, for example through a link, and the whole archive counts. listing: its text as
- * JSON. */
+/* Write a hash of all files that a step with this source copies. key "": the source can lead to
+ * other files, for example through a link. The caller then uses the hash of the whole archive.
+ * listing: its text as JSON. */
 void recipe_listing_key(const json_t *listing, const char *source,
                         char key[RECIPE_LISTING_KEY_SIZE]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Remember the sources from which a team's sandboxes do not start: a version or checkpoint whose
- * agent did not answer twice in a row, or a stopped sandbox. Another create or resume would hold a
- * worker for the whole wait, so it is refused for a while.
+ * Remember the sources from which sandboxes of a team do not start. A source is a version or
+ * checkpoint whose agent did not answer twice in a row, or a stopped sandbox. Another create or
+ * resume would hold a worker for the whole wait, so it is refused for a while.
  *
  * The workers of a machine share this memory. It is kept per team: a source that fails for one team
  * is still tried for another.

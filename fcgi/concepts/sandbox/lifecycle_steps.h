@@ -210,8 +210,9 @@ int work_run_move(struct work *work, struct error **err);
  * could move. */
 int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err);
 
-/* Begin to move a stopped sandbox, for a caller that continues the move; to_host 0: to any host
- * with room. note (may be NULL) is called inside the transaction and may refuse. */
+/* Begin to move a stopped sandbox, for a caller that continues the move. to_host 0: to any host
+ * with room. note: a function that is called inside the transaction, and can refuse the move; may
+ * be NULL. */
 int work_begin_move(struct work *work, struct worker *worker, const char *id, uint32_t to_host,
                     int (*note)(struct db *db, const char *id, struct error **err),
                     struct error **err);

@@ -90,8 +90,8 @@ struct exposed_port {
     bool is_https; /* the server in the sandbox speaks TLS */
 };
 
-/* The shares of a sandbox: quota of its team and room on its host; or the room alone, from its
- * delete until its instance is gone. The values are stored. */
+/* The reservations of a sandbox: quota of its team, and room on its host. From its delete until its
+ * instance is gone, it has only the room. The values are stored. */
 enum sandbox_reserved { RESERVES_NOTHING, RESERVES_ALL, RESERVES_ROOM };
 
 /* The counters of its team and its host that include the sandbox, in the transaction that reads and

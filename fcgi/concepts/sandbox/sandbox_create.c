@@ -737,7 +737,7 @@ static int find_room(struct work *work, const struct sandbox_create *request, st
 }
 
 /* Decide after a failed attempt. *again: try once more; if not, the error is that of the create.
- * *may_short: whether it was the short way, and whether the next attempt may go it. */
+ * *may_short: in, whether the attempt took the short way; out, whether the next one may take it. */
 static int plan_another(struct work *work, const struct sandbox_create *request,
                         struct tries *tries, bool *may_short, bool *again, struct error **err)
 {

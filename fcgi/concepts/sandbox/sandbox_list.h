@@ -2,8 +2,8 @@
 /*
  * List a team's sandboxes, newest or oldest first, by keyset. An index serves states and metadata
  * in the order of the answer. So the cost of a page depends on its length, and not on the size of
- * the table. The indexes are (team, visible, id) for all sandboxes, (team, state, id) for one
- * state, (team, name) for names, and (team, name, value, sandbox) for metadata.
+ * the table. The indexes are (team, visible, id) for all sandboxes and (team, state, id) for one
+ * state. For names there is (team, name), and for metadata (team, name, value, sandbox).
  *
  * With several filters, the query walks the rows of the rarest pair of metadata. With a template or
  * a time, it walks the team's sandboxes.
@@ -34,9 +34,9 @@ struct sandbox_filter {
     bool oldest_first;
 };
 
-/* List the sandboxes of a team that match, from the one after the id `last` in the order of the
- * filter (NULL: from the beginning), at most limit. *cut: there may be more, and the rows of these
- * are as large as a list may be. They have the fields that sandbox_look() reads;
+/* List the sandboxes of a team that match the filter, at most limit. last: the id after which the
+ * list starts, in the order of the filter; NULL: from the beginning. *cut: the list ended early,
+ * because its rows are as large as a list may be. Each has the fields that sandbox_look() reads;
  * the caller knows the team's slug. The caller deinits each and frees the array, also after an
  * error. */
 int sandbox_list(struct db *db, const char *team_id, const struct sandbox_filter *filter,

@@ -41,8 +41,8 @@ struct orphan {
 };
 
 /* Inside a transaction: handle addresses at which the policy of a deleted sandbox may still be.
- * quarantine records one. take_orphan takes a record, which is due again at again_at_ms.
- * orphan_gone deletes it. */
+ * The function quarantine records an address. The function take_orphan takes a record, and makes it
+ * due again at again_at_ms. The function orphan_gone deletes the record. */
 int network_row_quarantine(struct db *db, const struct sandbox *sandbox, struct error **err);
 int network_row_take_orphan(struct db *db, int64_t again_at_ms, struct orphan *orphan,
                             struct error **err);

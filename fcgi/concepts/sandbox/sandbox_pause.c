@@ -95,8 +95,8 @@ static int take_room(struct work *work, enum runtime_pause *how, struct error **
 }
 
 /* While a program reboots the sandbox, its init ends all processes for REBOOT_MS at most. Memory
- * that is saved then ends the sandbox right after its resume. *left_ms: of the time for all waits
- * of a pause, because an agent can also refuse connections for ever. */
+ * that is saved then ends the sandbox right after its resume. *left_ms: the rest of the time for
+ * all waits of a pause. It is bounded because an agent can refuse connections without an end. */
 static int await_reboot(struct work *work, enum runtime_pause how, unsigned *left_ms,
                         struct error **err)
 {

@@ -11,8 +11,8 @@
 #define SANDBOX_ROOM_WAIT_MS 15000 /* limit for one request */
 #define SANDBOX_ROOM_POLL_MS 50
 
-/* Find out whether deleted sandboxes are about to give back the room on a host (ERR_NO_CAPACITY) or
- * the quota (ERR_SANDBOX_QUOTA_EXCEEDED) that a request of the team lacks. */
+/* Check whether deleted sandboxes are about to release the resource that a request of the team
+ * lacks. ERR_NO_CAPACITY means room on a host, and ERR_SANDBOX_QUOTA_EXCEEDED the quota. */
 int sandbox_room_is_coming(struct db *db, const char *team_id, const struct error *refusal,
                            bool *coming, struct error **err);
 

@@ -41,8 +41,8 @@ int sandbox_row_update_ports(struct db *db, const struct sandbox *sandbox, struc
 /* Delete the sandbox's secrets from the database, at its end. */
 int sandbox_row_destroyed(struct db *db, const struct sandbox *sandbox, struct error **err);
 
-/* Read the values for its agent: append the sealed environment to envs (nothing for a sandbox
- * without one), and return how much output the team's plan keeps. */
+/* Read the values for its agent. Append the sealed environment to envs, if the sandbox has one.
+ * Return how much output the team's plan keeps. */
 int sandbox_row_agent(struct db *db, const char *id, struct buffer *envs, uint32_t *log_kib,
                       struct error **err);
 
@@ -90,8 +90,8 @@ int sandbox_row_volumes_host(struct db *db, const struct sandbox *sandbox, uint3
 int sandbox_row_first_volume(struct db *db, const struct sandbox *sandbox, char id[ID_SIZE],
                              uint32_t *host_id, struct error **err);
 
-/* Find the sandbox and its state from an instance on a host, or from one that is moving there. id
- * is "" when no such sandbox exists or it is destroyed.
+/* Find the sandbox, and its state, of an instance on a host, or of an instance that moves to the
+ * host. If no such sandbox exists, or it is destroyed, id is "".
  *
  * host_id 0: on any host. */
 int sandbox_row_of_instance(struct db *db, uint32_t host_id, const char *instance_name,

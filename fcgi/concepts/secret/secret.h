@@ -34,9 +34,9 @@ struct secret {
 };
 void secret_deinit(struct secret *secret);
 
-/* Check members of a schema: a value can be in a header, hosts is a list of names, wildcards and
- * IPv4 addresses, or the star alone, and metadata fits its column. Errors: ERR_INVALID_REQUEST at
- * pointer. */
+/* Check members of a schema. The value must be one that a header can have. hosts must be a list of
+ * names, wildcards and IPv4 addresses, or the star alone. metadata must fit into its column.
+ * Errors: ERR_INVALID_REQUEST at pointer. */
 int secret_check_value(const json_t *value, const char *pointer, struct error **err);
 int secret_check_hosts(const json_t *hosts, const char *pointer, struct error **err);
 int secret_check_metadata(const json_t *metadata, const char *pointer, struct error **err);

@@ -70,10 +70,10 @@ bool session_fits(const struct session_claim *claim, const char *sandbox_id, uin
 bool session_opens(const struct session_claim *claim, uint16_t port);
 
 /* Call matches() with each possible token of the sandbox until it returns true; return whether it
- * did. The tokens are the valid ones that session_issue() may have made with this ttl_s, those with
- * the latest end first, and the lasting token; a few dozen at most. Tokens for previews alone are
- * left out. Tokens of the newest key and of the previous key count. The gate verifies a signed link
- * this way: the client signed it with a token that it does not send. */
+ * did. The tokens are the valid ones that session_issue() may have made with this ttl_s, the
+ * latest end first, and the lasting token. They are a few dozen at most. Tokens for previews alone
+ * are left out. Tokens of the newest key and of the previous key count. The gate verifies a signed
+ * link this way: the client signed it with a token that it does not send. */
 bool session_any(const struct keyring *ring, const char *sandbox_id, uint32_t epoch, uint64_t ttl_s,
                  bool (*matches)(const char *token, void *context), void *context);
 

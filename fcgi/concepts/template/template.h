@@ -104,8 +104,8 @@ struct template_request {
 };
 
 /* Insert the version of a build. Errors: ERR_NAME_TAKEN (a new template of a slug that has
- * versions), ERR_NOT_FOUND (no template of this slug), ERR_INVALID_REQUEST (the checkpoint is
- * gone), ERR_BUILD_QUOTA_EXCEEDED (the team has TEMPLATE_VERSIONS_MAX). */
+ * versions), ERR_NOT_FOUND (no template of this slug), ERR_INVALID_REQUEST (the checkpoint was
+ * deleted), ERR_BUILD_QUOTA_EXCEEDED (the team has TEMPLATE_VERSIONS_MAX). */
 int template_request_build(struct db *db, const struct template_request *request,
                            struct template_version *version, struct error **err);
 

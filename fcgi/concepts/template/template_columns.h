@@ -18,7 +18,7 @@
     " WHERE d.tag = 'default' AND d.template_id = "
 #define TEMPLATE_NEWEST_OF \
     "SELECT w.id FROM template_versions w WHERE w.state = 'ready' AND w.template_id = "
-/* The id of the version that a template means without a version: that of its tag `default`, else
+/* The id of the version that a template's name alone means: the version of its tag `default`, else
  * the newest ready one. id: an expression for the template's id. */
 #define TEMPLATE_MEANT(id)                                           \
     "COALESCE((" TEMPLATE_DEFAULT_OF id "), (" TEMPLATE_NEWEST_OF id \

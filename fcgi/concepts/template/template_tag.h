@@ -4,8 +4,8 @@
  * another. A deleted version loses its tags.
  *
  * Two tags mean the newest ready version while they are not assigned: `latest`, and `default`,
- * the version of a template that is named alone. /v1 assigns plain tags only. Clients of E2B also
- * assign `latest`, numbers and longer names. An assigned number means the tag, not the
+ * the version of a template that is named alone. The API of /v1 assigns plain tags only. Clients of
+ * E2B also assign `latest`, numbers and longer names. An assigned number means the tag, not the
  * version with that number.
  */
 #pragma once
@@ -30,8 +30,8 @@ struct template_tag {
     int64_t assigned_at_ms;
 };
 
-/* Check for 1 to 128 lower-case letters, digits, dots, underscores and hyphens, beginning with a
- * letter or a digit, and not beginning like the id of a template. */
+/* Check for 1 to 128 lower-case letters, digits, dots, underscores and hyphens. The first is a
+ * letter or a digit, and the text does not begin as the id of a template does. */
 bool template_tag_is_valid(const char *tag);
 
 /* Check that /v1 may assign the tag: a valid one of at most 63 characters that is neither a number

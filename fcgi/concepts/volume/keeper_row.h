@@ -22,8 +22,8 @@ int keeper_delete(struct db *db, const char *instance_name, struct error **err);
 
 /* --- volumes and their use by a volume server --- */
 
-/* Inside a transaction: lock the volume, check that its files may be changed, and record that this
- * process of the volume server changes them. volume is read again. Errors: ERR_NOT_FOUND,
+/* Inside a transaction: lock the volume and read it again, and check that its files may be changed.
+ * Then record that this process of the volume server changes them. Errors: ERR_NOT_FOUND,
  * ERR_VOLUME_ATTACHED, ERR_RUNTIME_UNAVAILABLE (the volume has moved to another host). */
 int volume_files_admit(struct db *db, const char *epoch, struct volume *volume, struct error **err);
 

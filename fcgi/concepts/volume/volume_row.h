@@ -18,8 +18,8 @@ int volume_row_insert(struct db *db, const struct volume *volume, const char *cr
  * up meanwhile. */
 int volume_row_ready(struct db *db, const char *id, struct error **err);
 
-/* Inside a transaction, on a locked row: hide the volume, free its name, and give the caller
- * lease_s to delete the data (0: any dispatcher may begin). */
+/* Inside a transaction, on a locked row: hide the volume, free its name, and give the caller a
+ * lease to delete the data. lease_s 0: any dispatcher may begin. */
 int volume_row_delete(struct db *db, const char *id, uint64_t lease_s, struct error **err);
 
 /* Record that the host has no part of the volume any more. */

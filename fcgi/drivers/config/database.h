@@ -12,8 +12,8 @@ int database_open(const struct settings *settings, struct db **db, struct error 
 int database_open_admin(const struct settings *settings, struct db **db, struct error **err);
 
 /* Write options for the database's own client programs, so that they log in as the user who
- * migrates: a file without a name, whose descriptor they inherit. The caller closes it. Errors:
- * ERR_CONFIG. */
+ * migrates. The options are in a file without a name, whose descriptor the programs inherit. The
+ * caller closes it. Errors: ERR_CONFIG. */
 int database_client_options(const struct settings *settings, int *fd, struct error **err);
 
 /* Open a connection like database_open_admin() to another database of the same server; without such

@@ -34,10 +34,10 @@ struct program_call {
     char **arguments; /* the words after the options, NULL-terminated; borrowed from argv */
 };
 
-/* Handle the options that all programs have. Returns PROGRAM_RUN, or the exit status of a call that
- * is already done: 0 after --help, --version and a good --check-config, EX_USAGE or EX_CONFIG
- * (sysexits.h) with a line on standard error. A daemon whose settings are wrong first waits, as in
- * program_end(). */
+/* Handle the options that all programs have. Return PROGRAM_RUN, or the exit status of a call that
+ * is already done. It is 0 after --help, --version and a good --check-config. It is EX_USAGE or
+ * EX_CONFIG (sysexits.h) after a line on standard error. A daemon whose settings are wrong first
+ * waits, as in program_end(). */
 int program_start(int argc, char **argv, const struct program *program, struct program_call *call);
 
 /* End a daemon. Returns the exit status: 0 without an error, else EX_UNAVAILABLE after a line in

@@ -76,8 +76,8 @@ static int on_setting(void *user, const char *section, const char *name, const c
     return 1;
 }
 
-/* A line for inih. Its own reader would cut a long line in two and take an indented one for the
- * continuation of the line before; the number of the line is for the errors. */
+/* Read a line for inih. Its own reader would cut a long line in two. It would also take an indented
+ * line for the continuation of the previous one. Count the lines for error messages. */
 static char *read_line(char *line, int size, void *user)
 {
     struct parser *parser = user;

@@ -17,8 +17,8 @@ void certificate_pair_deinit(struct certificate_pair *pair); /* wipes the key */
 #define certificate_pair_auto \
     __attribute__((cleanup(certificate_pair_deinit))) struct certificate_pair
 
-/* Read a pair of PEM texts from outside: the certificate of a host and its key on an elliptic
- * curve. *pair has nothing else that the texts may hold. Errors: ERR_INVALID_REQUEST. */
+/* Read a pair of PEM texts from outside: the certificate of a host, and its key on an elliptic
+ * curve. All other contents of the texts are left out of *pair. Errors: ERR_INVALID_REQUEST. */
 int certificate_pair_read(const char *certificate, const char *key, struct certificate_pair *pair,
                           struct error **err);
 

@@ -18,13 +18,13 @@
  * firewall between may have forgotten it without telling anyone. */
 #define PING_AFTER_IDLE_MS 5000
 
-/* Of several servers: a machine that is gone must not use up the patience that the next one needs,
- * and a primary that was demoted is left after so long at the latest, also by who only reads. */
+/* With several servers, a dead one must not use up the time that the call needs for the next one. A
+ * connection that only reads also leaves a demoted primary, after CHECK_AFTER_MS at the latest. */
 #define CONNECT_SEVERAL_S 3
 #define CHECK_AFTER_MS    5000
 
-/* After a wait that timed out for so long, do not wait for this server again for so long: a request
- * with several queries to a hanging server would wait for each query. */
+/* After a wait of IN_VAIN_MS that timed out, do not wait for this server again for NOT_AGAIN_MS.
+ * Otherwise a request with several queries to a hanging server would wait for each query. */
 #define IN_VAIN_MS   1000
 #define NOT_AGAIN_MS 1000
 

@@ -37,9 +37,9 @@ struct db {
     bool pinned; /* the connection has state (a lock) that must not be lost silently */
 };
 
-/* Make sure there is a connection that was alive a moment ago; connects at most once, and not right
- * after a server was waited for in vain. Inside a transaction, and while pinned, it only checks.
- * Errors: ERR_DB_UNAVAILABLE, ERR_DB_DEADLOCK. */
+/* Make sure that a connection exists that was alive a moment ago. Connect at most once, and not
+ * directly after a server has not answered in time. Inside a transaction, and while pinned, it only
+ * checks. Errors: ERR_DB_UNAVAILABLE, ERR_DB_DEADLOCK. */
 int db_connection_ready(struct db *db, struct error **err);
 
 /* Return whether the other side has closed: seen without a round trip, so nothing was sent to

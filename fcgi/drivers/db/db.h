@@ -197,11 +197,11 @@ const void *db_get_blob(const struct db_rows *rows, unsigned column, size_t *siz
 
 /* --- transactions --- */
 
-/* Run body between START TRANSACTION and COMMIT. When body returns -1 everything is rolled back
- * and its error handed on. ERR_DB_DEADLOCK: rolled back and body run again from its beginning, up
- * to 8 times with growing random pauses; body must therefore leave nothing behind in *context that
- * a second run would not overwrite. A connection lost in COMMIT is ERR_OUTCOME_UNKNOWN; lost
- * before it, ERR_DB_UNAVAILABLE (nothing happened). Transactions do not nest. */
+/* Run body between START TRANSACTION and COMMIT. If body returns -1, roll back and return its
+ * error. After ERR_DB_DEADLOCK, roll back and run body again, up to 8 times with growing random
+ * pauses. So body must leave nothing in *context that a second run does not overwrite. A connection
+ * lost in COMMIT is ERR_OUTCOME_UNKNOWN; lost before it, ERR_DB_UNAVAILABLE (nothing happened).
+ * Transactions do not nest. */
 int db_transaction(struct db *db, int (*body)(struct db *db, void *context, struct error **err),
                    void *context, struct error **err);
 
@@ -212,10 +212,10 @@ bool db_in_transaction(const struct db *db);
 
 /* --- companions of a write --- */
 
-/* Rows that belong to the next write, in one transaction: write() runs before the commit of the
- * first transaction in which a statement that counts has changed a row. A statement outside of
- * transactions gets one for it. The commit ends the companion; until then write() may run again,
- * like the body of a transaction. */
+/* Rows that belong to the next write, in the same transaction. The function write() runs before the
+ * commit of the first transaction in which a statement that counts has changed a row. A statement
+ * outside of transactions gets one for it. The commit ends the companion; until then write() may
+ * run again, like the body of a transaction. */
 struct db_companion {
     bool (*counts)(const struct db_statement *statement, void *context);
     int (*write)(struct db *db, void *context, struct error **err);

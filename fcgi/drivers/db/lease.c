@@ -26,8 +26,8 @@ void lease_name_owner(char owner[LEASE_OWNER_SIZE], const char *program)
 /* --- whose turn it is --- */
 
 enum {
-    /* A team whose turn is forgotten comes before all that are known, so that a team with many rows
-     * gets at most one turn in so many while others have rows. */
+    /* The number of teams whose last turn is known. A team without a known turn comes first. So a
+     * team with many rows gets at most one turn in TURNS_KNOWN while other teams have rows. */
     TURNS_KNOWN = 256,
     /* Other processes hold as many rows at most, in the moment between their look and their take.
      */

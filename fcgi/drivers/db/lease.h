@@ -107,9 +107,10 @@ struct lease_table {
         LEASE_CHANGES_OWNED_(name, table, key, until, rows),                                \
     }
 
-/* Inside a transaction: take a free row for lease_ms. It is the row that has been free for longest,
- * of the team with the earliest last turn in this process. key is "" without a free row. owner and
- * attempts (how many took it, this one included) may be NULL for a table without them. */
+/* Inside a transaction: take a free row for lease_ms. It is the row that has been free for
+ * longest, of the team with the earliest last turn in this process. If no row is free, key is "".
+ * *attempts: how often the row was taken, this time included. For a table without owner and
+ * attempts, both may be NULL. */
 int lease_take(struct db *db, const struct lease_table *table, const char *owner, uint64_t lease_ms,
                char key[LEASE_KEY_SIZE], unsigned *attempts, struct error **err);
 

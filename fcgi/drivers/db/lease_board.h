@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shares of teams and users in the processes that do one kind of work. Each process writes the team
- * and the user of its row into a slot of shared memory. lease_take() skips rows whose team or user
- * has its share of the processes. The last free process is for a team and user without one. A slot
- * ends with lease_board_leave(); the processes of a board end together.
+ * Shares of teams and users in the processes that do one kind of work. Each process writes the
+ * team and the user of its row into a slot of shared memory. The function lease_take() skips rows
+ * whose team or user has its share of the processes. The last free process is for a team and user
+ * without one. A slot ends with lease_board_leave(); the processes of a board end together.
  */
 #pragma once
 

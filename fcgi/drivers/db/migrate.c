@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Schema statements commit by themselves in MySQL, so a migration cannot be undone as a whole. Its
- * row is therefore written before its first statement and marked when the last one is done: a row
- * without the mark means an unknown schema, which an operator must repair.
+ * Schema statements commit by themselves in MySQL, so a migration cannot be undone as a whole. So
+ * its row is written before its first statement, and marked after the last one. A row without the
+ * mark means an unknown schema, which an operator must repair.
  */
 #include "db/migrate.h"
 
@@ -31,9 +31,9 @@ static const char table_sql[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
                                 " applied_at_ms BIGINT NULL"
                                 ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 
-/* Its one row is locked, by a connection of its own, as long as one migrates: that ends with the
- * process, however it ends, which a time in the row would not. Two migrate at the same server,
- * because of several one takes writes. */
+/* A process that migrates locks the one row of this table, by a connection of its own. The lock
+ * ends with the process, however it ends; a time in the row would not. Two such processes always
+ * meet at the same server, because only one of several servers takes writes. */
 static const char guard_table_sql[] =
     "CREATE TABLE IF NOT EXISTS migration_guard (id INT UNSIGNED NOT NULL PRIMARY KEY)"
     " ENGINE=InnoDB";

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /* The handle in *kept, which is made at the first call (NULL before), reset for another request:
- * its connections stay. It uses no proxy and no signals, follows no redirect, has a second to
- * connect, and takes 64 KiB of header lines of an answer at most. The caller sets the rest and in
- * the end cleans *kept up. Aborts when libcurl gives no handle. */
+ * its connections stay. It uses no proxy and no signals, and follows no redirect. It has a second
+ * to connect, and takes at most 64 KiB of header lines. The caller sets the other options, and at
+ * the end cleans *kept up. Aborts if libcurl gives no handle. */
 CURL *http_client_handle(CURL **kept);
 
 /* For CURLOPT_WRITEFUNCTION, with a struct buffer in CURLOPT_WRITEDATA: collects the body. The

@@ -64,9 +64,9 @@ struct http_request {
     unsigned wait_ms;
     struct pool_claim claim;
     /* The state of a handler that must wait without its thread: it sets both and returns. The
-     * server drops the answer, serves other requests, and calls serve() again every few
-     * milliseconds with the same request without its body, until `pending` is NULL. Owned by the
-     * request. may_pend: the server has room to keep it; else the handler answers at once. */
+     * server drops the answer and serves other requests. Every few milliseconds it calls serve()
+     * again with the same request, without its body, until `pending` is NULL. Owned by the request.
+     * may_pend: the server has room to keep it; else the handler answers at once. */
     bool may_pend;
     void *pending;
     void (*pending_free)(void *pending);
@@ -157,7 +157,8 @@ void http_response_error(struct http_response *response, const struct http_reque
 /* Return the members of such an answer for the error itself, a new reference. */
 json_t *http_error_to_json(const struct error *error);
 
-/* Write the answer as FastCGI carries it, header lines first, without the body for HEAD. out must
- * have room for the body; past its maximum it is overflowed. */
+/* Write the answer in the form of FastCGI, header lines first, and for HEAD without the body. out
+ * must have room for the body. If the answer is longer than its maximum, out is marked as
+ * overflowed. */
 void http_response_format(const struct http_response *response, const struct http_request *request,
                           struct buffer *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The connection to services on a runtime host: agents, volume servers and the firewall. On the
- * same machine it is direct. On another machine one TLS port, the relay (conf/nginx/host/), serves
- * all: both sides have certificates of the deployment's own authority, and a header names the
- * target.
+ * same machine it is direct. On another machine, one TLS port serves all: the relay
+ * (conf/nginx/host/). Both sides have certificates of the deployment's own authority. A header
+ * names the target.
  *
  * A link of NULL is always the direct connection.
  */
@@ -34,9 +34,9 @@ struct http_link *http_link_new(const char *host_name, const char *relay_url,
                                 const char *credentials_dir);
 void http_link_free(struct http_link *link); /* NULL is allowed */
 
-/* Let a handle ask path of a target, "address:port" or LINK_TARGET_FIREWALL (which has no direct
- * way): sets address, protocol and credentials, and appends to the headers, which the caller sets.
- * The link stays until the transfer is over. */
+/* Let a handle ask for a path of a target: "address:port", or LINK_TARGET_FIREWALL, which has no
+ * direct way. Set address, protocol and credentials, and append to the headers, which the caller
+ * sets. The link stays until the transfer is over. */
 void http_link_set(const struct http_link *link, CURL *curl, const char *target, const char *path,
                    struct curl_slist **headers);
 

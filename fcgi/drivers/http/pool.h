@@ -46,9 +46,10 @@ bool pool_is_first(const struct pool *pool);
 
 const char *pool_name(const struct pool *pool);
 
-/* Work for claim until pool_leave(). A claim without team and user is not bounded. False: the team
- * or the user has half of the workers already (and borrows none), or another one serves the sandbox
- * alone; nothing has changed then. A user of several teams has no more than one of a single team.
+/* Work for claim until pool_leave(). A claim without team and user is not bounded. Return false,
+ * without a change, in two cases. The team or the user has half of the workers already, and can
+ * borrow none. Or another worker serves the sandbox. A user of several teams has no more than one
+ * of a single team.
  */
 bool pool_enter(struct pool *pool, const struct pool_claim *claim);
 void pool_leave(struct pool *pool);

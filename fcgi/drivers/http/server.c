@@ -53,9 +53,9 @@ static void on_signal(int number)
         stop_requested = 1;
 }
 
-/* The signals stay blocked but for the wait between two requests: an accept(2) that starts just
- * after a look at a flag would miss one for good, and a signal while libfcgi reads parameters
- * would lose the request. waiting: the mask of that wait. */
+/* Block the signals except in the wait between two requests. Otherwise an accept(2) that starts
+ * just after the check of a flag would miss a signal. A signal while libfcgi reads parameters would
+ * lose the request. waiting: the mask of this wait. */
 static void set_up_signals(sigset_t *waiting)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -206,8 +206,8 @@ static int take_body(struct exchange *exchange)
     return max && !server->late_body ? read_body(request) : 0;
 }
 
-/* Read the rest of an unwanted body. nginx ends a connection with unread bytes, after it has
- * promised to keep it; so bytes that arrive at once are read, for a bounded time. */
+/* Read the rest of an unwanted body. After nginx has promised a client to keep the connection, it
+ * ends one with unread bytes. So read the bytes that arrive at once, for a bounded time. */
 static void drain_body(struct exchange *exchange)
 {
     int64_t until_us = clock_monotonic_us() + DRAIN_US;

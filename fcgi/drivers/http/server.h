@@ -19,15 +19,16 @@ struct http_server {
     /* Bodies wait until who serves the request calls its take_body(). Else they are there before.
      */
     bool late_body;
-    /* Bytes/s with which a client must send its body and read its answer once the worker has waited
-     * body_grace_s for it (pace.h); the worker's own time does not count. 0: any. */
+    /* Bytes/s with which a client must send its body and read its answer (pace.h). It holds after
+     * the worker has waited body_grace_s for the client. The worker's own time does not count. 0:
+     * any. */
     unsigned body_rate_min, body_grace_s;
     struct pool *pool;     /* whose worker this is: left at the end of each request, and requests
                               that must wait for it are kept meanwhile. May be NULL */
     unsigned max_requests; /* exit after that many (0: never), so that a leak stays small */
     bool log_requests;     /* one event a request */
-    size_t memory_max; /* bytes that the process may take beyond those that it has when it begins to
-                          serve; one that wants more ends, and with it its request alone. 0: any */
+    size_t memory_max; /* bytes that the process may take beyond those at the start of serving. A
+                          process that needs more ends, and its request fails. 0: any */
 };
 
 /* Serve until SIGTERM or SIGINT; the request in hand is finished first. SIGHUP reopens the log.

@@ -169,8 +169,8 @@ void httpd_fail(struct httpd_request *request)
         answer_early(request);
 }
 
-/* A refused body is read to its end, because a proxy that still sends may lose the answer; past the
- * first limit the answer goes out at once, past the second the connection is cut. */
+/* Read a refused body to its end, because a proxy that still sends may lose the answer. After the
+ * first limit, send the answer at once. After the second limit, cut the connection. */
 int httpd_swallow(struct httpd_request *request, size_t size)
 {
     request->swallowed += size;

@@ -3,8 +3,8 @@
  * One HTTP request of a program inside an instance (the agent of a sandbox, the volume server),
  * between libmicrohttpd and the program's handlers. A program embeds it in a request of its own.
  *
- * Exactly one answer is given to a request: by a reply, or by the program's answer to its failure
- * after the rest of a refused body has been discarded. Requests share nothing here, so each may
+ * A request gets exactly one answer: a reply, or the program's answer to a failure. A failure is
+ * answered after the rest of the body has been discarded. Requests share nothing here, so each may
  * have a thread of its own.
  */
 #pragma once

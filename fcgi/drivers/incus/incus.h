@@ -212,9 +212,9 @@ int incus_volume_list(struct incus *incus, const char *pool, struct incus_volume
 
 enum incus_object { INCUS_INSTANCE, INCUS_VOLUME };
 
-/* One instance, with its snapshots and its memory image, or one custom volume of a pool. optimized:
- * as streams of the pool's own kind (btrfs), which only such a pool takes in again; else as an
- * archive of files. pool is not looked at for an instance. */
+/* One instance, with its snapshots and its memory image, or one custom volume of a storage pool.
+ * optimized: in streams of the storage driver (btrfs), which only a storage pool of this driver can
+ * import; else in an archive of files. An instance needs no pool. */
 struct incus_archive {
     enum incus_object object;
     const char *pool;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Read the event stream of Incus into types: the answer to the upgrade of the connection (RFC 6455,
+/* Parse the event stream of Incus. It has the answer to the upgrade of the connection (RFC 6455,
  * section 4.2.2), and lifecycle events (doc/events.md of Incus). */
 #pragma once
 
@@ -16,8 +16,9 @@
 void incus_upgrade_key(char key[INCUS_UPGRADE_KEY_SIZE]);
 void incus_upgrade_accept(const char *key, char accept[INCUS_UPGRADE_ACCEPT_SIZE]);
 
-/* Read the beginning of the answer. Returns the length of its head when the server has agreed, 0
- * when more bytes are needed, -1 when it has not agreed, or speaks something else. */
+/* Read the beginning of the answer. Return the length of its head if the server has agreed, and 0
+ * if more bytes are needed. Return -1 if the server has not agreed, or the answer is of another
+ * protocol. */
 int incus_upgrade_read(const char *data, size_t size, const char *accept);
 
 enum incus_event_kind {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Usage of the running instances of a project, from Incus' own OpenMetrics text: one call for all
+ * Usage of the running instances of a project, from Incus' own OpenMetrics text. One call reads all
  * instances, at half the cost of reading each state. Incus keeps the text for eight seconds;
  * earlier calls get the same numbers again.
  *

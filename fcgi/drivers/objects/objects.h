@@ -4,10 +4,10 @@
  * folder. Whole large objects are written in parts and read in ranges, so that memory is bounded by
  * the caller's buffer. Temporary failures are repeated here, for about half a minute.
  *
- * Keys are ours: letters, digits, '-', '_', '.' and '/'. Errors of all calls: ERR_NOT_FOUND (no
- * such object), ERR_RUNTIME_UNAVAILABLE (the storage is away or too slow), ERR_INSUFFICIENT_STORAGE
- * (it is full), ERR_CONFIG (it refuses, with its own message: credentials, rights, no such bucket),
- * and the errors of tick().
+ * Keys are ours: letters, digits, '-', '_', '.' and '/'. Errors of all calls: ERR_NOT_FOUND (the
+ * object does not exist), ERR_RUNTIME_UNAVAILABLE (the storage does not answer in time),
+ * ERR_INSUFFICIENT_STORAGE (it is full), and the errors of tick(). ERR_CONFIG (the storage refuses
+ * the call, with its own message: wrong credentials, missing rights, or no such bucket).
  */
 #pragma once
 

@@ -70,10 +70,10 @@ int agent_knows(const struct agent_place *at, const char *secret, struct deadlin
 int agent_hang_up(const struct agent_place *at, const char *secret, struct deadline until,
                   struct error **err);
 
-/* Read the output of processes, or of one service (NULL: all): the answer of GET /internal/logs to
- * this query. *logs, a new reference, is unchecked: the owner of a sandbox can replace the agent.
- * One attempt. Errors as agent_init(), ERR_NOT_SERVED (the agent is too old), and ERR_NOT_FOUND (it
- * has no such service). */
+/* Read the output of processes, or of one service (NULL: all), by GET /internal/logs with this
+ * query. *logs is a new reference, and unchecked: the owner of a sandbox can replace the agent. One
+ * attempt. Errors as agent_init(), ERR_NOT_SERVED (the agent is too old), and ERR_NOT_FOUND (it has
+ * no such service). */
 int agent_logs(const struct agent_place *at, const char *secret, const char *service,
                const char *query, struct deadline until, json_t **logs, struct error **err);
 
@@ -90,15 +90,16 @@ int agent_services_release(const struct agent_place *at, const char *secret, str
 int agent_service_restart(const struct agent_place *at, const char *secret, const char *service,
                           struct deadline until, struct error **err);
 
-/* Run a command: a body of POST /exec, with its own time limit. *answer, a new reference, is an
- * object with the numbers and texts that a caller reads, otherwise unchecked. One attempt. Errors
- * as agent_init(), and ERR_INVALID_REQUEST with the agent's message when it refused. */
+/* Run a command: a body of POST /exec, with its own time limit. *answer is a new reference to an
+ * object. The numbers and texts that callers read are checked, and nothing else. One attempt.
+ * Errors as agent_init(), and ERR_INVALID_REQUEST with the agent's message when it refused. */
 int agent_exec(const struct agent_place *at, const char *secret, const json_t *call,
                struct deadline until, json_t **answer, struct error **err);
 
-/* Run a hook under a key, or come back to it: the agent starts it at the first call with the key.
- * call: a body of POST /exec. Waits for its end for wait_ms at most. *exit_code: -1 if a signal or
- * its time limit ended it. Errors as agent_exec(), and ERR_HOOK_RUNS. */
+/* Run a hook under a key. The agent starts it at the first call with the key; further calls with
+ * the key wait for the same run. call: a body of POST /exec. Waits for its end for wait_ms at most.
+ * *exit_code: -1 if a signal or its time limit ended it. Errors as agent_exec(), and ERR_HOOK_RUNS.
+ */
 int agent_hook(const struct agent_place *at, const char *secret, const char *key,
                const json_t *call, unsigned wait_ms, int *exit_code, struct error **err);
 
@@ -111,9 +112,9 @@ int agent_cpus(const struct agent_place *at, const char *secret, struct deadline
 int agent_run(const struct agent_place *at, const char *secret, const char *line,
               struct deadline until, int *exit_code, struct error **err);
 
-/* Wait for an answer of the agent of a new instance, which no sandbox has yet. tick() is called
- * twice a second and ends the waiting with its error; it may be NULL. Errors:
- * ERR_RUNTIME_UNAVAILABLE (no answer). */
+/* Wait for an answer of the agent of a new instance, which no sandbox has yet. Twice a second call
+ * tick(), which may be NULL; its error ends the wait. Errors: ERR_RUNTIME_UNAVAILABLE (no answer).
+ */
 int agent_wait(const struct agent_place *at, struct deadline until,
                int (*tick)(void *context, struct error **err), void *tick_context,
                struct error **err);

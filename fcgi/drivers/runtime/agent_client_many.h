@@ -18,10 +18,10 @@ void agent_many_close(struct agent_many *many);
 
 #define AGENT_MANY_BODY_SIZE 256
 
-/* Ask the agent at an address (IPv4, host byte order) for at most wait_ms: whether it knows its
- * secret; with idle_s, also for how long its sandbox was idle (agent/activity.h), with connections
- * counted after idle_s. link, which is taken: to its host; NULL: direct. The question belongs to
- * `many` until it is answered or dropped. */
+/* Ask the agent at an address (IPv4, host byte order) whether it knows its secret, and wait for at
+ * most wait_ms. With idle_s, also ask how long its sandbox was idle (agent/activity.h), with
+ * connections counted after idle_s. link: to its host; NULL: direct. The question takes the link.
+ * The question belongs to `many` until it is answered or dropped. */
 struct agent_question *agent_many_ask(struct agent_many *many, struct http_link *link,
                                       uint32_t address, const char *secret, uint32_t idle_s,
                                       unsigned wait_ms, void *context);

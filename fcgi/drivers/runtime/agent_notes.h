@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Notes of a machine's workers about sandboxes' agents, in shared memory: the silent agents,
- * the agents that a worker waits for, and those that have just answered. The gate has a table by
- * sandbox; creates have one by source (sandbox/failed_starts.h). One table of a fixed size;
+ * Notes of a machine's workers about agents of sandboxes, in shared memory. They list silent
+ * agents, agents that a worker waits for, and agents that have just answered. The gate has a table
+ * by sandbox; creates have one by source (sandbox/failed_starts.h). One table of a fixed size;
  * sandboxes that fall on the same place replace each other, which costs one more request. A wrong
  * note ends after the times below.
  */

@@ -5,12 +5,12 @@
  * already. Calls block. While they wait for the daemon, they call tick() at least every two
  * seconds. A worker then renews its lease, and notices its loss.
  *
- * Errors of all calls: ERR_RUNTIME_UNAVAILABLE (the daemon could not be reached, nothing
- * happened), ERR_OUTCOME_UNKNOWN (the order was sent, its answer never came: call inspect()),
- * ERR_NOT_FOUND (no such instance), ERR_RUNTIME_REFUSED (the daemon's own words),
- * ERR_RUNTIME_FAILED (an instance did not start; another try may succeed), ERR_RUNTIME_STUCK (its
- * start did not end and was killed), ERR_MOUNT_POINT (the place of a mount is not suitable; it is
- * the error's field), ERR_INSUFFICIENT_STORAGE (a disk is full), and the errors of tick().
+ * Errors of all calls: the errors of tick(), and ERR_RUNTIME_UNAVAILABLE (the daemon could not be
+ * reached; nothing happened). ERR_OUTCOME_UNKNOWN (the order was sent, and its answer never came:
+ * call inspect()). ERR_NOT_FOUND (no such instance). ERR_RUNTIME_REFUSED (the daemon's own words).
+ * ERR_RUNTIME_FAILED (an instance did not start; another try may succeed). ERR_RUNTIME_STUCK (its
+ * start did not end and was killed). ERR_MOUNT_POINT (a mount point is not suitable; it is the
+ * error's field). ERR_INSUFFICIENT_STORAGE (a disk is full).
  *
  * After ERR_OUTCOME_UNKNOWN and after an error of tick(), the daemon may still be at work. A
  * repeated call waits for this, and then completes the rest.
@@ -64,8 +64,8 @@ struct runtime_instance {
     const struct runtime_mount *mounts;
     unsigned mount_count;
     /* The source is of memory->copy(), or "instance/snapshot" of memory->snapshot(): it continues
-     * there. A host of an older version, or without btrfs, starts it from its disk, unless it is
-     * created step by step: then a snapshot stays, for snapshot_drop(). */
+     * there. A host of an older version, or without btrfs, starts it from its disk. If it is
+     * created step by step, a snapshot stays instead, for snapshot_drop(). */
     bool with_memory, step_by_step;
 };
 
@@ -162,12 +162,12 @@ enum runtime_object { RUNTIME_INSTANCE, RUNTIME_VOLUME };
 
 /* Copy instances that run or are paused, with their memory. */
 struct runtime_memory_ops {
-    /* As runtime_ops.copy(), for a checkpoint with the memory that it has at that moment: a running
-     * instance stands still meanwhile and then continues, a paused one stays paused. Instances that
-     * are created from the copy with_memory continue from this moment, under an address of their
-     * own and without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
-     * ERR_MEMORY_NOT_KEPT (also without memory). After any error call undo_copy(), which
-     * lets the original continue. */
+    /* As runtime_ops.copy(), for a checkpoint with the memory at that moment. A running instance
+     * stands still meanwhile, and then continues. A paused one stays paused. Instances that are
+     * created from the copy with_memory continue from this moment, under an address of their own
+     * and without its connections. Other errors: ERR_RUNTIME_SHORT, ERR_HOST_KEEPS_NO_MEMORY,
+     * ERR_MEMORY_NOT_KEPT (also without memory). After any error call undo_copy(), which lets the
+     * original continue. */
     int (*copy)(struct runtime *runtime, const char *name, const char *copy, const char *owner,
                 uint32_t *size_mb, struct error **err);
     int (*undo_copy)(struct runtime *runtime, const char *name, const char *copy,
@@ -288,10 +288,10 @@ struct runtime_event_ops {
                   struct error **err);
 };
 
-/* The groups of a daemon that lacks them: the calls that make or find something are refused, and
- * those that remove or list something find nothing. Without memory the refusal is
- * ERR_HOST_KEEPS_NO_MEMORY. Without events each wait ends with RUNTIME_EVENT_BEGIN, so that the
- * caller lists the instances. */
+/* The groups of a daemon that lacks them. Calls that make or find something are refused. Calls that
+ * remove or list something find nothing. Without memory the refusal is ERR_HOST_KEEPS_NO_MEMORY.
+ * Without events each wait ends with RUNTIME_EVENT_BEGIN, so that the caller lists the instances.
+ */
 extern const struct runtime_memory_ops runtime_no_memory;
 extern const struct runtime_volume_ops runtime_no_volumes;
 extern const struct runtime_transfer_ops runtime_no_transfers;
@@ -330,9 +330,9 @@ struct runtime_ops {
                  const struct runtime_resources *resources, const struct runtime_mount *mounts,
                  unsigned mount_count, struct error **err);
 
-    /* Copy the disk of an instance, running or stopped, at one moment (with all earlier writes),
-     * into a stopped instance `copy`, by copy-on-write if the storage pool supports it. The copy
-     * has neither network nor volumes nor memory, and instances can be created from it as from a
+    /* Copy the disk of an instance, running or stopped, into a stopped instance `copy`. The copy
+     * has all writes before one moment. It is made by copy-on-write if the storage pool supports
+     * it. It has neither network nor volumes nor memory. Instances can be created from it as from a
      * source. owner: an identifier that is stored with the copy. *size_mb (may be NULL): the space
      * of the original in the storage pool, without the space that it shares with its own source. */
     int (*copy)(struct runtime *runtime, const char *name, const char *copy, enum runtime_copy kind,

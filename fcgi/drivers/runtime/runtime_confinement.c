@@ -27,8 +27,8 @@
     "socket errno 94 [0," family ",SCMP_CMP_EQ] [1,8,SCMP_CMP_MASKED_EQ,8]\n"
 
 static const char denied_syscalls[] =
-    /* Nested namespaces: user and process namespaces cannot be dumped, all namespaces are counted
-     * for the machine, and most kernel exploits start in one. clone3() hides its flags from
+    /* Nested namespaces. CRIU cannot dump user and process namespaces. The kernel counts namespaces
+     * for the whole machine. Most kernel exploits start in one. clone3() hides its flags from
      * filters, and libc falls back to clone(). */
     "unshare errno 1\n"
     "setns errno 1\n"
@@ -87,10 +87,11 @@ static const char denied_syscalls[] =
     "ioctl errno 1 [1,1342215169,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215192,SCMP_CMP_MASKED_EQ,4294967295]\n"
     "ioctl errno 1 [1,1342215191,SCMP_CMP_MASKED_EQ,4294967295]\n"
-    /* The quota group that wrote an extent pays as long as the extent lives: data that is cloned
-     * into a volume would cost the volume nothing and outlive the sandbox that paid. "Not
-     * supported" and "another file system" make programs copy. BTRFS_IOC_SUBVOL_SETFLAGS makes a
-     * volume read-only, for the file service of the API as well. */
+    /* The quota group that wrote an extent pays as long as the extent exists. So data that is
+     * cloned into a volume would cost the volume nothing, and stay after the sandbox that paid is
+     * deleted. "Not supported" and "another file system" make programs copy.
+     * BTRFS_IOC_SUBVOL_SETFLAGS makes a volume read-only, for the file service of the API as well.
+     * */
     "ioctl errno 1 [1,1074304026,SCMP_CMP_MASKED_EQ,4294967295]\n"  /* BTRFS_IOC_SUBVOL_SETFLAGS */
     "ioctl errno 95 [1,1074041865,SCMP_CMP_MASKED_EQ,4294967295]\n" /* FICLONE */
     "ioctl errno 95 [1,1075876877,SCMP_CMP_MASKED_EQ,4294967295]\n" /* FICLONERANGE */

@@ -18,14 +18,15 @@
  *    restored container does not start it again.
  *
  * Leftovers of Incus that only root on the host can remove: base chains
- * prert.<project>_<instance>.eth0 in `table inet incus` of starts that failed, and of restored
- * containers unless fcgi/host/helper/launcher is in use. They match an interface index that never
- * comes again, but the kernel allows no more than 1024, those for running instances included. If
- * incusd is killed while it starts an instance, both ends of its veth pair stay on the host, with
- * the route to the address. The address is lost until they are removed.
+ * prert.<project>_<instance>.eth0 in `table inet incus`. A start that failed leaves them, and so
+ * does a restored container, unless fcgi/host/helper/launcher is in use. They match an interface
+ * index that never comes again. But the kernel allows no more than 1024 chains, with those of
+ * running instances. If incusd is killed while it starts an instance, both ends of its veth pair
+ * stay on the host, with the route to the address. The address is lost until they are removed.
  *
- * boot.autostart is false, so a host that boots starts nothing: a sandbox that ran is then stopped
- * with its disk only, and a paused one still has its image. The control plane sees it in inspect().
+ * boot.autostart is false, so a host that boots starts no instance. A sandbox that ran is then
+ * stopped with its disk only. A paused one still has its image. The control plane sees it in
+ * inspect().
  */
 #pragma once
 
@@ -68,8 +69,8 @@ static inline struct runtime_incus *runtime_incus_of(struct runtime *runtime)
 /* Write a name for the host's side of a NIC that was never used before. */
 void runtime_host_name(const char *prefix, char out[RUNTIME_HOST_NAME_SIZE]);
 
-/* Write the hardware address that belongs to an IPv4 address: a neighbour entry that the host still
- * holds from the last user of the address then stays true. Returns -1 when it is no address. */
+/* Write the hardware address that belongs to an IPv4 address. So a neighbour entry of the host from
+ * the previous user of the address stays valid. Returns -1 when it is no address. */
 int runtime_hwaddr(const char *address, char out[RUNTIME_HWADDR_SIZE]);
 
 /* Return the configuration of a container's user ids, in a range of the host that its address
@@ -223,9 +224,9 @@ int runtime_incus_snapshot_drop(struct runtime *runtime, const char *name, const
 /* Do create() of an instance with_memory. */
 int runtime_incus_continue(struct runtime *runtime, const struct runtime_instance *instance,
                            struct error **err);
-/* Find from Incus' error why a memory was not kept: ERR_RUNTIME_SHORT when the host was short of
- * descriptors, inotify instances, room, processes or time, ERR_MEMORY_NOT_KEPT when CRIU met
- * something in a process of the instance, and otherwise ERR_HOST_KEEPS_NO_MEMORY. */
+/* Find from Incus' error why a memory was not kept: ERR_RUNTIME_SHORT if the host was short of
+ * descriptors, inotify instances, room, processes or time. ERR_MEMORY_NOT_KEPT if CRIU met
+ * something in a process of the instance. Otherwise ERR_HOST_KEEPS_NO_MEMORY. */
 enum error_code runtime_memory_refusal(const char *text);
 int runtime_incus_adapt(struct runtime *runtime, const char *name,
                         const struct runtime_resources *resources,

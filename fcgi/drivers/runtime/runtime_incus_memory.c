@@ -2,17 +2,17 @@
 /*
  * Copies of an instance with its memory, and instances that continue from such a copy.
  *
- * Incus starts an instance from an image only if its own records say that it was paused; a copy
- * under another name loses that record and keeps the image, which lies in its volume.
- * fcgi/host/helper/launcher turns the first start of such an instance into a restore, if its
- * configuration says so. Otherwise a snapshot of the copy does: a "stateful" restore of the
- * snapshot checks only that an image exists. The wrapper of CRIU gives the restored processes the
- * addresses of the copy before one of its processes runs.
+ * Incus starts an instance from an image only if its own records say that it was paused. A copy
+ * under another name loses this record, and keeps the image, which is in its volume. If the
+ * configuration of such an instance says so, fcgi/host/helper/launcher replaces its first start by
+ * a restore. Otherwise a snapshot of the copy does: a "stateful" restore of the snapshot checks
+ * only that an image exists. The wrapper of CRIU gives the restored processes the addresses of the
+ * copy before one of its processes runs.
  *
- * Of an instance that runs, the image is written while CRIU lets it live, but before the disk is
- * copied: the wrapper of CRIU lets it continue when both exist, or files would be newer than the
- * memory that has them open. Frozen by Incus it would stand still for a second more (freezer.c of
- * liblxc).
+ * For a running instance, CRIU writes the image first, and does not end the instance. Then Incus
+ * copies the disk. The wrapper of CRIU lets the instance continue when both exist. Otherwise files
+ * would be newer than the memory of the processes that have them open. If Incus froze the instance,
+ * it would stand still for a second more (freezer.c of liblxc).
  */
 #include "base/fault_point.h"
 #include "base/mem.h"

@@ -76,9 +76,9 @@ static int resize_root(struct subject *subject, const char *size, struct error *
 
 /*
  * Put the limit back. A limit that stays too large until the next pause does no harm. On a disk
- * that the guest has filled, Incus lowers the limit, then has no room for its own file, and reports
- * a failure although the limit has changed: only another size than the recorded one sets the limit
- * again.
+ * that the guest has filled, Incus lowers the limit, and then has no room for its own file. It
+ * reports a failure, although the limit has changed. After that, only another size than the
+ * recorded one sets the limit again.
  */
 static void shrink_root(struct subject *subject)
 {

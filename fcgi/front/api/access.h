@@ -14,10 +14,10 @@ int api_authorize(void *context, const struct route *route, struct http_request 
 int api_authorize_key(struct api *api, const struct route *route, struct http_request *request,
                       const char *key, struct error **err);
 
-/* Load the object of the request by the route's subject, and check that the principal reaches its
- * team and that the user's role there is enough. Objects of other teams are treated as missing.
- * Deleted rows are loaded too, because a replay may return one. Errors: ERR_NOT_FOUND,
- * ERR_TEAM_FORBIDDEN, ERR_INSUFFICIENT_SCOPE. */
+/* Load the object of the request by the route's subject. Check that the principal reaches its team,
+ * and that the user's role there is enough. Objects of other teams are treated as missing. Deleted
+ * rows are loaded too, because a replay may return one. Errors: ERR_NOT_FOUND, ERR_TEAM_FORBIDDEN,
+ * ERR_INSUFFICIENT_SCOPE. */
 int access_settle(struct api *api, const struct route *route, struct http_request *request,
                   struct error **err);
 

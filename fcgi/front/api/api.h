@@ -17,8 +17,8 @@
 #include "volume/volume.h"
 #include "webhook/webhook.h"
 
-/* The object of the current request, loaded before its handler runs: by the route's subject, and
- * with an Idempotency-Key also the object that an earlier attempt made. */
+/* The object of the current request, loaded before its handler runs. The route's subject names it.
+ * With an Idempotency-Key it can also be the object that an earlier attempt made. */
 struct access {
     const struct team *team; /* borrowed from the principal; NULL: every team of the key */
     struct sandbox sandbox;
@@ -116,9 +116,9 @@ int sandboxes_create_from(struct api *api, const json_t *body,
 #define LIFETIME_SANDBOX "sandbox" /* lifetime of a session: until the sandbox ends */
 #define PURPOSE_PREVIEWS "previews"
 
-/* Issue a session for a sandbox, as JSON (a new reference). wish has the members lifetime, purpose
- * and port of a request or answer of POST …/sessions. Without them, or with NULL, the session lasts
- * session_ttl_s and opens everything. */
+/* Issue a session for a sandbox, and return it as JSON (a new reference). The object wish has the
+ * members lifetime, purpose and port of a request or answer of POST …/sessions. Without them, or
+ * with NULL, the session lasts session_ttl_s and opens everything. */
 int api_new_session(struct api *api, const struct sandbox *sandbox, const json_t *wish,
                     json_t **json, struct error **err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GET /metrics, in the format of Prometheus. It is not part of the API. nginx serves it only on a
- * local port (sandlot.conf.in) and marks it with a parameter that clients cannot send. */
+/* GET /metrics, in the format of Prometheus. It is not part of the API: it is served on a local
+ * port of nginx only (sandlot.conf.in). Requests there have a parameter that clients cannot send.
+ */
 #pragma once
 
 #include "api/api.h"

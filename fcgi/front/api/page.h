@@ -34,8 +34,8 @@ int page_read(const struct principal *principal, const struct team *team,
               const struct keyring *ring, const struct http_request *request, struct page *page,
               struct error **err);
 
-/* Read limit and next_token of a list for operators, who may see all rows: the token is the last
- * name or id of the previous page, *after (NULL: first page). Errors: as above. */
+/* Read limit and next_token of a list for operators, who may see all rows. The token is the last
+ * name or id of the previous page. It is written to *after (NULL: first page). Errors: as above. */
 int page_read_plain(const struct http_request *request, bool (*is_valid)(const char *),
                     const char **after, uint64_t *limit, struct error **err);
 

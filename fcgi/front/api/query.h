@@ -12,6 +12,6 @@ int query_read_number(const struct http_request *request, const char *name, uint
 int query_read_time(const struct http_request *request, const char *name, int64_t *at_ms,
                     struct error **err);
 
-/* Return a filter of names or ids, NULL without one. The database refuses to compare their columns,
- * which are ASCII, with other text: that becomes "?", which is no part of a name or an id. */
+/* Return a filter of names or ids, NULL without one. The database refuses to compare ASCII columns
+ * with other text. So such a filter becomes "?", which no name or id contains. */
 const char *query_name(const struct http_request *request, const char *name);

@@ -15,8 +15,8 @@ int volume_path_check(const char *path, size_t size, const char *field, struct e
 int volume_path_member_check(const json_t *value, const char *pointer, struct error **err);
 int volume_mode_member_check(const json_t *value, const char *pointer, struct error **err);
 
-/* Mode and owner: the members of bodies; from a query, as a new object with the same members; and
- * as a query for the volume server. The query parameter new, which calls of E2B's API add, becomes
+/* Mode and owner in three forms: members of bodies, a new object with these members from a query,
+ * and a query for the volume server. The query parameter new, which calls of E2B's API add, becomes
  * a member too: replace nothing. Errors: ERR_INVALID_REQUEST with the field. */
 #define VOLUME_OWNER_MAX 65535
 #define VOLUME_ATTRIBUTES                                                           \

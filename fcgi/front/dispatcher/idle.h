@@ -9,7 +9,7 @@
  * idle_s of agent_many_ask().
  *
  * watched_ms: the time since the first list with this run of the sandbox. An agent that was
- * restored with its memory may answer with the idle time of an earlier run, so a longer idle time
+ * restored with its memory may answer with the idle time of an earlier run. So a longer idle time
  * does not count. After failed pauses the sandbox must be idle for longer, up to 32 times as long.
  */
 bool idle_is_over(const struct sandbox_ready *ready, const char *answer, int64_t watched_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The answer to a refused client: a page for a person, JSON for a program, or the redirect that
- * puts the token of a link into a cookie. */
+/* The answer to a refused client. It is a page for a person, JSON for a program, or the redirect
+ * that puts the token of a link into a cookie. */
 #pragma once
 
 #include "gate/decide.h"

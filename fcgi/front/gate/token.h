@@ -14,8 +14,8 @@
  * to the application and is ignored. */
 char *token_given(const struct http_request *request, bool is_preview);
 
-/* Return the token of the cookie, which a browser sends by itself. nginx extracts the cookie,
- * because the key of its cache of decisions must have the same value. */
+/* Return the token of the cookie, which a browser sends by itself. The cookie comes from nginx,
+ * because the key of nginx' cache of decisions must have the same value. */
 char *token_of_cookie(const struct http_request *request);
 
 /* Return the token of a link that a person opens, for a redirect. A form, a web socket or a page's

@@ -18,8 +18,9 @@ struct relay_head {
     size_t secret_size;
 };
 
-/* Look at the bytes that have come so far. Returns the size of the head with its blank line, 0
- * when it is not complete, -1 when it is malformed (one of our lines twice, or folded). */
+/* Look at the bytes that have come so far. Return the size of the head with its blank line, or 0 if
+ * it is not complete. Return -1 if it is malformed: one of our lines is there twice, or is folded.
+ */
 ssize_t relay_head_parse(const char *data, size_t size, struct relay_head *head);
 
 /* Take our lines out of a head of head_size bytes, and close the gap with the bytes after it. The

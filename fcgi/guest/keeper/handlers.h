@@ -18,6 +18,6 @@ int path_move(struct request *request, struct keeper_error *error);
 int volume_open(struct request *request, struct keeper_error *error);
 int path_delete(struct request *request, struct keeper_error *error);
 
-/* Remove everything in a directory (tree.c), however deep and wide, while the fence allows it. 0, 1
- * when it was given up for the fence, -1 with errno. */
+/* Remove everything in a directory (tree.c), however deep and wide, while the fence allows it.
+ * Return 0, or 1 if the fence ended it, or -1 with errno. */
 int tree_empty(int directory, struct fence *fence, uint64_t generation);

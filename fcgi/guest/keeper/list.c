@@ -38,9 +38,9 @@ static void free_names(char **names, size_t count)
     free(names);
 }
 
-/* Up to limit names from where the directory stands. *next: the position behind them, 0 at the end.
- * Positions are the file system's own and stay true while entries come and go, so that a directory
- * of any size is read in pages without ever being held as a whole. */
+/* Read up to limit names from the present position of the directory. *next: the position after
+ * them, 0 at the end. Positions are those of the file system, and stay valid while entries are
+ * created and deleted. So the pages of a large directory never need the whole list in memory. */
 static char **read_names(DIR *directory, size_t limit, size_t *count, uint64_t *next)
 {
     char **names = xcalloc(limit, sizeof *names);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlot-keeper: the files of a host's volumes, for the control plane. It is the only program of
- * an instance that holds nothing else, and runs there as root of an unprivileged container; the
- * volumes are mounted below /volumes as they are asked for.
+ * sandlot-keeper: the files of a host's volumes, for the control plane. It is the only program of a
+ * small instance, and runs there as root of an unprivileged container. A volume is mounted below
+ * /volumes when a request needs it.
  */
 #include <getopt.h>
 #include <sodium.h>

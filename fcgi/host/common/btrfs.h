@@ -85,7 +85,8 @@ int btrfs_subvolume_look(const char *path, struct btrfs_subvolume *subvolume);
 int btrfs_subvolume_set_received(const char *path, const unsigned char uuid[BTRFS_UUID_BYTES]);
 
 /* Write a sealed subvolume to a file, as a stream of this version. parent: another sealed subvolume
- * that the receiver has; the stream holds the differences alone. NULL: the receiver has nothing. */
+ * that the receiver has. The stream then has the differences only. NULL: the receiver has nothing.
+ */
 int btrfs_subvolume_send(const char *path, const char *parent, int out, uint32_t version);
 
 /* Return 1 if a subvolume with this id exists and is not being deleted, else 0. fd: any open file

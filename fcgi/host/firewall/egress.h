@@ -6,8 +6,8 @@
 #include "firewall/filter.h"
 #include "http/http.h"
 
-/* Return the address of a host of egress rules or of an egress proxy that an upstream named last
- * and that a sandbox may reach, or 0. */
+/* Return an address of a host of egress rules, or of an egress proxy; 0: none. It is the last one
+ * that an upstream resolver has named and that sandboxes may reach. */
 uint32_t egress_address_of(const struct filter *filter, const char *host);
 
 /* Return whether an entry of the policy denies a host by its name. */

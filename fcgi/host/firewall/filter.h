@@ -113,8 +113,8 @@ struct filter_put {
 /* The time for repeated calls of filter_put_end() while denied names have no answer. */
 #define FILTER_LOOKUP_WAIT_MS 1000
 
-/* Finish filter_put(), without waiting: cut the flows to addresses of denied names. *ended is false
- * while some names have no answer and there is time left. Then call this again. Names that are
+/* Finish filter_put() without a wait: cut the flows to addresses of denied names. While some names
+ * have no answer and there is time left, *ended is false. Then call this again. Names that are
  * answered later are denied later. Errors: ERR_RATE_LIMITED: the names have too many addresses, so
  * the sandbox is closed. */
 int filter_put_end(struct filter *filter, const struct filter_put *put, bool *ended,

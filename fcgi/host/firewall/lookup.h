@@ -2,9 +2,9 @@
 /*
  * Look up the denied names of all policies repeatedly, so that their addresses can be denied too.
  *
- * All sandboxes share the lookups. An address is kept for a while after it was last seen, because
- * names of many machines are answered with a few addresses at a time. Without input and output,
- * except by the caller of lookup_due(). Times are monotonic milliseconds.
+ * All sandboxes share the lookups. An address is kept for a while after it was last seen. A name of
+ * many machines has many addresses, and each answer has only a few of these. Without input and
+ * output, except by the caller of lookup_due(). Times are monotonic milliseconds.
  */
 #pragma once
 

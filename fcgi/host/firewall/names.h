@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Map the addresses of one sandbox to names: the names that it was answered, and the names that its
- * policy denies, which the firewall looks up. Without input and output. Times are wall-clock
- * milliseconds.
+ * Map addresses to names, for one sandbox. These are the names that the sandbox has looked up, and
+ * the names that its policy denies, which the firewall looks up. Without input and output. Times
+ * are wall-clock milliseconds.
  *
  * An answer is kept after its time to live. It then opens no connections. But when the policy
  * changes, it shows whether a connection that was opened before is still allowed.

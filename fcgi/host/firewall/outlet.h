@@ -9,8 +9,8 @@
  * policy no longer allows. A connection whose proxy fails is reset.
  *
  * nginx comes through a socket of its own for each way (ways.h). The firewall has decided about
- * each request there, and connects to the host of the rule, through the egress proxy of the sandbox
- * if it has one. Connections of nginx stay when rules change, because an upload would end, but not
+ * each request there. It connects to the host of the rule, or to the egress proxy of the sandbox if
+ * it has one. Connections of nginx stay when rules change, because an upload would end, but not
  * when the policy no longer allows their host.
  */
 #pragma once

@@ -165,8 +165,9 @@ static void read_all(struct balance *balance, const struct groups *groups)
 
 /* --- weights --- */
 
-/* The team counts as busy with so many processors as if all of them were equally busy:
- * (sum of x)² / sum of x², where x is the use of each of an instance's processors. */
+/* Return the weight of each instance of a team: TEAM_WEIGHT divided by the number of processors
+ * that the team keeps busy. This number is (sum of x)² / sum of x², where x is the use of each
+ * processor of an instance. It is right if all of these are equally busy. */
 double balance_weight(const struct balance_use *uses, unsigned count)
 {
     double sum = 0, squares = NOISE * NOISE;

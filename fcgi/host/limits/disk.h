@@ -19,7 +19,7 @@ int disk_group_read(const char *target, char *uuid, size_t uuid_size, uint64_t *
 /* Check that the pool is on btrfs. Errors: ERR_RUNTIME_REFUSED. */
 int disks_check(const struct disks *disks, struct error **err);
 
-/* Set the limit of an instance's disk, as incusd does. Errors: ERR_RUNTIME_REFUSED: the disk holds
- * more than the limit, the pool is almost full (fcgi/host/helper/guard), or the disk has no quota
- * group with a limit in this pool. */
+/* Set the limit of an instance's disk, as incusd does. Errors: ERR_RUNTIME_REFUSED: the disk has
+ * more than the limit, or no quota group with a limit in this storage pool. Or the storage pool is
+ * almost full (fcgi/host/helper/guard). */
 int disk_size(const struct disks *disks, const struct order *order, struct error **err);

@@ -74,8 +74,8 @@ const char *groups_weight_file(const struct groups *groups);
 
 /* Read the processors of the machine. Errors: ERR_RUNTIME_REFUSED. */
 int groups_cpus(const struct groups *groups, struct cpus *there, struct error **err);
-/* Read the processors of a group, and how many it should have: those that its weight is worth, or,
- * if groups_weigh() has set the weight, as many as now. */
+/* Read the processors of a group into *own, and the number that it should have into *wanted. This
+ * is the number for its weight. If groups_weigh() has set the weight, it is the present number. */
 int group_cpus(const struct groups *groups, const struct instance_group *group, struct cpus *own,
                unsigned *wanted, struct error **err);
 int group_set_cpus(const struct instance_group *group, const struct cpus *own, struct error **err);

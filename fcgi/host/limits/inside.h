@@ -16,8 +16,8 @@ int inside_find(const struct groups *groups, const char *instance, int *init, st
 /* Open the user namespace of this process. Errors: ERR_RUNTIME_REFUSED. */
 int inside_users(int init, struct error **err);
 
-/* Run work() in the user and mount namespaces of a process, for at most most_ms. work() returns
- * NULL, or a literal that names the failure, with errno. Errors: ERR_RUNTIME_REFUSED. */
+/* Run work() in the user and mount namespaces of a process, for at most most_ms. The result of
+ * work() is NULL, or a literal that names the failure, with errno. Errors: ERR_RUNTIME_REFUSED. */
 int inside_run(int init, unsigned most_ms, const char *(*work)(const void *context),
                const void *context, struct error **err);
 

@@ -18,8 +18,8 @@ void envelope_put_input(struct buffer *buffer, bool to_pty, const void *data, si
  * caller frees, and *is_error. Returns false for every other message, also an incomplete one. */
 bool envelope_take_output(struct buffer *buffer, char **bytes, size_t *size, bool *is_error);
 
-/* Take the first message off the buffer: 1 with *message (a new reference) and *is_last, 0 when it
- * is incomplete, -1 when it is not a message. */
+/* Take the first message off the buffer. Return 1 with *message (a new reference) and *is_last, 0
+ * if it is incomplete, and -1 if it is not a message. */
 int envelope_take(struct buffer *buffer, json_t **message, bool *is_last);
 
 /* Return the base64 of bytes as a JSON string, and read it back: the caller's memory, NULL for

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandlotctl: administration. Each command is a row of the table in command.c: its words, its
- * operands and options, the resources to open before it runs, and its handler. A handler prints
+ * sandlotctl: administration. Each command is a row of the table in command.c. A row has its words,
+ * its operands and options, the resources to open before it runs, and its handler. A handler prints
  * through output.h and returns 0, or -1 with an error that main() prints (exit status 1).
  */
 #pragma once

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The log of one sandbox: the lines of all daemons' logs that speak of it, by its id, its instance
- * or its route, the lines of these requests, and the rows of the audit log, in order of time.
+ * The log of one sandbox, in the order of time. It has the lines of all daemons that name its id,
+ * its instance or its route, and the other lines of these requests. It also has its rows of the
+ * audit log.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -6,10 +6,10 @@
 
 #include "config/settings.h"
 
-/* Render each NAME.in of template_dir to output_dir/NAME; output_dir (absolute) is made when it
- * is missing. @name@ stands for a setting or for a value that follows from one. All files are
- * rendered before the first is written, and each is replaced in one step. Errors (ERR_CONFIG): an
- * unknown placeholder, a value that nginx would not read as one word. */
+/* Render each NAME.in of template_dir to output_dir/NAME. Create output_dir (absolute) if it is
+ * missing. The text @name@ stands for a setting, or for a value that follows from a setting. All
+ * files are rendered before the first is written, and each is replaced in one step. Errors
+ * (ERR_CONFIG): an unknown placeholder, a value that nginx would not read as one word. */
 int nginx_config_render(const struct settings *settings, const char *template_dir,
                         const char *output_dir, struct error **err);
 
@@ -31,8 +31,8 @@ int nginx_config_render_relay(const struct settings *settings, const char *templ
 int nginx_config_put_file(const char *directory, const char *name, const char *text, bool *changed,
                           struct error **err);
 
-/* Print the same files as text, in the order of their names and each under a comment with its path;
- * as if they stood in /etc/sandlot/nginx. */
+/* Print the same files as text, in the order of their names, as if they were in /etc/sandlot/nginx.
+ * Each has a comment with its path before it. */
 int nginx_config_print(const struct settings *settings, const char *template_dir, FILE *out,
                        struct error **err);
 

@@ -117,9 +117,9 @@ def test_a_webhook(make_account, stack):
     assert_in_order(said, '"secret":"whsec_')
 
 
+@pytest.mark.usefixtures("curl_settings")
 def test_egress_proxies(make_account, stack):
-    beginning = requests_of("README.md").split('curl $C -H "$TOKEN"')[0]
-    said = run(stack, make_account("pro"), "\n".join([beginning, commands("doc/howto/leave-through-a-proxy.md")]))
+    said = run_in_sandbox(stack, make_account("pro"), "doc/howto/leave-through-a-proxy.md")
     assert_in_order(said, '"name":"way"', '"password":"${secrets.way}"', '"status":"applied"', '"denials":[]')
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The control plane for clients of E2B: E2B's paths, names and answers over the same concepts as
- * /v1, in the same workers. input.c translates requests into those of /v1. view.c and error.c
- * translate the answers back. No decision is made here.
+ * /v1, in the same workers. The file input.c translates requests into those of /v1. The files
+ * view.c and error.c translate the answers back. No decision is made here.
  *
  * E2B's `sandboxID` is sandlot's route token, because hosts of the form <port>-<sandboxID>.<domain>
  * need it. The names follow the API description that E2B publishes (spec/openapi.yml of its
@@ -43,12 +43,12 @@ int e2b_network_body(const json_t *body, struct proxy_password *password, json_t
 /* Change capitals to small letters: names and tags have no capitals. */
 void e2b_lower(char *text);
 
-/* Find the reference of /v1 for a name, which the caller frees. `base` is the deployment's default
- * template unless the team has a ready template with that name. */
+/* Find the reference of /v1 for a name, which the caller frees. The name `base` means the
+ * deployment's default template, unless the team has a ready template with this name. */
 int e2b_template_of(struct api *api, const char *name, char **reference, struct error **err);
 
-/* Change a template's name to that of /v1: in small letters. `base` is replaced as above, but a
- * template of the team that is not ready counts too. */
+/* Change a template's name to that of /v1, in small letters. The name `base` is replaced as above,
+ * but a template of the team that is not ready counts too. */
 int e2b_read_template_name(struct api *api, char **name, struct error **err);
 
 /* Call template_view_find() with such a name. */

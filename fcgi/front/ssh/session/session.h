@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One SSH connection, in a process of its own. libssh talks to the client; sandlot-ssh checks the
- * key (ssh/wire.h); the command line for users does the work (child.h). So this process has a
- * socket, a token of one user, and no rights on the machine.
+ * One SSH connection, in a process of its own. The library libssh talks to the client. The program
+ * sandlot-ssh checks the key (ssh/wire.h). The command line for users does the work (child.h). So
+ * this process has a socket, a token of one user, and no rights on the machine.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processor time of the sandbox since its start, from /proc/stat (proc_stat(5)), which shows
- * the sandbox's own share if the runtime mounts lxcfs over it. */
+/* The processor time of the sandbox since its start, from /proc/stat (proc_stat(5)). If the runtime
+ * mounts lxcfs over this file, it has the sandbox's own time. */
 #pragma once
 
 #include <stdint.h>

@@ -12,8 +12,9 @@
 struct user;
 
 /* Find the absolute path that text means for a user, without "." and "..", doubled or trailing
- * slashes (taken away by text, as `cd` would show them, not by following links). Empty text is the
- * home. *path is the caller's. RPC_INVALID_ARGUMENT: too long, or somebody else's "~name". */
+ * slashes. These are removed in the text, as `cd` shows paths, and links are not followed. Empty
+ * text is the home. *path is the caller's. RPC_INVALID_ARGUMENT: too long, or somebody else's
+ * "~name". */
 int paths_resolve(const char *text, const struct user *user, char **path, struct rpc_error *error);
 
 /* Return the part after the last slash; "/" for the root. */

@@ -4,9 +4,9 @@
  * existing file stays unchanged, and a dropped draft leaves nothing.
  *
  * A regular file is replaced in one step, by another inode with its mode, attributes and access
- * lists. A rename is not possible for a file with several names or a mount, for a link to nothing,
- * and in a directory that takes no new file. Then the bytes are copied into the file when all have
- * arrived.
+ * lists. A rename is not possible for a file with several names, a mount, or a link to a missing
+ * file. It is not possible either in a directory that takes no new file. Then the bytes are copied
+ * into the file when all have arrived.
  */
 #pragma once
 

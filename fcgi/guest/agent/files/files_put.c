@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * POST /files: bytes go to drafts as they come, a piece of the connection's buffer at a time, and
- * these into their places when the whole body has proved good: an upload that breaks off or is
- * refused changes no file.
+ * POST /files. The bytes go to drafts as they arrive, one buffer of the connection at a time. When
+ * the whole body is valid, the drafts replace the files. So an upload that breaks off or is refused
+ * changes no file.
  */
 #include <stdlib.h>
 #include <string.h>

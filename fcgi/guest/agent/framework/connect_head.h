@@ -32,9 +32,8 @@ bool rpc_is_service_path(const char *path);
  * known. */
 const struct rpc_type *rpc_type_of(const struct request *request);
 
-/* Check whether it is one that a call can have whose request or answer is a stream, or not, and
- * which codings the messages have: request->type, compressed, packs. RPC_UNIMPLEMENTED: another
- * than gzip. */
+/* Check the media type of a call. streams: its request or answer is a stream. Set request->type,
+ * compressed and packs, the coding of the messages. RPC_UNIMPLEMENTED: another coding than gzip. */
 int rpc_check_type(struct request *request, bool streams, struct rpc_error *error);
 
 /* Check the same where JSON is all there is. */

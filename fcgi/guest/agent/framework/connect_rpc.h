@@ -29,8 +29,8 @@ int rpc_begin(struct request *request, struct rpc_error *error);
 int rpc_finish(struct request *request, struct rpc_error *error);
 void rpc_closed(struct request *request);
 
-/* Read parts of requests (connect_head.h checks the media type), each a new reference or NULL: the
- * body of a request as one message, and a message of a stream. A decompressed message has at most
+/* Read the body of a request as one message, or a message of a stream. Each is a new reference or
+ * NULL. The media type is checked before (connect_head.h). A decompressed message has at most
  * AGENT_BODY_MAX bytes. */
 json_t *rpc_parse_body(const struct request *request, struct rpc_error *error);
 json_t *rpc_parse_envelope(const struct request *request, const struct envelope *envelope,

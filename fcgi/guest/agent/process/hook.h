@@ -2,9 +2,9 @@
 /*
  * POST /internal/hook {"key", "wait_ms", "exec"}: run a hook, and come back for its end. The first
  * call with a key starts the command of "exec" (a body of POST /exec). Each call waits for its end
- * for wait_ms at most: 200 with {"exit_code"}, null if a signal or the time limit ended it, or 202
- * while it runs. A caller that goes away does not end it. The agent knows one hook: a new key ends
- * the command of the former one.
+ * for wait_ms at most. The answer is 200 with {"exit_code"}, which is null if a signal or the time
+ * limit ended the command. While the command runs, it is 202. A caller that goes away does not end
+ * it. The agent knows one hook: a new key ends the command of the former one.
  */
 #pragma once
 

@@ -13,8 +13,8 @@ void process_io_close(struct process *process);
 /* Read on, if all watchers have room. */
 void process_io_resume(struct process *process);
 
-/* Read the present contents of the outputs, because the program has ended, and do not wait for an
- * end, because a child may hold them open. */
+/* Read the present contents of the outputs after the end of the program. Do not wait for the end of
+ * the outputs, because a child may hold them open. */
 void process_io_hurry(struct process *process);
 
 /* Give followers the present contents of the outputs, and no more, because the program exited a

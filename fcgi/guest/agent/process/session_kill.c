@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 
-/* A process may fork between two passes, but not once SIGKILL waits for it: each pass finds the
- * children that the one before missed, and the depth of such a chain is small. */
+/* A process can fork between two passes, but not after SIGKILL is pending for it. So each pass
+ * finds the children that the previous one missed. The depth of such a chain is small. */
 #define PASSES_MAX 16
 
 /* "PID (NAME) STATE PPID PGRP SESSION …": a name may hold anything, so the last ')' counts. */

@@ -4,10 +4,10 @@
  *
  * A fork starts with a snapshot, "fork-…", of a sandbox and its memory. The memory image is in a
  * separate subvolume. A snapshot of this subvolume would write the whole image to the disk while
- * the sandbox is frozen, and each copy would read it from the disk again. Instead, the image moves
- * to a folder next to the instances, and all sandboxes of the fork share its data in the page
- * cache. The snapshot holds only its name (fcgi/host/helper/launcher). The image is deleted with
- * the snapshot.
+ * the sandbox is frozen. Each copy would then read the image from the disk again. Instead, the
+ * image moves to a folder next to the instances, and all sandboxes of the fork share its data in
+ * the page cache. The snapshot holds only its name (fcgi/host/helper/launcher). The image is
+ * deleted with the snapshot.
  *
  * Failures are printed to standard error, with the reason from the C library.
  */

@@ -5,10 +5,10 @@
  * have.
  *
  * The parent is in sandlot-parents of the pool. It is a sealed copy of the template's source,
- * without the files that incusd writes next to it. `btrfs receive` finds a parent by the id of the
- * subvolume that it was received from. This id is set to the digest of the parent's contents. To
- * btrfs, two hosts therefore have the same parent exactly if the contents are equal. The first move
- * creates the parent. It is deleted with its source.
+ * without the files that incusd writes next to it. The command `btrfs receive` finds a parent by
+ * the id of the subvolume from which it was received. This id is set to the digest of the parent's
+ * contents. To btrfs, two hosts therefore have the same parent exactly if the contents are equal.
+ * The first move creates the parent. It is deleted with its source.
  *
  * Failures are printed to standard error, and cost only time: without a parent, everything is sent.
  */

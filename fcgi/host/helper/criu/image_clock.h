@@ -4,15 +4,16 @@
 
 #include <time.h>
 
-/* After a dump: write the clock with numbers that have room for any time. The file gets its size. */
+/* After a dump: write the clock with numbers that have room for any time. The file gets its size.
+ */
 void image_widen_clock(const char *folder);
 
 /* Before a restore: let the container's CLOCK_BOOTTIME continue with the host's. It then counts the
  * pause, as it counts a suspend of a machine. now is the host's time on this clock.
  *
- * CRIU continues the clock at its value in the image, so the start times of processes would be too
- * early by the length of the pause. Programs add them to the time of the boot in /proc/stat, which
- * lxcfs takes from the host.
+ * CRIU continues the clock at its value in the image. The start times of processes would then be
+ * too early by the length of the pause. Programs add them to the time of the boot in /proc/stat,
+ * which lxcfs takes from the host.
  *
  * The clock never goes back: an image keeps a later time of another host. The file keeps its
  * size. A clock that is not widened stays as it is. */

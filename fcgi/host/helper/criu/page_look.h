@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Return the size of an image that can be served, or 0. It can if it is large, but not larger than
- * the memory was, it has not too many processes and ranges, and the descriptors for CRIU are
- * free. */
+/* Return the size of an image that can be served, or 0. Such an image is large, but not larger than
+ * the memory was. It has not too many processes and ranges, and the descriptors for CRIU are free.
+ */
 uint64_t image_served_size(int image);
 
 /* Return the number that a file in a folder begins with, or 0. */

@@ -44,8 +44,8 @@ void page_ranges_copy(const struct page_ranges *ranges, struct page_ranges *copy
 /* Forget the parts that other ranges have too. */
 void page_ranges_cut_all(struct page_ranges *ranges, const struct page_ranges *others);
 
-/* Read the ranges that the kernel clears in a child (MADV_WIPEONFORK), without their places. glibc
- * keeps the state of getrandom() in such a range since version 2.41. Returns 0 or -1. */
+/* Read the ranges that the kernel clears in a child (MADV_WIPEONFORK), without their places. Since
+ * version 2.41, glibc has the state of getrandom() in such a range. Returns 0 or -1. */
 int pages_wiped_read(int image, int pid, struct page_ranges *wiped);
 
 /* Read CRIU's ids of the memory and of the open files of a process. Processes with the same id

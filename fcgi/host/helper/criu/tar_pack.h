@@ -10,8 +10,8 @@
 #define TAR_RECORD (20 * TAR_BLOCK)
 #define TAR_MOST   (1 << 20) /* of an archive, in bytes */
 
-/* Pack a folder into an archive, which the caller frees. Returns 0, 1 for work that only the real
- * tar can do (other kinds of files, much data, hard links, long names), or -1 with errno. */
+/* Pack a folder into an archive, which the caller frees. Return 0, or -1 with errno. Return 1 for
+ * work that only the real tar can do: other kinds of files, much data, hard links, long names. */
 int tar_pack(const char *folder, char **archive, size_t *size);
 
 /* Unpack an archive. Returns like tar_pack(); nothing was done when it returns 1. */

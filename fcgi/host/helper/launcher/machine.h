@@ -3,9 +3,9 @@
 
 /*
  * Handle forklimits [limit=memlock:SOFT:HARD]… [fd=NUMBER]… -- COMMAND…, by which incusd starts the
- * QEMU of a virtual machine: set the limits, pass the descriptors on, and become the command.
- * incusd's own command cannot be passed on to: this program runs under the AppArmor profile of the
- * virtual machine, which lets it become QEMU and nothing else. (cmd/incusd/main_forklimits.go)
+ * QEMU of a virtual machine. Set the limits, pass the descriptors on, and execute the command. This
+ * program cannot execute incusd's own forklimits (cmd/incusd/main_forklimits.go). It runs under the
+ * AppArmor profile of the virtual machine, which allows only QEMU.
  *
  * words: the arguments of the program, the command's name first. Returns the exit status of a
  * failure.
