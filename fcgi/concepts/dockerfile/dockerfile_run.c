@@ -370,16 +370,19 @@ static json_t *with_caches(json_t *arguments, const json_t *caches)
     return arguments;
 }
 
-/* Return whether one of the folders keeps its files. */
-static bool has_files(const json_t *caches)
+/* Return the folders that keep their files; NULL: none. */
+static json_t *kept_folders(const json_t *caches)
 {
+    json_t *kept = NULL, *one;
     size_t at;
-    json_t *one;
     json_array_foreach ((json_t *)(uintptr_t)caches, at, one) {
-        if (*json_string_value(json_array_get(one, 1)))
-            return true;
+        if (!*json_string_value(json_array_get(one, 1)))
+            continue;
+        if (!kept)
+            kept = json_array();
+        json_array_append(kept, json_array_get(one, 0));
     }
-    return false;
+    return kept;
 }
 
 /* Add the step before or after a command with binds. */
@@ -450,11 +453,10 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
     }
     if (!arguments)
         arguments = shell_form(walk);
-    json_auto_t *step =
-        json_pack("{s:s, s:s, s:o, s:o, s:O*, s:o*}", "type", "run", "command",
-                  one->text + one->rest, "arguments", with_caches(arguments, caches), "variables",
-                  variables(walk), "secrets", json_array_size(secrets) ? secrets : NULL, "caches",
-                  has_files(caches) ? json_true() : NULL);
+    json_auto_t *step = json_pack(
+        "{s:s, s:s, s:o, s:o, s:O*, s:o*}", "type", "run", "command", one->text + one->rest,
+        "arguments", with_caches(arguments, caches), "variables", variables(walk), "secrets",
+        json_array_size(secrets) ? secrets : NULL, "caches", kept_folders(caches));
     bool has_binds = json_array_size(binds) > 0;
     if ((has_binds && put_binds(walk, binds, err) < 0) ||
         dockerfile_walk_add(walk, json_incref(step), err) < 0)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recipe/recipe_mount.h"
 
-#include <stdio.h>
-
 #include "volume/volume_store.h"
 
 #define KIB_OF_GIB 1048576
 
-/* Argument: how many KiB may stay. Any sandbox of the team's builds writes to the volume, so its
- * files may be hostile: only deletions take long here, and the next step continues them. A build
- * ends after an hour, so an older unfinished archive is a rest. An image may lack other tools. */
+/* Arguments: how many KiB may stay, user, folder, the folders of the caches. Any sandbox of the
+ * team's builds writes to the volume, so its files may be hostile: only deletions take long here,
+ * and the next step continues them. A build ends after an hour, so an older unfinished archive is a
+ * rest. An image may lack other tools. */
 static const char prepare_script[] = RECIPE_TOOLS
-    "cd " VOLUME_BUILD_CACHE_PATH " 2>/dev/null && chmod 0777 . || exit 0; most=$1\n"
+    "most=$1 user=$2 cwd=$3; shift 3\n"
+    "for d; do case $d in /*) ;; *) [ -n \"$cwd\" ] || continue; d=$cwd/$d;; esac\n"
+    "  [ -e \"$d\" ] || [ -L \"$d\" ] || { mkdir -p \"$d\" && chown \"$user:\" \"$d\"; }; done\n"
+    "cd " VOLUME_BUILD_CACHE_PATH " 2>/dev/null && chmod 0777 . || exit 0\n"
     "all() { find . -mindepth 1 -maxdepth 1 \"$@\" -exec rm -rf {} +; }\n"
     "all ! -type f; all ! -name '*.tar' ! -name 'new.*'; all -name 'new.*' -mmin +90\n"
     "set -- *; [ $# -lt 1000 ] || all -type f\n"
@@ -21,18 +23,13 @@ static const char prepare_script[] = RECIPE_TOOLS
     "done\n"
     "used && all -name '*.tar'; exit 0\n";
 
-static bool has_caches(const json_t *step)
-{
-    return json_is_true(json_object_get(step, "caches"));
-}
-
 bool recipe_mount_is_wanted(const struct recipe_turn *turn, unsigned from)
 {
     const json_t *steps = json_object_get(json_object_get(turn->whole, "recipe"), "steps");
     if (!turn->worker->settings->build_cache_mount_gb || turn->row.state != RECIPE_RUNNING)
         return false;
     for (unsigned i = from; i < json_array_size(steps); i++)
-        if (has_caches(json_array_get(steps, i)))
+        if (json_object_get(json_array_get(steps, i), "caches"))
             return true;
     return false;
 }
@@ -66,16 +63,20 @@ int recipe_mount_add(struct recipe_turn *turn, struct sandbox_create *request, s
     return find_or_create(turn, request, err);
 }
 
-int recipe_mount_prepare(struct recipe_place *place, unsigned step, struct error **err)
+int recipe_mount_prepare(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                         struct error **err)
 {
-    char most[24];
+    json_t *folders = json_object_get(recipe_step_at(place, step), "caches");
     error_auto failure = NULL;
-    if (!has_caches(recipe_step_at(place, step)))
+    if (!folders)
         return 0;
-    snprintf(most, sizeof most, "%llu", (unsigned long long)place->cache_mount_gb * KIB_OF_GIB / 2);
-    if (recipe_place_call(place, json_pack("[s, s, s, s]", "-c", prepare_script, "sh", most), NULL,
-                          &failure) == 0 ||
-        failure->code == ERR_INVALID_REQUEST)
+    json_t *args = json_pack("[s, s, s]", "-c", prepare_script, "sh");
+    json_array_append_new(
+        args, json_sprintf("%llu", (unsigned long long)place->cache_mount_gb * KIB_OF_GIB / 2));
+    json_array_append_new(args, json_string(as->user));
+    json_array_append_new(args, json_string(as->cwd));
+    json_array_extend(args, folders);
+    if (recipe_place_call(place, args, NULL, &failure) == 0 || failure->code == ERR_INVALID_REQUEST)
         return 0;
     return error_move(err, &failure);
 }

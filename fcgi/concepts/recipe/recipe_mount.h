@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "recipe/recipe_setting.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
 
@@ -18,7 +19,9 @@ bool recipe_mount_is_wanted(const struct recipe_turn *turn, unsigned from);
  * those of volume_create(). */
 int recipe_mount_add(struct recipe_turn *turn, struct sandbox_create *request, struct error **err);
 
-/* Before a step with caches: give its user the right to write, and delete the longest unused caches
- * until half of the volume is free. A failure is no error: the command then begins with less room
- * or an empty folder. Errors: those of agent_exec(). */
-int recipe_mount_prepare(struct recipe_place *place, unsigned step, struct error **err);
+/* Before a step with caches, which runs as this user in this folder: create the missing folders for
+ * the user, let the user write to the volume, and delete the longest unused caches until half of
+ * the volume is free. A failure is no error: the command then begins with less room, or an empty
+ * folder. Errors: those of agent_exec(). */
+int recipe_mount_prepare(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                         struct error **err);

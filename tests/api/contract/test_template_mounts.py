@@ -78,9 +78,10 @@ def test_folders_and_users(account, stack):
              " ls -A /var/kept; echo s >/var/kept/of-root; chown 5:6 /var/kept/of-root; echo t >/empty/t",
              "RUN stat -c %a /var/kept; cat /var/kept/*; ls -A /empty", "USER user", "WORKDIR /app",
              "RUN --mount=type=cache,target=.cache id -un >.cache/who && ls -A .cache; mkdir -p .cache/a/b; chmod 500 .cache/a",
+             "RUN --mount=type=cache,target=/deep/one,uid=1000 id -un >/deep/one/who && stat -c %U /deep/one/who",
              "RUN --mount=type=cache,target=/app/.cache,id=.cache stat -c %U .cache/who && cat .cache/who"]
     _, first = build(api, stack.template, lines)
-    assert said(first) == ["750 3:4", "711", "own", "who", "user", "user"]
+    assert said(first) == ["750 3:4", "711", "own", "who", "user", "user", "user"]
     _, second = build(api, stack.template, [f"RUN {CACHE} stat -c %u:%g /var/kept/of-root"])
     assert said(second) == ["5:6"]
 
