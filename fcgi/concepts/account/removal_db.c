@@ -13,7 +13,8 @@ DB_STATEMENT(lock_team_statement) = {"removal.lock_team",
 DB_STATEMENT(holds_statement) = {
     "removal.holds",
     "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
-    " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'),"
+    " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'"
+    "  AND name <> '.build-cache'),"
     " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state NOT IN ('kept', 'deleted')),"
     " EXISTS (SELECT 1 FROM templates t JOIN template_versions v ON v.template_id = t.id"
     "  WHERE t.owner = ? AND v.state <> 'deleted')",
@@ -37,6 +38,12 @@ DROP(drop_webhooks_statement, "removal.drop_webhooks", "webhooks");
 DB_STATEMENT(drop_messages_statement) = {
     "removal.drop_messages",
     "DELETE m FROM webhook_messages m JOIN webhooks w ON w.id = m.webhook_id WHERE w.team_id = ?",
+    false};
+/* The dispatcher deletes its data. */
+DB_STATEMENT(drop_cache_statement) = {
+    "removal.drop_build_cache",
+    "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = 0"
+    " WHERE team_id = ? AND name = '.build-cache' AND state IN ('creating', 'ready')",
     false};
 DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
@@ -83,6 +90,7 @@ static int end_team(struct db *db, const char *team_id, struct error **err)
         &drop_members_statement, &drop_keys_statement,     &drop_uses_statement,
         &drop_links_statement,   &drop_secrets_statement,  &drop_invitations_statement,
         &drop_proxy_statement,   &drop_messages_statement, &drop_webhooks_statement,
+        &drop_cache_statement,
     };
     struct db_value id = db_text(team_id);
     for (size_t i = 0; i < ARRAY_SIZE(drops); i++)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RUN. */
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "dockerfile/dockerfile_walk.h"
+#include "volume/volume.h"
 
 #define MOUNTS_MAX 16
 #define SECRETS    "/run/secrets/"
@@ -15,15 +17,31 @@
     "f=$(mktemp) && printf %s \"$1\" >\"$f\" && chmod 0700 \"$f\" || exit 1;" \
     " \"$f\"; s=$?; rm -f \"$f\"; exit $s"
 
-/* Run a program with folders for its cache: the number of folders, the folders, the program. The
- * files of a folder that was empty before are deleted behind the program. */
-#define CACHE_RUN                                                                   \
-    "n=$1; shift; e=\n"                                                             \
-    "while [ $n -gt 0 ]; do n=$((n - 1)); mkdir -p \"$1\" || exit 1\n"              \
-    "  [ -n \"$(ls -A \"$1\")\" ] || e=\"$e$1\n\"; shift; done\n"                   \
-    "\"$@\"; s=$?; IFS='\n'\n"                                                      \
-    "for d in $e; do find \"$d\" -mindepth 1 -maxdepth 1 -exec rm -rf {} +; done\n" \
-    "exit $s"
+/* Run a program with a folder of its own, whose files are those of the cache. Arguments: the
+ * folder, the cache's file in VOLUME_BUILD_CACHE_PATH ("": none), owner, mode, whether to save it
+ * ("1"); the program. A folder of the image is put aside meanwhile. Only a program that succeeds
+ * changes the cache, and it does so by a rename: other builds find all of it or nothing. */
+#define CACHE_RUN                                                                              \
+    "d=$1 f=$2 owner=$3 mode=$4 saves=$5 c=" VOLUME_BUILD_CACHE_PATH " aside=; shift 5\n"      \
+    "case $d in /*) ;; *) d=$PWD/$d;; esac\n"                                                  \
+    "t() (PATH=$PATH:/usr/lib/sandlot/tools; exec \"$@\")\n"                                   \
+    "clear() { t find \"$d/\" -type d ! -perm -200 -exec chmod u+w {} +\n"                     \
+    "  t find \"$d/\" -mindepth 1 -maxdepth 1 -exec rm -rf {} +; }\n"                          \
+    "if [ -e \"$d\" ] || [ -L \"$d\" ]; then aside=$d.aside-$$\n"                              \
+    "  t mv \"$d\" \"$aside\" 2>/dev/null || { aside=; [ -z \"$(t ls -A \"$d\")\" ] ||\n"      \
+    "    { echo \"The folder $d has files and cannot be moved: it is no cache.\"\n"            \
+    "      exec \"$@\"; }; }; fi\n"                                                            \
+    "t mkdir -p \"$d\" || exit 1\n"                                                            \
+    "[ -z \"$f\" ] || [ ! -f $c/$f ] || { t tar -xpf $c/$f -C \"$d\" && t touch $c/$f; } ||\n" \
+    "  { echo \"The cache of $d cannot be read, and begins empty.\"; clear; }\n"               \
+    "[ -z \"$mode\" ] || t chmod \"$mode\" \"$d\" || exit 1\n"                                 \
+    "[ -z \"$owner\" ] || [ \"$(t id -u)\" != 0 ] || t chown \"$owner\" \"$d\" || exit 1\n"    \
+    "\"$@\"; s=$?\n"                                                                           \
+    "if [ $s = 0 ] && [ -n \"$saves\" ] && [ -d $c ]; then\n"                                  \
+    "  new=$c/new.$(t cat /proc/sys/kernel/random/uuid)\n"                                     \
+    "  { t tar -cf $new -C \"$d\" . && t mv -f $new $c/$f; } ||\n"                             \
+    "    { echo \"The cache of $d is not saved.\"; t rm -f $new; }; fi\n"                      \
+    "clear; [ -z \"$aside\" ] || { t rm -rf \"$d\" && t mv \"$aside\" \"$d\"; }; exit $s"
 
 /* A mount of type bind is a copy of the files, for the time of the command: a build has no right to
  * mount. BIND_BEFORE puts the files at the targets aside, for the copies. BIND_AFTER, with the
@@ -47,23 +65,24 @@
 
 /* --- --mount --- */
 
-struct mount {
-    char *type, *target, *id, *env, *required, *from, *source; /* owned; NULL: not given */
+/* The options of a type, separated by spaces, with the first name of each. */
+static const struct mount_type {
+    const char *name, *options;
+} mount_types[] = {
+    {"bind", "target source from rw ro"},
+    {"cache", "target id sharing mode uid gid ro rw"},
+    {"secret", "id target env required mode uid gid"},
+    {"tmpfs", "target size"},
 };
 
-static void mount_deinit(struct mount *mount)
-{
-    free(mount->type);
-    free(mount->target);
-    free(mount->id);
-    free(mount->env);
-    free(mount->required);
-    free(mount->from);
-    free(mount->source);
-}
+/* Other names of options. */
+static const char *const other_names[][2] = {
+    {"dst", "target"},  {"destination", "target"}, {"src", "source"},
+    {"readonly", "ro"}, {"readwrite", "rw"},
+};
 
-/* The mounts of a command: folders of caches; secrets as {"id", "target"} or {"id", "env"}; binds
- * as {"from", "source", "target", "at"}. */
+/* The mounts of a command: caches as [target, file, owner, mode, saves]; secrets as {"id",
+ * "target"} or {"id", "env"}; binds as {"from", "source", "target", "at"}. */
 struct mounts {
     json_t *caches, *secrets, *binds;
 };
@@ -74,59 +93,90 @@ static size_t mount_count(const struct mounts *mounts)
            json_array_size(mounts->binds);
 }
 
-static int read_mount_key(const struct dockerfile_walk *walk, size_t at, const char *key,
-                          const char *value, struct mount *mount, struct error **err)
+/* Return an option of a mount; NULL: it is not given. */
+static const char *option(const json_t *mount, const char *name)
 {
-    static const char *const ignored[] = {"sharing",  "mode", "uid",       "gid", "ro",
-                                          "readonly", "rw",   "readwrite", "size"};
-    char **to = str_equal(key, "type")                              ? &mount->type
-                : str_equal(key, "id")                              ? &mount->id
-                : str_equal(key, "env")                             ? &mount->env
-                : str_equal(key, "required")                        ? &mount->required
-                : str_equal(key, "from")                            ? &mount->from
-                : str_equal(key, "source") || str_equal(key, "src") ? &mount->source
-                : str_equal(key, "target") || str_equal(key, "dst") || str_equal(key, "destination")
-                    ? &mount->target
-                    : NULL;
-    if (to) {
-        free(*to);
-        *to = xstrdup(value);
-        return 0;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-        if (str_equal(key, ignored[i]))
-            return 0;
-    return walk_refuse(walk, at, err, "--mount has no option %.32s.", key);
+    return json_string_value(json_object_get(mount, name));
 }
 
-static int check_mount(const struct dockerfile_walk *walk, size_t at, const struct mount *mount,
+static bool is_option_of(const struct mount_type *type, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = type->options; *at; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " ");
+        if (size == length && !strncmp(at, name, length))
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+static int refuse_type(const struct dockerfile_walk *walk, size_t at, const char *type,
                        struct error **err)
 {
-    const char *type = mount->type;
-    bool secret = str_equal(type, "secret"), bind = str_equal(type, "bind");
     if (str_equal(type, "ssh"))
         return walk_refuse(walk, at, err, NO_SSH);
-    if (!secret && !bind && !str_equal(type, "cache") && !str_equal(type, "tmpfs"))
-        return walk_refuse(walk, at, err,
-                           "there is no --mount=type=%.32s; the types are bind, cache, secret and "
-                           "tmpfs.",
-                           type);
-    if (secret && !mount->id)
-        return walk_refuse(walk, at, err,
-                           "name the secret: --mount=type=secret,id=NAME, which is a file in "
-                           "/run/secrets.");
-    if (secret && !mount->target)
-        return 0;
-    if (bind && (!mount->target || !mount->target[strspn(mount->target, "/")]))
-        return walk_refuse(walk, at, err,
-                           "a mount of files needs a target below the root folder: "
-                           "--mount=type=bind,source=FILE,target=PATH.");
-    if (bind)
-        return 0;
-    if (!mount->target || mount->target[0] != '/' || strchr(mount->target, '\n'))
-        return walk_refuse(walk, at, err,
-                           "a mount needs an absolute path: --mount=type=%s,target=/PATH.", type);
+    return walk_refuse(walk, at, err,
+                       "there is no --mount=type=%.32s; the types are bind, cache, secret and "
+                       "tmpfs.",
+                       type);
+}
+
+static int check_options(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
+                         struct error **err)
+{
+    const char *wanted = option(mount, "type"), *name;
+    const struct mount_type *type = NULL;
+    json_t *ignored;
+    for (size_t i = 0; i < ARRAY_SIZE(mount_types); i++)
+        if (str_equal(mount_types[i].name, wanted ? wanted : "bind"))
+            type = &mount_types[i];
+    if (!type)
+        return refuse_type(walk, at, wanted, err);
+    json_object_foreach ((json_t *)(uintptr_t)mount, name, ignored) {
+        if (str_equal(type->name, "cache") &&
+            (str_equal(name, "from") || str_equal(name, "source")))
+            return walk_refuse(walk, at, err,
+                               "a cache has no %s: it begins empty. Copy the files with COPY, or "
+                               "mount them with type=bind.",
+                               name);
+        if (!str_equal(name, "type") && !is_option_of(type, name))
+            return walk_refuse(walk, at, err,
+                               "--mount=type=%s has no option %.32s; its options are %s.",
+                               type->name, name, type->options);
+    }
     return 0;
+}
+
+/* Read "NAME=VALUE,NAME=VALUE" into an object; a name without a value is "". */
+static json_t *read_options(char *text)
+{
+    json_t *mount = json_object();
+    char *save = NULL;
+    for (char *part = strtok_r(text, ",", &save); part; part = strtok_r(NULL, ",", &save)) {
+        char *equals = strchr(part, '=');
+        if (equals)
+            *equals = '\0';
+        const char *name = part;
+        for (size_t i = 0; i < ARRAY_SIZE(other_names); i++)
+            if (str_equal(part, other_names[i][0]))
+                name = other_names[i][1];
+        json_object_set_new(mount, name, json_string(equals ? equals + 1 : ""));
+    }
+    return mount;
+}
+
+/* A target is below the root. */
+static int check_target(const struct dockerfile_walk *walk, size_t at, const char *type,
+                        const char *target, struct error **err)
+{
+    bool is_bind = str_equal(type, "bind");
+    if (target && target[strspn(target, is_bind ? "/" : "/.")] && !strchr(target, '\n'))
+        return 0;
+    return walk_refuse(walk, at, err,
+                       "a mount needs a target below the root folder: "
+                       "--mount=type=%s%s,target=/PATH.",
+                       type, is_bind ? ",source=FILE" : "");
 }
 
 static bool is_variable(const char *name)
@@ -136,66 +186,120 @@ static bool is_variable(const char *name)
 }
 
 /* A secret that the build does not have is left out, as in Docker, unless it is required. */
-static int add_secret(const struct dockerfile_walk *walk, size_t at, const struct mount *mount,
+static int add_secret(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
                       json_t *secrets, struct error **err)
 {
-    bool required = mount->required && !str_equal(mount->required, "false");
-    autofree char *usual = xasprintf(SECRETS "%s", mount->id);
-    const char *target = mount->target ? mount->target : mount->env ? NULL : usual;
-    if (!*mount->id || strlen(mount->id) > DOCKERFILE_NAME_MAX || strpbrk(mount->id, "/\n"))
+    const char *id = option(mount, "id"), *env = option(mount, "env");
+    const char *needed = option(mount, "required"), *given = option(mount, "target");
+    bool required = needed && !str_equal(needed, "false");
+    autofree char *usual = xasprintf(SECRETS "%s", id ? id : "");
+    const char *target = given ? given : env ? NULL : usual;
+    if (!id)
+        return walk_refuse(walk, at, err,
+                           "name the secret: --mount=type=secret,id=NAME, which is a file in "
+                           "/run/secrets.");
+    if (given && (given[0] != '/' || strchr(given, '\n')))
+        return walk_refuse(walk, at, err, "the target of a secret is an absolute path.");
+    if (!*id || strlen(id) > DOCKERFILE_NAME_MAX || strpbrk(id, "/\n"))
         return walk_refuse(walk, at, err, "a secret's id is 1 to %d characters without a slash.",
                            DOCKERFILE_NAME_MAX);
-    if (mount->env && !is_variable(mount->env))
+    if (env && !is_variable(env))
         return walk_refuse(walk, at, err, "env of a secret is the name of a variable.");
-    if (!json_object_get(walk->build->secrets, mount->id))
+    if (!json_object_get(walk->build->secrets, id))
         return required ? walk_refuse(walk, at, err,
                                       "the build has no secret %s: give it in `secrets`, or with "
                                       "--secret id=%s,src=FILE.",
-                                      mount->id, mount->id)
+                                      id, id)
                         : 0;
-    json_array_append_new(secrets, json_pack("{s:s, s:s*, s:s*}", "id", mount->id, "target", target,
-                                             "env", mount->env));
+    json_array_append_new(secrets,
+                          json_pack("{s:s, s:s*, s:s*}", "id", id, "target", target, "env", env));
     return 0;
 }
 
-static int add_mount(const struct dockerfile_walk *walk, size_t at, const struct mount *mount,
+/* Return whether the text is a number of at most ten digits, or is not given. */
+static bool is_number(const char *text, const char *digits)
+{
+    return !text || (*text && strlen(text) <= 10 && !text[strspn(text, digits)]);
+}
+
+static int check_cache(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
+                       struct error **err)
+{
+    const char *sharing = option(mount, "sharing"), *mode = option(mount, "mode");
+    if (sharing && !str_equal(sharing, "shared") && !str_equal(sharing, "private") &&
+        !str_equal(sharing, "locked"))
+        return walk_refuse(walk, at, err, "sharing of a cache is shared, private or locked.");
+    if (!is_number(mode, "01234567") || (mode && strlen(mode) > 5))
+        return walk_refuse(walk, at, err,
+                           "mode of a cache is at most five octal digits, such as mode=0755.");
+    if (!is_number(option(mount, "uid"), "0123456789") ||
+        !is_number(option(mount, "gid"), "0123456789"))
+        return walk_refuse(walk, at, err, "uid and gid of a cache are numbers.");
+    return 0;
+}
+
+/* Caches with the same id are one cache; the id is the target without another one. Its file has a
+ * hash as its name. */
+static json_t *file_of_cache(const char *id)
+{
+    unsigned char sum[crypto_generichash_BYTES];
+    char name[2 * sizeof sum + 1];
+    crypto_generichash(sum, sizeof sum, (const unsigned char *)id, strlen(id), NULL, 0);
+    sodium_bin2hex(name, sizeof name, sum, sizeof sum);
+    return json_sprintf("%s.tar", name);
+}
+
+/* A folder of type tmpfs is a cache without a file. */
+static void add_folder(const json_t *mount, bool is_cache, json_t *caches)
+{
+    const char *id = option(mount, "id");
+    autofree char *target = xstrdup(option(mount, "target"));
+    const char *uid = option(mount, "uid"), *gid = option(mount, "gid");
+    const char *mode = option(mount, "mode"), *ro = option(mount, "ro");
+    bool saves = is_cache && (!ro || str_equal(ro, "false"));
+    for (size_t length = strlen(target); length && target[length - 1] == '/';)
+        target[--length] = '\0';
+    autofree char *owner = uid || gid ? xasprintf("%s:%s", uid ? uid : "0", gid ? gid : "0") : NULL;
+    json_array_append_new(
+        caches, json_pack("[s, o, s, s, s]", target,
+                          is_cache ? file_of_cache(id && *id ? id : target) : json_string(""),
+                          owner ? owner : "", mode && is_cache ? mode : "", saves ? "1" : ""));
+}
+
+static int add_mount(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
                      const struct mounts *mounts, struct error **err)
 {
-    if (check_mount(walk, at, mount, err) < 0)
-        return -1;
+    const char *type = option(mount, "type"), *target = option(mount, "target");
+    if (!type)
+        type = "bind";
     if (mount_count(mounts) == MOUNTS_MAX)
         return walk_refuse(walk, at, err, "RUN has at most %d mounts.", MOUNTS_MAX);
-    if (str_equal(mount->type, "secret"))
+    if (str_equal(type, "secret"))
         return add_secret(walk, at, mount, mounts->secrets, err);
-    if (str_equal(mount->type, "bind"))
-        json_array_append_new(
-            mounts->binds, json_pack("{s:s*, s:s*, s:s, s:I}", "from", mount->from, "source",
-                                     mount->source, "target", mount->target, "at", (json_int_t)at));
+    if (check_target(walk, at, type, target, err) < 0)
+        return -1;
+    if (str_equal(type, "bind"))
+        json_array_append_new(mounts->binds,
+                              json_pack("{s:s*, s:s*, s:s, s:I}", "from", option(mount, "from"),
+                                        "source", option(mount, "source"), "target", target, "at",
+                                        (json_int_t)at));
+    else if (check_cache(walk, at, mount, err) < 0)
+        return -1;
     else
-        json_array_append_new(mounts->caches, json_string(mount->target));
+        add_folder(mount, str_equal(type, "cache"), mounts->caches);
     return 0;
 }
 
 static int read_mount(const struct dockerfile_walk *walk, const struct dockerfile_word *word,
                       const struct mounts *mounts, struct error **err)
 {
-    struct mount mount = {.type = NULL};
     autofree char *text = NULL;
-    char *save = NULL;
-    int result = dockerfile_walk_expand_known(walk, word, &text, err);
-    for (char *part = strtok_r(text, ",", &save); part && result == 0;
-         part = strtok_r(NULL, ",", &save)) {
-        char *equals = strchr(part, '=');
-        if (equals)
-            *equals = '\0';
-        result = read_mount_key(walk, word->at, part, equals ? equals + 1 : "", &mount, err);
-    }
-    if (!mount.type)
-        mount.type = xstrdup("bind");
-    if (result == 0)
-        result = add_mount(walk, word->at, &mount, mounts, err);
-    mount_deinit(&mount);
-    return result;
+    if (dockerfile_walk_expand_known(walk, word, &text, err) < 0)
+        return -1;
+    json_auto_t *mount = read_options(text);
+    return check_options(walk, word->at, mount, err) < 0
+               ? -1
+               : add_mount(walk, word->at, mount, mounts, err);
 }
 
 /* --mount may be there several times. */
@@ -253,17 +357,32 @@ static json_t *shell_form(const struct dockerfile_walk *walk)
     return arguments;
 }
 
+/* Put a program around the command for each folder; takes the arguments. */
 static json_t *with_caches(json_t *arguments, const json_t *caches)
 {
-    size_t count = json_array_size(caches);
-    if (!count)
-        return arguments;
-    autofree char *number = xasprintf("%zu", count);
-    json_t *whole = json_pack("[s, s, s, s, s]", "/bin/sh", "-c", CACHE_RUN, "sh", number);
-    json_array_extend(whole, (json_t *)(uintptr_t)caches);
-    json_array_extend(whole, arguments);
-    json_decref(arguments);
-    return whole;
+    for (size_t i = json_array_size(caches); i-- > 0;) {
+        json_t *whole = json_pack("[s, s, s, s]", "/bin/sh", "-c", CACHE_RUN, "sh");
+        json_array_extend(whole, json_array_get(caches, i));
+        json_array_extend(whole, arguments);
+        json_decref(arguments);
+        arguments = whole;
+    }
+    return arguments;
+}
+
+/* Return the folders that keep their files; NULL: none. */
+static json_t *kept_folders(const json_t *caches)
+{
+    json_t *kept = NULL, *one;
+    size_t at;
+    json_array_foreach ((json_t *)(uintptr_t)caches, at, one) {
+        if (!*json_string_value(json_array_get(one, 1)))
+            continue;
+        if (!kept)
+            kept = json_array();
+        json_array_append(kept, json_array_get(one, 0));
+    }
+    return kept;
 }
 
 /* Add the step before or after a command with binds. */
@@ -334,10 +453,10 @@ int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err)
     }
     if (!arguments)
         arguments = shell_form(walk);
-    json_auto_t *step =
-        json_pack("{s:s, s:s, s:o, s:o, s:O*}", "type", "run", "command", one->text + one->rest,
-                  "arguments", with_caches(arguments, caches), "variables", variables(walk),
-                  "secrets", json_array_size(secrets) ? secrets : NULL);
+    json_auto_t *step = json_pack(
+        "{s:s, s:s, s:o, s:o, s:O*, s:o*}", "type", "run", "command", one->text + one->rest,
+        "arguments", with_caches(arguments, caches), "variables", variables(walk), "secrets",
+        json_array_size(secrets) ? secrets : NULL, "caches", kept_folders(caches));
     bool has_binds = json_array_size(binds) > 0;
     if ((has_binds && put_binds(walk, binds, err) < 0) ||
         dockerfile_walk_add(walk, json_incref(step), err) < 0)

@@ -39,7 +39,7 @@ static const struct {
     const char *type;
     const char *needed[4], *allowed[7];
 } kinds[] = {
-    {"run", {"command"}, {"user", "arguments", "variables", "secrets", "line"}},
+    {"run", {"command"}, {"user", "arguments", "variables", "secrets", "caches", "line"}},
     {"copy",
      {"files", "source", "destination"},
      {"user", "mode", "open", "exact", "unpack", "line"}},

@@ -88,7 +88,7 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *
  *   all: "line", in the Dockerfile
  *   run: "arguments" instead of the shell and its command, "variables" of this command alone, and
- *        "secrets" (recipe_secret.h)
+ *        "secrets" (recipe_secret.h); "caches", a list of folders (recipe_mount.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
  *   user: "number" of a user without a name, who is added; "group", which must be the user's own

@@ -5,6 +5,7 @@
 
 #include "account/account.h"
 #include "base/mem.h"
+#include "recipe/recipe_mount.h"
 #include "recipe/recipe_setting.h"
 #include "recipe/recipe_turn.h"
 #include "sandbox/lifecycle.h"
@@ -20,16 +21,14 @@ static int claim(struct db *db, const char *sandbox_id, void *context, struct er
         turn->row.state == RECIPE_STARTING ? turn->row.step : turn->cached_steps, err);
 }
 
-static int make_sandbox(struct recipe_turn *turn, struct error **err)
+/* with_caches: mount the volume of caches. */
+static int make_sandbox(struct recipe_turn *turn, bool with_caches, struct error **err)
 {
     struct worker *worker = turn->worker;
     struct team team;
     struct plan plan;
     bool starts = turn->row.state == RECIPE_STARTING;
     autofree char *metadata = xasprintf("{\"template_build\":\"%s\"}", turn->row.version_id);
-    recipe_turn_say(turn, starts ? "starting a sandbox from the template, to save its memory"
-                          : *turn->cached.id ? "creating a sandbox from a cached step"
-                                             : "creating a sandbox from the base");
     if (team_get_by_slug(worker->db, turn->version.team_slug, &team, err) < 0 ||
         plan_get(worker->db, team.plan, &plan, err) < 0)
         return -1;
@@ -49,6 +48,8 @@ static int make_sandbox(struct recipe_turn *turn, struct error **err)
         .claim_context = turn,
     };
     request.allow_public_traffic = false;
+    if (with_caches && recipe_mount_add(turn, &request, err) < 0)
+        return -1;
     return sandbox_create(worker, &request, &turn->sandbox, err);
 }
 
@@ -57,13 +58,35 @@ static int make_or_copy(struct recipe_turn *turn, struct error **err)
 {
     error_auto failure = NULL;
     if (!*turn->cached.id)
-        return make_sandbox(turn, err);
-    if (make_sandbox(turn, &failure) == 0)
+        return make_sandbox(turn, false, err);
+    if (make_sandbox(turn, false, &failure) == 0)
         return 0;
     if (failure->code == ERR_LEASE_LOST)
         return error_move(err, &failure);
     recipe_turn_forget_cached(turn);
-    return make_sandbox(turn, err);
+    return make_sandbox(turn, false, err);
+}
+
+/* Caches are no reason to wait either: they may be on another host than the cached step. */
+static int make(struct recipe_turn *turn, struct error **err)
+{
+    error_auto failure = NULL;
+    bool starts = turn->row.state == RECIPE_STARTING;
+    recipe_turn_say(turn, starts ? "starting a sandbox from the template, to save its memory"
+                          : *turn->cached.id ? "creating a sandbox from a cached step"
+                                             : "creating a sandbox from the base");
+    if (!recipe_mount_is_wanted(turn, turn->cached_steps))
+        return make_or_copy(turn, err);
+    if (make_sandbox(turn, true, &failure) == 0)
+        return 0;
+    if (failure->code == ERR_LEASE_LOST)
+        return error_move(err, &failure);
+    if (make_or_copy(turn, err) < 0)
+        return -1;
+    autofree char *line = xasprintf("the folders of RUN --mount=type=cache begin empty: %.*s",
+                                    RECIPE_FAILURE_SIZE - 1, failure->message);
+    recipe_turn_say(turn, line);
+    return 0;
 }
 
 /* Make the sandbox. The recipe does not fail for a temporary cause. */
@@ -73,7 +96,7 @@ static int begin(struct recipe_turn *turn, struct error **err)
     bool is_ready = false;
     if (recipe_turn_find_cached(turn, &failure) == 0 &&
         recipe_turn_take_same(turn, &is_ready, &failure) == 0 &&
-        (is_ready || make_or_copy(turn, &failure) == 0)) {
+        (is_ready || make(turn, &failure) == 0)) {
         if (is_ready)
             return 0;
         snprintf(turn->row.sandbox_id, ID_SIZE, "%s", turn->sandbox.id);
@@ -122,6 +145,7 @@ int recipe_turn_open(struct recipe_turn *turn, struct recipe_place *place, struc
         .lease = &turn->lease,
         .until = deadline_in_ms(TURN_MOST_MS),
         .team_id = turn->row.team_id,
+        .cache_mount_gb = worker->settings->build_cache_mount_gb,
         .recipe = json_object_get(turn->whole, "recipe"),
         .start = turn->row.state == RECIPE_STARTING ? START_IN_AGENT
                  : turn->version.virtual_machine    ? START_IN_STEPS

@@ -14,6 +14,7 @@
 #include "recipe/recipe.h"
 #include "recipe/recipe_file.h"
 #include "recipe/recipe_image.h"
+#include "recipe/recipe_mount.h"
 #include "recipe/recipe_secret.h"
 #include "recipe/recipe_setting.h"
 
@@ -384,7 +385,8 @@ static int run_step(struct recipe_place *place, unsigned step, const struct reci
     json_auto_t *envs = json_copy(as->envs);
     const struct recipe_setting with = {*user ? user : as->user, as->cwd, envs};
     json_object_update(envs, json_object_get(one, "variables"));
-    if (recipe_secrets_put(place, step, with.user, envs, err) < 0)
+    if (recipe_mount_prepare(place, step, &with, err) < 0 ||
+        recipe_secrets_put(place, step, with.user, envs, err) < 0)
         return -1;
     return program ? start_program(place, step, &with, json_incref(program), err)
                    : run(place, step, &with, text_of(one, "command"), err);

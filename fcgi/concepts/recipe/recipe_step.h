@@ -21,6 +21,7 @@ struct recipe_place {
     struct lease *lease;
     struct deadline until; /* end of this turn, for all calls of the agent */
     const char *team_id;
+    uint64_t cache_mount_gb; /* size of the volume of caches (recipe_mount.h) */
     const json_t *recipe;
     json_t *defaults; /* the base's defaults: {"user", "workdir", "envs"}; owned by the caller */
     char *path;       /* PATH of its programs; likewise */

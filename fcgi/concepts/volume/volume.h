@@ -21,6 +21,12 @@
 #define VOLUME_KEEPER_EPOCH_SIZE 33
 #define VOLUME_USER_NAME_SIZE    64
 
+/* The volume with the caches of a team's builds (recipe/recipe_mount.h). The name is not valid in a
+ * request, and no list has the volume. It counts in no quota and no usage. */
+#define VOLUME_BUILD_CACHE ".build-cache"
+/* Its mount point, in a folder that is in memory: no disk of a sandbox gets it. */
+#define VOLUME_BUILD_CACHE_PATH "/dev/sandlot-caches"
+
 enum volume_state {
 #define STATE(symbol, name) symbol,
 #include "volume/volume_state.def"

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "db/lease.h"
 #include "host/host.h"
 #include "host/host_answers.h"
@@ -30,8 +31,10 @@ DB_STATEMENT(lock_team_statement) = {
 DB_STATEMENT(name_statement) = {
     "volume.name_taken", "SELECT 1 FROM volumes WHERE team_id = ? AND name = ? AND taken = 1",
     false};
-DB_STATEMENT(count_statement) = {
-    "volume.count", "SELECT COUNT(*) FROM volumes WHERE team_id = ? AND taken = 1", false};
+DB_STATEMENT(count_statement) = {"volume.count",
+                                 "SELECT COUNT(*) FROM volumes WHERE team_id = ? AND taken = 1"
+                                 " AND name <> '" VOLUME_BUILD_CACHE "'",
+                                 false};
 DB_STATEMENT(host_statement) = {
     "volume.host",
     "SELECT h.id FROM hosts h LEFT JOIN host_pools p ON p.host_id = h.id"
@@ -199,8 +202,9 @@ int volume_row_admit(struct db *db, struct volume *volume, struct error **err)
             return error_set_field(err, ERR_NAME_TAKEN, "/name",
                                    "The team already has a volume with the name %s.", volume->name);
     }
-    volume->size_gb = plan.volume_gb;
-    if (check_quota(db, volume, &plan, err) < 0)
+    if (!volume->size_gb)
+        volume->size_gb = plan.volume_gb;
+    if (!str_equal(volume->name, VOLUME_BUILD_CACHE) && check_quota(db, volume, &plan, err) < 0)
         return -1;
     if (choose_host(db, volume, err) < 0)
         return -1;

@@ -8,7 +8,8 @@
 DB_STATEMENT(list_statement) = {
     "volume_list.all",
     "SELECT " VOLUME_COLUMNS " FROM volumes v FORCE INDEX (volumes_list)" VOLUME_JOINS
-    " WHERE v.team_id = ? AND v.visible = 1 AND v.id < ? ORDER BY v.id DESC LIMIT ?",
+    " WHERE v.team_id = ? AND v.visible = 1 AND v.name <> '" VOLUME_BUILD_CACHE "'"
+    " AND v.id < ? ORDER BY v.id DESC LIMIT ?",
     true};
 /* The limit is higher than the number of sandboxes that a plan allows, running and stopped. */
 DB_STATEMENT(attached_statement) = {

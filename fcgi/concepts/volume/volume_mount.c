@@ -43,6 +43,8 @@ static const char *fault_of_path(const char *path)
             return "A name in the path of a mount has at most 255 bytes.";
         at += length;
     }
+    if (str_equal(path, VOLUME_BUILD_CACHE_PATH)) /* volume_mounts_lock() refuses requests */
+        return NULL;
     for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
         if (str_equal(path, forbidden[i]))
             return "No volume can be mounted there, because the sandbox needs its own files there.";

@@ -12,6 +12,7 @@
 struct volume_mount {
     const char *path;        /* in the sandbox; borrowed */
     const char *name;        /* of the volume; borrowed */
+    bool is_build_cache;     /* the name is VOLUME_BUILD_CACHE, and not from a request */
     char volume_id[ID_SIZE]; /* set by volume_mounts_lock() and volume_mounts_find() */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "http/schema.h"
 #include "volume/volume_mount.h"
 
@@ -62,7 +63,8 @@ static int lock_one(struct db *db, const char *team_id, struct volume_mount *mou
                     uint32_t *host_id, struct error **err)
 {
     uint32_t host;
-    if (!volume_name_is_valid(mount->name))
+    if (!mount->is_build_cache &&
+        (!volume_name_is_valid(mount->name) || str_equal(mount->path, VOLUME_BUILD_CACHE_PATH)))
         return not_found(mount, err);
     {
         db_rows_auto *rows = NULL;

@@ -6,7 +6,7 @@
 #include "volume/volume.h"
 
 /* Inside a transaction: lock the team, check that the name is free and that its plan allows one
- * more volume, and choose a host. Fills in size_gb and host_id. Errors: ERR_NAME_TAKEN,
+ * more volume, and choose a host. Fills in host_id, and size_gb if it is 0. Errors: ERR_NAME_TAKEN,
  * ERR_PLAN_RESTRICTS_RESOURCES, ERR_NO_CAPACITY, ERR_INSUFFICIENT_STORAGE. */
 int volume_row_admit(struct db *db, struct volume *volume, struct error **err);
 

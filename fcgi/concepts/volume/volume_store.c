@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fault_point.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "volume/keeper.h"
 #include "volume/volume_row.h"
 #include "volume/volume_store.h"
@@ -69,6 +70,8 @@ static int ready_body(struct db *db, void *context, struct error **err)
     const struct volume *volume = context;
     if (volume_row_ready(db, volume->id, err) < 0)
         return -1;
+    if (str_equal(volume->name, VOLUME_BUILD_CACHE))
+        return 0;
     return usage_volume_begin(db, volume->id, volume->team_id, volume->size_gb, err);
 }
 
@@ -123,7 +126,7 @@ int volume_create(struct worker *worker, const struct volume_create *request, st
                   struct error **err)
 {
     struct insert insert = {worker, request, volume};
-    *volume = (struct volume){.state = VOLUME_CREATING};
+    *volume = (struct volume){.state = VOLUME_CREATING, .size_gb = request->size_gb};
     id_new("vol_", volume->id);
     memcpy(volume->team_id, request->team->id, sizeof volume->team_id);
     memcpy(volume->team_slug, request->team->slug, sizeof volume->team_slug);

@@ -13,6 +13,7 @@ struct volume_create {
     const char *user_id;
     const struct team *team;
     const char *name; /* checked */
+    uint32_t size_gb; /* 0: as the plan says */
     /* Called inside the transaction that inserts the volume; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *volume_id, void *context, struct error **err);
     void *claim_context;

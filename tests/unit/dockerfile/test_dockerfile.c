@@ -279,21 +279,58 @@ static void assert_text(const char *member, const json_t *object, const char *te
 static void wraps_caches_and_files(void **state)
 {
     static const char text[] =
-        "FROM x\nRUN --mount=type=cache,target=/c --mount=type=cache,dst=/d a\n"
+        "FROM x\nRUN --mount=type=cache,id=c,target=/c/,mode=0700,uid=7,sharing=locked"
+        " --mount=type=tmpfs,dst=/d a\n"
         "COPY --chown=u:g <<'E' /f\n$x\nE\n";
     const struct dockerfile_build build = {.args = NULL};
     struct dockerfile_plan made = plan(text, &build);
-    const json_t *cached = json_object_get(json_array_get(made.steps, 0), "arguments");
-    static const char *const wanted[] = {"sh", "2", "/c", "/d", "/bin/sh", "-c", "a"};
-    assert_int_equal(json_array_size(cached), 3 + ARRAY_SIZE(wanted));
+    const json_t *step = json_array_get(made.steps, 0);
+    const json_t *cached = json_object_get(step, "arguments");
+    /* The third word is a script. The cache's file has a hash as its name. */
+    static const char *const wanted[] = {"/bin/sh", "-c", NULL,      "sh", "/c",      NULL, "7:0",
+                                         "0700",    "1",  "/bin/sh", "-c", NULL,      "sh", "/d",
+                                         "",        "",   "",        "",   "/bin/sh", "-c", "a"};
+    assert_int_equal(json_array_size(json_object_get(step, "caches")), 1);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(step, "caches"), 0)),
+                        "/c");
+    assert_int_equal(json_array_size(cached), ARRAY_SIZE(wanted));
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-        assert_string_equal(json_string_value(json_array_get(cached, 3 + i)), wanted[i]);
-    const json_t *file = json_array_get(made.steps, 1);
-    const json_t *arguments = json_object_get(file, "arguments");
-    assert_string_equal(json_string_value(json_object_get(file, "user")), "root");
+        if (wanted[i])
+            assert_string_equal(json_string_value(json_array_get(cached, i)), wanted[i]);
+    const char *file = json_string_value(json_array_get(cached, 5));
+    assert_int_equal(strspn(file, "0123456789abcdef"), 64);
+    assert_string_equal(file + 64, ".tar");
+    const json_t *written = json_array_get(made.steps, 1);
+    const json_t *arguments = json_object_get(written, "arguments");
+    assert_string_equal(json_string_value(json_object_get(written, "user")), "root");
     static const char *const file_words[] = {"$x\n", "/f", "u:g", "0644", "E"};
     for (size_t i = 0; i < ARRAY_SIZE(file_words); i++)
         assert_string_equal(json_string_value(json_array_get(arguments, 4 + i)), file_words[i]);
+    dockerfile_plan_deinit(&made);
+}
+
+/* A cache is known by its id, which is its target without another one. */
+static void names_caches(void **state)
+{
+    static const char text[] = "FROM x\nRUN --mount=type=cache,target=/c a\n"
+                               "RUN --mount=type=cache,target=/d,id=/c a\n"
+                               "RUN --mount=type=cache,target=/d,ro a\n"
+                               "RUN --mount=type=tmpfs,target=/c a\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    const char *files[4], *saves[4];
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *step = json_array_get(made.steps, i);
+        const json_t *words = json_object_get(step, "arguments");
+        files[i] = json_string_value(json_array_get(words, 5));
+        saves[i] = json_string_value(json_array_get(words, 8));
+        assert_int_equal(json_array_size(json_object_get(step, "caches")), i < 3);
+    }
+    assert_string_equal(files[0], files[1]);
+    assert_string_not_equal(files[0], files[2]);
+    assert_string_equal(files[3], "");
+    assert_string_equal(saves[0], "1");
+    assert_string_equal(saves[2], "");
     dockerfile_plan_deinit(&made);
 }
 
@@ -339,6 +376,7 @@ int main(void)
         cmocka_unit_test(reads_directives),
         cmocka_unit_test(passes_arguments),
         cmocka_unit_test(wraps_caches_and_files),
+        cmocka_unit_test(names_caches),
         cmocka_unit_test(copies_files_of_mounts),
     };
     return run_tests(tests);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recipe/recipe_mount.h"
+
+#include "volume/volume_store.h"
+
+#define KIB_OF_GIB 1048576
+
+/* Arguments: how many KiB may stay, user, folder, the folders of the caches. Any sandbox of the
+ * team's builds writes to the volume, so its files may be hostile: only deletions take long here,
+ * and the next step continues them. A build ends after an hour, so an older unfinished archive is a
+ * rest. An image may lack other tools. */
+static const char prepare_script[] = RECIPE_TOOLS
+    "most=$1 user=$2 cwd=$3; shift 3\n"
+    "for d; do case $d in /*) ;; *) [ -n \"$cwd\" ] || continue; d=$cwd/$d;; esac\n"
+    "  [ -e \"$d\" ] || [ -L \"$d\" ] || { mkdir -p \"$d\" && chown \"$user:\" \"$d\"; }; done\n"
+    "cd " VOLUME_BUILD_CACHE_PATH " 2>/dev/null && chmod 0777 . || exit 0\n"
+    "all() { find . -mindepth 1 -maxdepth 1 \"$@\" -exec rm -rf {} +; }\n"
+    "all ! -type f; all ! -name '*.tar' ! -name 'new.*'; all -name 'new.*' -mmin +90\n"
+    "set -- *; [ $# -lt 1000 ] || all -type f\n"
+    "used() { set -- *; u=0; for f; do u=$((u + $(stat -c %b \"$f\" || echo 0) / 2)); done\n"
+    "  [ $u -gt $most ]; }\n"
+    "for old in $(ls -tr); do used || exit 0; case $old in new.*) ;; *) rm -f \"$old\";; esac; "
+    "done\n"
+    "used && all -name '*.tar'; exit 0\n";
+
+bool recipe_mount_is_wanted(const struct recipe_turn *turn, unsigned from)
+{
+    const json_t *steps = json_object_get(json_object_get(turn->whole, "recipe"), "steps");
+    if (!turn->worker->settings->build_cache_mount_gb || turn->row.state != RECIPE_RUNNING)
+        return false;
+    for (unsigned i = from; i < json_array_size(steps); i++)
+        if (json_object_get(json_array_get(steps, i), "caches"))
+            return true;
+    return false;
+}
+
+static int find_or_create(struct recipe_turn *turn, const struct sandbox_create *request,
+                          struct error **err)
+{
+    struct worker *worker = turn->worker;
+    const struct volume_create wanted = {
+        .user_id = request->user_id,
+        .team = request->team,
+        .name = VOLUME_BUILD_CACHE,
+        .size_gb = (uint32_t)worker->settings->build_cache_mount_gb,
+    };
+    struct volume_place places[VOLUME_MOUNTS_MAX];
+    struct volume volume;
+    unsigned count;
+    if (volume_mounts_places(worker->db, request->team->id, request->mounts, 1, places, &count,
+                             err) < 0)
+        return -1;
+    return count ? 0 : volume_create(worker, &wanted, &volume, err);
+}
+
+int recipe_mount_add(struct recipe_turn *turn, struct sandbox_create *request, struct error **err)
+{
+    request->mounts[0] = (struct volume_mount){
+        .path = VOLUME_BUILD_CACHE_PATH, .name = VOLUME_BUILD_CACHE, .is_build_cache = true};
+    request->mount_count = 1;
+    request->volume_mounts = "{\"" VOLUME_BUILD_CACHE_PATH "\":\"" VOLUME_BUILD_CACHE "\"}";
+    request->no_copying = true;
+    return find_or_create(turn, request, err);
+}
+
+int recipe_mount_prepare(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                         struct error **err)
+{
+    json_t *folders = json_object_get(recipe_step_at(place, step), "caches");
+    error_auto failure = NULL;
+    if (!folders)
+        return 0;
+    json_t *args = json_pack("[s, s, s]", "-c", prepare_script, "sh");
+    json_array_append_new(
+        args, json_sprintf("%llu", (unsigned long long)place->cache_mount_gb * KIB_OF_GIB / 2));
+    json_array_append_new(args, json_string(as->user));
+    json_array_append_new(args, json_string(as->cwd));
+    json_array_extend(args, folders);
+    if (recipe_place_call(place, args, NULL, &failure) == 0 || failure->code == ERR_INVALID_REQUEST)
+        return 0;
+    return error_move(err, &failure);
+}
