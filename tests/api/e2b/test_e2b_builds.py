@@ -255,7 +255,7 @@ def test_the_reason_names_the_step_and_an_unknown_user(call, account):
         "message": "failed to run command 'who: run am i': command failed: unauthenticated: invalid username: 'ghost'",
         "step": "2", "logEntries": []}
     version = account.api.get(f"/v1/templates/{build['templateID']}/versions/1").json()
-    assert version["failure"] == "step 2 of 2: run who: run am i: the sandbox has no user 'ghost'", version
+    assert "error: step 2 of 2: run who: run am i: the sandbox has no user 'ghost'" in version["log"], version
 
 
 def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
