@@ -223,8 +223,13 @@ static int take_turn(struct recipe_turn *turn, struct recipe_place *place, bool 
 static int settle(struct recipe_turn *turn, const struct recipe_place *place,
                   struct error **failure, struct error **err)
 {
-    if ((*failure)->code == ERR_INVALID_REQUEST)
-        return recipe_turn_fail(turn, place, (int)turn->row.step, (*failure)->message, err);
+    if ((*failure)->code == ERR_INVALID_REQUEST) {
+        autofree char *title =
+            place && turn->row.begun ? recipe_step_title(place, turn->row.step) : NULL;
+        autofree char *reason =
+            xasprintf("%.250s%s%s", title ? title : "", title ? ": " : "", (*failure)->message);
+        return recipe_turn_fail(turn, place, (int)turn->row.step, reason, err);
+    }
     if ((*failure)->code == ERR_LEASE_LOST || !error_is_transient(*failure))
         return error_move(err, failure);
     log_info("cannot continue the steps of a template build; trying again",

@@ -646,12 +646,15 @@ static char *defaults_text(const struct recipe_place *place, const struct recipe
 {
     json_auto_t *told = json_deep_copy(place->defaults);
     const char *command = start_command_of(place);
+    const char *ready = text_of(place->recipe, "ready_command");
     json_object_set_new(told, "user", json_string(as->user));
     if (*as->cwd)
         json_object_set_new(told, "workdir", json_string(as->cwd));
     json_object_set(told, "envs", as->envs);
     if (*command)
         json_object_set_new(told, "start_command", json_string(command));
+    if (*command || *ready)
+        json_object_set_new(told, "ready_command", json_string(ready));
     if (json_object_get(place->recipe, "services"))
         json_object_set(told, "services", json_object_get(place->recipe, "services"));
     return json_dumps(told, JSON_COMPACT);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/media_type.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/ulid.h"
@@ -219,12 +220,7 @@ int64_t http_content_length(const struct http_request *request)
 
 bool http_content_is(const struct http_request *request, const char *media_type)
 {
-    const char *type = http_header(request, "Content-Type");
-    size_t length = strlen(media_type);
-    if (!type || strncasecmp(type, media_type, length) != 0)
-        return false;
-    type += length + strspn(type + length, " \t");
-    return !*type || *type == ';';
+    return media_type_is(http_header(request, "Content-Type"), media_type);
 }
 
 int http_body_too_slow(struct error **err)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/media_type.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -293,27 +294,6 @@ static int take_body(struct http_request *request, struct error **err)
     return error_set(err, ERR_INVALID_JSON, "The request body was cut off before its end.");
 }
 
-static bool is_utf8_name(const char *charset, size_t size)
-{
-    if (size > 1 && *charset == '"')
-        return is_utf8_name(charset + 1, size - 2);
-    return (size == 5 && !strncasecmp(charset, "utf-8", size)) ||
-           (size == 4 && !strncasecmp(charset, "utf8", size));
-}
-
-/* Whether its Content-Type names UTF-8 or no charset. */
-static bool is_utf8(const struct http_request *request)
-{
-    const char *at = strchr(http_header(request, "Content-Type"), ';');
-    while (at) {
-        at += 1 + strspn(at + 1, " \t");
-        if (!strncasecmp(at, "charset=", 8) && !is_utf8_name(at + 8, strcspn(at + 8, "; \t")))
-            return false;
-        at = strchr(at, ';');
-    }
-    return true;
-}
-
 static bool is_coded(const struct http_request *request)
 {
     const char *coding = http_header(request, "Content-Encoding");
@@ -329,7 +309,7 @@ static int check_media_type(const struct http_request *request, struct error **e
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
                          "a request body must be sent as Content-Type: application/json%s",
                          patches ? " or application/merge-patch+json" : "");
-    if (!is_utf8(request))
+    if (!media_type_is_utf8(http_header(request, "Content-Type")))
         return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
                          "a request body must be sent in UTF-8, and not in another charset");
     return 0;

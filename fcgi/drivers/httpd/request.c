@@ -2,9 +2,9 @@
 #include "httpd/request.h"
 
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
+#include "base/media_type.h"
 #include "httpd/server.h"
 
 #define FAILURE_BODY_MAX 4096
@@ -53,10 +53,7 @@ bool httpd_shows_secret(const struct httpd_request *request, const char *header,
 
 bool httpd_content_is(const struct httpd_request *request, const char *media_type)
 {
-    const char *value = httpd_header(request, "Content-Type");
-    size_t length = strlen(media_type);
-    return value && !strncasecmp(value, media_type, length) &&
-           (!value[length] || strchr("; \t", value[length]));
+    return media_type_is(httpd_header(request, "Content-Type"), media_type);
 }
 
 int httpd_fd(const struct httpd_request *request)

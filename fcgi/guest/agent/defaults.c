@@ -59,6 +59,7 @@ void defaults_read(struct defaults *defaults)
     *defaults = (struct defaults){.user = text_of(json, "user")};
     defaults->workdir = text_of(json, "workdir");
     defaults->start_command = text_of(json, "start_command");
+    defaults->ready_command = text_of(json, "ready_command");
     defaults->services = json_incref(json_object_get(json, "services"));
     check_user(defaults);
     if (environment_set_json(&defaults->environment, json_object_get(json, "envs"), &error) < 0)
@@ -71,5 +72,6 @@ void defaults_deinit(struct defaults *defaults)
     free(defaults->user);
     free(defaults->workdir);
     free(defaults->start_command);
+    free(defaults->ready_command);
     json_decref(defaults->services);
 }

@@ -12,6 +12,7 @@ struct defaults {
     char *user;                     /* user of processes whose call names none; NULL: no default */
     char *workdir;                  /* where they begin, likewise */
     char *start_command;            /* to run once in the sandbox, or NULL */
+    char *ready_command;            /* it succeeds when these are ready, or NULL */
     json_t *services;               /* the template's, unchecked; NULL: none */
 };
 

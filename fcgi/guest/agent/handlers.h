@@ -9,10 +9,12 @@ int health_finish(struct request *request, struct rpc_error *error);
 
 /* Handle POST /init: {"secret","envs","sandbox_id","default_user","route","template","log_kib",
  * "services"}. The first one sets the secret. Later ones must have it in the header. They replace
- * everything else, but services only if there are any. route and template become E2B_SANDBOX_ID and
+ * everything else, but services only if there are any. The answer waits for the template's ready
+ * command (ready.h). route and template become E2B_SANDBOX_ID and
  * E2B_TEMPLATE_ID. */
 int init_begin(struct request *request, struct rpc_error *error);
 int init_finish(struct request *request, struct rpc_error *error);
+void init_closed(struct request *request);
 
 /* Handle POST /internal/hang-up: end all requests, because the sandbox is about to be paused: a
  * waiting client would not notice otherwise. Processes and watchers stay. New requests are refused

@@ -14,6 +14,7 @@
 #include "agent/handlers.h"
 #include "agent/identity.h"
 #include "agent/process/process.h"
+#include "agent/ready.h"
 #include "agent/services.h"
 #include "base/clock.h"
 #include "base/instance.h"
@@ -182,10 +183,14 @@ static void adopt(struct agent *agent, struct init *init)
     }
     log_info(first ? "agent initialised" : "agent initialised again",
              LOG_STR("sandbox", init->sandbox_id), LOG_INT("envs", agent->environment.count));
-    if (first)
+    if (first) {
         services_begin(agent, &defaults, init->services, false, init->hold_services_s * 1000);
-    else
+        bool starts = defaults.start_command || json_array_size(defaults.services);
+        if (starts && defaults.ready_command && !init->hold_services_s)
+            ready_begin(agent, defaults.ready_command);
+    } else {
         services_take(agent, &defaults, init->services);
+    }
     services_set_log_max(agent, (size_t)init->log_kib * 1024);
 }
 
@@ -199,5 +204,12 @@ int init_finish(struct request *request, struct rpc_error *error)
     environment_wipe(&init.environment);
     parse_done(message);
     buffer_wipe(&request->body);
-    return rc == 0 ? httpd_reply_empty(&request->http, 204) : -1;
+    if (rc < 0)
+        return -1;
+    return ready_await(request) ? 0 : httpd_reply_empty(&request->http, 204);
+}
+
+void init_closed(struct request *request)
+{
+    ready_closed(request);
 }

@@ -253,6 +253,14 @@ void services_take(struct agent *agent, const struct defaults *defaults, const j
     services_record(agent);
 }
 
+bool services_start_failed(void)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_equal(services[i]->name, SERVICE_OF_TEMPLATE))
+            return services[i]->state == SERVICE_FAILED;
+    return false;
+}
+
 void services_clear_logs(struct agent *agent)
 {
     (void)agent;

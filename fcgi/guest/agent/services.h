@@ -27,6 +27,9 @@ void services_begin(struct agent *agent, const struct defaults *defaults, const 
  * specification continue, others are replaced. own NULL: nothing changes. */
 void services_take(struct agent *agent, const struct defaults *defaults, const json_t *own);
 
+/* Return whether the template's start command has ended, and not with 0. */
+bool services_start_failed(void);
+
 /* Forget all output, because the memory has come to another sandbox. */
 void services_clear_logs(struct agent *agent);
 

@@ -2,6 +2,7 @@
 """Template versions whose start command already runs in the memory that a create continues with."""
 
 import os
+import time
 
 import pytest
 
@@ -27,7 +28,7 @@ STEPS = [{"type": "user", "user": "root"},
          {"type": "run", "command": "echo uninitialized >/etc/machine-id"},
          {"type": "run", "command": "cat >/opt/server.py <<'END'\n" + SERVER + "END"},
          {"type": "user", "user": "user"}]
-START = {"start_command": "exec python3 /opt/server.py", "ready_command": "test -e /tmp/serves"}
+START = {"start_command": "sleep 1; exec python3 /opt/server.py", "ready_command": "test -e /tmp/serves"}
 
 
 def made(api, stack, **fields):
@@ -40,11 +41,6 @@ def made(api, stack, **fields):
 def asked(sandbox):
     """What the server said, from the first call after the create."""
     return sandbox.data.check("curl -s http://127.0.0.1:8222/")
-
-
-def asked_later(sandbox):
-    wait_until(lambda: sandbox.data.bash("curl -sf http://127.0.0.1:8222/").exit_code == 0, 60, "the server")
-    return asked(sandbox)
 
 
 def damage(stack, name):
@@ -142,7 +138,7 @@ def test_a_warm_instance_has_continued_the_memory(make_account, stack):
     # Another size, or volumes, need the command, and take no instance that has the memory.
     wait_until(lambda: stack.query(f"SELECT 1 {rows}", version["id"]), 120, "a warm instance")
     other = Sandbox.create(api, template=name, memory_mb=512)
-    assert other.document["resumed_from"] is None and asked_later(other).split()[0] != said
+    assert other.document["resumed_from"] is None and asked(other).split()[0] != said
     assert len(stack.query(f"SELECT 1 {rows}", version["id"])) <= 2
 
 
@@ -153,12 +149,12 @@ def test_what_does_not_fit_the_memory_runs_the_command(make_account, stack):
     assert checkpoint["state"] == "kept" and checkpoint["name"] is None
     words = asked(Sandbox.create(api, template=name)).split()[0]
     other = Sandbox.create(api, template=name, memory_mb=512)
-    assert other.document["resumed_from"] is None and asked_later(other).split()[0] != words
+    assert other.document["resumed_from"] is None and asked(other).split()[0] != words
     for harm in (damage, lose):
         harm(stack, checkpoint["instance_name"])
         dismiss_warm(stack, version)
         other = Sandbox.create(api, template=name)
-        assert other.document["resumed_from"] is None and asked_later(other).split()[0] != words
+        assert other.document["resumed_from"] is None and asked(other).split()[0] != words
 
 
 def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
@@ -174,7 +170,7 @@ def test_memory_counts_and_goes_with_its_version(account, stack, set_plan):
     api.post(f"/v1/templates/{name}/versions", {"template": stack.template, "steps": STEPS, **START})
     second = built(api, name, 2, timeout_s=180)
     assert second["start"] == "command" and "0 MiB of memory" in second["log"]
-    assert asked_later(Sandbox.create(api, template=name))
+    assert asked(Sandbox.create(api, template=name))
     assert asked(Sandbox.create(api, template=f"{name}:1"))
     for sandbox in api.list():
         api.destroy(sandbox["id"])
@@ -222,3 +218,14 @@ def test_a_version_is_deleted_while_its_memory_is_kept(account, stack):
     wait_until(lambda: [one for one in api.list() if one["template"] == name], 60, "its sandbox")
     assert api.delete(f"/v1/templates/{name}").status == 204
     wait_until(lambda: api.list() == [], 60, "the end of the build's sandbox")
+
+
+@pytest.mark.parametrize("start, least_s, most_s", [("exec sleep 1000", 7, 40), ("SIZE && exec sleep 1000; exit 3", 0, 7)])
+def test_a_create_waits_for_the_ready_command_for_a_bounded_time(make_account, stack, start, least_s, most_s):
+    """It succeeds at the size of the build alone. A start command that fails ends the wait."""
+    api, size = make_account("pro").api, "grep -q '^MemTotal: *393216 ' /proc/meminfo"
+    name, _ = made(api, stack, steps=[], start_command=start.replace("SIZE", size), ready_command=size)
+    began = time.monotonic()
+    sandbox = Sandbox.create(api, template=name, memory_mb=512)
+    assert least_s < time.monotonic() - began < most_s
+    assert sandbox.data.check("echo there") == "there\n"

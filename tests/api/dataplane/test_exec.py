@@ -136,6 +136,23 @@ def test_a_client_that_hangs_up_ends_the_process_group(data):
         wait_until(lambda: run(data, "pgrep -cf '^sleep 6543'")["stdout"] == "0\n", 30, "it is ended")
 
 
+def test_the_answer_is_what_the_client_prefers(data):
+    for accept, kind in ((None, "application/json"), ("*/*", "application/json"), ("text/event-streams", "application/json"),
+                         ("text/event-stream;q=0, */*", "application/json"),
+                         ("application/json, text/event-stream;q=0.9", "application/json"),
+                         ("application/json, text/event-stream", "text/event-stream"),
+                         ("application/json;q=0.5, Text/Event-Stream; q=0.6", "text/event-stream")):
+        response = post(data, {"cmd": "true"}, **({"Accept": accept} if accept else {}))
+        assert response.status == 200 and response.headers.get_content_type() == kind, (accept, response)
+
+
+def test_a_body_in_another_charset_is_refused(data):
+    for path, body in (("/exec", b'{"cmd": "true"}'), ("/process.Process/List", b"{}")):
+        for charset, status in (("utf-8", 200), ('"UTF-8"', 200), ("latin1", 415), ("utf-16", 415)):
+            answer = data.request("POST", path, body, {"Content-Type": f"application/json; charset={charset}"})
+            assert answer.status == status, (path, charset, answer)
+
+
 def test_as_a_stream(data):
     said = list(events(data, r"echo one; sleep 0.2; echo two >&2; sleep 0.2; printf '\377'; exit 5"))
     name, end = said.pop()

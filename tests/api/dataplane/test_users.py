@@ -147,3 +147,14 @@ def test_users_that_are_not_there(data):
         connection, response = data.open_stream(method, message, user=stranger)
         assert b'"unauthenticated"' in response.read()
         connection.close()
+
+
+def test_without_a_list_of_users_root_can_write_one(sandbox):
+    data = sandbox.data
+    data.check("mv /etc/passwd /etc/passwd.away", user="root")
+    answer = data.request("POST", "/exec", json.dumps({"cmd": "true"}).encode(), {"Content-Type": "application/json"})
+    assert (answer.status, answer.json()["error"]) == (400, "failed_precondition"), answer
+    assert "no user list" in answer.json()["message"]
+    assert data.download("/etc/group", user="root").status == 200
+    data.check("mv /etc/passwd.away /etc/passwd", user="root")
+    assert data.check("id -un") == "user\n"

@@ -248,6 +248,16 @@ def test_each_entry_of_a_log_has_its_time(call):
     assert failure["message"].rstrip().endswith("one\ntwo three"), failure
 
 
+def test_the_reason_names_the_step_and_an_unknown_user(call, account):
+    build = requested(call)
+    done = ended(call, build, steps=[{"type": "RUN", "args": ["true"]}, {"type": "RUN", "args": ["who: run am i", "ghost"]}])
+    assert done["status"] == "error" and done["reason"] == {
+        "message": "failed to run command 'who: run am i': command failed: unauthenticated: invalid username: 'ghost'",
+        "step": "2", "logEntries": []}
+    version = account.api.get(f"/v1/templates/{build['templateID']}/versions/1").json()
+    assert "error: step 2 of 2: run who: run am i: the sandbox has no user 'ghost'" in version["log"], version
+
+
 def test_a_login_of_a_cloud_ends_the_build_with_its_reason(call, account):
     build = requested(call)
     assert_refused(start(call, build, fromImage="node:22", fromImageRegistry={"type": "registry", "username": "a"}), 400,

@@ -685,6 +685,8 @@ def test_order_time_and_template_of_a_list(call, api):
     assert listed(f"startedAfter={started}") == names[1:], "at that time or later"
     after = datetime.datetime.fromisoformat(started.replace("Z", "+00:00")) + datetime.timedelta(milliseconds=1)
     assert listed(f"startedAfter={after.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}") == []
+    assert_refused(call("GET", "/v2/sandboxes?startedAfter=yesterday"), 400, "startedAfter must be a time")
+    assert_refused(call("GET", "/v2/sandboxes?nextToken=x"), 400, "(nextToken)")
     assert listed(f"template={first['template']}&order=asc") == names
     assert listed("template=none-of-this-name") == []
 

@@ -48,6 +48,21 @@ class Tree(AgentTest):
         self.assertEqual(self.call("Stat", path="")[1]["entry"]["path"], HOME)
         self.assertNotIn("type", self.call("Stat", path="/dev/null")[1]["entry"])
 
+    def test_a_change_needs_a_path(self):
+        for method, message in (("Remove", {}), ("Remove", {"path": ""}), ("MakeDir", {"path": ""}),
+                                ("Move", {"source": "", "destination": self.tree + "/x"}),
+                                ("Move", {"source": self.tree + "/a"})):
+            answer = self.call(method, **message)
+            self.refused(answer, "invalid_argument")
+            self.assertIn("is missing", answer[1]["message"])
+        self.assertTrue(os.path.isdir(HOME))
+        self.assertTrue(os.path.exists(self.tree + "/a"))
+
+    def test_a_number_out_of_its_range_names_the_range(self):
+        answer = self.call("ListDir", path=self.tree, depth=-1)
+        self.refused(answer, "invalid_argument")
+        self.assertEqual(answer[1]["message"], "depth must be 0 to 4294967295")
+
     def test_links(self):
         os.symlink("b", self.tree + "/to-b")
         os.symlink("nowhere", self.tree + "/broken")

@@ -442,11 +442,26 @@ static const char *status_of(const struct template_version *version,
     return e2b_build_status(version->state);
 }
 
+/* Return the reason of a failed build. Programs compare E2B's sentence about a user of RUN who does
+ * not exist. */
+static char *read_failure(const char *failure)
+{
+    static const char run[] = ": run ", refusal[] = ": the sandbox has no user ";
+    const char *command = strstr(failure, run);
+    const char *user = command ? strstr(command, refusal) : NULL;
+    if (!*failure)
+        return xstrdup("The template could not be built; the build's log has the reason.");
+    if (!user)
+        return xstrdup(failure);
+    command += strlen(run);
+    return xasprintf("failed to run command '%.*s': command failed: unauthenticated: "
+                     "invalid username: %s",
+                     (int)(user - command), command, user + strlen(refusal));
+}
+
 static void add_reason(const struct recipe_status *status, json_t *json)
 {
-    const char *message = *status->failure
-                              ? status->failure
-                              : "The template could not be built; the build's log has the reason.";
+    autofree char *message = read_failure(status->failure);
     json_t *reason = json_pack("{s:s, s:[]}", "message", message, "logEntries");
     if (*status->failed_step)
         json_object_set_new(reason, "step", json_string(status->failed_step));

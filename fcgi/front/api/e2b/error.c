@@ -48,7 +48,7 @@ static int status_of(const char *error, int status)
     return status;
 }
 
-/* Members of /v1 that have another name in E2B's API. */
+/* Members and parameters of /v1 that have another name in E2B's API. */
 static const struct {
     const char *ours, *theirs;
 } members[] = {
@@ -59,6 +59,10 @@ static const struct {
     {"/volume_mounts", "/volumeMounts"},
     {"/envs", "/envVars"},
     {"/template", "/templateID"},
+    {"/rules", "/network/rules"},
+    {"/egress_proxy", "/network/egressProxy"},
+    {"next_token", "nextToken"},
+    {"started_after", "startedAfter"},
 };
 
 /* Return the pointer to a member, or to a value in it, with E2B's names. The caller frees it. */
@@ -70,6 +74,15 @@ static char *field_of(const char *field)
             return xasprintf("%s%s", members[i].theirs, field + length);
     }
     return xstrdup(field);
+}
+
+/* Return the message with E2B's name of the field, in the places where it is. */
+static json_t *message_of(const char *message, const char *field)
+{
+    autofree char *theirs = field_of(field);
+    const char *rest = str_starts_with(message, field) ? message + strlen(field) : NULL;
+    return rest ? json_sprintf("%s%s (%s)", theirs, rest, theirs)
+                : json_sprintf("%s (%s)", message, theirs);
 }
 
 int e2b_status_of(const struct error *error)
@@ -95,8 +108,7 @@ void e2b_answer_error(struct http_response *response)
     add_retry_after(response);
     json_t *message = json_incref(json_object_get(response->json, "message"));
     if (field && *field) {
-        autofree char *theirs = field_of(field);
-        json_t *whole = json_sprintf("%s (%s)", json_string_value(message), theirs);
+        json_t *whole = message_of(json_string_value(message), field);
         json_decref(message);
         message = whole;
     }

@@ -99,7 +99,8 @@ int proto_integer(const json_t *message, const char *name, int64_t min, int64_t 
         return bad_type(name, "an integer", error);
     }
     if (*value < min || *value > max)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is out of range", name);
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s must be %lld to %lld", name,
+                             (long long)min, (long long)max);
     return 0;
 }
 

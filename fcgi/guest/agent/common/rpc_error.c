@@ -70,8 +70,11 @@ static enum rpc_code code_of_errno(int errnum)
     case ENXIO:
     case EILSEQ:
     case EXDEV:
+    case EFBIG:
         return RPC_INVALID_ARGUMENT;
     case ELOOP:
+    case EBUSY:
+    case EMLINK:
         return RPC_FAILED_PRECONDITION;
     case EACCES:
     case EPERM:

@@ -27,6 +27,19 @@ static int read_path(const json_t *message, const char *name, const struct user 
     return paths_resolve(text, user, path, error);
 }
 
+/* Read the path of a change. A missing one is no home directory: an empty variable of a program
+ * must not remove it. */
+static int read_target(const json_t *message, const char *name, const struct user *user,
+                       char **path, struct rpc_error *error)
+{
+    const char *text;
+    if (proto_string(message, name, &text, error) < 0)
+        return -1;
+    if (!*text)
+        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is missing", name);
+    return paths_resolve(text, user, path, error);
+}
+
 static int answer_entry(const char *path, json_t **answer, struct rpc_error *error)
 {
     json_t *entry;
@@ -53,7 +66,8 @@ static int make_dir(struct request *request, const json_t *message, json_t **ans
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     struct stat status;
-    if (rpc_user(request, &user, error) < 0 || read_path(message, "path", &user, &path, error) < 0)
+    if (rpc_user(request, &user, error) < 0 ||
+        read_target(message, "path", &user, &path, error) < 0)
         return -1;
     if (stat(path, &status) == 0)
         return S_ISDIR(status.st_mode)
@@ -72,8 +86,8 @@ static int move(struct request *request, const json_t *message, json_t **answer,
     autofree char *destination = NULL;
     struct stat status;
     if (rpc_user(request, &user, error) < 0 ||
-        read_path(message, "source", &user, &source, error) < 0 ||
-        read_path(message, "destination", &user, &destination, error) < 0)
+        read_target(message, "source", &user, &source, error) < 0 ||
+        read_target(message, "destination", &user, &destination, error) < 0)
         return -1;
     if (lstat(source, &status) < 0)
         return rpc_error_set_errno(error, rpc_errno_of_reading(errno), "cannot move '%s'", source);
@@ -107,7 +121,8 @@ static int remove_file(struct request *request, const json_t *message, json_t **
     user_auto user = {.name = NULL};
     autofree char *path = NULL;
     struct stat status;
-    if (rpc_user(request, &user, error) < 0 || read_path(message, "path", &user, &path, error) < 0)
+    if (rpc_user(request, &user, error) < 0 ||
+        read_target(message, "path", &user, &path, error) < 0)
         return -1;
     if (!strcmp(path, "/"))
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot remove the root directory");

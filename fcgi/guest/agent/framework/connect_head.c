@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "agent/common/coding.h"
+#include "base/media_type.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -60,6 +61,15 @@ static int read_coding(struct request *request, const char *header, enum rpc_cod
                          coding);
 }
 
+/* JSON is UTF-8. Other types know no charset. */
+static int check_charset(const struct request *request, struct rpc_error *error)
+{
+    if (media_type_is_utf8(httpd_header(&request->http, "Content-Type")))
+        return 0;
+    return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE,
+                         "a request must be sent in UTF-8, and not in another charset");
+}
+
 static int refuse_type(bool streams, struct rpc_error *error)
 {
     const char *word = streams ? "connect+" : "";
@@ -75,6 +85,8 @@ int rpc_check_type(struct request *request, bool streams, struct rpc_error *erro
     if (!type ||
         (type->protocol != RPC_GRPC_WEB && (type->protocol == RPC_CONNECT_STREAM) != streams))
         return refuse_type(streams, error);
+    if (check_charset(request, error) < 0)
+        return -1;
     const char *accepts = httpd_header(&request->http, headers[type->protocol].accepts);
     request->type = type;
     request->packs = accepts && coding_choose(accepts) == CODING_GZIP;
@@ -86,6 +98,8 @@ int rpc_check_json(struct request *request, struct rpc_error *error)
     if (!httpd_content_is(&request->http, rpc_type_json->media_type))
         return rpc_error_set(error, RPC_UNSUPPORTED_MEDIA_TYPE, "the content type must be %s",
                              rpc_type_json->media_type);
+    if (check_charset(request, error) < 0)
+        return -1;
     return read_coding(request, headers[RPC_CONNECT].coding, RPC_UNSUPPORTED_CODING, error);
 }
 

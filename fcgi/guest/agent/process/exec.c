@@ -13,6 +13,7 @@
 #include "agent/process/exec_text.h"
 #include "agent/process/process_io.h"
 #include "base/clock.h"
+#include "base/media_type.h"
 #include "base/mem.h"
 
 #define EXEC_MAX   64 /* at once */
@@ -40,7 +41,8 @@ static const char *const output_names[] = {"stdout", "stderr"};
 static bool wants_stream(const struct request *request)
 {
     const char *accept = httpd_header(&request->http, "Accept");
-    return accept && strstr(accept, "text/event-stream");
+    int events = media_type_quality(accept, "text/event-stream");
+    return events && events >= media_type_quality(accept, "application/json");
 }
 
 /* --- answers to the client --- */
