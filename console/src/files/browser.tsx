@@ -408,7 +408,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       {(asked?.kind === 'file' || asked?.kind === 'directory') && (
         <NameDialog
           title={asked.kind === 'file' ? 'New file' : 'New directory'}
-          action="Make"
+          action="Create"
           name=""
           onClose={() => setAsked(null)}
           done={async name => {
