@@ -148,6 +148,7 @@ function EntryRow(props: {
 }) {
   const { entry } = props
   const directory = entry.type === 'directory'
+  const target = entry.target && <span class="muted"> → {entry.target}</span>
   return (
     <tr data-directory={directory ? entry.path : parentOf(entry.path)}>
       <th scope="row" class="tree-name">
@@ -166,11 +167,12 @@ function EntryRow(props: {
               {props.open ? '▾' : '▸'}
             </span>
             <span class="file-name">{entry.name}/</span>
+            {target}
           </button>
         ) : (
           <span class="leaf">
             <span class="file-name">{entry.name}</span>
-            {entry.target && <span class="muted"> → {entry.target}</span>}
+            {target}
           </span>
         )}
       </th>
@@ -408,7 +410,7 @@ export function FileBrowser(props: { store: FileStore; mayWrite: boolean }) {
       {(asked?.kind === 'file' || asked?.kind === 'directory') && (
         <NameDialog
           title={asked.kind === 'file' ? 'New file' : 'New directory'}
-          action="Make"
+          action="Create"
           name=""
           onClose={() => setAsked(null)}
           done={async name => {

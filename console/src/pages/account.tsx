@@ -6,7 +6,7 @@ import { usePoll } from '../lib/poll'
 import { loadMe, useMe } from '../lib/session'
 import { ACTIONS, Button, Copy, Loading, Page, Problem, Table, TextField, TimeCell } from '../parts/basic'
 import { lazy } from '../parts/lazy'
-import { Dialog, FormDialog, ask, say, useAction } from '../parts/dialog'
+import { Dialog, FormDialog, ask, say, useAction, useRefusedForm } from '../parts/dialog'
 
 const QrCode = lazy(() => import('../parts/qr_code').then(module => module.QrCode))
 
@@ -15,11 +15,13 @@ function Password() {
   const [next, setNext] = useState('')
   const [again, setAgain] = useState('')
   const { busy, error, run } = useAction()
+  const form = useRefusedForm(error)
   const differs = again !== '' && again !== next
   return (
     <section class="card" aria-label="Password">
       <h2>Password</h2>
       <form
+        ref={form}
         onSubmit={event => {
           event.preventDefault()
           if (next !== again) return
@@ -32,7 +34,6 @@ function Password() {
           })
         }}
       >
-        <Problem error={error} />
         <TextField label="Current password" type="password" required autoComplete="current-password" value={old} onInput={setOld} />
         <TextField label="New password" type="password" required autoComplete="new-password" value={next} onInput={setNext} />
         <TextField
@@ -44,6 +45,7 @@ function Password() {
           onInput={setAgain}
           error={differs ? 'The two passwords are different.' : null}
         />
+        <Problem error={error} />
         <Button type="submit" busy={busy} disabled={differs}>
           Change the password
         </Button>

@@ -3,7 +3,7 @@ import { api, type Schemas } from '../lib/client'
 import { formatBytes } from '../lib/format'
 import { useList } from '../lib/pages'
 import { useMayWrite, useTeam } from '../lib/session'
-import { ACTIONS, Button, Empty, Id, Named, Page, TimeCell } from '../parts/basic'
+import { ACTIONS, Button, Empty, Named, Page, TimeCell } from '../parts/basic'
 import { ask, say } from '../parts/dialog'
 import { Rows } from '../parts/rows'
 
@@ -51,14 +51,14 @@ export function Checkpoints() {
           </Empty>
         }
         label="Checkpoints"
-        head={['Name', 'Id', 'Of sandbox', 'Template', 'Size', 'Created', ACTIONS]}
+        dense
+        head={['Checkpoint', 'Of sandbox', 'Template', 'Size', 'Created', ACTIONS]}
       >
         {list.rows.map(checkpoint => (
           <tr key={checkpoint.id}>
-            <th scope="row">{checkpoint.name}</th>
-            <td>
-              <Id value={checkpoint.id} />
-            </td>
+            <th scope="row">
+              <Named name={checkpoint.name} id={checkpoint.id} />
+            </th>
             <td>
               <Named name={checkpoint.sandbox_name} id={checkpoint.sandbox_id} href={`/sandboxes/${checkpoint.sandbox_id}`} />
             </td>

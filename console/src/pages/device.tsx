@@ -33,7 +33,7 @@ function Question(props: { waiting: Waiting; onDone: (approved: boolean) => void
         autoComplete="current-password"
         value={password}
         onInput={setPassword}
-        hint="If off, the program's key ends with this sign-in."
+        hint="Without your password, the program's key ends with this sign-in."
       />
       <div class="actions">
         <Button kind="primary" busy={busy} onClick={() => answer(true)}>

@@ -8,6 +8,7 @@ import { useList } from '../lib/pages'
 import { usePoll } from '../lib/poll'
 import { usePlace } from '../lib/router'
 import { useMe } from '../lib/session'
+import { stateWord } from '../lib/states'
 import { Activity } from '../parts/activity'
 import { Bar, Button, Empty, Loading, Named, Page, Problem, State, Table, Time, TimeCell } from '../parts/basic'
 import { CurvesButton } from '../parts/curves_button'
@@ -144,7 +145,7 @@ function Standing() {
       )}
       {shown.hosts.length === 0 && (
         <Empty title="No hosts yet">
-          <p>Sandboxes run on hosts. An administrator adds one with `sandlotctl host add`.</p>
+          <p>Sandboxes run on hosts. An administrator adds one with <code>sandlotctl host add</code>.</p>
         </Empty>
       )}
       <div class="columns">
@@ -158,7 +159,7 @@ function Standing() {
           head={['State', 'Count']}
           none="No rows."
           rows={[
-            ...shown.sandboxes.map(one => [one.state, formatNumber(one.count)] as [string, string]),
+            ...shown.sandboxes.map(one => [stateWord(one.state), formatNumber(one.count)] as [string, string]),
             ['past their deadline', formatNumber(shown.past_deadline)],
           ]}
         />

@@ -45,7 +45,7 @@ const TABS: [string, string][] = [
   ['metrics', 'Metrics'],
   ['logs', 'Logs'],
 ]
-/** What these show comes from inside the sandbox, with a token that viewers get none of. */
+/** Tabs that read from inside the sandbox, with a token. Viewers get no token. */
 const INSIDE = new Set(['terminal', 'files', 'processes'])
 
 const REASONS: Record<NonNullable<Sandbox['reason']>, string> = {
@@ -314,7 +314,7 @@ function Overview(props: { sandbox: Sandbox; mayWrite: boolean; put: (sandbox: S
       <div>
         <Life sandbox={sandbox} mayWrite={props.mayWrite} />
         <MetadataEditor sandbox={sandbox} mayWrite={props.mayWrite} put={props.put} />
-        <Connect sandbox={sandbox} />
+        {props.mayWrite && <Connect sandbox={sandbox} />}
       </div>
     </div>
   )
@@ -372,6 +372,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
   const sandbox = polled.data
   const mayWrite = useMayWrite(sandbox?.team)
   const wayTo = (name: string): string => `/sandboxes/${id}${name === '' ? '' : `/${name}`}`
+  const tabs = TABS.filter(([name]) => mayWrite || !INSIDE.has(name))
   useTitle(`${TABS.find(([name]) => name === tab)?.[1] ?? 'Sandbox'} of ${sandbox ? nameOf(sandbox) : id}`)
 
   if (polled.error instanceof ApiError && polled.error.status === 404) return <Gone error={polled.error} />
@@ -405,7 +406,7 @@ export function SandboxPage(props: { parts: Record<string, string> }) {
         )}
       </header>
       <Problem error={polled.error} />
-      <Tabs label="Parts of the sandbox" ways={TABS.map(([name, words]) => [wayTo(name), words])} current={wayTo(tab)} />
+      <Tabs label="Parts of the sandbox" ways={tabs.map(([name, words]) => [wayTo(name), words])} current={wayTo(tab)} />
       {tab === '' && <Overview sandbox={sandbox} mayWrite={mayWrite} put={polled.put} />}
       {tab === '' && <Activity team={sandbox.team} resource={sandbox.id} />}
       <Inside sandbox={sandbox} mayWrite={mayWrite} tab={tab} visited={visited} />

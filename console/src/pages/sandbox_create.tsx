@@ -7,7 +7,7 @@ import { usePoll } from '../lib/poll'
 import { navigate, usePlace } from '../lib/router'
 import { useTeam } from '../lib/session'
 import { curlOf } from '../sandbox/curl'
-import { PolicyFields, entriesOf, fieldOf, type Policy } from '../sandbox/policy'
+import { PolicyFields, entriesOf, fieldOf, withLine, type Policy } from '../sandbox/policy'
 import { Bar, Button, Check, Copy, Loading, Page, Problem, SelectField, TextField, type Choice } from '../parts/basic'
 import { useAction, useRefusedForm } from '../parts/dialog'
 import { Pairs, pairsOf, type Pair } from '../parts/pairs'
@@ -263,7 +263,11 @@ export function SandboxCreate() {
   const submit = (event: Event): void => {
     event.preventDefault()
     void run(async () => {
-      const made = await api.post('/v1/sandboxes', { body: request, idempotencyKey: key.current })
+      const made = await api
+        .post('/v1/sandboxes', { body: request, idempotencyKey: key.current })
+        .catch((refusal: unknown) => {
+          throw withLine(refusal, form.policy)
+        })
       navigate(`/sandboxes/${made.id}`)
     })
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { api, type Schemas } from '../lib/client'
+import { ApiError, api, type Schemas } from '../lib/client'
 import { messageOf } from '../lib/errors'
 import { formatShort, plural } from '../lib/format'
 import { navigate, usePlace } from '../lib/router'
@@ -26,16 +26,58 @@ const STATES: [string, string][] = [
   ...Object.entries(STATE_WORDS).map(([value, word]): [string, string] => [value, word.charAt(0).toUpperCase() + word.slice(1)]),
 ]
 
-/** "work run=42 owner=ada" → a name that begins with "work", and {run: "42", owner: "ada"}. */
-export function filterOf(text: string): { name: string; metadata: Record<string, string> } {
-  const metadata: Record<string, string> = {}
-  let name = ''
+const AN_ID = /^sbx_[0-9a-z]{26}$/
+
+export interface Filter {
+  id: string
+  /** The beginning of a name. */
+  name: string
+  metadata: Record<string, string>
+}
+
+/** "work run=42 owner=ada" → a name that begins with "work", and {run: "42", owner: "ada"}. A whole id is no name. */
+export function filterOf(text: string): Filter {
+  const filter: Filter = { id: '', name: '', metadata: {} }
   for (const word of text.split(/\s+/)) {
     const at = word.indexOf('=')
-    if (at > 0) metadata[word.slice(0, at)] = word.slice(at + 1)
-    else if (at < 0 && word !== '') name = word
+    if (at > 0) filter.metadata[word.slice(0, at)] = word.slice(at + 1)
+    else if (AN_ID.test(word)) filter.id = word
+    else if (at < 0 && word !== '') filter.name = word
   }
-  return { name, metadata }
+  return filter
+}
+
+/** One page of the team's sandboxes that the filter finds; with an id, this sandbox or none. */
+export async function findSandboxes(
+  team: string,
+  filter: Filter,
+  page: { limit: number; state?: string; token?: string | undefined },
+  signal: AbortSignal,
+): Promise<{ rows: Sandbox[]; next: string | undefined }> {
+  const { id, name, metadata } = filter
+  if (id) {
+    const one = await api.get('/v1/sandboxes/{id}', { path: { id }, signal }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return null
+      throw error
+    })
+    const fits =
+      one?.team === team &&
+      (!page.state || one.state === page.state) &&
+      Object.entries(metadata).every(([key, value]) => one.metadata[key] === value)
+    return { rows: fits ? [one] : [], next: undefined }
+  }
+  const answer = await api.get('/v1/sandboxes', {
+    query: {
+      team,
+      limit: page.limit,
+      'query[metadata]': metadata,
+      ...(name ? { name_prefix: name } : {}),
+      ...(page.state ? { 'query[state][]': [page.state as StateFilter] } : {}),
+      ...(page.token ? { next_token: page.token } : {}),
+    },
+    signal,
+  })
+  return { rows: answer.sandboxes, next: answer.next_token }
 }
 
 function Metadata(props: { of: Record<string, string> }) {
@@ -218,7 +260,7 @@ function SandboxRow(props: {
         <State value={sandbox.state} />
       </td>
       <td>{sandbox.template}</td>
-      <td>
+      <td class="rest">
         <Metadata of={sandbox.metadata} />
       </td>
       <td class="number nowrap">
@@ -273,20 +315,7 @@ export function SandboxList() {
     navigate(words ? `/sandboxes?${words}` : '/sandboxes', true)
   }, [state, text, sort])
   const list = useList<Sandbox>(
-    async (token, signal) => {
-      const answer = await api.get('/v1/sandboxes', {
-        query: {
-          team: team.slug,
-          limit: PAGE,
-          'query[metadata]': filter.metadata,
-          ...(filter.name ? { name_prefix: filter.name } : {}),
-          ...(state ? { 'query[state][]': [state as StateFilter] } : {}),
-          ...(token ? { next_token: token } : {}),
-        },
-        signal,
-      })
-      return { rows: answer.sandboxes, next: answer.next_token }
-    },
+    (token, signal) => findSandboxes(team.slug, filter, { limit: PAGE, state, token }, signal),
     LOOK_MS,
     [team.slug, state, key],
   )
@@ -333,7 +362,7 @@ export function SandboxList() {
           </select>
         </label>
         <label class="grow">
-          <span>Name or metadata</span>
+          <span>Name, id or metadata</span>
           <input
             type="search"
             value={text}

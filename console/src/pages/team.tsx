@@ -123,11 +123,11 @@ function Links(props: { team: string; links: Schemas['TeamLink'][]; refresh: () 
 function shutOut(team: string, key: TeamKey, refresh: () => void): void {
   ask(
     `Revoke ${key.name || key.id} of ${key.user}?`,
-    `It reaches nothing of ${team} from then on, and its other teams as before.`,
+    `sandlot then refuses the key in ${team}. In its other teams, the key still works.`,
     'Revoke',
     async () => {
       await api.delete('/v1/teams/{slug}/keys/{id}', { path: { slug: team, id: key.id } })
-      say(`The key no longer reaches ${team}.`)
+      say(`The key is revoked in ${team}.`)
       refresh()
     },
   )

@@ -97,7 +97,7 @@ function WebhookRow(props: { webhook: Webhook; mayWrite: boolean; refresh: () =>
       .finally(refresh)
   }
   const rotate = (): void =>
-    ask('Create a new secret?', 'For a day, sandlot also signs with the old secret, so that your server can change to the new one.', 'Make it', async () => {
+    ask('Create a new secret?', 'For a day, sandlot also signs with the old secret, so that your server can change to the new one.', 'Create', async () => {
       props.show((await api.post('/v1/webhooks/{id}/rotate', { path })).secret)
     }, false)
   const remove = (): void =>

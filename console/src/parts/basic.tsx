@@ -218,6 +218,7 @@ interface TextProps {
   step?: number
   mono?: boolean
   maxLength?: number
+  disabled?: boolean
 }
 
 export function TextField(props: TextProps) {
@@ -244,6 +245,7 @@ export function TextField(props: TextProps) {
           max={props.max}
           step={props.step}
           maxLength={props.maxLength}
+          disabled={props.disabled}
           onInput={event => props.onInput(event.currentTarget.value)}
         />
       )}

@@ -6,7 +6,7 @@ import { usePoll } from '../lib/poll'
 import { navigate } from '../lib/router'
 import { useMayWrite, useTeam } from '../lib/session'
 import { stateWord } from '../lib/states'
-import { filterOf } from '../pages/sandboxes'
+import { filterOf, findSandboxes } from '../pages/sandboxes'
 import { Problem } from './basic'
 import { Dialog } from './dialog'
 
@@ -67,10 +67,9 @@ function useThings(team: string, text: string): { things: Found[]; error: unknow
   }, [text])
   const asked = usePoll(
     async signal => {
-      const { name, metadata } = filterOf(typed)
-      if (!name && Object.keys(metadata).length === 0) return []
-      const query = { team, limit: A_GROUP, 'query[metadata]': metadata, ...(name ? { name_prefix: name } : {}) }
-      return (await api.get('/v1/sandboxes', { query, signal })).sandboxes
+      const filter = filterOf(typed)
+      if (!filter.id && !filter.name && Object.keys(filter.metadata).length === 0) return []
+      return (await findSandboxes(team, filter, { limit: A_GROUP }, signal)).rows
     },
     null,
     [team, typed],

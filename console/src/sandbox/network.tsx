@@ -7,9 +7,9 @@ import { formatNumber } from '../lib/format'
 import { usePoll } from '../lib/poll'
 import type { TabProps } from '../pages/sandbox'
 import { ACTIONS, Button, Empty, Loading, Problem, State, Table, TextField, Time, TimeCell } from '../parts/basic'
-import { say, useAction } from '../parts/dialog'
+import { say, useAction, useRefusedForm } from '../parts/dialog'
 import { Rows } from '../parts/rows'
-import { PolicyFields, entriesOf, fieldOf, policyOf, requestOf, type Policy } from './policy'
+import { PolicyFields, entriesOf, fieldOf, policyOf, requestOf, withLine, type Policy } from './policy'
 
 type Denial = Schemas['Denial']
 type NetworkPolicy = Schemas['Network']
@@ -61,7 +61,7 @@ function Verdict(props: { id: string; revision: string; draft: Policy | null }) 
         .catch((failure: unknown) => {
           if (isAbort(failure)) return
           setVerdict(null)
-          setError(failure)
+          setError(props.draft ? withLine(failure, props.draft) : failure)
         })
     }, TYPING_MS)
     return () => {
@@ -233,6 +233,7 @@ export function Network(props: TabProps) {
   )
   const [edited, setEdited] = useState<Policy | null>(null)
   const { busy, error, run } = useAction()
+  const form = useRefusedForm(error)
   const stored = polled.data
   if (!stored) return polled.error ? <Problem error={polled.error} /> : <Loading />
   const current = policyOf(stored)
@@ -241,7 +242,11 @@ export function Network(props: TabProps) {
 
   const save = (wanted: Policy): Promise<void> =>
     run(async () => {
-      const answer = await api.put('/v1/sandboxes/{id}/network', { path, body: requestOf(wanted) })
+      const answer = await api
+        .put('/v1/sandboxes/{id}/network', { path, body: requestOf(wanted) })
+        .catch((refusal: unknown) => {
+          throw withLine(refusal, wanted)
+        })
       polled.put(answer)
       setEdited(null)
       say(answer.status === 'applied' ? 'The policy is applied.' : 'The policy is saved, and will be applied.')
@@ -251,6 +256,7 @@ export function Network(props: TabProps) {
   return (
     <div class="columns">
       <form
+        ref={form}
         class="card"
         aria-label="Policy"
         onSubmit={event => {
@@ -263,8 +269,8 @@ export function Network(props: TabProps) {
           <State value={stored.status} />
         </div>
         {stored.status_reason && <p class="note">{sentence(stored.status_reason)}</p>}
-        <Problem error={error} />
         <PolicyFields policy={policy} onChange={setEdited} disabled={!mayWrite} refused={refused} />
+        <Problem error={error} />
         {mayWrite && (
           <div class="actions end">
             <Button disabled={edited === null} onClick={() => setEdited(null)}>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The network policy as a form: of a new sandbox, and of one that is there.
 import type { Schemas } from '../lib/client'
+import { ApiError } from '../lib/errors'
 import { AreaField, Check, TextField } from '../parts/basic'
 
 export interface Policy {
@@ -51,6 +52,25 @@ export function requestOf(policy: Policy): Schemas['ReplaceNetwork'] {
     ...policy.kept,
     ...(profiles.length > 0 ? { egress_profiles: profiles } : {}),
   }
+}
+
+/** The line of text that has the entry number index, from 0. */
+export function lineOf(text: string, index: number): number {
+  let left = index
+  for (const [at, line] of text.split('\n').entries()) {
+    left -= entriesOf(line).length
+    if (left < 0) return at + 1
+  }
+  return 1
+}
+
+/** The refusal of an entry, with its line before the text: "/allow_out/2" is the third entry. */
+export function withLine(error: unknown, policy: Policy): unknown {
+  if (!(error instanceof ApiError)) return error
+  const found = /(allow|deny)_out\/(\d+)$/.exec(error.field ?? '')
+  if (!found) return error
+  const line = lineOf(found[1] === 'allow' ? policy.allow : policy.deny, Number(found[2]))
+  return new ApiError(error.status, error.code, `Line ${line}: ${error.message}`, error.field, error.requestId, error.retryAfterS)
 }
 
 /** Which field of the form a refusal speaks of: "/allow_out/2" → "allow_out". */
@@ -129,6 +149,7 @@ export function PolicyFields(props: {
         value={policy.profiles}
         onInput={profiles => set({ profiles })}
         error={errorOf('egress_profiles') ?? errorOf('egress_profile')}
+        {...off}
       />
     </>
   )

@@ -5,7 +5,7 @@ import '@xterm/xterm/css/xterm.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../lib/client'
 import { rpc } from '../lib/dataplane'
-import { messageOf } from '../lib/errors'
+import { triedAgain } from '../lib/errors'
 import { stateWord } from '../lib/states'
 import { useStore } from '../lib/store'
 import { shownTheme } from '../lib/theme'
@@ -17,6 +17,8 @@ import { TAG, TerminalSession, type Status } from './session'
 interface Found {
   processes?: { pid: number; tag?: string }[]
 }
+
+const LOOK_AGAIN_MS = 3000
 
 const WORDS: Record<Status, string> = { starting: 'starting', open: 'open', waiting: 'connecting again', ended: 'ended' }
 const TONE: Record<Status, string> = { starting: 'creating', open: 'ready', waiting: 'restoring', ended: 'stopped' }
@@ -106,15 +108,28 @@ export function Terminals(props: TabProps) {
   }
   useEffect(() => {
     if (!running || looked) return
-    setLooked(true)
-    rpc<Found>(sandbox.id, 'process.Process/List', {})
-      .then(({ processes = [] }) => {
-        const left = processes.filter(process => process.tag !== undefined && /^console-terminal-\d+$/.test(process.tag))
-        for (const process of left) add(process.pid, process.tag ?? '')
-        if (left.length === 0) add(null, TAG + '1')
-      })
-      .catch(setError)
-  }, [running])
+    const abort = new AbortController()
+    let timer = 0
+    const look = async (): Promise<void> => {
+      try {
+        const { processes = [] } = await rpc<Found>(sandbox.id, 'process.Process/List', {}, abort.signal)
+        for (const { pid, tag = '' } of processes)
+          if (/^console-terminal-\d+$/.test(tag) && !all.current.some(session => session.tag === tag)) add(pid, tag)
+        if (all.current.length === 0) add(null, TAG + '1')
+        setError(null)
+        setLooked(true)
+      } catch (failure) {
+        if (abort.signal.aborted) return
+        setError(triedAgain(failure))
+        timer = window.setTimeout(() => void look(), LOOK_AGAIN_MS)
+      }
+    }
+    void look()
+    return () => {
+      abort.abort()
+      window.clearTimeout(timer)
+    }
+  }, [running, looked])
   useEffect(() => {
     if (running) for (const session of all.current) session.wake()
   }, [running])
@@ -149,12 +164,7 @@ export function Terminals(props: TabProps) {
           New terminal
         </Button>
       </div>
-      {error !== null && (
-        <>
-          <Problem error={error} />
-          <p class="unseen">{messageOf(error)}</p>
-        </>
-      )}
+      <Problem error={error} />
       {sessions.map(session => (
         <Screen
           key={session.tag}

@@ -60,7 +60,7 @@ static const struct gauge host_gauges[] = {
 };
 static const struct gauge team_gauges[] = {
     {"sandlot_team_sandboxes", "Running sandboxes of a team.", 1},
-    {"sandlot_team_stopped_sandboxes", "Paused and stopped sandboxes of a team.", 1},
+    {"sandlot_team_stopped_sandboxes", "Paused sandboxes of a team.", 1},
 };
 static const struct gauge warm_gauges[] = {
     {"sandlot_warm_instances", "Warm instances that wait for a create, or are being prepared.", 1},

@@ -130,7 +130,7 @@ static int refuse(struct db *db, const char *team_id, const struct runtime_resou
     }
     if (stopped > plan.stopped_sandboxes) {
         error_set(err, ERR_STOPPED_QUOTA_EXCEEDED,
-                  "The team's plan %s allows %u stopped sandboxes, and %u are stopped; delete or "
+                  "The team's plan %s allows %u paused sandboxes, and %u are paused; delete or "
                   "resume one first.",
                   plan.name, plan.stopped_sandboxes, stopped);
         return error_add_limit(err, plan.stopped_sandboxes, stopped);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Move a stopped sandbox to another host with its disk, its memory and its address.
+ * Move a paused sandbox to another host with its disk, its memory and its address.
  *
  * The database row decides where the sandbox is. Until the row changes, the copy on the new host is
  * incomplete; afterwards the copy on the old host is outdated. Either copy is deleted with the row
@@ -205,7 +205,7 @@ static int check_sandbox(struct db *db, const struct sandbox *sandbox, struct er
 {
     bool forking;
     if (sandbox->state == SANDBOX_READY)
-        return refuse(err, "it is running, and only a stopped sandbox can be moved");
+        return refuse(err, "it is running, and only a paused sandbox can be moved");
     if (sandbox->virtual_machine)
         return refuse(err, "it is a virtual machine");
     if (checkpoint_row_forking(db, sandbox->id, &forking, err) < 0)

@@ -324,7 +324,7 @@ static void take_restart(struct host_monitor *monitor, const char *instance_name
     monitor->restarted(instance_name);
     if (sandbox_stop_unexpected(monitor->worker, monitor->host_id, monitor->runtime, instance_name,
                                 &err) < 0)
-        log_warning("cannot stop the running instance of a stopped sandbox; trying again",
+        log_warning("cannot stop the running instance of a paused sandbox; trying again",
                     LOG_STR("instance", instance_name), LOG_ERROR(err));
 }
 

@@ -18,7 +18,7 @@
 #define LIST_PATIENCE_MS 15000
 #define STOP_PATIENCE_MS 15000
 
-/* --- instances of stopped sandboxes --- */
+/* --- instances of paused sandboxes --- */
 
 struct unexpected {
     const char *id;
@@ -63,7 +63,7 @@ int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runt
     int result = db_transaction(worker->db, unexpected_body, &unexpected, err);
     runtime_limit(runtime, 0);
     if (result == 0 && unexpected.stopped)
-        log_warning("stopped the running instance of a stopped sandbox", LOG_STR("sandbox", id));
+        log_warning("stopped the running instance of a paused sandbox", LOG_STR("sandbox", id));
     return result;
 }
 

@@ -75,6 +75,10 @@ struct cli_verb {
 extern const struct cli_verb cli_verbs[];
 extern const size_t cli_verb_count;
 
+/* Command lines for the help texts and the manual page, in the order of a first session. */
+extern const char *const cli_examples[];
+extern const size_t cli_example_count;
+
 /* Options of every verb: --deployment, --ca, --json, --help. */
 extern const struct cli_option cli_common_options[];
 

@@ -8,6 +8,8 @@
 #include "cli/arguments.h"
 #include "cli/verbs.h"
 
+#define FIRST_EXAMPLES 6 /* in the list of all commands */
+
 static void print_options(FILE *out, const struct cli_option *options)
 {
     for (; options && options->name; options++) {
@@ -19,12 +21,25 @@ static void print_options(FILE *out, const struct cli_option *options)
     }
 }
 
+static void print_examples(FILE *out, const struct cli_verb *verb)
+{
+    autofree char *start = xasprintf("sandlot %s ", verb->name);
+    bool any = false;
+    for (size_t i = 0; i < cli_example_count; i++) {
+        if (!str_starts_with(cli_examples[i], start))
+            continue;
+        fprintf(out, "%s  %s\n", any ? "" : "\nExamples:\n", cli_examples[i]);
+        any = true;
+    }
+}
+
 void help_print_verb(FILE *out, const struct cli_verb *verb)
 {
     fprintf(out, "usage: sandlot %s [OPTION...]%s%s\n%s.\n\n", verb->name,
             *verb->operands ? " " : "", verb->operands, verb->help);
     print_options(out, verb->options);
     print_options(out, cli_common_options);
+    print_examples(out, verb);
 }
 
 /* The title above a verb; NULL: it stands below the same title as the verb before it. */
@@ -68,6 +83,9 @@ void help_print_all(FILE *out)
     }
     fputs("\nA SANDBOX is the id or the name of a sandbox. Options of every command:\n", out);
     print_options(out, cli_common_options);
+    fputs("\nExamples; `sandlot help COMMAND` has more:\n", out);
+    for (size_t i = 0; i < FIRST_EXAMPLES; i++)
+        fprintf(out, "  %s\n", cli_examples[i]);
 }
 
 void help_print_short(FILE *out)

@@ -77,26 +77,14 @@ static const char tail[] =
     "with 125\n"
     "when it could not be run.\n"
     ".Sh EXAMPLES\n"
-    "Log in, make a sandbox, run a command in it, open a shell, and delete it:\n"
-    ".Bd -literal -offset indent\n"
-    "sandlot login https://api.sandbox.example.com <key\n"
-    "sandlot create --name work --timeout 1h\n"
-    "sandlot exec work python3 -c 'print(6 * 7)'\n"
-    "sandlot exec work sh -c 'tar -xz && make' <source.tar.gz\n"
-    "sandlot shell work\n"
-    "sandlot rm work\n"
-    ".Ed\n"
-    ".Pp\n"
-    "Copy a folder there and a file back:\n"
-    ".Bd -literal -offset indent\n"
-    "sandlot cp src work:project\n"
-    "sandlot cp work:project/result.csv .\n"
-    ".Ed\n"
-    ".Pp\n"
-    "Names of sandboxes, templates and volumes behind the tabulator:\n"
-    ".Bd -literal -offset indent\n"
-    "source <(sandlot completion bash)\n"
-    ".Ed\n";
+    ".Bd -literal -offset indent\n";
+
+static const char completion[] = ".Ed\n"
+                                 ".Pp\n"
+                                 "Names of sandboxes, templates and volumes behind the tabulator:\n"
+                                 ".Bd -literal -offset indent\n"
+                                 "source <(sandlot completion bash)\n"
+                                 ".Ed\n";
 
 static void print_options(const struct cli_option *options)
 {
@@ -132,5 +120,8 @@ int verb_manual(struct cli_call *call, struct error **err)
     }
     puts(".El");
     fputs(tail, stdout);
+    for (size_t i = 0; i < cli_example_count; i++)
+        puts(cli_examples[i]);
+    fputs(completion, stdout);
     return 0;
 }

@@ -17,8 +17,8 @@
 #include "base/str.h"
 
 #define CELL_MAX   65536
-#define GAP        2 /* blanks between columns */
-#define COLUMN_MIN 8
+#define GAP        2  /* blanks between columns */
+#define COLUMN_MIN 16 /* a time such as "59 minutes ago" stays whole */
 
 #define BOLD       "\033[1m"
 #define GREEN      "\033[32m"
@@ -196,23 +196,35 @@ void output_json_line(const json_t *value)
     dump_json(value, JSON_COMPACT);
 }
 
-/* Narrow the widest columns until a line fits the terminal. The first column and the ids keep their
- * width, because commands take what is in them. */
+static bool stays(const struct output_column *column, size_t index)
+{
+    return !index || str_equal(column->key, "id");
+}
+
+/* Narrow the widest columns to COLUMN_MIN, then hide the last ones (width 0), until a line fits the
+ * terminal. The first column and the ids keep their width, because commands take what is in them.
+ */
 static void fit_columns(const struct output_column *columns, size_t *widths, size_t count)
 {
     struct winsize window;
     if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) < 0 || !window.ws_col)
         return;
     for (;;) {
-        size_t total = 0, widest = 0;
+        size_t total = 0, widest = 0, last = 0;
         for (size_t c = 0; c < count; c++) {
-            total += widths[c] + (c + 1 < count ? GAP : 0);
-            if (c && !str_equal(columns[c].key, "id") && (!widest || widths[c] > widths[widest]))
+            total += widths[c] ? widths[c] + (c ? GAP : 0) : 0;
+            if (!widths[c] || stays(&columns[c], c))
+                continue;
+            last = c;
+            if (!widest || widths[c] > widths[widest])
                 widest = c;
         }
-        if (total <= window.ws_col || !widest || widths[widest] <= COLUMN_MIN)
+        if (total <= window.ws_col || !last)
             return;
-        widths[widest]--;
+        if (widths[widest] > COLUMN_MIN)
+            widths[widest]--;
+        else
+            widths[last] = 0;
     }
 }
 
@@ -231,12 +243,17 @@ static void print_table(const struct cli *cli, const json_t *rows,
         }
     }
     fit_columns(columns, widths, count);
-    for (size_t c = 0; c < count; c++)
-        print_cell(cli, columns[c].title, widths[c], c + 1 == count, BOLD);
+    size_t last = count - 1;
+    while (!widths[last])
+        last--;
+    for (size_t c = 0; c <= last; c++)
+        if (widths[c])
+            print_cell(cli, columns[c].title, widths[c], c == last, BOLD);
     json_array_foreach ((json_t *)rows, index, row) {
-        for (size_t c = 0; c < count; c++) {
+        for (size_t c = 0; c <= last; c++) {
             const char *text = cell_text(row, columns[c].key, &cell);
-            print_cell(cli, text, widths[c], c + 1 == count, color_of(text));
+            if (widths[c])
+                print_cell(cli, text, widths[c], c == last, color_of(text));
         }
     }
 }
@@ -253,10 +270,39 @@ void output_rows(const struct cli *cli, const char *name, json_t *rows,
     json_decref(rows);
 }
 
+/* Print a member of an object as a line. In a terminal, print each part of a nested object as a
+ * line, and nothing for a member without a value. */
+static void print_member(const struct cli *cli, const json_t *object, const char *key, size_t width)
+{
+    buffer_auto cell = BUFFER_INIT(CELL_MAX);
+    const json_t *value = json_object_get(object, key);
+    const char *part, *title = key;
+    json_t *inner;
+    bool in_terminal = isatty(STDOUT_FILENO);
+    if (!in_terminal || !json_is_object(value)) {
+        const char *text = cell_text(object, key, &cell);
+        if (in_terminal && str_equal(text, "-"))
+            return;
+        print_cell(cli, title, width, false, BOLD);
+        print_cell(cli, text, SIZE_MAX, true, color_of(text));
+        return;
+    }
+    json_object_foreach ((json_t *)value, part, inner) {
+        buffer_auto line = BUFFER_INIT(CELL_MAX);
+        const char *text = cell_text(value, part, &cell);
+        if (str_equal(text, "-"))
+            continue;
+        printable_append(part, "", &line);
+        buffer_printf(&line, " %s", text);
+        print_cell(cli, title, width, false, BOLD);
+        print_cell(cli, buffer_string(&line), SIZE_MAX, true, NULL);
+        title = "";
+    }
+}
+
 void output_object(const struct cli *cli, json_t *object)
 {
     json_auto_t *owned = object;
-    buffer_auto cell = BUFFER_INIT(CELL_MAX);
     const char *key;
     json_t *value;
     size_t width = 0;
@@ -266,11 +312,8 @@ void output_object(const struct cli *cli, json_t *object)
     }
     json_object_foreach (owned, key, value)
         width = strlen(key) > width ? strlen(key) : width;
-    json_object_foreach (owned, key, value) {
-        print_cell(cli, key, width, false, BOLD);
-        const char *text = cell_text(owned, key, &cell);
-        print_cell(cli, text, SIZE_MAX, true, color_of(text));
-    }
+    json_object_foreach (owned, key, value)
+        print_member(cli, owned, key, width);
 }
 
 void output_result(const struct cli *cli, json_t *object, const char *key)

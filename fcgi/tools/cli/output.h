@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 
+/* A terminal that is too narrow hides the last columns. */
 struct output_column {
     const char *title;
     const char *key; /* member of each row; "a.b": member b of member a */

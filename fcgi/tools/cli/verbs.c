@@ -179,3 +179,31 @@ const struct cli_verb cli_verbs[] = {
     {"__manual", "", "", verb_manual, NULL, 0, 0, CLI_OFFLINE | CLI_HIDDEN},
 };
 const size_t cli_verb_count = ARRAY_SIZE(cli_verbs);
+
+const char *const cli_examples[] = {
+    "sandlot login https://api.sandbox.example.com <key",
+    "sandlot create --name work --timeout 1h",
+    "sandlot create --port 8000:public --label owner=ada",
+    "sandlot exec work python3 -c 'print(6 * 7)'",
+    "sandlot exec work sh -c 'tar -xz && make' <source.tar.gz",
+    "sandlot shell work",
+    "sandlot cp src work:project",
+    "sandlot cp work:project/result.csv .",
+    "sandlot sync src work:project",
+    "sandlot forward work 8080:80",
+    "sandlot list --state paused",
+    "sandlot extend work 1h30m",
+    "sandlot fork work --count 2",
+    "sandlot logs work --follow",
+    "sandlot port expose work 8000",
+    "sandlot checkpoint create work before",
+    "sandlot network set work --no-internet --allow '*.example.com:443'",
+    "sandlot volume put data.csv files:/data.csv",
+    "sandlot template build php-8 .",
+    "sandlot key create ci --scope read",
+    "sandlot member invite shop ada --role viewer",
+    "sandlot secret set openai --host api.openai.com <value",
+    "sandlot events --follow --since 10m",
+    "sandlot rm work",
+};
+const size_t cli_example_count = ARRAY_SIZE(cli_examples);

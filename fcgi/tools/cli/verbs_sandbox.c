@@ -15,9 +15,11 @@
 #define WATCH_S 2
 
 static const struct output_column sandbox_columns[] = {
-    {"NAME", "name"},         {"ID", "id"},   {"TEAM", "team"},        {"STATE", "state"},
-    {"TEMPLATE", "template"}, {"CPU", "cpu"}, {"MEMORY", "memory_mb"}, {"CREATED", "created_at"},
-    {"UNTIL", "deadline"},
+    {"NAME", "name"},         {"ID", "id"},
+    {"TEAM", "team"},         {"STATE", "state"},
+    {"UNTIL", "deadline"},    {"CREATED", "created_at"},
+    {"CPU", "cpu"},           {"MEMORY", "memory_mb"},
+    {"TEMPLATE", "template"},
 };
 
 /* In tables the state is the word that the console shows too; JSON has the API's value. */
@@ -41,9 +43,9 @@ static void show_sandbox(const struct cli *cli, json_t *sandbox, const char *key
 
 const struct cli_option create_options[] = {
     {"name", 'n', "NAME", "name of the sandbox, unique in the team; commands accept it as id"},
-    {"team", 0, "TEAM", "team of the sandbox"},
-    {"timeout", 't', "DURATION", "time until its deadline: 300, 30m, 2h, 1d"},
-    {"on-timeout", 0, "kill|pause", "delete or pause it at its deadline"},
+    {"team", 0, "TEAM", "team of the sandbox; default: your personal team"},
+    {"timeout", 't', "DURATION", "time until its deadline: 300, 30m, 2h, 1d; default: 5m"},
+    {"on-timeout", 0, "kill|pause", "delete or pause it at its deadline; default: kill"},
     {"auto-resume", 0, NULL, "a request resumes it (with --on-timeout pause or --idle-timeout)"},
     {"idle-timeout", 0, "DURATION", "pause it after this idle time"},
     {"cpu", 0, "COUNT", "processors; default: the template's"},

@@ -151,9 +151,8 @@ static const char *refusal(const struct backing *backing, const struct backup_ob
         return NULL;
     if (!is_chosen(backing, object))
         return "you did not choose it";
-    return str_equal(object->state, "stopped")
-               ? NULL
-               : "it is not stopped, so the backup has its row only";
+    return str_equal(object->state, "stopped") ? NULL
+                                               : "it is not paused, so the backup has its row only";
 }
 
 static int back_up_object(struct backing *backing, const struct backup_object *object,

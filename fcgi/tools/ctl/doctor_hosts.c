@@ -36,7 +36,7 @@ static void check_room(struct doctor *doctor, const struct host *host, struct in
                   host->name, used_gb, total_gb);
     else
         doctor_wrong(doctor, "pool",
-                     "Enlarge it (`incus storage set POOL size=…`), delete stopped sandboxes and "
+                     "Enlarge it (`incus storage set POOL size=…`), delete paused sandboxes and "
                      "checkpoints, or keep them for a shorter time (stopped_days, checkpoint_days "
                      "of `sandlotctl plan set`).",
                      "Storage pool %s of %s is %s: %.1f of %.1f GiB are used, and %s.", host->pool,

@@ -673,7 +673,7 @@ while True:
 
 def verbs(cli):
     return [line.split("  ")[1] for line in cli.say("help").splitlines() if line.startswith("  ") and line[2] != " "
-            and line[2] != "-"]
+            and line[2] != "-" and not line.startswith("  sandlot ")]
 
 
 def test_every_verb_has_help_and_is_in_the_manual(cli):
@@ -682,6 +682,23 @@ def test_every_verb_has_help_and_is_in_the_manual(cli):
         name = " ".join(word for word in verb.split() if word.islower())
         assert f".It Cm {name}" in manual, name
         assert cli.say(*name.split(), "--help").startswith(f"usage: sandlot {name}")
+
+
+def test_examples_of_the_help_are_commands_with_options_that_exist(cli):
+    names = {" ".join(word for word in verb.split() if word.islower()) for verb in verbs(cli)}
+    _, _, first = cli.say("help").partition("\nExamples; ")
+    examples = first.splitlines()[1:]
+    assert examples[0] == "  sandlot login https://api.sandbox.example.com <key"
+    for name in names:
+        usage, _, more = cli.say("help", *name.split()).partition("\nExamples:\n")
+        for line in more.splitlines():
+            assert line.startswith(f"  sandlot {name} ")
+            examples.append(line)
+            for option in re.findall(r" (--[a-z-]+)", line):
+                assert re.search(rf"{option}\b", usage), line
+    assert len(set(examples)) >= 20
+    manual = cli.say("__manual").splitlines()
+    assert all(line.strip() in manual for line in examples)
 
 
 def complete(cli, *words):

@@ -168,6 +168,15 @@ def test_webhooks(cli):
     assert cli("webhook", "show", made["id"]).returncode == 3
 
 
+def lines_of(cli, *words, cols):
+    """The words of each line in a terminal, none of which is wider than it."""
+    terminal = cli.terminal(*words, cols=cols)
+    assert terminal.wait() == 0
+    lines = re.sub("\033\\[[0-9]*m", "", terminal.said.decode()).splitlines()
+    assert all(len(line) <= cols for line in lines), lines
+    return [line.split() for line in lines]
+
+
 def test_a_list_fits_its_terminal(cli, account):
     key = "名前" * 30
     account.api.post("/v1/keys", {"name": key, "scopes": ["read"]})
@@ -184,11 +193,22 @@ def test_a_list_fits_its_terminal(cli, account):
 
 def test_a_list_of_sandboxes_shows_names_first_and_whole(cli, account):
     made = account.api.create(name="n" * 63)["id"]
-    terminal = cli.terminal("list", cols=100)
-    assert terminal.wait() == 0
-    head, row = re.sub("\033\\[[0-9]*m", "", terminal.said.decode()).splitlines()
-    assert head.split()[:4] == ["NAME", "ID", "TEAM", "STATE"], head
-    assert row.split()[:2] == ["n" * 63, made], row
+    assert lines_of(cli, "list", cols=100) == [["NAME", "ID"], ["n" * 63, made]]
+    account.api.request("PATCH", f"/v1/sandboxes/{made}", {"name": "short"})
+    (head, row), (whole, _) = lines_of(cli, "list", cols=80), lines_of(cli, "list", cols=200)
+    assert head == ["NAME", "ID", "TEAM", "STATE", "UNTIL"], head
+    assert row[:4] == ["short", made, account.team, "running"] and row[-1].startswith(("minute", "second")), row
+    assert whole == [*head, "CREATED", "CPU", "MEMORY", "TEMPLATE"], whole
+
+
+def test_a_record_is_a_small_page(cli, account):
+    account.api.create(name="small", metadata={"owner": "ada", "lane": "3"})
+    page = lines_of(cli, "show", "small", cols=80)
+    assert ["name", "small"] in page and ["state", "running"] in page
+    at = page.index(["metadata", "owner", "ada"])
+    assert page[at + 1] == ["lane", "3"], page
+    assert "-" not in {line[-1] for line in page}, page
+    assert re.search("^hold_until +-$", cli.say("show", "small"), re.MULTILINE)
 
 
 def test_a_name_stands_for_the_id(cli, account):

@@ -142,15 +142,18 @@ def test_axe_finds_nothing_on_any_page(stack, account, browse):
 @pytest.mark.long
 def test_pictures_of_the_documentation(stack, account, browse, tmp_path):
     """With SANDLOT_PICTURES=$PWD/doc/images it makes those of the pages again. Then make them small:
-    `pngquant --quality 90-100 --strip --force --ext .png doc/images/*.png`."""
+    `pngquant --quality 80-100 --strip --force --ext .png doc/images/*.png`."""
     pictures = pathlib.Path(os.environ.get("SANDLOT_PICTURES", tmp_path))
-    for name in ("nightly tests", "docs preview", "agent 7"):
-        sandbox = Sandbox.create(account.api, timeout=3600, metadata={"name": name})
+    for name in ("nightly-tests", "docs-preview", "agent-7"):
+        sandbox = Sandbox.create(account.api, timeout=3600, name=name, metadata={"owner": "ada"},
+                                 exposed_ports=[{"port": 3000, "public": False}, {"port": 8000, "public": True}])
     sandbox.data.upload("/home/user/app/main.py", b"print('hello')\n")
     sandbox.data.upload("/home/user/notes.txt", b"first\n")
+    sandbox.data.bash("for part in api console ssh; do echo testing $part; done; echo 1 test was skipped >&2")
+    sandbox.data.bash("nohup python3 -m http.server 8000 >/dev/null 2>&1 &")
     person = Person(stack, account.user)
     browse("pictures", USER_NAME=person.name, PASSWORD=person.password, SANDBOX=sandbox.id, PICTURES=str(pictures))
-    assert len([*pictures.glob("console-*.png")]) == 7
+    assert len([*pictures.glob("console-*.png")]) == 10
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ def test_the_page_of_limits_has_the_first_plans():
     shown = {name: [cell.strip().replace(",", "") for cell in cells.split("|")] for name, cells in
              re.findall(r"^\| ([\w ()`,]+?) \| (.*?) \|$", text_of("doc/reference/limits.md"), re.MULTILINE)}
     for row, column in (("running sandboxes", "sandboxes"), ("vCPUs together", "vcpus"),
-                        ("stopped sandboxes", "stopped_sandboxes"), ("checkpoints", "checkpoints")):
+                        ("paused sandboxes", "stopped_sandboxes"), ("checkpoints", "checkpoints")):
         assert shown[row] == [plan[column] for plan in plans], row
     assert shown["disk of a sandbox"] == [f"{plan['disk_gb']} GiB" for plan in plans]
     assert shown["process logs (`process_log_kib`)"] == [f"{plan['process_log_kib']} KiB" for plan in plans]
