@@ -2,12 +2,17 @@
 /* Text from outside as a terminal may show it. */
 #pragma once
 
+#include <stdio.h>
+
 #include "base/buffer.h"
 
 /* Append text. Replace by a question mark each control character (C0, DEL, C1), each character that
- * changes the direction of text, and each byte that is not UTF-8. keep: control characters that
- * stay. */
+ * changes the direction of text or has no width, and each byte that is not UTF-8. keep: control
+ * characters that stay. */
 void printable_append(const char *text, const char *keep, struct buffer *out);
 
 /* Return the same as a new string, which is never longer than text. */
 char *printable(const char *text, const char *keep);
+
+/* Print a line whose arguments come from outside. Line ends and tabs stay. */
+void printable_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
