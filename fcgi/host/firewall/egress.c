@@ -24,7 +24,7 @@ static int refuse(struct http_response *response, const char *reason)
     return 0;
 }
 
-/* nginx tells the sandbox to send the request again. */
+/* nginx asks the client in the sandbox to repeat the request. */
 static int ask_again(struct http_response *response)
 {
     response->status = 503;
