@@ -103,3 +103,12 @@ chmod 755 /usr/local/bin/head"""}]
     (row,) = stack.query("SELECT image_config FROM template_versions v JOIN templates t ON t.id = v.template_id"
                          " WHERE t.slug = %s", name)
     assert row["image_config"] is None
+
+
+def test_a_deleted_sandbox_leaves_a_small_row(account, stack):
+    """A team has 10,000 of them in the database, for months."""
+    sandbox = Sandbox.create(account.api, **LARGE)
+    assert sum(len(str(value)) for value in stack.row(sandbox.id).values()) > 500_000
+    account.api.destroy(sandbox.id)
+    sandbox.wait_until_removed()
+    assert sum(len(str(value)) for value in stack.row(sandbox.id).values()) < 8192
