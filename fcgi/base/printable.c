@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/printable.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -26,13 +27,23 @@ static size_t read_character(const char *text, unsigned *character)
     return 0;
 }
 
-/* Terminals act on the first three, and show text in an order of its own after the others. */
+/* Ranges of characters that are not shown as themselves. Terminals act on the first two. The others
+ * have no width, change the direction of text, or end lines, so two different names would look the
+ * same. */
 static bool is_shown(unsigned character)
 {
-    return character >= 0x20 && !(character >= 0x7f && character < 0xa0) && character != 0x061c &&
-           character != 0x200e && character != 0x200f &&
-           !(character >= 0x202a && character <= 0x202e) &&
-           !(character >= 0x2066 && character <= 0x2069);
+    static const struct {
+        unsigned first, last;
+    } hidden[] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x034f, 0x034f}, {0x061c, 0x061c},
+        {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},   {0x200b, 0x200f}, {0x2028, 0x202e},
+        {0x2060, 0x206f}, {0x3164, 0x3164}, {0xd800, 0xdfff},   {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},
+        {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0xe0000, 0xe0fff},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
+        if (character >= hidden[i].first && character <= hidden[i].last)
+            return false;
+    return character <= 0x10ffff;
 }
 
 void printable_append(const char *text, const char *keep, struct buffer *out)
@@ -53,4 +64,14 @@ char *printable(const char *text, const char *keep)
     buffer_auto out = BUFFER_INIT(strlen(text));
     printable_append(text, keep, &out);
     return buffer_steal(&out);
+}
+
+void printable_print(FILE *out, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    autowipe char *text = xvasprintf(format, ap);
+    va_end(ap);
+    autowipe char *shown = printable(text, "\n\t");
+    fputs(shown, out);
 }

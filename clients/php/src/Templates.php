@@ -79,7 +79,10 @@ final class Templates
         return CreatedTemplate::read($this->api->call(Operation::CreateTemplate, body: $wish));
     }
 
-    /** Let other teams make sandboxes of it, as `team/slug`, or not. */
+    /**
+     * Let other teams make sandboxes of it, as `team/slug`, or not. They can read its files, which include the values
+     * of its `ENV` steps.
+     */
     public function setPublic(string $slug, bool $public, ?string $team = null): Template
     {
         $wish = new UpdateTemplate(public: $public, team: $team);

@@ -11,9 +11,9 @@
 int token_key_note(struct db *db, const struct principal *principal, const char *sandbox_id,
                    struct error **err);
 
-/* Do the same inside a transaction. */
-int token_key_note_within(struct db *db, const struct principal *principal, const char *sandbox_id,
-                          struct error **err);
+/* Do the same for a sandbox that the caller's transaction creates, so it has no row yet. */
+int token_key_note_new(struct db *db, const struct principal *principal, const char *sandbox_id,
+                       struct error **err);
 
 /* For the dispatcher: end the tokens of one key that has expired. *worked: there was one. */
 int token_key_expire_next(struct db *db, bool *worked, struct error **err);

@@ -42,37 +42,29 @@ static int note_body(struct db *db, void *context, struct error **err)
                                 "The API key was revoked, or has expired, during the request.");
 }
 
-/* Check whether the key needs a row and has none. */
-static int lacks_row(struct db *db, const struct note *note, bool *lacks, struct error **err)
+static bool needs_row(const struct principal *principal)
 {
-    const char *key_id = note->principal->key_id;
-    bool found = true;
-    if (str_starts_with(key_id, "key_") &&
-        db_query_finds(db, &find_statement, DB_ARGS(db_text(note->sandbox_id), db_text(key_id)),
-                       &found, err) < 0)
-        return -1;
-    *lacks = !found;
-    return 0;
+    return str_starts_with(principal->key_id, "key_");
 }
 
 int token_key_note(struct db *db, const struct principal *principal, const char *sandbox_id,
                    struct error **err)
 {
     struct note note = {principal, sandbox_id};
-    bool lacks;
-    if (lacks_row(db, &note, &lacks, err) < 0)
+    bool found;
+    if (!needs_row(principal))
+        return 0;
+    if (db_query_finds(db, &find_statement,
+                       DB_ARGS(db_text(sandbox_id), db_text(principal->key_id)), &found, err) < 0)
         return -1;
-    return lacks ? db_transaction(db, note_body, &note, err) : 0;
+    return found ? 0 : db_transaction(db, note_body, &note, err);
 }
 
-int token_key_note_within(struct db *db, const struct principal *principal, const char *sandbox_id,
-                          struct error **err)
+int token_key_note_new(struct db *db, const struct principal *principal, const char *sandbox_id,
+                       struct error **err)
 {
     struct note note = {principal, sandbox_id};
-    bool lacks;
-    if (lacks_row(db, &note, &lacks, err) < 0)
-        return -1;
-    return lacks ? note_body(db, &note, err) : 0;
+    return needs_row(principal) ? note_body(db, &note, err) : 0;
 }
 
 static int end_body(struct db *db, void *context, struct error **err)

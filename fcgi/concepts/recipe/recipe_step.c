@@ -34,6 +34,9 @@
 #define ROOT          "root"
 #define DEFAULTS_MAX  65536 /* bytes of TEMPLATE_DEFAULTS_FILE */
 #define DEFAULTS_READ "65536"
+#define PATH_SIZE_MAX 16384 /* bytes of $PATH */
+#define NUMBER_MAX    4096
+#define POLL_MAX      65536
 #define TITLE_MAX     200  /* bytes of the text of a step */
 #define SEND_MS       2500 /* limit for an archive in one turn */
 /* RECIPE_FILE_PART for the shell. */
@@ -308,11 +311,17 @@ int recipe_place_call(struct recipe_place *place, json_t *args, const char *inpu
 }
 
 /* Run a short script that changes nothing. A script that was cut off is an error, because its
- * output may be incomplete. */
-static int call_look(struct recipe_place *place, json_t *args, json_t **answer, struct error **err)
+ * output may be incomplete. The owner of the base can replace the agent, so the output may also be
+ * longer than the script's: most is the bound. */
+static int call_look(struct recipe_place *place, json_t *args, size_t most, json_t **answer,
+                     struct error **err)
 {
     if (call(place, NULL, args, NULL, LOOK_S, answer, err) < 0)
         return -1;
+    if (strlen(text_of(*answer, "stdout")) > most)
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "The sandbox of the build sent more than the service asked for. A step or "
+                         "the base may have replaced a program, such as head.");
     if (json_integer_value(json_object_get(*answer, "exit_code")) == 0)
         return 0;
     return error_set(err, ERR_RUNTIME_UNAVAILABLE,
@@ -326,7 +335,7 @@ int recipe_place_read(struct recipe_place *place, struct error **err)
                   json_pack("[s, s]", "-c",
                             "printf '%s\\n' \"$PATH\"; head -c " DEFAULTS_READ
                             " " TEMPLATE_DEFAULTS_FILE " 2>/dev/null; true"),
-                  &answer, err) < 0)
+                  DEFAULTS_MAX + PATH_SIZE_MAX, &answer, err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
     size_t line = strcspn(text, "\n");
@@ -408,8 +417,8 @@ static int parts_there(struct recipe_place *place, const char *path, unsigned *c
 {
     json_auto_t *answer = NULL;
     uint64_t there = 0;
-    if (call_look(place, json_pack("[s, s, s, s]", "-c", parts_script, "sh", path), &answer, err) <
-        0)
+    if (call_look(place, json_pack("[s, s, s, s]", "-c", parts_script, "sh", path), NUMBER_MAX,
+                  &answer, err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
     autofree char *number = xstrndup(text, strcspn(text, "\n"));
@@ -768,15 +777,12 @@ int recipe_step_poll(struct recipe_place *place, unsigned step, uint64_t from,
     buffer_auto bytes = BUFFER_INIT(65536);
     snprintf(number, sizeof number, "%u", step);
     snprintf(at, sizeof at, "%llu", (unsigned long long)from);
-    if (call_look(place, json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at), &answer,
-                  err) < 0)
+    if (call_look(place, json_pack("[s, s, s, s, s]", "-c", poll_script, "sh", number, at),
+                  POLL_MAX, &answer, err) < 0)
         return -1;
     const char *text = text_of(answer, "stdout");
     bool is_text = str_equal(text_of(answer, "stdout_encoding"), "utf-8");
     size_t size = strlen(text);
-    if (size > 65536)
-        return error_set(err, ERR_RUNTIME_FAILED,
-                         "The sandbox's agent sent an answer of an unknown form.");
     if (is_text)
         buffer_append(&bytes, text, size);
     else if (buffer_reserve(&bytes, size + 3) &&

@@ -70,7 +70,9 @@ DB_STATEMENT(forget_tokens_statement) = {
     "sandbox.forget_tokens", "DELETE FROM sandbox_token_keys WHERE sandbox_id = ?", false};
 DB_STATEMENT(destroyed_statement) = {
     "sandbox.destroyed",
-    "UPDATE sandboxes SET envs_sealed = NULL, destroyed_at_ms = ? WHERE id = ?", false};
+    "UPDATE sandboxes SET version = UUID_SHORT(), envs_sealed = NULL, network = '{}',"
+    " metadata = '{}', hooks = NULL, destroyed_at_ms = ? WHERE id = ?",
+    false};
 DB_STATEMENT(of_route_statement) = {"sandbox.of_route", "SELECT id FROM sandboxes WHERE route = ?",
                                     true};
 DB_STATEMENT(agent_statement) = {

@@ -149,7 +149,8 @@ DB_STATEMENT(no_sources_statement) = {
     "template.no_sources", "DELETE FROM template_sources WHERE template_version_id = ?", false};
 DB_STATEMENT(deleted_statement) = {
     "template.deleted",
-    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL, build_log = NULL"
+    "UPDATE template_versions SET state = 'deleted', lease_until_ms = NULL, build_log = NULL,"
+    " image_config = NULL, wanted_tags = NULL"
     " WHERE id = ? AND state = 'deleting'",
     false};
 DB_STATEMENT(uses_source_statement) = {

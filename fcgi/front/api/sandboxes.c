@@ -36,7 +36,7 @@ static int claim_creation(struct db *db, const char *id, void *context, struct e
 static int finish_creation(struct db *db, void *context, struct error **err)
 {
     struct creation *creation = context;
-    if (token_key_note_within(db, &creation->api->principal, creation->id, err) < 0)
+    if (token_key_note_new(db, &creation->api->principal, creation->id, err) < 0)
         return -1;
     return api_made(db, creation->api, err);
 }

@@ -158,56 +158,80 @@ static void log_end(struct host_monitor *monitor, const char *id, const char *in
 
 /* --- checking one instance --- */
 
-/* The check of an instance, with its sandbox's row locked: no operation of the sandbox can start,
- * so the runtime's answer stays true. */
+/* The check of an instance. The host is asked before the row is locked, so that no other request
+ * waits for a slow host. If the row's version is still the same, no operation of the sandbox has
+ * started since, so the host's answer is still true. */
 struct verdict {
     const char *id, *reason;
     uint32_t host_id;
     struct runtime *runtime;
     enum runtime_status status;
-    bool ended;
+    uint64_t version; /* of the row before the host was asked */
+    bool ended, is_old;
     char loss[MEMORY_LOSS_SIZE];
 };
 
-/* Set the reason of an end. Without an answer of the host, the sandbox has ended by itself. */
-static void find_reason(struct verdict *verdict, struct sandbox *sandbox)
+/* Ask the host why the sandbox ended. Without an answer, it has ended by itself. */
+static void find_loss(struct verdict *verdict, const struct sandbox *sandbox)
 {
     error_auto ignored = NULL;
     const struct runtime_measure_ops *measure = verdict->runtime->ops->measure;
-    verdict->loss[0] = '\0';
     if (str_equal(sandbox->resumed_from, "memory") &&
         measure->memory_loss(verdict->runtime, sandbox->instance_name, verdict->loss, &ignored) < 0)
         log_warning("cannot ask a host why a sandbox ended", LOG_STR("sandbox", verdict->id),
                     LOG_ERROR(ignored));
-    snprintf(sandbox->stop_reason, sizeof sandbox->stop_reason, "%s",
-             *verdict->loss ? STOPPED_MEMORY_LOST : verdict->reason);
+}
+
+/* Ask the host about the instance. Sets the status: RUNTIME_ABSENT if there is nothing to check. */
+static int ask_host(struct db *db, struct verdict *verdict, bool *is_down, struct error **err)
+{
+    sandbox_auto sandbox = {0};
+    *is_down = false;
+    if (sandbox_get_any(db, verdict->id, false, &sandbox, err) < 0)
+        return -1;
+    if (sandbox.state != SANDBOX_READY || sandbox.host_id != verdict->host_id)
+        return 0;
+    verdict->version = sandbox.version;
+    if (verdict->runtime->ops->inspect(verdict->runtime, sandbox.instance_name, &verdict->status,
+                                       err) < 0)
+        return -1;
+    *is_down = runtime_is_down(verdict->status);
+    if (*is_down)
+        find_loss(verdict, &sandbox);
+    return 0;
 }
 
 static int verdict_body(struct db *db, void *context, struct error **err)
 {
     struct verdict *verdict = context;
     sandbox_auto sandbox = {0};
-    verdict->ended = false;
-    verdict->status = RUNTIME_ABSENT;
+    verdict->ended = verdict->is_old = false;
     if (sandbox_get_any(db, verdict->id, true, &sandbox, err) < 0)
         return -1;
-    if (sandbox.state != SANDBOX_READY || sandbox.host_id != verdict->host_id)
+    if (sandbox.version != verdict->version) {
+        verdict->is_old = true;
         return 0;
-    if (verdict->runtime->ops->inspect(verdict->runtime, sandbox.instance_name, &verdict->status,
-                                       err) < 0)
-        return -1;
-    if (!runtime_is_down(verdict->status))
-        return 0;
+    }
     if (sandbox_state_next(sandbox.state, SANDBOX_EVENT_DIED, &sandbox.state, err) < 0)
         return -1;
     sandbox.incarnation++;
-    find_reason(verdict, &sandbox);
+    snprintf(sandbox.stop_reason, sizeof sandbox.stop_reason, "%s",
+             *verdict->loss ? STOPPED_MEMORY_LOST : verdict->reason);
     sandbox_apply_event(&sandbox, SANDBOX_EVENT_DIED);
     verdict->ended = true;
     if (sandbox_row_update(db, &sandbox, err) < 0 ||
         sandbox_tell_move(db, &sandbox, SANDBOX_EVENT_DIED, false, err) < 0)
         return -1;
     return sandbox_usage_follow(db, &sandbox, err);
+}
+
+static int find_verdict(struct db *db, struct verdict *verdict, struct error **err)
+{
+    bool is_down;
+    runtime_limit(verdict->runtime, PATIENCE_MS);
+    int result = ask_host(db, verdict, &is_down, err);
+    runtime_limit(verdict->runtime, 0);
+    return result < 0 || !is_down ? result : db_transaction(db, verdict_body, verdict, err);
 }
 
 /* Check an instance. *again_ms: the milliseconds until the next check; 0: finished. */
@@ -230,15 +254,13 @@ static int check(struct host_monitor *monitor, const char *instance_name, unsign
         .reason = looped(rebooting_of(monitor, instance_name)) ? STOPPED_REBOOTING : STOPPED_ENDED,
         .host_id = monitor->host_id,
         .runtime = monitor->runtime,
+        .status = RUNTIME_ABSENT,
     };
-    runtime_limit(monitor->runtime, PATIENCE_MS);
-    int result = db_transaction(worker->db, verdict_body, &verdict, err);
-    runtime_limit(monitor->runtime, 0);
-    if (result < 0)
+    if (find_verdict(worker->db, &verdict, err) < 0)
         return -1;
     if (verdict.ended)
         log_end(monitor, id, instance_name, verdict.loss);
-    if (verdict.status != RUNTIME_OTHER)
+    if (verdict.status != RUNTIME_OTHER && !verdict.is_old)
         *again_ms = 0;
     return 0;
 }

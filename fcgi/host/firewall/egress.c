@@ -24,6 +24,14 @@ static int refuse(struct http_response *response, const char *reason)
     return 0;
 }
 
+/* nginx asks the client in the sandbox to repeat the request. */
+static int ask_again(struct http_response *response)
+{
+    response->status = 503;
+    response->is_bare = true;
+    return 0;
+}
+
 static bool is_protected(const struct filter *filter, uint32_t address)
 {
     struct policy_address remote = policy_address_ipv4(address);
@@ -117,10 +125,8 @@ static int pass(struct filter *filter, struct filter_sandbox *sandbox, const jso
         http_response_header(response, "Sandlot-Target", "%s", target);
     }
     response->is_bare = true;
-    if (!add_way(filter, sandbox, rule, response)) {
-        response->status = 503; /* nginx asks the sandbox to try again */
-        return 0;
-    }
+    if (!add_way(filter, sandbox, rule, response))
+        return ask_again(response);
     add_headers(response, rule);
     note_use(sandbox, rule);
     return 0;
@@ -149,6 +155,8 @@ int egress_answer(void *context, struct http_request *request, struct http_respo
     const json_t *rule = egress_decide(sandbox->wire.policy.egress, &asked, &reason);
     if (rule && egress_is_denied(&sandbox->wire.policy, asked.host, asked.port))
         reason = "The sandbox's policy denies the host.";
+    if (reason && !sandbox->wire.revision) /* the rules are not loaded yet (state.c) */
+        return ask_again(response);
     if (!reason)
         return pass(filter, sandbox, rule, &asked, response);
     const char *named = asked.port == EGRESS_PORT ? asked.sni : asked.host;

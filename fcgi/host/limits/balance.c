@@ -71,12 +71,8 @@ static bool set(struct balance *balance, const char *instance, uint64_t tenant)
 
 static void read_note(struct balance *balance, const char *instance)
 {
-    autofree char *path = path_of(balance, instance);
-    char text[NUMBER_SIZE];
-    uint64_t tenant;
-    ssize_t length = readlink(path, text, sizeof text - 1);
-    text[length > 0 ? length : 0] = '\0';
-    if (str_parse_u64(text, 1, UINT64_MAX, &tenant) == 0)
+    uint64_t tenant = team_note_read(balance->folder, instance);
+    if (tenant)
         set(balance, instance, tenant);
 }
 

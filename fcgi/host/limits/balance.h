@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "base/sizing.h"
+#include "common/team_note.h"
 #include "limits/group.h"
 
-#define TEAM_NOTES  "/run/sandlot-teams"
 #define TEAM_WEIGHT CPU_WEIGHT_PERCENT /* that of one vCPU without this program */
 
 struct balance;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/api.h"
 #include "cli/arguments.h"
@@ -56,9 +57,11 @@ struct completion {
     const char *begun; /* the word that is being written */
 };
 
+/* Offer a word. Names that a terminal cannot show as they are have no proposal. */
 static void offer(const struct completion *completion, const char *word, const char *behind)
 {
-    if (word && str_starts_with(word, completion->begun))
+    autofree char *shown = word ? printable(word, "") : NULL;
+    if (str_equal(shown, word) && word && str_starts_with(word, completion->begun))
         printf("%s%s\n", word, behind);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/api.h"
 
 #define GRANT_TYPE     "urn:ietf:params:oauth:grant-type:device_code"
@@ -52,10 +53,10 @@ static void name_client(char name[CLIENT_MAX + 1])
 
 static void tell(const json_t *begun)
 {
-    fprintf(stderr, "Open %s\nand confirm the code %s there, within %d minutes.\n",
-            json_string_value(json_object_get(begun, "verification_uri_complete")),
-            json_string_value(json_object_get(begun, "user_code")),
-            (int)json_integer_value(json_object_get(begun, "expires_in")) / 60);
+    printable_print(stderr, "Open %s\nand confirm the code %s there, within %d minutes.\n",
+                    json_string_value(json_object_get(begun, "verification_uri_complete")),
+                    json_string_value(json_object_get(begun, "user_code")),
+                    (int)json_integer_value(json_object_get(begun, "expires_in")) / 60);
 }
 
 static int take_key(struct cli *cli, const json_t *answer, struct error **err)

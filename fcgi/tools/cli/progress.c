@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 
 #define BAR_WIDTH   24
 #define INTERVAL_MS 100
@@ -46,7 +47,7 @@ void progress_show_steps(size_t done, size_t total, const char *title, double se
     print_bar((int64_t)done, (int64_t)total);
     fprintf(stderr, " %zu of %zu steps", done, total);
     if (*title)
-        fprintf(stderr, "  %.30s  %.0f s", title, seconds);
+        printable_print(stderr, "  %.30s  %.0f s", title, seconds);
     fflush(stderr);
 }
 
@@ -61,7 +62,8 @@ void progress_show(const char *name, int64_t done, int64_t total)
         return;
     state.shown_ms = now_ms;
     state.visible = true;
-    fprintf(stderr, "\r\033[K%.40s  ", name);
+    fputs("\r\033[K", stderr);
+    printable_print(stderr, "%.40s  ", name);
     if (total > 0) {
         print_bar(done, total);
         fprintf(stderr, " %3d %%  ", (int)(100 * done / total));

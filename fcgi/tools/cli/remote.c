@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/envelopes.h"
 #include "cli/terminal.h"
@@ -200,8 +201,10 @@ static int exit_code_of(const json_t *end)
 static void say_reason(const json_t *end)
 {
     const char *message = json_string_value(json_object_get(end, "message"));
-    if (message)
-        fprintf(stderr, "sandlot: %s\r\n", message);
+    if (!message)
+        return;
+    printable_print(stderr, "sandlot: %s", message);
+    fputs("\r\n", stderr);
 }
 
 static void take_event(struct remote *remote, const json_t *event)

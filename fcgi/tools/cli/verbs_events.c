@@ -67,12 +67,10 @@ static void print_event(const struct cli *cli, const json_t *event)
         output_json_line(event);
         return;
     }
-    autofree char *line =
-        xasprintf("%s  %-22s  %-12s  %-30s  %s", json_string_value(json_object_get(event, "at")),
-                  json_string_value(json_object_get(event, "kind")), name ? name : "-",
-                  id ? id : "-", json_object_size(data) ? text : "");
-    autofree char *shown = printable(line, "");
-    puts(shown);
+    printable_print(stdout, "%s  %-22s  %-12s  %-30s  %s\n",
+                    json_string_value(json_object_get(event, "at")),
+                    json_string_value(json_object_get(event, "kind")), name ? name : "-",
+                    id ? id : "-", json_object_size(data) ? text : "");
 }
 
 /* The position in the list of events, and the events that --tail keeps. */

@@ -77,12 +77,9 @@ static void print_denial(const struct cli *cli, const json_t *denial)
         output_json_line(denial);
         return;
     }
-    autofree char *line =
-        xasprintf("%s  %-10s  %s", json_string_value(json_object_get(denial, "at")),
-                  json_string_value(json_object_get(denial, "kind")),
-                  json_string_value(json_object_get(denial, "target")));
-    autofree char *shown = printable(line, "");
-    fputs(shown, stdout);
+    printable_print(stdout, "%s  %-10s  %s", json_string_value(json_object_get(denial, "at")),
+                    json_string_value(json_object_get(denial, "kind")),
+                    json_string_value(json_object_get(denial, "target")));
     if (json_is_integer(port))
         printf(":%lld", (long long)json_integer_value(port));
     printf("  %lld\n", (long long)json_integer_value(json_object_get(denial, "count")));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/forward.h"
 #include "cli/output.h"
@@ -151,7 +152,7 @@ static void serve_tcp(const struct forwarding *forwarding, int client)
     close(client);
     if (session_open(cli, cli_operand(forwarding->call, 0), &session, &err) < 0 ||
         remote_run(cli, &session, &program, &exit_code, &err) < 0)
-        fprintf(stderr, "sandlot: %s\n", err->message);
+        printable_print(stderr, "sandlot: %s\n", err->message);
 }
 
 static void serve(const struct forwarding *forwarding, int client)

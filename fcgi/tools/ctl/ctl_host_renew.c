@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "ctl/nginx_config.h"
 #include "ctl/output.h"
 #include "ctl/relay_files.h"
@@ -64,8 +65,8 @@ static int visit(void *context, const struct host *host, struct error **err)
         return 0;
     if (renew_host(renewal->ctl, host, &renewed, &failure) < 0) {
         renewal->failed++;
-        fprintf(stderr, "sandlotctl: cannot renew the certificate of host %s: %s\n", host->name,
-                failure->message);
+        printable_print(stderr, "sandlotctl: cannot renew the certificate of host %s: %s\n",
+                        host->name, failure->message);
     } else if (renewed) {
         json_array_append_new(renewal->renewed, json_string(host->name));
     }

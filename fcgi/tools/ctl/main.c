@@ -24,9 +24,8 @@ static char *help_text(void)
 
 static int print_error(const struct ctl_command *command, const struct error *err)
 {
-    autofree char *message = printable(err->message, "\n");
-    fprintf(stderr, "sandlotctl %s: %s%s%s%s\n", command->words, message, err->field ? " (" : "",
-            err->field ? err->field : "", err->field ? ")" : "");
+    printable_print(stderr, "sandlotctl %s: %s%s%s%s\n", command->words, err->message,
+                    err->field ? " (" : "", err->field ? err->field : "", err->field ? ")" : "");
     return EXIT_FAILED;
 }
 

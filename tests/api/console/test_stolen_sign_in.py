@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A key that a sign-in makes without the password ends with the sign-in; with the password, it stays."""
 
+import subprocess
+
 import pytest
 
 from client import Api, assert_error
@@ -60,6 +62,25 @@ def test_a_program_that_was_let_in_ends_too(stack, person):
     assert works(stack, bound) and works(stack, own)
     assert person.browser.post("/v1/logout").status == 204
     assert (works(stack, bound), works(stack, own)) == (False, True)
+
+
+def test_an_ssh_key_ends_with_the_sign_in_that_added_it(stack, person, tmp_path):
+    keys = Api(stack, make(person.browser, password=person.password)["key"])
+
+    def add(name, **body):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+        text = (tmp_path / f"{name}.pub").read_text(encoding="ascii").strip()
+        answer = person.browser.post("/v1/ssh_keys", {"public_key": text, "name": name, **body})
+        assert answer.status == 201, answer
+
+    def names():
+        return {one["name"] for one in keys.get("/v1/ssh_keys").json()["ssh_keys"]}
+
+    add("stolen")
+    add("own", password=person.password)
+    assert names() == {"stolen", "own"}
+    assert person.browser.post("/v1/logout").status == 204
+    assert names() == {"own"}
 
 
 def test_a_wrong_password_makes_nothing(person, account):

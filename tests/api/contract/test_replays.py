@@ -301,15 +301,16 @@ def test_parallel_retries_of_each_kind(account):
              ("POST", f"/v1/sandboxes/{sandbox_id}/pause", None), ("DELETE", f"/v1/sandboxes/{sandbox_id}", None)]
     for method, path, body in calls:
         key = new_key()
-        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        with concurrent.futures.ThreadPoolExecutor(50) as pool:
             answers = list(pool.map(lambda _, m=method, p=path, b=body, k=key:
-                                    api.request(m, p, b, headers=k), range(6)))
+                                    api.request(m, p, b, headers=k), range(50)))
         done = [answer for answer in answers if answer.status < 300]
         firsts = [answer for answer in done if answer.headers["Idempotent-Replayed"] is None]
         assert len(firsts) == 1, (method, path, answers)
         for answer in answers:
             if answer not in done:
                 assert_error(answer, 409, "request_in_progress", "Idempotency-Key")
+                assert int(answer.headers["Retry-After"]) > 0, answer
     assert len(api.list()) == 1
 
 

@@ -3,12 +3,14 @@
 
 import pathlib
 import re
+import secrets
 
 import pytest
 
 from client import Origin, assert_error
 from false_agent import replace_agent
 from pools import workers_of
+from stack import wait_until
 from tenant import Sandbox
 
 MOST_MIB = 64  # above rest, for one request
@@ -75,3 +77,38 @@ def test_forks_of_a_large_sandbox_are_few(account):
     error = assert_error(answered, 422, "invalid_request", "/count")
     most = int(re.search(r"at most (\d+) such forks", error["message"])[1])
     assert 1 < most < 9
+
+
+def test_a_build_says_little_about_its_image(account, stack):
+    """A step can replace the programs with which the service reads the results."""
+    name = "t" + secrets.token_hex(5)
+    steps = [{"type": "user", "user": "root"},
+             {"type": "run", "command": """
+cat >/usr/local/bin/head <<'END'
+#!/bin/sh
+case "$*" in
+*template.json*) printf '{"image": {"name": "x", "envs": {"A": "%0900000d"}}}' 0 ;;
+*) exec /usr/bin/head "$@" ;;
+esac
+END
+chmod 755 /usr/local/bin/head"""}]
+    assert account.api.post("/v1/templates", {"slug": name, "template": stack.template, "steps": steps}).status == 201
+
+    def ended():
+        version = account.api.get(f"/v1/templates/{name}/versions/1").json()
+        return version if version["state"] != "building" else None
+
+    version = wait_until(ended, 120, "the end of the build")
+    assert version["state"] == "failed" and "more than the service asked for" in version["log"], version
+    (row,) = stack.query("SELECT image_config FROM template_versions v JOIN templates t ON t.id = v.template_id"
+                         " WHERE t.slug = %s", name)
+    assert row["image_config"] is None
+
+
+def test_a_deleted_sandbox_leaves_a_small_row(account, stack):
+    """A team has 10,000 of them in the database, for months."""
+    sandbox = Sandbox.create(account.api, **LARGE)
+    assert sum(len(str(value)) for value in stack.row(sandbox.id).values()) > 500_000
+    account.api.destroy(sandbox.id)
+    sandbox.wait_until_removed()
+    assert sum(len(str(value)) for value in stack.row(sandbox.id).values()) < 8192

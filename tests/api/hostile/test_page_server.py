@@ -2,13 +2,15 @@
 """Guests that work against the server of their pages, and servers that end in the middle: the memory is whole, or the
 sandbox starts from its disk and says why."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import signal
 
 import pytest
 
-from page_server import Slow, lock_of, memory_kib, processor_seconds, server_of, unfinished
+from page_server import LOCKS, Slow, lock_of, memory_kib, processor_seconds, server_of, unfinished
 from stack import wait_until
 from tenant import Sandbox
 
@@ -110,6 +112,52 @@ def test_a_guest_that_changes_all_its_mappings(attacker):
         slow.release()
     wait_until(lambda: attacker.data.bash("test -e /tmp/verdict").exit_code == 0, 120, "the verdict")
     assert attacker.data.read("/tmp/verdict") == b"right"
+
+
+@contextlib.contextmanager
+def taken(sandbox, count):
+    """So many places for servers are those of the sandbox's team."""
+    team = os.readlink(f"/run/sandlot-teams/{sandbox.instance}")
+    with contextlib.ExitStack() as opened:
+        free = 0
+        for place in (LOCKS / f".{number}" for number in range(32)):
+            file = opened.enter_context(open(place, "a+", encoding="ascii"))
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if free < count:
+                    file.truncate(0)
+                    file.write(team)
+                    file.flush()
+                    free += 1
+                else:
+                    fcntl.flock(file, fcntl.LOCK_UN)
+        assert free == count
+        yield
+
+
+def has_server(sandbox):
+    """Resume it; whether a server brought its memory."""
+    slow = Slow(sandbox)
+    try:
+        assert sandbox.resume()["resumed_from"] == "memory"
+        return slow.pid is not None
+    finally:
+        slow.release()
+
+
+def test_a_team_leaves_servers_to_others(attacker, bystander):
+    """Half of the places of the host: then all memory of its sandboxes is read first."""
+    honest = Sandbox.create(bystander.api, memory_mb=512, timeout=3600)
+    for sandbox in (attacker, honest):
+        hold(sandbox)
+        sandbox.pause()
+    with taken(attacker, 16):
+        assert not has_server(attacker)
+        assert has_server(honest)
+    wait_until(lambda: not lock_of(honest).exists(), 120, "the last page")
+    attacker.pause()
+    with taken(attacker, 15):
+        assert has_server(attacker)
 
 
 @pytest.mark.parametrize("kind, held_mib, attacker", [

@@ -722,7 +722,15 @@ def test_without_the_firewall_nothing_passes_and_after_its_restart_the_rules_com
         status, body = curl(plain, "--resolve", f"{HOST}:443:169.254.0.1")
         assert status == 503 and "cannot decide" in body, body
     assert len(outside.requests()) == before
-    wait_until(lambda: curl(plain)[0] == 200, 90, "the rules again")
+    answers = []
+
+    def passes():
+        answers.append(curl(plain))
+        return answers[-1][0] == 200
+
+    wait_until(passes, 90, "the rules again")
+    # A program may give up at 403. At 503 it repeats the request. 0: a handshake without a certificate.
+    assert {status for status, _ in answers} <= {0, 200, 503}, answers
 
 
 def test_a_pause_keeps_the_rules(plain, outside):

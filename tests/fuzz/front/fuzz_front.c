@@ -14,6 +14,7 @@
 #include "account/ssh_public_key.h"
 #include "api/e2b/e2b.h"
 #include "base/mem.h"
+#include "base/trace.h"
 #include "crypto/jwk.h"
 #include "crypto/keyring_file.h"
 #include "crypto/signed_token.h"
@@ -21,6 +22,7 @@
 #include "gate/signature.h"
 #include "login/oidc_token.h"
 #include "objects/objects_xml.h"
+#include "recipe/image_reference.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -155,6 +157,26 @@ static void try_xml(const char *text)
     free(objects_xml_find(text, "NextContinuationToken"));
 }
 
+/* Parts of a name become parts of an address, so they have no other characters than names have. */
+static void try_image(const char *text)
+{
+    struct image_reference image = {.registry = ""};
+    error_auto err = NULL;
+    if (image_reference_parse(text, "registry.example", &image, &err) < 0) {
+        assert(err && err->code == ERR_INVALID_REQUEST);
+        return;
+    }
+    assert(*image.registry && *image.repository && !*image.tag != !*image.digest);
+    assert(!strpbrk(image.registry, "/@?#%\\ \r\n") && !strpbrk(image.tag, "/@?#%\\ \r\n"));
+    assert(!strpbrk(image.repository, "@?#%\\ \r\n") && !strstr(image.repository, ".."));
+}
+
+static void try_trace(const char *text)
+{
+    char id[TRACE_ID_SIZE];
+    assert(!trace_id_read(text, id) || strspn(id, "0123456789abcdef") == TRACE_ID_SIZE - 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size || size > 65536)
@@ -188,6 +210,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'x':
         try_xml(text);
+        break;
+    case 'i':
+        try_image(text);
+        break;
+    case 'w':
+        try_trace(text);
         break;
     default:
         break;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bytes that programs of a host read. The first byte chooses the parser of the rest: an archive
- * that is unpacked, the configuration of a container, an order to sandlot-limits. */
+ * that is unpacked, the configuration of a container, an order to sandlot-limits, the sockets or
+ * the memory of an image. */
 #include <assert.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "helper/criu/pages.h"
+#include "helper/criu/sockets.h"
 #include "helper/criu/tar_pack.h"
 #include "helper/launcher/container_config.h"
 #include "limits/order.h"
@@ -82,6 +86,72 @@ static void try_order(const char *data, size_t size)
     }
 }
 
+/* An edit that succeeds changes nothing when it is repeated. */
+static void try_sockets(char *data, size_t size)
+{
+    unsigned char *bytes = (unsigned char *)data;
+    autofree char *before = xmemdup(data, size);
+    if (sockets_edit(bytes, size) < 0) {
+        assert(!memcmp(before, data, size));
+        return;
+    }
+    autofree char *once = xmemdup(data, size);
+    assert(sockets_edit(bytes, size) == 0 && !memcmp(once, data, size));
+}
+
+static void write_at(int folder, const char *name, const char *data, size_t size)
+{
+    autoclose int file = openat(folder, name, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0 || write(file, data, size) != (ssize_t)size)
+        abort();
+}
+
+static void check_ranges(const struct page_ranges *ranges)
+{
+    uint64_t total = 0;
+    assert(ranges->count <= ranges->room);
+    for (size_t i = 0; i < ranges->count; i++) {
+        const struct page_range *range = &ranges->list[i];
+        assert(range->start < range->end && (!i || range[-1].end <= range->start));
+        assert(page_ranges_find(ranges, range->start) == range);
+        total += range->end - range->start;
+    }
+    assert(total == ranges->size);
+}
+
+/* The same bytes are each of the files. Parts are cut and moved as the guest's events do it. */
+static void try_pages(const char *data, size_t size)
+{
+    static const char *const names[] = {"pagemap-1.img", "mm-1.img", "ids-1.img", "fdinfo-1.img"};
+    char folder[] = "/tmp/fuzz-host-XXXXXX";
+    struct page_ranges ranges = {0}, wiped = {0}, copy = {0};
+    uint32_t id, memory, files;
+    autoclose int image = mkdtemp(folder) ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (image < 0)
+        abort();
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        write_at(image, names[i], data, size);
+    if (page_ranges_read(image, 1, &ranges, &id) == 0 && ranges.count) {
+        check_ranges(&ranges);
+        page_ranges_copy(&ranges, &copy);
+        uint64_t from = ranges.list[0].start, middle = ranges.list[ranges.count / 2].start;
+        page_ranges_cut(&ranges, from + PAGE_BYTES, middle + PAGE_BYTES);
+        check_ranges(&ranges);
+        page_ranges_move(&ranges, from, middle, PAGE_BYTES);
+        check_ranges(&ranges);
+        page_ranges_cut_all(&ranges, &copy);
+        check_ranges(&ranges);
+    }
+    if (pages_wiped_read(image, 1, &wiped) == 0)
+        check_ranges(&wiped);
+    (void)pages_ids_read(image, 1, &memory, &files);
+    (void)pages_files_highest(image, 1);
+    page_ranges_deinit(&ranges);
+    page_ranges_deinit(&wiped);
+    page_ranges_deinit(&copy);
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size || size > 65536)
@@ -97,6 +167,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'o':
         try_order(rest, size - 1);
+        break;
+    case 's':
+        try_sockets(rest, size - 1);
+        break;
+    case 'p':
+        try_pages(rest, size - 1);
         break;
     default:
         break;

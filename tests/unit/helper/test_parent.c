@@ -121,6 +121,59 @@ static void a_folder_that_is_not_there(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
+/* --- a pool --- */
+
+/* A small btrfs with an instance whose folder has too many names. Needs root and a loop device. */
+static int make_pool(void **state)
+{
+    bool *is_mounted = xcalloc(1, sizeof *is_mounted);
+    *state = is_mounted;
+    *is_mounted =
+        geteuid() == 0 &&
+        system("mkdir pool && truncate -s 128M disk && mkfs.btrfs -q disk && " /* NOLINT */
+               "mount -o loop disk pool") == 0;
+    if (*is_mounted)
+        run("mkdir -p pool/containers && "
+            "btrfs -q subvolume create pool/containers/p_tpl-1 && cd pool/containers/p_tpl-1 && "
+            "mkdir rootfs && printf x >rootfs/file && seq -f \"%0220g\" 5000 | xargs touch --");
+    return 0;
+}
+
+static int remove_pool(void **state)
+{
+    bool *is_mounted = *state;
+    if (*is_mounted)
+        run("umount pool");
+    free(is_mounted);
+    return 0;
+}
+
+/* A template's team decides how much work a move has with it, so it is read once. */
+static void a_source_that_is_too_large_is_read_once(void **state)
+{
+    struct stat found;
+    bool *is_mounted = *state;
+    if (!*is_mounted)
+        skip();
+    autofree char *instances = xasprintf("%s/pool/containers/migration", folder);
+    assert_null(parent_make(instances, "tpl-1"));
+    assert_int_equal(lstat("pool/sandlot-parents/p_tpl-1.too-large", &found), 0);
+    /* It is small now, but it is not read again. */
+    run("find pool/containers/p_tpl-1 -name '0*' -delete");
+    assert_null(parent_make(instances, "tpl-1"));
+    assert_int_equal(stat("pool/sandlot-parents/p_tpl-1", &found), -1);
+    /* Another source with the same name is read. */
+    run("btrfs -q subvolume delete pool/containers/p_tpl-1 && "
+        "btrfs -q subvolume create pool/containers/p_tpl-1 && mkdir "
+        "pool/containers/p_tpl-1/rootfs");
+    autofree char *parent = parent_make(instances, "tpl-1");
+    assert_non_null(parent);
+    autofree char *source = xasprintf("%s/pool/containers/p_tpl-1", folder);
+    parent_remove(source);
+    assert_int_equal(lstat("pool/sandlot-parents/p_tpl-1.too-large", &found), -1);
+    assert_int_equal(lstat("pool/sandlot-parents/p_tpl-1", &found), -1);
+}
+
 /* --- what a move is told --- */
 
 static void assert_source(const char *record, const char *expected)
@@ -210,6 +263,8 @@ int main(void)
         cmocka_unit_test_setup(a_hole_takes_no_time, make_trees),
         cmocka_unit_test(more_data_than_may_be_read),
         cmocka_unit_test(a_folder_that_is_not_there),
+        cmocka_unit_test_setup_teardown(a_source_that_is_too_large_is_read_once, make_pool,
+                                        remove_pool),
         cmocka_unit_test(the_record_names_the_source),
         cmocka_unit_test(a_note_is_taken_from_a_stream),
         cmocka_unit_test(a_stream_without_a_note_stays_whole),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,8 +20,9 @@
 #include "helper/btrfs/pool.h"
 #include "helper/btrfs/tree.h"
 
-#define PARENTS "sandlot-parents"
-#define ROOT    "rootfs"
+#define PARENTS   "sandlot-parents"
+#define ROOT      "rootfs"
+#define TOO_LARGE ".too-large" /* behind the name of the parent */
 /* incusd's record of an instance, and a key inside. */
 #define RECORD      "backup.yaml"
 #define RECORD_MOST (1 << 20)
@@ -104,6 +106,34 @@ static uint64_t size_limit(const struct making *making)
     return limit ? limit : TREE_BYTES_MAX;
 }
 
+/* --- sources that are too large --- */
+
+/* A symbolic link next to the parents names the source that is too large, so that further moves do
+ * not read it again. Its target is the id of the source, because names can be used again. */
+static char *too_large_path(const char *parent)
+{
+    return xasprintf("%s" TOO_LARGE, parent);
+}
+
+static void mark_too_large(const struct making *making)
+{
+    char id[BTRFS_UUID_BYTES * 2 + 1];
+    autofree char *path = too_large_path(making->parent);
+    sodium_bin2hex(id, sizeof id, making->made_of.uuid, BTRFS_UUID_BYTES);
+    unlink(path);
+    if (symlink(id, path) < 0)
+        files_complain("cannot note that a template is too large at", path);
+    errno = E2BIG;
+}
+
+static bool is_too_large(const struct making *making)
+{
+    char id[BTRFS_UUID_BYTES * 2 + 1], noted[sizeof id] = "";
+    autofree char *path = too_large_path(making->parent);
+    sodium_bin2hex(id, sizeof id, making->made_of.uuid, BTRFS_UUID_BYTES);
+    return readlink(path, noted, sizeof noted - 1) > 0 && str_equal(noted, id);
+}
+
 static int fill(const struct making *making)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
@@ -126,6 +156,8 @@ static int make(struct making *making)
         return files_complain("cannot make a parent for streams from", making->source);
     if (is_made(making))
         return 0;
+    if (is_too_large(making))
+        return -1;
     int others = btrfs_subvolume_has_others(making->source);
     if (others > 0)
         errno = ENOTEMPTY;
@@ -133,6 +165,8 @@ static int make(struct making *making)
         return files_complain("cannot replace the parent for streams at", making->parent);
     if (fill(making) == 0)
         return 0;
+    if (errno == E2BIG)
+        mark_too_large(making);
     files_complain("cannot make a parent for streams at", making->parent);
     btrfs_subvolume_delete(making->parent);
     return -1;
@@ -179,6 +213,8 @@ void parent_remove(const char *instance)
         return;
     autofree char *pool = pool_of(instance);
     autofree char *parent = xasprintf("%s/" PARENTS "%s", pool, strrchr(instance, '/'));
+    autofree char *too_large = too_large_path(parent);
+    unlink(too_large);
     if (btrfs_subvolume_delete(parent) < 0 && errno != ENOENT)
         files_complain("cannot remove", parent);
 }

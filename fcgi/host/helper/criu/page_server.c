@@ -27,6 +27,7 @@
 #include "base/mem.h"
 #include "base/memory_loss.h"
 #include "base/str.h"
+#include "common/team_note.h"
 #include "helper/criu/page_look.h"
 #include "helper/criu/pages.h"
 
@@ -38,8 +39,10 @@ enum {
     FILES_OPEN = 1024,
     FILES_SERVER = 4096, /* of a server: two for each process */
     SERVERS_MOST = 32,   /* on this host; further containers get all memory first */
-    SPACES_MOST = 1024,  /* processes, with those that they fork meanwhile */
-    SPACES_BUSY = 64,    /* more: earlier ones get all their memory before another fork continues */
+    SERVERS_OF_TEAM = 16,
+    TEAM_SIZE = 32,     /* of a number as text */
+    SPACES_MOST = 1024, /* processes, with those that they fork meanwhile */
+    SPACES_BUSY = 64,   /* more: earlier ones get all their memory before another fork continues */
     CHUNK = 1 << 20,
     CHUNK_FAULT = 64 << 10,
     RANGES_AT_ONCE = 64,     /* of a part in the background */
@@ -600,16 +603,42 @@ static int lock_file(const char *path)
     return steal_fd(&fd);
 }
 
-/* Take one of the host's places for servers. Returns a descriptor that keeps it, or -1. */
-static int take_place(void)
+static bool is_place_of(const char *path, const char *team)
 {
+    char found[TEAM_SIZE] = "";
+    autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return fd >= 0 && read(fd, found, sizeof found - 1) > 0 && str_equal(found, team);
+}
+
+static int write_team(int place, const char *team)
+{
+    ssize_t size = (ssize_t)strlen(team);
+    return ftruncate(place, 0) < 0 || pwrite(place, team, (size_t)size, 0) != size ? -1 : 0;
+}
+
+/* Take one of the host's places for servers. A locked place has the number of its team, so that
+ * one team leaves half of them to others; instances of unknown teams count as one team. Returns a
+ * descriptor that keeps the place, or -1. */
+static int take_place(const char *container)
+{
+    char team[TEAM_SIZE];
+    unsigned taken = 0;
+    autoclose int free_place = -1;
+    autoclose int all = open(LOCKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (all < 0 || flock(all, LOCK_EX) < 0) /* one at a time counts */
+        return -1;
+    snprintf(team, sizeof team, "%ju", (uintmax_t)team_note_read(TEAM_NOTES, container));
     for (unsigned i = 0; i < SERVERS_MOST; i++) {
         autofree char *path = xasprintf(LOCKS "/.%u", i);
-        int fd = lock_file(path);
-        if (fd >= 0)
-            return fd;
+        autoclose int fd = lock_file(path);
+        if (fd < 0)
+            taken += is_place_of(path, team);
+        else if (free_place < 0)
+            free_place = steal_fd(&fd);
     }
-    return -1;
+    if (free_place < 0 || taken >= SERVERS_OF_TEAM || write_team(free_place, team) < 0)
+        return -1;
+    return steal_fd(&free_place);
 }
 
 /* Keep nothing of the caller but the descriptors of the server. */
@@ -693,7 +722,7 @@ void page_server_begin(struct call *call, const char *container, const char *los
     if (!size)
         return;
     mkdir(LOCKS, 0700);
-    autoclose int place = take_place();
+    autoclose int place = take_place(container);
     autoclose int lock = place < 0 ? -1 : lock_file(path);
     if (lock < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return;

@@ -18,6 +18,7 @@
 #define MAGIC_SIZE 8
 #define WORD       4
 #define IMAGE_MOST (1 << 30)
+#define PAGES_MOST (UINT64_C(1) << 40) /* of one entry */
 
 enum { HEAD_PAGES_ID = 1 };
 enum {
@@ -75,12 +76,16 @@ static void open_gap(struct page_ranges *ranges, size_t at, size_t count)
     ranges->count += count;
 }
 
-static void insert(struct page_ranges *ranges, struct page_range range)
+/* Insert a range. Returns -1 for one that is empty, or has an address of another range. */
+static int insert(struct page_ranges *ranges, struct page_range range)
 {
     size_t at = place_of(ranges, range.start);
+    if (range.end <= range.start || (at < ranges->count && ranges->list[at].start < range.end))
+        return -1;
     open_gap(ranges, at, 1);
     ranges->list[at] = range;
     ranges->size += range.end - range.start;
+    return 0;
 }
 
 /* Make ranges begin at an address, if one contains it. */
@@ -193,7 +198,7 @@ static int next_message(struct message *rest, struct message *message)
     return 1;
 }
 
-static void take_entry(struct message entry, struct page_ranges *ranges, uint64_t *place)
+static int take_entry(struct message entry, struct page_ranges *ranges, uint64_t *place)
 {
     struct message_field field;
     uint64_t address = 0, count = 0, flags = PAGES_PRESENT;
@@ -209,11 +214,14 @@ static void take_entry(struct message entry, struct page_ranges *ranges, uint64_
             in_parent = field.number;
     }
     if (in_parent || !(flags & PAGES_PRESENT))
-        return;
-    uint64_t size = count * PAGE_BYTES;
-    if (flags & PAGES_LAZY)
-        insert(ranges, (struct page_range){address, address + size, *place});
+        return 0;
+    if (count > PAGES_MOST)
+        return -1;
+    uint64_t size = count * PAGE_BYTES, from = *place;
     *place += size;
+    return flags & PAGES_LAZY && size
+               ? insert(ranges, (struct page_range){address, address + size, from})
+               : 0;
 }
 
 int page_ranges_read(int image, int pid, struct page_ranges *ranges, uint32_t *pages_id)
@@ -233,12 +241,13 @@ int page_ranges_read(int image, int pid, struct page_ranges *ranges, uint32_t *p
         if (field.id == HEAD_PAGES_ID)
             *pages_id = (uint32_t)field.number;
     while (result > 0 && (result = next_message(&rest, &message)) > 0)
-        take_entry(message, ranges, &place);
+        if (take_entry(message, ranges, &place) < 0)
+            result = -1;
     munmap(file.data, file.size);
     return *pages_id ? result : -1;
 }
 
-static void take_wiped(struct message vma, struct page_ranges *wiped)
+static int take_wiped(struct message vma, struct page_ranges *wiped)
 {
     struct message_field field;
     struct page_range range = {.place = 0};
@@ -251,8 +260,7 @@ static void take_wiped(struct message vma, struct page_ranges *wiped)
         else if (field.id == VMA_MADVICE)
             is_wiped = field.number & UINT64_C(1) << WIPE_ON_FORK;
     }
-    if (is_wiped && range.start < range.end)
-        insert(wiped, range);
+    return is_wiped ? insert(wiped, range) : 0;
 }
 
 int pages_wiped_read(int image, int pid, struct page_ranges *wiped)
@@ -266,8 +274,8 @@ int pages_wiped_read(int image, int pid, struct page_ranges *wiped)
     struct message rest = {file.data + MAGIC_SIZE, file.data + file.size};
     int result = next_message(&rest, &message);
     while (result > 0 && message_take(&message, &field))
-        if (field.id == MM_VMAS && field.inner.at)
-            take_wiped(field.inner, wiped);
+        if (field.id == MM_VMAS && field.inner.at && take_wiped(field.inner, wiped) < 0)
+            result = -1;
     munmap(file.data, file.size);
     return result > 0 ? 0 : -1;
 }
