@@ -277,7 +277,7 @@ def test_the_page_of_limits_has_the_first_plans():
              for row in re.findall(r"\(([^()]*)\)", rows)]
     shown = {name: [cell.strip().replace(",", "") for cell in cells.split("|")] for name, cells in
              re.findall(r"^\| ([\w ()`,]+?) \| (.*?) \|$", text_of("doc/reference/limits.md"), re.MULTILINE)}
-    for row, column in (("running sandboxes", "sandboxes"), ("vCPUs together", "vcpus"),
+    for row, column in (("running sandboxes", "sandboxes"), ("vCPUs of all running sandboxes", "vcpus"),
                         ("paused sandboxes", "stopped_sandboxes"), ("checkpoints", "checkpoints")):
         assert shown[row] == [plan[column] for plan in plans], row
     assert shown["disk of a sandbox"] == [f"{plan['disk_gb']} GiB" for plan in plans]

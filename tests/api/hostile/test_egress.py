@@ -185,7 +185,7 @@ def test_without_a_database_known_rules_serve_and_lost_ones_are_closed(stack, ac
     try:
         asking.wait_for("200", among=len(asking.codes()))
         FirewallProcess(stack).restart()
-        closed = asking.wait_for("403", among=len(asking.codes()))
+        closed = asking.wait_for("503", among=len(asking.codes()))
         before = len(outside.requests())
         asking.wait_for_more()
         assert len(outside.requests()) == before and "200" not in asking.codes()[closed:]

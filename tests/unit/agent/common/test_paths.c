@@ -131,7 +131,12 @@ static void finds_users(void **state)
     unlink(passwd);
     unlink(group);
     assert_int_equal(users_find("user", &none, &error), -1);
-    assert_int_equal(error.code, RPC_INTERNAL);
+    assert_int_equal(error.code, RPC_FAILED_PRECONDITION);
+    user_auto root = {.name = NULL};
+    assert_int_equal(users_find("root", &root, &error), 0);
+    assert_int_equal(root.uid, 0);
+    assert_string_equal(root.home, "/");
+    assert_string_equal(root.shell, "/bin/sh");
 }
 
 int main(void)
