@@ -7,8 +7,8 @@
 
 /* Arguments: how many KiB may stay, user, folder, the folders of the caches. Any sandbox of the
  * team's builds writes to the volume, so its files may be hostile: only deletions take long here,
- * and the next step continues them. A build ends after an hour, so an older unfinished archive is a
- * rest. An image may lack other tools. */
+ * and the next step continues them. A build ends after an hour, so an older unfinished archive was
+ * left behind. An image may lack other tools. */
 static const char prepare_script[] = RECIPE_TOOLS
     "most=$1 user=$2 cwd=$3; shift 3\n"
     "for d; do case $d in /*) ;; *) [ -n \"$cwd\" ] || continue; d=$cwd/$d;; esac\n"
