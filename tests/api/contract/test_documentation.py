@@ -281,7 +281,7 @@ def test_the_page_of_limits_has_the_first_plans():
                         ("paused sandboxes", "stopped_sandboxes"), ("checkpoints", "checkpoints")):
         assert shown[row] == [plan[column] for plan in plans], row
     assert shown["disk of a sandbox"] == [f"{plan['disk_gb']} GiB" for plan in plans]
-    assert shown["process logs (`process_log_kib`)"] == [f"{plan['process_log_kib']} KiB" for plan in plans]
+    assert shown["process logs of a sandbox (`process_log_kib`)"] == [f"{plan['process_log_kib']} KiB" for plan in plans]
 
 
 def test_how_tos_have_commands():
