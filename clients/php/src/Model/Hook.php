@@ -11,8 +11,8 @@ final class Hook implements \JsonSerializable
 {
     /**
      * @param string $command A line for `/bin/sh`, which begins in `/`.
-     * @param string|null $user Default: the user of commands.
-     * @param int|null $timeout Seconds. Then the command is killed, and the hook has failed.
+     * @param string|null $user Default: the sandbox's default user.
+     * @param int|null $timeout Seconds after which sandlot kills the command. The hook has then failed.
      */
     public function __construct(
         public readonly string $command,

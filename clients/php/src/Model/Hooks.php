@@ -8,20 +8,20 @@ declare(strict_types=1);
 namespace Sandlot\Model;
 
 /**
- * Commands that the service runs in the sandbox, each as part of one call. A repeated call, or a repetition
- * after a crash, may run one again.
+ * Commands that sandlot runs in the sandbox when it pauses, resumes or forks it. After a crash, or if you repeat
+ * the call, a hook can run again.
  */
 final class Hooks implements \JsonSerializable
 {
     /**
-     * @param Hook|null $beforePause Before a pause or a stop. With `on_failure` = `fail` the sandbox continues to
-     *   run and the call is answered `hook_failed`; a pause at the deadline is tried again later. A pause that no
-     *   request asked for gives the hook 10 seconds at most. A move to another host ignores its failure.
-     * @param Hook|null $afterResume After a resume or a rollback, before the sandbox is `ready`. If the sandbox
-     *   starts from its disk, its services start after the hook. With `on_failure` = `fail` the sandbox stops again,
-     *   without its memory.
-     * @param Hook|null $afterFork In each fork, before it is `ready`. With `on_failure` = `fail` the fork is not
-     *   made.
+     * @param Hook|null $beforePause Runs before a pause or a stop. If it fails with `on_failure` = `fail`, the
+     *   sandbox continues to run, and the call fails with `hook_failed`. A pause at the deadline is tried again later.
+     *   If no request asked for the pause, the hook has at most 10 seconds. A move to another host ignores a failure.
+     * @param Hook|null $afterResume Runs after a resume or a rollback, before the sandbox is `ready`. If the sandbox
+     *   starts from its disk, its services start after the hook. If it fails with `on_failure` = `fail`, the sandbox
+     *   stops again, without its memory.
+     * @param Hook|null $afterFork Runs in each fork, before the fork is `ready`. If it fails with `on_failure` =
+     *   `fail`, the fork is not made.
      */
     public function __construct(
         public readonly ?Hook $beforePause = null,

@@ -9,7 +9,7 @@ namespace Sandlot\Model;
 
 final class OperatedSandbox
 {
-    /** @param string $state As in the status, with states that teams do not see. */
+    /** @param string $state The state, also a state that teams do not see. */
     public function __construct(
         public readonly string $id,
         public readonly ?string $name,

@@ -12,16 +12,16 @@ final class Service
     /**
      * @param string $command A line for `/bin/sh`; the start command of a template is one for the login shell of its
      *   user.
-     * @param string|null $user Null: the user of commands.
-     * @param string|null $cwd Its folder. Null: that of commands.
-     * @param ServiceState $state `stopping`: it has SIGTERM, and starts again after its end. `waiting`: for its next
-     *   start, at `next_start_at`. `ended` and `failed`: it does not start again by itself.
-     * @param int|null $pid Null: it does not run.
+     * @param string|null $user The user of the service; null: the sandbox's default user.
+     * @param string|null $cwd The working directory; null: that of other commands.
+     * @param ServiceState $state `stopping`: it got SIGTERM, and starts again after its end. `waiting`: it starts
+     *   again at `next_start_at`. `ended` and `failed`: it does not start again by itself.
+     * @param int|null $pid The process id; null: the service does not run.
      * @param ServiceHealth|null $health `starting`: its health command has not run yet. `unhealthy`: it failed three
      *   times in a row. Null without a health command, and while it does not run.
-     * @param int $restarts Since the sandbox started from its disk.
-     * @param int|null $exitCode Of its last end. Null: none, or a signal ended it.
-     * @param string|null $reason Its last end, in words.
+     * @param int $restarts Number of restarts since the sandbox started from its disk.
+     * @param int|null $exitCode The exit code of its last end; null: it has not ended, or a signal ended it.
+     * @param string|null $reason The reason of its last end, in words.
      */
     public function __construct(
         public readonly string $name,

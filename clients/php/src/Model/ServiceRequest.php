@@ -10,12 +10,14 @@ namespace Sandlot\Model;
 final class ServiceRequest implements \JsonSerializable
 {
     /**
-     * @param string $command A line for `/bin/sh`, which must stay in the foreground: the service ends with it.
-     * @param string|null $user Default: the user of commands.
-     * @param string|null $cwd Default: the folder of commands.
-     * @param array<string, string>|null $envs Environment variables, besides those of the sandbox; never returned.
-     * @param ServiceRequestHealth|null $health A command with exit status 0 while the service works. After three
-     *   failures in a row the service is stopped and started again, unless `restart` is `no`.
+     * @param string $command A line for `/bin/sh`. The program must stay in the foreground: the service ends with
+     *   it.
+     * @param string|null $user Default: the sandbox's default user.
+     * @param string|null $cwd Default: the working directory of other commands.
+     * @param array<string, string>|null $envs Environment variables, in addition to those of the sandbox. No answer
+     *   shows them.
+     * @param ServiceRequestHealth|null $health A command that exits with 0 while the service works. After three
+     *   failures in a row, the service is stopped and started again, unless `restart` is `no`.
      */
     public function __construct(
         public readonly string $name,

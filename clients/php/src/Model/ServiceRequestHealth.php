@@ -8,7 +8,7 @@ declare(strict_types=1);
 namespace Sandlot\Model;
 
 /**
- * A command with exit status 0 while the service works. After three failures in a row the service is stopped and
+ * A command that exits with 0 while the service works. After three failures in a row, the service is stopped and
  * started again, unless `restart` is `no`.
  */
 final class ServiceRequestHealth implements \JsonSerializable

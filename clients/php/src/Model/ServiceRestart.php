@@ -8,8 +8,9 @@ declare(strict_types=1);
 namespace Sandlot\Model;
 
 /**
- * When the service starts again after it has ended: never, after a failure, always. The first restart waits a
- * second, each further one twice as long, up to a minute. After a run of a minute the wait is a second again.
+ * Whether the service starts again after its end: never, after a failure, or always. The first restart waits a
+ * second, and each further one twice as long, up to a minute. After a run of a minute the wait is a second
+ * again.
  */
 enum ServiceRestart: string
 {
