@@ -8,13 +8,16 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+/* VOLUME_BUILD_CACHE of volume/volume.h, which this folder does not include. */
+#define BUILD_CACHE "'.build-cache'"
+
 DB_STATEMENT(lock_team_statement) = {"removal.lock_team",
                                      "SELECT id FROM teams WHERE id = ? FOR UPDATE", false};
 DB_STATEMENT(holds_statement) = {
     "removal.holds",
     "SELECT EXISTS (SELECT 1 FROM sandboxes WHERE team_id = ? AND state <> 'destroyed'),"
     " EXISTS (SELECT 1 FROM volumes WHERE team_id = ? AND state <> 'deleted'"
-    "  AND name <> '.build-cache'),"
+    "  AND name <> " BUILD_CACHE "),"
     " EXISTS (SELECT 1 FROM checkpoints WHERE team_id = ? AND state NOT IN ('kept', 'deleted')),"
     " EXISTS (SELECT 1 FROM templates t JOIN template_versions v ON v.template_id = t.id"
     "  WHERE t.owner = ? AND v.state <> 'deleted')",
@@ -43,7 +46,7 @@ DB_STATEMENT(drop_messages_statement) = {
 DB_STATEMENT(drop_cache_statement) = {
     "removal.drop_build_cache",
     "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = 0"
-    " WHERE team_id = ? AND name = '.build-cache' AND state IN ('creating', 'ready')",
+    " WHERE team_id = ? AND name = " BUILD_CACHE " AND state IN ('creating', 'ready')",
     false};
 DB_STATEMENT(lock_user_statement) = {"removal.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};

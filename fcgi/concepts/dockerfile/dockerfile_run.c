@@ -19,8 +19,9 @@
 
 /* Run a program with a folder of its own, whose files are those of the cache. Arguments: the
  * folder, the cache's file in VOLUME_BUILD_CACHE_PATH ("": none), owner, mode, whether to save it
- * ("1"); the program. A folder of the image is put aside meanwhile. Only a program that succeeds
- * changes the cache, and it does so by a rename: other builds find all of it or nothing. */
+ * ("1"); the program. While it runs, a folder of the image has another name. After the program has
+ * succeeded, a rename replaces the archive of the cache, so other builds read the whole old archive
+ * or the whole new one. */
 #define CACHE_RUN                                                                              \
     "d=$1 f=$2 owner=$3 mode=$4 saves=$5 c=" VOLUME_BUILD_CACHE_PATH " aside=; shift 5\n"      \
     "case $d in /*) ;; *) d=$PWD/$d;; esac\n"                                                  \

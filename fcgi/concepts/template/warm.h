@@ -25,8 +25,8 @@ struct warm_instance {
 };
 
 /* Inside a transaction: take a ready instance of the version from the warm pool, if possible with
- * the wanted resources. If the warm pool has no ready instance, or at most `kept` of them,
- * warm->name is "". The room on the host is not checked. */
+ * the wanted resources. If the warm pool has at most `kept` ready instances, warm->name is
+ * "". The room on the host is not checked. */
 int warm_claim(struct db *db, const char *template_version_id,
                const struct runtime_resources *resources, bool any_size, uint32_t only_host,
                uint32_t kept, struct warm_instance *warm, struct error **err);

@@ -106,7 +106,7 @@ chmod 755 /usr/local/bin/head"""}]
 
 
 def test_a_deleted_sandbox_leaves_a_small_row(account, stack):
-    """A team has 10,000 of them in the database, for months."""
+    """The database keeps 10,000 rows of deleted sandboxes for each team, up to 90 days."""
     sandbox = Sandbox.create(account.api, **LARGE)
     assert sum(len(str(value)) for value in stack.row(sandbox.id).values()) > 500_000
     account.api.destroy(sandbox.id)

@@ -616,9 +616,9 @@ static int write_team(int place, const char *team)
     return ftruncate(place, 0) < 0 || pwrite(place, team, (size_t)size, 0) != size ? -1 : 0;
 }
 
-/* Take one of the host's places for servers. A locked place has the number of its team, so that
- * one team leaves half of them to others; instances of unknown teams count as one team. Returns a
- * descriptor that keeps the place, or -1. */
+/* Lock one of the host's SERVERS_MOST place files, and write the team's number into it. A team can
+ * lock at most SERVERS_OF_TEAM; all containers whose team is not known count as one team. Returns a
+ * descriptor that holds the lock, or -1. */
 static int take_place(const char *container)
 {
     char team[TEAM_SIZE];
