@@ -182,11 +182,13 @@ CREATE TABLE api_keys (
     ssh_public_key VARCHAR(6000) COLLATE ascii_bin NULL,
     ssh_fingerprint CHAR(43) COLLATE ascii_bin NULL,
     login_id CHAR(30) COLLATE ascii_bin NULL,
+    created_by CHAR(30) COLLATE ascii_bin NULL,
     PRIMARY KEY (id),
     UNIQUE KEY api_keys_lookup (lookup),
     UNIQUE KEY api_keys_ssh_fingerprint (ssh_fingerprint),
     KEY api_keys_user (user_id),
     KEY api_keys_login (login_id),
+    KEY api_keys_created_by (created_by),
     CONSTRAINT api_keys_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
     CONSTRAINT api_keys_login FOREIGN KEY (login_id) REFERENCES logins (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -242,6 +244,25 @@ CREATE TABLE recovery_codes (
     hash BINARY(32) NOT NULL,
     PRIMARY KEY (user_id, hash),
     CONSTRAINT recovery_codes_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Passkeys (WebAuthn). The authenticator knows the private key. challenge_at_ms: when the last challenge that it signed
+-- was made; older challenges are refused. sign_count: the counter of the authenticator, 0 without one.
+CREATE TABLE passkeys (
+    id CHAR(30) COLLATE ascii_bin NOT NULL,
+    user_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    credential_id VARBINARY(1023) NOT NULL,
+    algorithm SMALLINT NOT NULL,
+    public_key VARBINARY(259) NOT NULL,
+    sign_count INT UNSIGNED NOT NULL,
+    challenge_at_ms BIGINT NOT NULL DEFAULT 0,
+    name VARCHAR(64) NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    last_used_at_ms BIGINT NULL,
+    PRIMARY KEY (id),
+    UNIQUE KEY passkeys_credential (credential_id),
+    KEY passkeys_user (user_id, id),
+    CONSTRAINT passkeys_user FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Rate limits of sign-ins, by address, by account and by both: due_at_ms is when the next attempt would be due at the
@@ -328,6 +349,7 @@ CREATE TABLE hosts (
     network VARCHAR(18) COLLATE ascii_bin NULL,
     leaving TINYINT UNSIGNED NOT NULL DEFAULT 0,
     processors INT UNSIGNED NOT NULL DEFAULT 0,
+    architecture VARCHAR(32) COLLATE ascii_bin NOT NULL DEFAULT '',
     PRIMARY KEY (id),
     UNIQUE KEY hosts_name (name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -519,7 +541,8 @@ INSERT INTO template_uses (id, counted_before) VALUES (1, '');
 -- to keep its memory), done. sealed: the steps, which may hold secrets; NULL
 -- before they are sent and after the end, except after a failure, for a retry. tags: a JSON list for the finished version. step: how many are done; begun 1:
 -- the next one runs. output_at: bytes read of its output. cached_at_ms: when the sandbox began, or a step was cached.
--- failed_step: "base", a number from 1, or "finalize". result_key: a hash of all that decides the version's files and its
+-- failed_step: "base", a number from 1, or "finalize". failure_code: for programs: '', or no_user: the sandbox has no user
+-- with the name in no_user. result_key: a hash of all that decides the version's files and its
 -- start; NULL: not known. step_titles: a JSON list of the steps, with no more than the log says; step_times: a JSON list of
 -- those that have begun, each with begin, end and whether it was cached.
 CREATE TABLE template_recipes (
@@ -535,6 +558,8 @@ CREATE TABLE template_recipes (
     cached_at_ms BIGINT NOT NULL DEFAULT 0,
     failed_step VARCHAR(16) COLLATE ascii_bin NULL,
     failure VARCHAR(1024) NULL,
+    failure_code VARCHAR(16) COLLATE ascii_bin NOT NULL DEFAULT '',
+    no_user VARCHAR(64) NOT NULL DEFAULT '',
     result_key CHAR(64) COLLATE ascii_bin NULL,
     step_titles MEDIUMTEXT NULL,
     step_times MEDIUMTEXT NULL,
@@ -726,6 +751,22 @@ CREATE TABLE sandbox_metadata (
     CONSTRAINT sandbox_metadata_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Host names that the policies of sandboxes deny, or have rules or a proxy for: the firewall looks up their addresses.
+-- denied_names has each name of a team once. A name that no sandbox has any more stays until the room is needed.
+CREATE TABLE denied_names (
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    name VARCHAR(255) COLLATE ascii_bin NOT NULL,
+    PRIMARY KEY (team_id, name)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+CREATE TABLE sandbox_denied_names (
+    sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    name VARCHAR(255) COLLATE ascii_bin NOT NULL,
+    PRIMARY KEY (sandbox_id, name),
+    KEY sandbox_denied_names_team (team_id, name),
+    CONSTRAINT sandbox_denied_names_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- API keys that got tokens of a sandbox, so that these end with the key. ends_at_ms: the time at which the key expires.
 CREATE TABLE sandbox_token_keys (
     sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
@@ -797,11 +838,12 @@ CREATE TABLE egress_profiles (
 -- conf/package-registries.
 INSERT INTO egress_profiles (name, entries, updated_at_ms) VALUES ('package-registries', CONCAT(
     '["api.github.com:443", "archive.ubuntu.com:443", "archive.ubuntu.com:80", "codeload.github.com:443", ',
-    '"crates.io:443", "deb.debian.org:443", "deb.debian.org:80", "files.pythonhosted.org:443", ',
-    '"index.crates.io:443", "index.rubygems.org:443", "packagist.org:443", "proxy.golang.org:443", ',
-    '"pypi.org:443", "registry.npmjs.org:443", "registry.yarnpkg.com:443", "repo.packagist.org:443", ',
-    '"rubygems.org:443", "security.debian.org:443", "security.debian.org:80", "security.ubuntu.com:443", ',
-    '"security.ubuntu.com:80", "static.crates.io:443", "sum.golang.org:443"]'), 0);
+    '"crates.io:443", "deb.debian.org:443", "deb.debian.org:80", "files.pythonhosted.org:443", "github.com:443", ',
+    '"index.crates.io:443", "index.rubygems.org:443", "nodejs.org:443", "packagist.org:443", ',
+    '"proxy.golang.org:443", "pypi.org:443", "registry.npmjs.org:443", "registry.yarnpkg.com:443", ',
+    '"repo.packagist.org:443", "rubygems.org:443", "security.debian.org:443", "security.debian.org:80", ',
+    '"security.ubuntu.com:443", "security.ubuntu.com:80", "static.crates.io:443", "storage.googleapis.com:443", ',
+    '"sum.golang.org:443"]'), 0);
 
 -- The sandboxes that follow a profile when it changes.
 CREATE TABLE sandbox_egress_profiles (
@@ -843,9 +885,10 @@ CREATE TABLE team_egress_proxies (
 -- The sandboxes whose egress rules mention a secret of their team, by its name.
 CREATE TABLE sandbox_secrets (
     sandbox_id CHAR(30) COLLATE ascii_bin NOT NULL,
+    team_id CHAR(30) COLLATE ascii_bin NOT NULL,
     name VARCHAR(63) COLLATE ascii_bin NOT NULL,
     PRIMARY KEY (sandbox_id, name),
-    KEY sandbox_secrets_name (name),
+    KEY sandbox_secrets_team (team_id, name),
     CONSTRAINT sandbox_secrets_sandbox FOREIGN KEY (sandbox_id) REFERENCES sandboxes (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -33,3 +33,7 @@
 /* Services of a template, and of a create; characters of a name (str_is_name()). */
 #define SERVICES_MAX     16
 #define SERVICE_NAME_MAX 63
+
+/* Of a service's health command. */
+#define SERVICE_INTERVAL_MAX_S 3600
+#define SERVICE_TIMEOUT_MAX_S  60

@@ -4,17 +4,19 @@
  * plane sends it with its call to the host's firewall, which passes it to sandlot-limits over a
  * socket of the host.
  *
- *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB [tenant:NUMBER] [VOLUME:PATH]...
- *   X-Sandlot-Size: INSTANCE tenant:NUMBER
+ *   X-Sandlot-Size: INSTANCE CPU MEMORY_MB DISK_GB [tenant:TEAM[:USER]] [VOLUME:PATH]...
+ *   X-Sandlot-Size: INSTANCE tenant:TEAM[:USER]
  *
  * Each policy has one of the two lines; the second one changes no size.
  *
- * DISK_GB 0: unchanged. NUMBER: pool_tenant() of the team; sandlot-limits serves only a part of a
- * team's orders at once, and shares the processors between teams. In a path, blanks, '%' and all
- * bytes that are not printable ASCII are percent-encoded. The line ends with a line feed. The
- * answer of sandlot-limits is SIZING_DONE, or a line with the reason of a refusal. It is a header
- * because firewalls of previous versions ignore unknown headers. SIZING_CHECK instead changes
- * nothing and asks whether the order is possible.
+ * DISK_GB 0: unchanged. TEAM, USER: pool_tenant() of the team and of the user who made the sandbox.
+ * sandlot-limits serves only a part of their orders at once, and shares the processors between
+ * teams.
+ *
+ * In a path, blanks, '%' and all bytes that are not printable ASCII are percent-encoded. The line
+ * ends with a line feed. The answer of sandlot-limits is SIZING_DONE, or a line with the reason of
+ * a refusal. It is a header because firewalls of previous versions ignore unknown headers.
+ * SIZING_CHECK instead changes nothing and asks whether the order is possible.
  */
 #pragma once
 

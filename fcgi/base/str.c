@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 bool str_equal(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -81,10 +83,11 @@ const char *str_nearest(const char *text, const char *const names[], size_t coun
 size_t str_cut(const char *text, size_t most)
 {
     size_t size = strnlen(text, most + 1);
-    if (size > most)
-        for (size = most; size && ((unsigned char)text[size] & 0xc0) == 0x80; size--)
-            ;
-    return size;
+    if (size <= most)
+        return size;
+    for (size = most; size && most - size < 3 && ((unsigned char)text[size] & 0xc0) == 0x80; size--)
+        ;
+    return ((unsigned char)text[size] & 0xc0) == 0x80 ? most : size;
 }
 
 /* Length of the well-formed sequence at text, or 0. Table 3-7 of the Unicode standard. */
@@ -108,6 +111,22 @@ static size_t utf8_sequence(const unsigned char *text, size_t left)
     return overlong || surrogate || beyond ? 0 : length;
 }
 
+char *str_mend(const char *text, size_t most)
+{
+    size_t left = str_cut(text, most);
+    char *copy = xstrndup(text, left);
+    for (unsigned char *at = (unsigned char *)copy; left;) {
+        size_t used = utf8_sequence(at, left);
+        if (!used) {
+            *at = '?';
+            used = 1;
+        }
+        at += used;
+        left -= used;
+    }
+    return copy;
+}
+
 bool str_is_utf8(const char *text, size_t length)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -119,6 +138,24 @@ bool str_is_utf8(const char *text, size_t length)
         length -= used;
     }
     return true;
+}
+
+size_t str_characters(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8 sequences begin here */
+    return count;
+}
+
+bool str_is_label(const char *text, size_t most)
+{
+    if (!str_is_utf8(text, strlen(text)))
+        return false;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f)
+            return false;
+    return str_characters(text) <= most;
 }
 
 bool str_is_name(const char *text, size_t most)
@@ -141,13 +178,26 @@ bool str_is_choice(const char *choices, const char *value)
     return false;
 }
 
+static bool is_same(const char *word, size_t size, const char *typed)
+{
+    return strlen(typed) == size && !strncmp(word, typed, size);
+}
+
 bool str_is_command_word(const char *word, size_t size, const char *typed)
 {
-    bool is_long = str_starts_with(typed, "delete") || str_starts_with(typed, "remove");
-    if (is_long && size >= 2 && !strncmp(word, "rm", 2)) {
-        word += 2;
-        size -= 2;
-        typed += strlen("remove");
+    static const struct {
+        const char *word, *typed;
+    } same[] = {
+        {"rm", "delete"},     {"rm", "remove"},       {"revoke", "rm"},
+        {"revoke", "delete"}, {"revoke", "remove"},   {"withdraw", "rm"},
+        {"log", "logs"},      {"withdraw", "delete"}, {"withdraw", "remove"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+        size_t length = strlen(same[i].word);
+        if (size >= length && !strncmp(word, same[i].word, length) &&
+            (size == length || word[length] == '-') && str_starts_with(typed, same[i].typed) &&
+            is_same(word + length, size - length, typed + strlen(same[i].typed)))
+            return true;
     }
-    return strlen(typed) == size && !strncmp(word, typed, size);
+    return is_same(word, size, typed);
 }

@@ -24,8 +24,19 @@ const char *str_nearest(const char *text, const char *const names[], size_t coun
  * character. */
 size_t str_cut(const char *text, size_t most);
 
+/* Return a copy of this beginning of text. Each byte that belongs to no character becomes "?", so
+ * the copy is well-formed UTF-8. The caller frees it. */
+char *str_mend(const char *text, size_t most);
+
 /* Return whether text is well-formed UTF-8 (RFC 3629). */
 bool str_is_utf8(const char *text, size_t length);
+
+/* Return the number of characters of well-formed UTF-8. */
+size_t str_characters(const char *text);
+
+/* Return whether text is well-formed UTF-8 of at most `most` characters, without control characters
+ * of ASCII. */
+bool str_is_label(const char *text, size_t most);
 
 /* Return whether text is 1 to most letters, digits, hyphens and underscores of ASCII, beginning
  * with a letter or a digit. NULL is no name. */
@@ -34,6 +45,7 @@ bool str_is_name(const char *text, size_t most);
 /* Return whether value is one of choices, which are separated by bars: "a|b|c". */
 bool str_is_choice(const char *choices, const char *value);
 
-/* Return whether a person typed this word of a command; `delete` and `remove` mean `rm`. size: the
- * bytes of the word. */
+/* Return whether a person typed this word of a command. `rm`, `delete` and `remove` have the same
+ * meaning, and also stand for `revoke` and `withdraw`; `logs` stands for `log`. size: the bytes of
+ * the word. */
 bool str_is_command_word(const char *word, size_t size, const char *typed);

@@ -22,7 +22,7 @@ static long rows(struct harness *harness, const char *where)
     return server_ask(harness->sql, sql);
 }
 
-static void makes_a_sandbox(void **state)
+TEST_WITH(makes_a_sandbox, forget, NULL)
 {
     struct harness *harness = *state;
     harness_answer_auto made =
@@ -53,7 +53,7 @@ static void makes_a_sandbox(void **state)
     assert_int_equal(gone.status, 404);
 }
 
-static void bad_input_names_the_field_and_asks_for_nothing(void **state)
+TEST_WITH(bad_input_names_the_field_and_asks_for_nothing, forget, NULL)
 {
     static const struct {
         const char *body, *field;
@@ -75,7 +75,7 @@ static void bad_input_names_the_field_and_asks_for_nothing(void **state)
 }
 
 /* One instance that does not start is no reason to fail. */
-static void a_refused_start_is_tried_again(void **state)
+TEST_WITH(a_refused_start_is_tried_again, forget, NULL)
 {
     recorder_fail("create", ERR_RUNTIME_REFUSED);
     harness_answer_auto made = harness_api(*state, "POST", "/v1/sandboxes", "{}", NULL);
@@ -84,7 +84,7 @@ static void a_refused_start_is_tried_again(void **state)
     assert_int_equal(recorder_count("destroy"), 1);
 }
 
-static void a_runtime_that_is_away_leaves_nothing(void **state)
+TEST_WITH(a_runtime_that_is_away_leaves_nothing, forget, NULL)
 {
     long ready = rows(*state, "state = 'ready'");
     recorder_fail("create", ERR_RUNTIME_UNAVAILABLE);
@@ -99,7 +99,7 @@ static void a_runtime_that_is_away_leaves_nothing(void **state)
 }
 
 /* The recorder names runtime_no_memory and runtime_no_volumes. */
-static void groups_that_the_runtime_lacks_are_refused(void **state)
+TEST_WITH(groups_that_the_runtime_lacks_are_refused, forget, NULL)
 {
     harness_answer_auto made = harness_api(*state, "POST", "/v1/sandboxes", "{}", NULL);
     assert_int_equal(made.status, 201);
@@ -118,7 +118,7 @@ static void groups_that_the_runtime_lacks_are_refused(void **state)
 }
 
 /* Each wait asks for a listing, and the last look that does not wait finds nothing. */
-static void without_events_the_instances_are_listed(void **state)
+TEST(without_events_the_instances_are_listed)
 {
     struct runtime_event event;
     error_auto err = NULL;
@@ -128,7 +128,7 @@ static void without_events_the_instances_are_listed(void **state)
     assert_int_equal(event.kind, RUNTIME_EVENT_NONE);
 }
 
-static void the_plan_bounds_how_many(void **state)
+TEST_WITH(the_plan_bounds_how_many, forget, NULL)
 {
     struct harness *harness = *state;
     error_auto err = NULL;
@@ -141,16 +141,4 @@ static void the_plan_bounds_how_many(void **state)
     assert_string_equal(recorder_calls(), "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(makes_a_sandbox, forget),
-        cmocka_unit_test_setup(bad_input_names_the_field_and_asks_for_nothing, forget),
-        cmocka_unit_test_setup(a_refused_start_is_tried_again, forget),
-        cmocka_unit_test_setup(a_runtime_that_is_away_leaves_nothing, forget),
-        cmocka_unit_test_setup(groups_that_the_runtime_lacks_are_refused, forget),
-        cmocka_unit_test(without_events_the_instances_are_listed),
-        cmocka_unit_test_setup(the_plan_bounds_how_many, forget),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(harness_setup, harness_teardown)

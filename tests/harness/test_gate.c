@@ -77,7 +77,7 @@ static void assert_passed(const struct harness_answer *answer, const char *port)
     assert_string_equal(strchr(said, ':') + 1, port);
 }
 
-static void a_token_opens_its_own_sandbox_only(void **state)
+TEST(a_token_opens_its_own_sandbox_only)
 {
     box_auto own = make(*state, "{}"), other = make(*state, "{}");
     harness_answer_auto passed = ask_data(*state, &own, "/files", own.token, false);
@@ -103,7 +103,7 @@ static char *token_for(struct harness *harness, const struct box *box, const cha
 }
 
 /* Nothing listens: a preview that says so has let the token in. */
-static void a_token_for_previews_opens_no_data_plane(void **state)
+TEST(a_token_for_previews_opens_no_data_plane)
 {
     static const struct {
         const char *wish, *first, *second;
@@ -129,7 +129,7 @@ static void a_token_for_previews_opens_no_data_plane(void **state)
     assert_passed(&data, "49983");
 }
 
-static void internal_paths_are_nobodys(void **state)
+TEST(internal_paths_are_nobodys)
 {
     box_auto box = make(*state, "{}");
     harness_answer_auto init = ask_data(*state, &box, "/init", box.token, false);
@@ -138,7 +138,7 @@ static void internal_paths_are_nobodys(void **state)
     assert_refused(&hang_up, "internal_path");
 }
 
-static void a_paused_sandbox_is_woken_only_where_that_may_wait(void **state)
+TEST(a_paused_sandbox_is_woken_only_where_that_may_wait)
 {
     box_auto plain = make(*state, "{}");
     tell(*state, &plain, "pause");
@@ -157,7 +157,7 @@ static void a_paused_sandbox_is_woken_only_where_that_may_wait(void **state)
     assert_int_equal(recorder_count("resume"), 1);
 }
 
-static void a_preview_needs_an_exposed_port_and_a_listener(void **state)
+TEST(a_preview_needs_an_exposed_port_and_a_listener)
 {
     box_auto box = make(*state, "{\"exposed_ports\": [{\"port\": 3000}]}");
     harness_answer_auto hidden = ask_preview(*state, &box, 3001, box.token);
@@ -167,7 +167,7 @@ static void a_preview_needs_an_exposed_port_and_a_listener(void **state)
     assert_refused(&silent, "no_listener");
 }
 
-static void a_deleted_sandbox_is_none(void **state)
+TEST(a_deleted_sandbox_is_none)
 {
     box_auto box = make(*state, "{}");
     autofree char *path = xasprintf("/v1/sandboxes/%s", box.id);
@@ -177,15 +177,4 @@ static void a_deleted_sandbox_is_none(void **state)
     assert_refused(&answer, "no_sandbox");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_opens_its_own_sandbox_only),
-        cmocka_unit_test(a_token_for_previews_opens_no_data_plane),
-        cmocka_unit_test(internal_paths_are_nobodys),
-        cmocka_unit_test(a_paused_sandbox_is_woken_only_where_that_may_wait),
-        cmocka_unit_test(a_preview_needs_an_exposed_port_and_a_listener),
-        cmocka_unit_test(a_deleted_sandbox_is_none),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, harness_setup, harness_teardown);
-}
+TEST_GROUP(harness_setup, harness_teardown)

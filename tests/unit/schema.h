@@ -35,6 +35,20 @@ static int schema_teardown(void **state)
     return server_teardown(state);
 }
 
+/* The rows and index entries that the statements of db have read, for a test of their cost. */
+static inline uint64_t schema_reads(void)
+{
+    static const struct db_statement status = {"test.status",
+                                               "SHOW SESSION STATUS LIKE 'Handler_read%'", true};
+    struct error *err = NULL;
+    db_rows_auto *rows = NULL;
+    uint64_t sum = 0;
+    assert_ok(db_query(db, &status, DB_NO_ARGS, &rows, &err));
+    while (db_rows_next(rows))
+        sum += strtoull(db_get_text(rows, 1), NULL, 10);
+    return sum;
+}
+
 /* A test: the database takes every statement of the program. */
 static inline void every_statement_can_be_prepared(void **state)
 {

@@ -48,6 +48,29 @@
         error_clear(&err);                                                           \
     } while (0)
 
-/* cmocka_run_group_tests() with a name that the TAP output carries. */
-#undef run_tests /* an older interface of cmocka */
-#define run_tests(tests) cmocka_run_group_tests_name(__FILE__, (tests), NULL, NULL)
+/* Define a test: TEST(name) { ... }. main() in unit.c runs the tests in the order of the file. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/* Define a test that runs between a set-up and a tear-down of its own; either may be NULL. */
+#define TEST_WITH(name, setup, teardown) \
+    static void name(void **state);      \
+    LIST_TEST(name, setup, teardown)     \
+    static void name(void **state)
+
+/* List a test that another file defines. */
+#define LIST_TEST(name, setup, teardown)                                                       \
+    __attribute__((constructor)) static void list_##name(void)                                 \
+    {                                                                                          \
+        const struct CMUnitTest test = cmocka_unit_test_setup_teardown(name, setup, teardown); \
+        unit_list(__FILE__, &test);                                                            \
+    }
+
+/* Set up before the first test of the file, and tear down after the last; either may be NULL. */
+#define TEST_GROUP(setup, teardown)                            \
+    __attribute__((constructor)) static void group_tests(void) \
+    {                                                          \
+        unit_group(setup, teardown);                           \
+    }
+
+void unit_list(const char *file, const struct CMUnitTest *test);
+void unit_group(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -89,6 +89,7 @@ struct user {
     char personal_team_id[ID_SIZE];
     int64_t disabled_at_ms; /* 0: enabled */
     bool has_password, has_second_factor;
+    unsigned passkeys;
 };
 
 /* Create a user together with the personal team (plan basic), which the user owns. Errors:

@@ -24,9 +24,9 @@ DB_STATEMENT(insert_member_statement) = {
 DB_STATEMENT(insert_user_statement) = {
     "user.insert",
     "INSERT INTO users (id, name, personal_team_id, created_at_ms) VALUES (?, ?, ?, ?)", false};
-#define USER_COLUMNS                                                                              \
-    "SELECT id, name, personal_team_id, disabled_at_ms, password_hash IS NOT NULL, totp_on FROM " \
-    "users"
+#define USER_COLUMNS                                                                         \
+    "SELECT id, name, personal_team_id, disabled_at_ms, password_hash IS NOT NULL, totp_on," \
+    " (SELECT COUNT(*) FROM passkeys p WHERE p.user_id = users.id) FROM users"
 DB_STATEMENT(get_user_statement) = {"user.get", USER_COLUMNS " WHERE name = ?", true};
 DB_STATEMENT(list_users_statement) = {"user.list",
                                       USER_COLUMNS " WHERE name > ? ORDER BY name LIMIT ?", true};
@@ -164,6 +164,7 @@ static void read_user(const struct db_rows *rows, struct user *user)
     user->disabled_at_ms = db_get_i64(rows, 3);
     user->has_password = db_get_bool(rows, 4);
     user->has_second_factor = db_get_bool(rows, 5);
+    user->passkeys = (unsigned)db_get_u64(rows, 6);
 }
 
 int user_get_by_name(struct db *db, const char *name, struct user *user, struct error **err)

@@ -16,12 +16,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define PREFIX              "slk_"
-#define PREFIX_HEX          "e2b_"
-#define USED_RESOLUTION_MS  60000
-#define NAME_MAX_CHARACTERS 64
-#define TEAMS_NAMED_MAX     10  /* in an error */
-#define TEAMS_COMPARED_MAX  256 /* for the nearest slug */
+#define PREFIX             "slk_"
+#define PREFIX_HEX         "e2b_"
+#define USED_RESOLUTION_MS 60000
+#define TEAMS_NAMED_MAX    10  /* in an error */
+#define TEAMS_COMPARED_MAX 256 /* for the nearest slug */
 
 /* --- the text of a key --- */
 
@@ -373,25 +372,12 @@ void api_keys_free(struct api_key *keys, unsigned count)
     free(keys);
 }
 
-static bool name_is_valid(const char *name)
-{
-    size_t characters = 0, length = strlen(name);
-    if (!str_is_utf8(name, length))
-        return false;
-    for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
-        if (*c < 0x20 || *c == 0x7f)
-            return false;
-        characters += (*c & 0xc0) != 0x80;
-    }
-    return characters <= NAME_MAX_CHARACTERS;
-}
-
 static int check_request(const struct api_key_request *request, struct error **err)
 {
-    if (request->name && !name_is_valid(request->name))
+    if (request->name && !str_is_label(request->name, API_KEY_NAME_MAX))
         return error_set_field(err, ERR_INVALID_REQUEST, "/name",
                                "A key's name is at most %d characters without control characters.",
-                               NAME_MAX_CHARACTERS);
+                               API_KEY_NAME_MAX);
     if (request->team_count > API_KEY_TEAMS_MAX)
         return error_set_field(err, ERR_INVALID_REQUEST, "/teams",
                                "A key can name at most %d teams.", API_KEY_TEAMS_MAX);
@@ -418,6 +404,7 @@ int api_key_create(struct db *db, const struct keyring *ring, const struct api_k
     };
     id_new(request->ssh ? "ssk_" : "key_", key->id);
     snprintf(key->name, sizeof key->name, "%s", request->name ? request->name : "");
+    snprintf(key->created_by, ID_SIZE, "%s", request->by_key_id ? request->by_key_id : "");
     new_key_text(&parts);
     memcpy(key->lookup, parts.lookup, sizeof key->lookup);
     int result = hash_secret(ring, key_id, &parts, hash, err);

@@ -20,10 +20,12 @@
 #define API_KEY_TEXT_SIZE (4 + 12 + 1 + 43 + 1)
 #define API_KEY_HEX_SIZE  (4 + 2 * (12 + 43) + 1)
 #define API_KEY_TEAMS_MAX 256
+#define API_KEY_NAME_MAX  64 /* characters */
 
 struct api_key {
     char id[ID_SIZE];
     char user_name[SLUG_MAX + 1];
+    char created_by[ID_SIZE]; /* the key that asked for it; "": a sign-in or an operator */
     char lookup[13];
     char name[65 * 4];
     bool can_write;
@@ -123,8 +125,8 @@ struct api_key_request {
     unsigned team_count;
     int64_t expires_at_ms; /* 0: never */
     const char *login_id;  /* the sign-in with which the key ends; NULL: none */
-    const char *by_key_id; /* the key that asks, whose excluded teams a key for every team takes
-                            * over; NULL: none */
+    const char *by_key_id; /* the key that asks, which the new key names. A key for every team takes
+                            * over its excluded teams. NULL: none */
     const struct ssh_public_key *ssh; /* NULL: an API key */
 };
 
@@ -136,7 +138,8 @@ struct api_key_request {
 
 /* Make a key. text receives the whole key; the caller shows it once and wipes it. Errors, with the
  * field ("/name", "/teams/0", "/expires_at"): ERR_TEAM_FORBIDDEN (the user is not a member of the
- * team), ERR_INVALID_REQUEST (also when the user has API_KEYS_MAX keys). */
+ * team), ERR_INVALID_REQUEST (also when the user has API_KEYS_MAX keys), ERR_UNAUTHORIZED (the key
+ * that asks was revoked meanwhile). */
 int api_key_create(struct db *db, const struct keyring *ring, const struct api_key_request *request,
                    struct api_key *key, char text[API_KEY_TEXT_SIZE], struct error **err);
 
@@ -161,9 +164,16 @@ int api_key_look_used(struct db *db, const char *id, int64_t *last_used_at_ms, u
 int api_key_get(struct db *db, const char *user_id, const char *id, struct api_key *key,
                 struct error **err);
 
-/* Revoke a key; the next request with it fails. user_id NULL: a key of any user. Errors:
- * ERR_NOT_FOUND. */
-int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err);
+/* List the valid keys of the user that this key created, those that these created, and so on, also
+ * through a revoked key; for api_keys_free(). with_created of api_key_revoke() revokes them. */
+int api_key_list_created(struct db *db, const char *user_id, const char *id, struct api_key **keys,
+                         unsigned *count, struct error **err);
+
+/* Revoke a key; the next request with it fails. user_id NULL: a key of any user. with_created: also
+ * revoke all keys that it created, the keys that those created, and so on, also if the key itself
+ * is revoked already. Errors: ERR_NOT_FOUND, also when there is nothing left to revoke. */
+int api_key_revoke(struct db *db, const char *user_id, const char *id, bool with_created,
+                   struct error **err);
 
 /* --- signing in over SSH --- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "account/access_end.h"
@@ -41,12 +42,15 @@ DB_STATEMENT(member_statement) = {
 DB_STATEMENT(insert_statement) = {
     "api_key.insert",
     "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, hash,"
-    " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " created_at_ms, expires_at_ms, ssh_public_key, ssh_fingerprint, login_id, created_by)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 /* Lock the user's row: keys that are made at the same time cannot pass the limit together. */
 DB_STATEMENT(lock_user_statement) = {"api_key.lock_user",
                                      "SELECT id FROM users WHERE id = ? FOR UPDATE", false};
+DB_STATEMENT(valid_statement) = {
+    "api_key.valid", "SELECT 1 FROM api_keys WHERE id = ? AND revoked_at_ms IS NULL FOR UPDATE",
+    false};
 DB_STATEMENT(count_statement) = {
     "api_key.count", "SELECT COUNT(*) FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NULL",
     true};
@@ -60,6 +64,12 @@ DB_STATEMENT(trim_statement) = {
     "api_key.trim",
     "DELETE FROM api_keys WHERE user_id = ? AND revoked_at_ms IS NOT NULL AND id LIKE ?"
     " AND id <= ?",
+    false};
+/* Then the keys of a deleted one count as created by the key that had created it. */
+DB_STATEMENT(inherit_statement) = {
+    "api_key.inherit",
+    "UPDATE api_keys c JOIN api_keys k ON k.id = c.created_by SET c.created_by = k.created_by"
+    " WHERE k.user_id = ? AND k.revoked_at_ms IS NOT NULL AND k.id LIKE ? AND k.id <= ?",
     false};
 DB_STATEMENT(insert_team_statement) = {
     "api_key.insert_team",
@@ -76,7 +86,7 @@ DB_STATEMENT(excluded_statement) = {
 #define LIST_COLUMNS                                                                    \
     "SELECT k.id, u.name, k.lookup, k.name, k.can_write, k.all_teams, k.created_at_ms," \
     " k.expires_at_ms, k.revoked_at_ms, k.last_used_at_ms, t.id, t.slug, t.plan,"       \
-    " k.ssh_fingerprint, k.ssh_public_key, k.login_id IS NOT NULL"                      \
+    " k.ssh_fingerprint, k.ssh_public_key, k.login_id IS NOT NULL, k.created_by"        \
     " FROM api_keys k JOIN users u ON u.id = k.user_id"                                 \
     " LEFT JOIN api_key_teams r ON r.api_key_id = k.id LEFT JOIN teams t ON t.id = r.team_id"
 DB_STATEMENT(list_statement) = {"api_key.list",
@@ -94,16 +104,25 @@ DB_STATEMENT(list_all_statement) = {
     "api_key.list_all",
     LIST_COLUMNS " WHERE (k.ssh_public_key IS NOT NULL) = ? ORDER BY k.id DESC, t.slug LIMIT ?",
     true};
-DB_STATEMENT(revoke_statement) = {
-    "api_key.revoke",
-    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
-    " WHERE id = ? AND user_id = ?",
-    false};
+DB_STATEMENT(revoke_statement) = {"api_key.revoke",
+                                  "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
+                                  " WHERE id = ? AND user_id = ? AND revoked_at_ms IS NULL",
+                                  false};
 DB_STATEMENT(revoke_any_statement) = {
     "api_key.revoke_any",
-    "UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ?), ssh_fingerprint = NULL"
-    " WHERE id = ?",
+    "UPDATE api_keys SET revoked_at_ms = ?, ssh_fingerprint = NULL"
+    " WHERE id = ? AND revoked_at_ms IS NULL",
     false};
+DB_STATEMENT(origins_statement) = {
+    "api_key.origins",
+    "SELECT id, created_by FROM api_keys"
+    " WHERE user_id = (SELECT user_id FROM api_keys WHERE id = ?) ORDER BY id",
+    false};
+DB_STATEMENT(list_with_origins_statement) = {
+    "api_key.list_with_origins", LIST_COLUMNS " WHERE k.user_id = ? ORDER BY k.id, t.slug LIMIT ?",
+    true};
+DB_STATEMENT(user_of_statement) = {"api_key.user_of", "SELECT user_id FROM api_keys WHERE id = ?",
+                                   true};
 /* Free the fingerprint of an expired key when a user adds this public key again. */
 DB_STATEMENT(free_fingerprint_statement) = {
     "api_key.free_fingerprint",
@@ -275,6 +294,17 @@ static int check_room(struct db *db, const char *user_id, struct error **err)
                      API_KEYS_MAX);
 }
 
+/* A key that is being revoked with all that it created gets no further ones. Both sides lock the
+ * user's row. */
+static int check_asker(struct db *db, const char *by_key_id, struct error **err)
+{
+    bool valid = true;
+    if (by_key_id &&
+        db_query_finds(db, &valid_statement, DB_ARGS(db_text(by_key_id)), &valid, err) < 0)
+        return -1;
+    return valid ? 0 : error_set(err, ERR_UNAUTHORIZED, "The API key of this request is revoked.");
+}
+
 /* Delete old revoked keys: a user who creates and revokes keys in turn cannot fill the table. */
 static int trim_revoked(struct db *db, const char *user_id, const char *ids, struct error **err)
 {
@@ -285,9 +315,14 @@ static int trim_revoked(struct db *db, const char *user_id, const char *ids, str
         return -1;
     if (!db_rows_next(rows))
         return 0;
-    return db_exec(db, &trim_statement,
-                   DB_ARGS(db_text(user_id), db_text(ids), db_text(db_get_text(rows, 0))), NULL,
-                   err);
+    const struct db_value last = db_text(db_get_text(rows, 0));
+    uint64_t changed;
+    do {
+        if (db_exec(db, &inherit_statement, DB_ARGS(db_text(user_id), db_text(ids), last), &changed,
+                    err) < 0)
+            return -1;
+    } while (changed);
+    return db_exec(db, &trim_statement, DB_ARGS(db_text(user_id), db_text(ids), last), NULL, err);
 }
 
 static int insert_body(struct db *db, void *context, struct error **err)
@@ -297,6 +332,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     const struct ssh_public_key *ssh = insert->request->ssh;
     api_key_deinit(key);
     if (check_room(db, insert->request->user_id, err) < 0 ||
+        check_asker(db, insert->request->by_key_id, err) < 0 ||
         trim_revoked(db, insert->request->user_id, ssh ? "ssk\\_%" : "key\\_%", err) < 0)
         return -1;
     if (ssh &&
@@ -311,7 +347,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
                         key->expires_at_ms ? db_i64(key->expires_at_ms) : db_null(),
                         ssh ? db_text(ssh->text) : db_null(),
                         ssh ? db_text(ssh->fingerprint) : db_null(),
-                        insert->request->login_id ? db_text(insert->request->login_id) : db_null()),
+                        db_text(insert->request->login_id), db_text(insert->request->by_key_id)),
                 NULL, err) < 0)
         return -1;
     for (unsigned i = 0; i < insert->request->team_count; i++)
@@ -349,6 +385,8 @@ static void read_key(const struct db_rows *rows, struct api_key *key)
     if (!db_is_null(rows, 14))
         key->ssh_public_key = xstrdup(db_get_text(rows, 14));
     key->is_bound = db_get_bool(rows, 15);
+    if (!db_is_null(rows, 16))
+        db_copy_text(key->created_by, rows, 16);
 }
 
 /* Read keys from rows of one key and one team each. */
@@ -412,28 +450,136 @@ int api_key_look_used(struct db *db, const char *id, int64_t *last_used_at_ms, u
 
 struct revocation {
     const char *user_id, *id;
+    bool with_created;
+    unsigned revoked; /* keys that were valid until now */
 };
+
+/* A key that is revoked already counts as none. */
+static int revoke_one(struct db *db, struct revocation *revocation, const char *id,
+                      struct error **err)
+{
+    const char *user_id = revocation->user_id;
+    struct db_value now = db_i64(clock_now_ms()), key = db_text(id);
+    uint64_t affected;
+    int result = user_id ? db_exec(db, &revoke_statement, DB_ARGS(now, key, db_text(user_id)),
+                                   &affected, err)
+                         : db_exec(db, &revoke_any_statement, DB_ARGS(now, key), &affected, err);
+    if (result < 0 || !affected)
+        return result;
+    revocation->revoked++;
+    return access_end_of_key(db, id, NULL, err);
+}
+
+static int lock_user_of(struct db *db, const char *id, struct error **err)
+{
+    db_rows_auto *rows = NULL, *locked = NULL;
+    if (db_query(db, &user_of_statement, DB_ARGS(db_text(id)), &rows, err) < 0)
+        return -1;
+    return db_rows_next(rows) ? db_query(db, &lock_user_statement,
+                                         DB_ARGS(db_text(db_get_text(rows, 0))), &locked, err)
+                              : 0;
+}
+
+/* A key of a user, and the key that created it. */
+struct origin {
+    char id[ID_SIZE], created_by[ID_SIZE]; /* "": a sign-in or an operator created it */
+    bool found;
+};
+
+static int compare_origins(const void *a, const void *b)
+{
+    return strcmp(((const struct origin *)a)->id, ((const struct origin *)b)->id);
+}
+
+/* Return whether the key `id` or a found one created this key. */
+static bool was_created(const struct origin *origin, const struct origin *keys, unsigned count,
+                        const char *id)
+{
+    struct origin creator;
+    if (!strcmp(origin->created_by, id))
+        return true;
+    memcpy(creator.id, origin->created_by, ID_SIZE);
+    const struct origin *found = bsearch(&creator, keys, count, sizeof *keys, compare_origins);
+    return found && found->found;
+}
+
+/* Find the keys that the key `id` created, those that these created, and so on, also through a
+ * revoked key. `keys` are all keys of the user, sorted by id. A chain may be as long as the list,
+ * so a recursive query could reach the server's limit. */
+static void find_created(struct origin *keys, unsigned count, const char *id)
+{
+    bool changed;
+    do {
+        changed = false;
+        for (unsigned i = 0; i < count; i++)
+            if (!keys[i].found && *keys[i].created_by && was_created(&keys[i], keys, count, id))
+                keys[i].found = changed = true;
+    } while (changed);
+}
+
+static int revoke_created(struct db *db, struct revocation *revocation, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    autofree struct origin *keys = NULL;
+    unsigned count = 0;
+    if (db_query(db, &origins_statement, DB_ARGS(db_text(revocation->id)), &rows, err) < 0)
+        return -1;
+    for (; db_rows_next(rows); count++) {
+        keys = xreallocarray(keys, count + 1, sizeof *keys);
+        keys[count] = (struct origin){0};
+        db_copy_text(keys[count].id, rows, 0);
+        if (!db_is_null(rows, 1))
+            db_copy_text(keys[count].created_by, rows, 1);
+    }
+    find_created(keys, count, revocation->id);
+    for (unsigned i = 0; i < count; i++)
+        if (keys[i].found && revoke_one(db, revocation, keys[i].id, err) < 0)
+            return -1;
+    return 0;
+}
+
+int api_key_list_created(struct db *db, const char *user_id, const char *id, struct api_key **keys,
+                         unsigned *count, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    unsigned all;
+    if (db_query(db, &list_with_origins_statement, DB_ARGS(db_text(user_id), db_u64(LIST_ROWS_MAX)),
+                 &rows, err) < 0)
+        return -1;
+    read_keys(rows, keys, &all);
+    autofree struct origin *origins = xcalloc(all + 1, sizeof *origins);
+    for (unsigned i = 0; i < all; i++) {
+        memcpy(origins[i].id, (*keys)[i].id, ID_SIZE);
+        memcpy(origins[i].created_by, (*keys)[i].created_by, ID_SIZE);
+    }
+    find_created(origins, all, id);
+    *count = 0;
+    for (unsigned i = 0; i < all; i++)
+        if (origins[i].found && !(*keys)[i].revoked_at_ms)
+            (*keys)[(*count)++] = (*keys)[i];
+        else
+            api_key_deinit(&(*keys)[i]);
+    return 0;
+}
 
 static int revoke_body(struct db *db, void *context, struct error **err)
 {
-    const struct revocation *key = context;
-    struct db_value now = db_i64(clock_now_ms()), id = db_text(key->id);
-    uint64_t affected;
-    int result = key->user_id
-                     ? db_exec(db, &revoke_statement, DB_ARGS(now, id, db_text(key->user_id)),
-                               &affected, err)
-                     : db_exec(db, &revoke_any_statement, DB_ARGS(now, id), &affected, err);
-    if (result < 0)
+    struct revocation *revocation = context;
+    const char *id = revocation->id;
+    revocation->revoked = 0;
+    if ((revocation->with_created && lock_user_of(db, id, err) < 0) ||
+        revoke_one(db, revocation, id, err) < 0 ||
+        (revocation->with_created && revoke_created(db, revocation, err) < 0))
         return -1;
-    if (!affected)
-        return error_set(err, ERR_NOT_FOUND, "There is no such API key.");
-    return access_end_of_key(db, key->id, NULL, err) < 0 ? -1 : access_revision_bump(db, err);
+    return revocation->revoked ? access_revision_bump(db, err)
+                               : error_set(err, ERR_NOT_FOUND, "There is no such API key.");
 }
 
-int api_key_revoke(struct db *db, const char *user_id, const char *id, struct error **err)
+int api_key_revoke(struct db *db, const char *user_id, const char *id, bool with_created,
+                   struct error **err)
 {
-    struct revocation key = {user_id, id};
-    return db_transaction(db, revoke_body, &key, err);
+    struct revocation revocation = {user_id, id, with_created, 0};
+    return db_transaction(db, revoke_body, &revocation, err);
 }
 
 /* --- SSH --- */

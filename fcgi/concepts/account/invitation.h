@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Invitations into teams. An owner invites a user, and the user becomes a member by accepting.
  * Before that the invitation changes nothing for either side. Personal teams take no members, so
- * there are no invitations into them. */
+ * there are no invitations into them. An invitation is open while the user who made it is an owner
+ * and not disabled. */
 #pragma once
 
 #include "account/member.h"
@@ -14,7 +15,7 @@ struct invitation {
     char team_id[ID_SIZE];
     char team_slug[SLUG_MAX + 1];
     char user_name[SLUG_MAX + 1];
-    char invited_by[SLUG_MAX + 1]; /* "": that user was removed */
+    char invited_by[SLUG_MAX + 1];
     enum team_role role;
     int64_t created_at_ms, expires_at_ms;
 };

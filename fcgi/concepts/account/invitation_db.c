@@ -16,17 +16,19 @@
     "SELECT t.id, t.slug, u.name, b.name, i.role, i.expires_at_ms" \
     " FROM team_invitations i JOIN teams t ON t.id = i.team_id"    \
     " JOIN users u ON u.id = i.user_id"                            \
-    " LEFT JOIN users b ON b.id = i.invited_by WHERE i.expires_at_ms > ?"
+    " JOIN users b ON b.id = i.invited_by"                         \
+    " WHERE i.expires_at_ms > ? AND" MEMBER_OWNS("i", "invited_by")
+/* An owner who was removed must not come back by an invitation that he has made before. */
+#define OPEN " expires_at_ms > ? AND" MEMBER_OWNS("team_invitations", "invited_by")
 DB_STATEMENT(list_of_team_statement) = {"invitation.list_of_team",
                                         COLUMNS " AND i.team_id = ? ORDER BY u.name LIMIT ?", true};
 DB_STATEMENT(list_of_user_statement) = {"invitation.list_of_user",
                                         COLUMNS " AND i.user_id = ? ORDER BY t.slug LIMIT ?", true};
 DB_STATEMENT(get_statement) = {"invitation.get", COLUMNS " AND i.user_id = ? AND t.slug = ?", true};
-/* The next invitation into the team or of the user deletes expired rows, so neither has many. */
+/* The next invitation into the team or of the user deletes ended rows, so neither has many. */
 DB_STATEMENT(purge_statement) = {
     "invitation.purge",
-    "DELETE FROM team_invitations WHERE (team_id = ? OR user_id = ?) AND expires_at_ms <= ?",
-    false};
+    "DELETE FROM team_invitations WHERE (team_id = ? OR user_id = ?) AND NOT (" OPEN ")", false};
 /* Lock the user's row, so that two teams cannot exceed the limit together. */
 DB_STATEMENT(lock_user_statement) = {"invitation.lock_user",
                                      "SELECT id FROM users WHERE name = ? FOR UPDATE", false};
@@ -49,18 +51,14 @@ DB_STATEMENT(withdraw_statement) = {
     false};
 DB_STATEMENT(end_statement) = {
     "invitation.end",
-    "DELETE FROM team_invitations"
-    " WHERE team_id = ? AND user_id = ? AND role = ? AND expires_at_ms > ?",
-    false};
+    "DELETE FROM team_invitations WHERE team_id = ? AND user_id = ? AND role = ? AND" OPEN, false};
 
 static void read_invitation(const struct db_rows *rows, struct invitation *invitation)
 {
     db_copy_text(invitation->team_id, rows, 0);
     db_copy_text(invitation->team_slug, rows, 1);
     db_copy_text(invitation->user_name, rows, 2);
-    invitation->invited_by[0] = '\0';
-    if (!db_is_null(rows, 3))
-        db_copy_text(invitation->invited_by, rows, 3);
+    db_copy_text(invitation->invited_by, rows, 3);
     if (team_role_parse(db_get_text(rows, 4), &invitation->role) < 0)
         panic("the row of an invitation has an unknown role");
     invitation->expires_at_ms = db_get_i64(rows, 5);
@@ -152,13 +150,19 @@ static int find(struct db *db, const struct change *change, const char *user_id,
 {
     struct invitation *list;
     unsigned count;
+    bool found = false;
     if (invitation_list_of_user(db, user_id, &list, &count, err) < 0)
         return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (!strcmp(list[i].team_id, change->team_id))
-            *change->invitation = list[i];
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(list[i].team_id, change->team_id) != 0)
+            continue;
+        *change->invitation = list[i];
+        found = true;
+    }
     free(list);
-    return 0;
+    /* The inviting user may have lost the role since it was checked. */
+    return found ? 0
+                 : error_set(err, ERR_INSUFFICIENT_SCOPE, "Only an owner of the team can invite.");
 }
 
 static int make_body(struct db *db, void *context, struct error **err)

@@ -5,6 +5,7 @@
 #include "account/account.h"
 
 #define TEAM_MEMBERS_MAX 1000
+#define MEMBERSHIPS_MAX  100
 
 struct member {
     char user_name[SLUG_MAX + 1];
@@ -15,6 +16,16 @@ struct member {
 /* List the members by name; the caller frees the array. */
 int member_list(struct db *db, const char *team_id, struct member **members, unsigned *count,
                 struct error **err);
+
+struct membership {
+    char team_slug[SLUG_MAX + 1];
+    enum team_role role;
+};
+
+/* List the first MEMBERSHIPS_MAX teams of a user by slug, without the personal team; the caller
+ * frees the array. */
+int membership_list(struct db *db, const char *user_id, struct membership **memberships,
+                    unsigned *count, struct error **err);
 
 /* Read a member. Errors: ERR_NOT_FOUND. */
 int member_get(struct db *db, const char *team_id, const char *user_name, struct member *member,

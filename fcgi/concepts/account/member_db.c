@@ -14,6 +14,13 @@ DB_STATEMENT(lock_statement) = {
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?"
 DB_STATEMENT(list_statement) = {"member.list", MEMBER_COLUMNS " ORDER BY u.name LIMIT ?", true};
 DB_STATEMENT(get_statement) = {"member.get", MEMBER_COLUMNS " AND u.name = ?", true};
+DB_STATEMENT(teams_statement) = {
+    "member.teams",
+    "SELECT t.slug, m.role FROM memberships m JOIN teams t ON t.id = m.team_id"
+    " JOIN users u ON u.id = m.user_id"
+    " WHERE m.user_id = ? AND t.id <> u.personal_team_id AND t.removed_at_ms IS NULL"
+    " ORDER BY t.slug LIMIT ?",
+    true};
 DB_STATEMENT(count_statement) = {
     "member.count",
     "SELECT COUNT(*), CAST(COALESCE(SUM(role = 'owner'), 0) AS UNSIGNED)"
@@ -40,11 +47,31 @@ DB_STATEMENT(delete_statement) = {
     "DELETE FROM memberships WHERE team_id = ? AND user_id = (SELECT id FROM users WHERE name = ?)",
     false};
 
+static enum team_role read_role(const struct db_rows *rows)
+{
+    enum team_role role;
+    if (team_role_parse(db_get_text(rows, 1), &role) < 0)
+        panic("a membership has an unknown role");
+    return role;
+}
+
+static void read_membership(const struct db_rows *rows, struct membership *membership)
+{
+    db_copy_text(membership->team_slug, rows, 0);
+    membership->role = read_role(rows);
+}
+
+int membership_list(struct db *db, const char *user_id, struct membership **memberships,
+                    unsigned *count, struct error **err)
+{
+    return DB_LIST(db, &teams_statement, DB_ARGS(db_text(user_id), db_u64(MEMBERSHIPS_MAX)),
+                   read_membership, memberships, count, err);
+}
+
 static void read_member(const struct db_rows *rows, struct member *member)
 {
     db_copy_text(member->user_name, rows, 0);
-    if (team_role_parse(db_get_text(rows, 1), &member->role) < 0)
-        panic("a membership has an unknown role");
+    member->role = read_role(rows);
     member->added_at_ms = db_get_i64(rows, 2);
 }
 

@@ -5,6 +5,13 @@
 #include "account/member.h"
 #include "event/event.h"
 
+/* The condition that a user, for example the maker of an invitation, is an owner of the team and is
+ * not disabled. table: a table with team_id; column: of the user. */
+#define MEMBER_OWNS(table, column)                                           \
+    " EXISTS (SELECT 1 FROM memberships m JOIN users o ON o.id = m.user_id"  \
+    " WHERE m.team_id = " table ".team_id AND m.user_id = " table "." column \
+    " AND m.role = 'owner' AND o.disabled_at_ms IS NULL)"
+
 /* Lock the team's row and check that it takes one more member. Errors: ERR_INVALID_REQUEST (the
  * team is personal, or full). */
 int member_row_check_room(struct db *db, const char *team_id, struct error **err);

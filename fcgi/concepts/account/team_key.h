@@ -12,6 +12,7 @@ struct team_key {
     char user_name[SLUG_MAX + 1];
     char name[65 * 4];
     bool is_ssh, can_write, all_teams;
+    bool is_bound; /* it also ends with the sign-in that created it */
     /* 0: not set. last_used_at_ms: in this team; of an own key, anywhere. */
     int64_t created_at_ms, expires_at_ms, last_used_at_ms;
 };

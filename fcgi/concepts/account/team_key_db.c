@@ -17,8 +17,8 @@
 DB_STATEMENT(list_statement) = {
     "team_key.list",
     "SELECT k.id, u.name, k.name, k.ssh_public_key IS NOT NULL, k.can_write, k.all_teams,"
-    " k.created_at_ms, k.expires_at_ms, IF(k.user_id = ?, k.last_used_at_ms, "
-    "s.last_used_at_ms)" REACHING
+    " k.login_id IS NOT NULL, k.created_at_ms, k.expires_at_ms,"
+    " IF(k.user_id = ?, k.last_used_at_ms, s.last_used_at_ms)" REACHING
     " JOIN users u ON u.id = m.user_id WHERE m.team_id = ?" DOES_REACH IS_SEEN
     " AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?) ORDER BY k.id DESC LIMIT ?",
     true};
@@ -48,9 +48,10 @@ static void read_team_key(const struct db_rows *rows, struct team_key *key)
     key->is_ssh = db_get_bool(rows, 3);
     key->can_write = db_get_bool(rows, 4);
     key->all_teams = db_get_bool(rows, 5);
-    key->created_at_ms = db_get_i64(rows, 6);
-    key->expires_at_ms = db_get_i64(rows, 7);
-    key->last_used_at_ms = db_get_i64(rows, 8);
+    key->is_bound = db_get_bool(rows, 6);
+    key->created_at_ms = db_get_i64(rows, 7);
+    key->expires_at_ms = db_get_i64(rows, 8);
+    key->last_used_at_ms = db_get_i64(rows, 9);
 }
 
 int team_key_list(struct db *db, const char *team_id, const char *owner_id, struct team_key **keys,

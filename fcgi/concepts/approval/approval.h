@@ -6,7 +6,8 @@
  * A row is a request without an answer, or an answer that holds for some time. Answers that hold
  * always are entries of the policy itself, and have no row. A sandbox decides how often it tries,
  * so rows and events are few for each sandbox, user and team. Further requests are dropped until
- * there is room. They come again with the next try.
+ * there is room. They come again with the next try. A forgotten approval leaves a hidden row, which
+ * counts like a request without an answer.
  */
 #pragma once
 

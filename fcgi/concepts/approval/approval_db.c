@@ -12,12 +12,17 @@
 #define MS_PER_H        (60 * 60 * (int64_t)1000)
 
 #define SELECT_APPROVAL "SELECT id, target, asked_at_ms, COALESCE(until_ms, 0) FROM approvals"
+/* The row of a forgotten approval keeps the time of its event, so that new policies and answers
+ * make no room for more events. Its target is its id. */
+#define IS_SHOWN " AND target <> id"
 
-DB_STATEMENT(list_statement) = {
-    "approval.list", SELECT_APPROVAL " WHERE sandbox_id = ? ORDER BY asked_at_ms DESC, id LIMIT 32",
-    true};
+DB_STATEMENT(list_statement) = {"approval.list",
+                                SELECT_APPROVAL " WHERE sandbox_id = ?" IS_SHOWN
+                                                " ORDER BY asked_at_ms DESC, id LIMIT 32",
+                                true};
 DB_STATEMENT(lock_statement) = {
-    "approval.lock", SELECT_APPROVAL " WHERE sandbox_id = ? AND id = ? FOR UPDATE", false};
+    "approval.lock", SELECT_APPROVAL " WHERE sandbox_id = ? AND id = ?" IS_SHOWN " FOR UPDATE",
+    false};
 DB_STATEMENT(granted_statement) = {
     "approval.granted", "SELECT id, target FROM approvals WHERE sandbox_id = ? AND until_ms > ?",
     true};
@@ -48,15 +53,17 @@ DB_STATEMENT(again_statement) = {"approval.again",
                                  "UPDATE approvals SET asked_at_ms = ? WHERE id = ?", false};
 DB_STATEMENT(grant_statement) = {"approval.grant", "UPDATE approvals SET until_ms = ? WHERE id = ?",
                                  false};
-DB_STATEMENT(forget_statement) = {"approval.forget", "DELETE FROM approvals WHERE id = ?", false};
-DB_STATEMENT(forget_all_statement) = {"approval.forget_all",
-                                      "DELETE FROM approvals WHERE sandbox_id = ?", false};
+#define FORGET "UPDATE approvals SET target = id, until_ms = NULL WHERE "
+DB_STATEMENT(forget_statement) = {"approval.forget", FORGET "id = ?", false};
+DB_STATEMENT(forget_all_statement) = {"approval.forget_all", FORGET "sandbox_id = ?", false};
 DB_STATEMENT(ended_statement) = {
     "approval.ended",
-    "SELECT id, sandbox_id FROM approvals WHERE until_ms <= ? ORDER BY until_ms LIMIT 100", true};
-DB_STATEMENT(end_statement) = {"approval.end",
-                               "DELETE FROM approvals WHERE id = ? AND until_ms <= ?", false};
-/* A stopped sandbox gets its policy when it is resumed. */
+    "SELECT sandbox_id FROM approvals WHERE until_ms <= ? GROUP BY sandbox_id"
+    " ORDER BY MIN(until_ms) LIMIT 100",
+    true};
+DB_STATEMENT(end_statement) = {
+    "approval.end", "DELETE FROM approvals WHERE sandbox_id = ? AND until_ms <= ?", false};
+/* A paused sandbox gets its policy when it is resumed. */
 DB_STATEMENT(touch_statement) = {
     "approval.touch",
     "UPDATE sandboxes SET version = UUID_SHORT(), network_revision = network_revision + 1,"
@@ -334,19 +341,20 @@ int approvals_forget(struct db *db, const char *sandbox_id, struct error **err)
 /* --- the end of answers --- */
 
 struct ending {
-    const char *id, *sandbox_id;
+    const char *sandbox_id;
     int64_t now_ms;
 };
 
-/* The sandbox's row first, as an answer locks them. A new answer may be longer. */
+/* The sandbox's row first, as an answer locks them. A new answer may be longer. A team may let many
+ * answers end at once, so all of a sandbox end together. */
 static int end_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
     if (db_exec(db, &touch_statement, DB_ARGS(db_i64(ending->now_ms), db_text(ending->sandbox_id)),
                 NULL, err) < 0)
         return -1;
-    return db_exec(db, &end_statement, DB_ARGS(db_text(ending->id), db_i64(ending->now_ms)), NULL,
-                   err);
+    return db_exec(db, &end_statement, DB_ARGS(db_text(ending->sandbox_id), db_i64(ending->now_ms)),
+                   NULL, err);
 }
 
 int approvals_expire(struct db *db, struct error **err)
@@ -356,8 +364,7 @@ int approvals_expire(struct db *db, struct error **err)
     if (db_query(db, &ended_statement, DB_ARGS(db_i64(ending.now_ms)), &rows, err) < 0)
         return -1;
     while (db_rows_next(rows)) {
-        ending.id = db_get_text(rows, 0);
-        ending.sandbox_id = db_get_text(rows, 1);
+        ending.sandbox_id = db_get_text(rows, 0);
         if (db_transaction(db, end_body, &ending, err) < 0)
             return -1;
     }

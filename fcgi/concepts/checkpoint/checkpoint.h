@@ -90,12 +90,12 @@ int checkpoint_get_any(struct db *db, const char *id, bool lock, struct checkpoi
                        struct error **err);
 
 /* The checkpoints of a team to list, newest first. sandbox_id: only those of this sandbox; NULL:
- * all. name: only those with this name or id; NULL: all. Their ids are before `before` (NULL: from
- * the newest). last_alone: only the last version of each name. The caller of checkpoint_list()
- * frees the array, also after an error. */
+ * all. name: only those with this name or id; NULL: all. any_tag: also those with a tag after the
+ * name. Their ids are before `before` (NULL: from the newest). last_alone: only the last version of
+ * each name. The caller of checkpoint_list() frees the array, also after an error. */
 struct checkpoint_filter {
     const char *team_id, *sandbox_id, *name, *before;
-    bool last_alone;
+    bool any_tag, last_alone;
     unsigned limit;
 };
 int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struct checkpoint **list,

@@ -21,9 +21,11 @@
 /* The time in ms that a worker has to write the rows of a fork. If the worker dies, the fork's copy
  * stays this long. */
 #define FORK_KEEP_MS 120000
-#define NEWEST_FIRST                                                                     \
-    " AND (? IS NULL OR c.name = ? OR c.id = ?) AND (? = 0 OR NOT EXISTS (SELECT 1 FROM" \
-    " checkpoints n WHERE n.team_id = c.team_id AND n.name = c.name"                     \
+#define NEWEST_FIRST                                                 \
+    " AND (? IS NULL OR c.name = ? OR c.id = ?"                      \
+    " OR (? = 1 AND SUBSTRING_INDEX(c.name, ':', 1) = ?))"           \
+    " AND (? = 0 OR NOT EXISTS (SELECT 1 FROM"                       \
+    " checkpoints n WHERE n.team_id = c.team_id AND n.name = c.name" \
     " AND n.version > c.version AND n.state = 'ready')) ORDER BY c.id DESC LIMIT ?"
 
 DB_STATEMENT(get_statement) = {"checkpoint.get",
@@ -216,12 +218,14 @@ int checkpoint_list(struct db *db, const struct checkpoint_filter *filter, struc
     struct db_value last = db_text(filter->before ? filter->before : "ckp_~");
     struct db_value team = db_text(filter->team_id), named = db_text(filter->name);
     struct db_value alone = db_bool(filter->last_alone), limit = db_u64(filter->limit);
+    struct db_value any_tag = db_bool(filter->any_tag);
     if (filter->sandbox_id)
-        return DB_LIST(
-            db, &list_of_sandbox_statement,
-            DB_ARGS(db_text(filter->sandbox_id), team, last, named, named, named, alone, limit),
-            read_checkpoint, list, count, err);
-    return DB_LIST(db, &list_statement, DB_ARGS(team, last, named, named, named, alone, limit),
+        return DB_LIST(db, &list_of_sandbox_statement,
+                       DB_ARGS(db_text(filter->sandbox_id), team, last, named, named, named,
+                               any_tag, named, alone, limit),
+                       read_checkpoint, list, count, err);
+    return DB_LIST(db, &list_statement,
+                   DB_ARGS(team, last, named, named, named, any_tag, named, alone, limit),
                    read_checkpoint, list, count, err);
 }
 

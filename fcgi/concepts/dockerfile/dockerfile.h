@@ -15,7 +15,7 @@
 
 #define DOCKERFILE_MAX              65536 /* bytes */
 #define DOCKERFILE_LINES_MAX        5000
-#define DOCKERFILE_INSTRUCTIONS_MAX 200
+#define DOCKERFILE_INSTRUCTIONS_MAX 500
 #define DOCKERFILE_STAGES_MAX       32
 #define DOCKERFILE_HEREDOCS_MAX     16 /* of an instruction */
 #define DOCKERFILE_ARGS_MAX         64
@@ -100,23 +100,53 @@ struct dockerfile_build {
 };
 
 /* A build of several stages has several bases; an image from which COPY takes files is a stage of
- * its own. A step of type "stage" precedes each stage, with the "number" of its base. A step of
- * type "save" follows each stage from which another one copies, with the "sources" and the "stage".
+ * its own. A step of type "stage" precedes each stage, with the "number" of its base, and
+ * "files_only" for such an image. A step of type "save" follows each stage from which another one
+ * copies, with the "sources" and the "stage".
  */
 struct dockerfile_plan {
-    json_t *bases; /* the names of images or templates; the last one is that of the target */
-    json_t *lines; /* the lines that name them */
-    json_t *steps; /* each with its "line" */
-    /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check", as far as given */
+    json_t *bases;  /* the names of images or templates; the last one is that of the target */
+    json_t *places; /* the places that name them: [line, column] */
+    json_t *steps;  /* each with its "line" */
+    /* "entrypoint", "command", "exposed_ports", "stop_signal", "health_check" and
+     * DOCKERFILE_TRIGGERS, as far as given */
     json_t *config;
+    json_t *build; /* for dockerfile_build_read() */
 };
+
+/* The instructions of ONBUILD, a list of texts. Steps of a base's ONBUILD have it too. So a cache
+ * never takes them for the same instructions in the Dockerfile. */
+#define DOCKERFILE_TRIGGERS "on_build"
 
 /* Return whether chmod takes the text: three to five octal digits, or changes such as u+x,go-w. */
 #define DOCKERFILE_MODE_MAX 64
 bool dockerfile_mode_is_valid(const char *mode);
+
+/* The user of USER: a user of a number gets a name, as the user of an image does. */
+#define DOCKERFILE_USER_MAX 32
+struct dockerfile_user {
+    char name[65]; /* of a step of a recipe, too, which may be longer */
+    char number[8], group[DOCKERFILE_USER_MAX + 1]; /* "": none */
+};
+/* Read "USER" or "USER:GROUP". False: it is neither, or a number is above 65535. */
+bool dockerfile_user_read(const char *text, struct dockerfile_user *user);
+
+/* Return the owner of --chown in the form of the command chown; the caller frees it. As in Docker,
+ * a number without a group is both. */
+char *dockerfile_owner(const char *given);
 
 /* Plan the build of one stage. Errors also: the fields /target, /build_args, and /context (the
  * stage copies files, and there is no context). The caller calls dockerfile_plan_deinit(). */
 int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build *build,
                     struct dockerfile_plan *plan, struct error **err);
 void dockerfile_plan_deinit(struct dockerfile_plan *plan);
+
+/* Plan the instructions of a base's ONBUILD, as dockerfile_plan() does. line: of the FROM, for
+ * steps and errors. build->target is not read. */
+int dockerfile_plan_triggers(const json_t *triggers, const struct dockerfile_build *build,
+                             unsigned line, struct dockerfile_plan *plan, struct error **err);
+
+/* Read the parameters of a build from plan->build; secrets: see struct dockerfile_build. Return the
+ * line of the target's base. All pointers are borrowed. */
+unsigned dockerfile_build_read(const json_t *kept, const json_t *secrets,
+                               struct dockerfile_build *build);

@@ -8,7 +8,8 @@
 #include "base/str.h"
 #include "dockerfile/dockerfile_walk.h"
 
-#define SOURCES_MAX 64
+#define SOURCES_MAX  64
+#define EXCLUDES_MAX 32
 
 /* Write a file: its content, the destination, the owner, the mode, its name in a folder. */
 #define WRITE_RUN                                                                     \
@@ -21,7 +22,10 @@ struct words {
     struct dockerfile_value values[SOURCES_MAX + 1];
     size_t places[SOURCES_MAX + 1];
     size_t count;
-    const char *owner, *mode; /* mode "": as the files have it */
+    struct dockerfile_value owner;
+    const char *mode; /* "": as the files have it */
+    json_t *excludes; /* patterns of files that are left out */
+    bool parents;     /* the files keep the folders of the source's path */
     bool unpacks;
     bool from_stage;
     size_t stage; /* with from_stage */
@@ -31,6 +35,8 @@ static void words_free(struct words *words)
 {
     for (size_t i = 0; i < words->count; i++)
         free(words->values[i].text);
+    free(words->owner.text);
+    json_decref(words->excludes);
 }
 
 /* --- flags --- */
@@ -62,7 +68,8 @@ static int find_image(const struct dockerfile_walk *walk, size_t place, const ch
                            "a build has at most %d stages and images for COPY --from together.",
                            DOCKERFILE_STAGES_MAX);
     json_array_append_new(walk->images,
-                          json_pack("{s:s, s:i}", "name", name, "line", (int)walk->one->line));
+                          json_pack("{s:s, s:i, s:o}", "name", name, "line", (int)walk->one->line,
+                                    "place", dockerfile_place(walk->file, walk->one, place)));
     return 0;
 }
 
@@ -119,8 +126,7 @@ static int check_mode(const struct dockerfile_walk *walk, const struct dockerfil
                        "such as --chmod=u+x,go-w.");
 }
 
-/* Return the owner in the form of chown. As in Docker, a number without a group is both. */
-static char *owner_of(const char *given)
+char *dockerfile_owner(const char *given)
 {
     if (strchr(given, ':'))
         return xstrdup(given);
@@ -128,37 +134,88 @@ static char *owner_of(const char *given)
                                               : xasprintf("%s:%s", given, given);
 }
 
-static int read_flags(const struct dockerfile_walk *walk, struct words *words, char **owner,
-                      char **mode, struct error **err)
+/* Read --exclude, which may be there several times. */
+static int read_excludes(const struct dockerfile_walk *walk, struct words *words,
+                         struct error **err)
 {
+    static const char flag[] = "--exclude=";
+    const char *text = walk->one->text;
+    struct dockerfile_word word;
+    size_t at = strcspn(text, " \t\r\v\f"), length = strlen(flag);
+    words->excludes = json_array();
+    while (dockerfile_word_next(walk->file, walk->one, &at, &word) && word.at < walk->one->rest) {
+        const struct dockerfile_word value = {word.at + length, word.length - length};
+        autofree char *pattern = NULL;
+        if (word.length < length || strncmp(text + word.at, flag, length) != 0)
+            continue;
+        if (dockerfile_walk_expand_known(walk, &value, &pattern, err) < 0)
+            return -1;
+        if (!*pattern || *pattern == '!' || strchr(pattern, '\n'))
+            return walk_refuse(walk, word.at, err,
+                               "--exclude takes the pattern of files that are left out, such as "
+                               "--exclude=*.txt.");
+        json_array_append_new(words->excludes, json_string(pattern));
+        if (json_array_size(words->excludes) > EXCLUDES_MAX)
+            return walk_refuse(walk, word.at, err, "%s has at most %d --exclude.",
+                               dockerfile_kind_name(walk->one->kind), EXCLUDES_MAX);
+    }
+    return 0;
+}
+
+/* Without --chown, the files of a stage keep their owners, and others belong to root. */
+static int read_owner(const struct dockerfile_walk *walk, const struct dockerfile_flag *chown,
+                      struct words *words, struct error **err)
+{
+    struct dockerfile_value value;
+    words->owner.text = xstrdup(words->from_stage ? "" : "0:0");
+    if (!chown->is_given)
+        return 0;
+    int result = dockerfile_walk_expand(walk, &chown->value, &value, err);
+    autofree char *given = value.text;
+    if (result < 0)
+        return -1;
+    if (!*given || strlen(given) > 64)
+        return walk_refuse(walk, chown->at, err, "write --chown=USER:GROUP.");
+    free(words->owner.text);
+    words->owner.is_open = value.is_open;
+    words->owner.text = value.is_open ? xstrdup(given) : dockerfile_owner(given);
+    return 0;
+}
+
+/* Return whether a flag without a value, or with true or false, is on. */
+static bool is_on(const struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
+                  bool otherwise)
+{
+    autofree char *value =
+        xstrndup(walk->one->text + flag->value.at, flag->is_given ? flag->value.length : 0);
+    return flag->is_given ? !str_equal(value, "false") && !str_equal(value, "0") : otherwise;
+}
+
+static int read_flags(const struct dockerfile_walk *walk, struct words *words, char **mode,
+                      struct error **err)
+{
+    bool is_add = walk->one->kind == DOCKERFILE_ADD;
     struct dockerfile_flag flags[FLAGS + 1] = {
         [CHOWN] = {.name = "chown"},
         [CHMOD] = {.name = "chmod"},
         [FROM] = {.name = "from"},
         [LINK] = {.name = "link"},
-        [PARENTS] = {.name = "parents", .unless = "name the folders in the destination."},
-        [EXCLUDE] = {.name = "exclude", .unless = "name the files in .dockerignore."},
+        [PARENTS] = {.name = "parents"},
+        [EXCLUDE] = {.name = "exclude", .repeats = true},
         [CHECKSUM] = {.name = "checksum", .unless = "fetch the file with RUN, and check it there."},
         [KEEP_GIT] = {.name = "keep-git-dir", .unless = "clone the repository with RUN."},
-        [UNPACK] = {.name = "unpack", .unless = "unpack the archive with RUN."},
+        [UNPACK] = {.name = "unpack", .unless = is_add ? NULL : "write ADD in place of COPY."},
     };
-    autofree char *given = NULL;
     if (dockerfile_walk_flags(walk, flags, err) < 0 ||
-        read_from(walk, &flags[FROM], words, err) < 0)
+        read_from(walk, &flags[FROM], words, err) < 0 || read_excludes(walk, words, err) < 0 ||
+        read_owner(walk, &flags[CHOWN], words, err) < 0)
         return -1;
-    if (flags[CHOWN].is_given) {
-        if (dockerfile_walk_expand_known(walk, &flags[CHOWN].value, &given, err) < 0)
-            return -1;
-        if (!*given || strlen(given) > 64)
-            return walk_refuse(walk, flags[CHOWN].at, err, "write --chown=USER:GROUP.");
-    }
-    /* The files of a stage keep their owners. */
-    *owner = given ? owner_of(given) : xstrdup(words->from_stage ? "" : "0:0");
+    words->parents = is_on(walk, &flags[PARENTS], false);
+    words->unpacks = is_on(walk, &flags[UNPACK], is_add);
     if (flags[CHMOD].is_given &&
         (dockerfile_walk_expand_known(walk, &flags[CHMOD].value, mode, err) < 0 ||
          check_mode(walk, &flags[CHMOD], *mode, err) < 0))
         return -1;
-    words->owner = *owner;
     words->mode = *mode ? *mode : "";
     return 0;
 }
@@ -241,24 +298,34 @@ static int check_source(const struct dockerfile_walk *walk, const char *source, 
     return 0;
 }
 
+/* Return a text in the form of its step; the caller frees it. */
+static char *text_of(const struct dockerfile_value *value, const char *text, bool is_open)
+{
+    return is_open && !value->is_open ? dockerfile_value_open(text) : xstrdup(text);
+}
+
 static int add_copy(struct dockerfile_walk *walk, const struct words *words, size_t at,
                     const char *hash, struct error **err)
 {
     const struct dockerfile_value *source = &words->values[at];
     const struct dockerfile_value *to = &words->values[words->count - 1];
-    bool is_open = source->is_open || to->is_open;
-    const char *within = source_in_context(source->text);
-    autofree char *from = is_open && !source->is_open ? dockerfile_value_open(within) : NULL;
-    autofree char *open_to = is_open && !to->is_open ? dockerfile_value_open(to->text) : NULL;
+    bool is_open = source->is_open || to->is_open || words->owner.is_open;
+    autofree char *from = text_of(source, source_in_context(source->text), is_open);
+    autofree char *open_to = text_of(to, to->text, is_open);
+    autofree char *owner = text_of(&words->owner, words->owner.text, is_open);
     json_t *step = json_pack("{s:s, s:s, s:s}", "type", hash ? "copy" : "copy_stage", "source",
-                             from ? from : within, "destination", open_to ? open_to : to->text);
+                             from, "destination", open_to);
     if (hash)
         json_object_set_new(step, "files", json_string(hash));
     else
         json_object_set_new(step, "stage", json_integer((json_int_t)words->stage));
-    if (*words->owner)
-        json_object_set_new(step, "user", json_string(words->owner));
+    if (*owner)
+        json_object_set_new(step, "user", json_string(owner));
     json_object_set_new(step, "exact", json_true());
+    if (json_array_size(words->excludes))
+        json_object_set(step, "excludes", words->excludes);
+    if (words->parents)
+        json_object_set_new(step, "parents", json_true());
     if (*words->mode)
         json_object_set_new(step, "mode", json_string(words->mode));
     if (is_open)
@@ -274,12 +341,10 @@ static int add_stage_copy(struct dockerfile_walk *walk, const struct words *word
 {
     char number[24];
     const char *path = source_in_context(words->values[at].text);
-    if (words->values[at].is_open || str_equal(path, "."))
+    if (words->values[at].is_open)
         return walk_refuse(walk, words->places[at], err,
-                           words->values[at].is_open
-                               ? "the path has a variable that the file does not set: set it with "
-                                 "ARG or ENV first."
-                               : "name the files or folders of the stage, not all of it.");
+                           "the path has a variable that the file does not set: set it with ARG or "
+                           "ENV first.");
     snprintf(number, sizeof number, "%zu", words->stage);
     json_t *paths = json_object_get(walk->copied, number);
     if (!paths) {
@@ -295,10 +360,10 @@ static int add_heredoc(struct dockerfile_walk *walk, const struct words *words,
 {
     const struct dockerfile_value *to = &words->values[words->count - 1];
     autofree char *expanded = NULL;
-    if (to->is_open)
+    if (to->is_open || words->owner.is_open)
         return walk_refuse(walk, words->places[words->count - 1], err,
-                           "the destination of a here-document has a variable that the file does "
-                           "not set: set it with ARG or ENV first.");
+                           "the destination or the owner of a here-document has a variable that "
+                           "the file does not set: set it with ARG or ENV first.");
     if (heredoc->expands &&
         dockerfile_expand_heredoc(walk->file, walk->one, heredoc, &walk->scope, &expanded, err) < 0)
         return -1;
@@ -307,7 +372,7 @@ static int add_heredoc(struct dockerfile_walk *walk, const struct words *words,
                                          "run", "user", "root", "command", walk->one->text,
                                          "arguments", "/bin/sh", "-c", WRITE_RUN, "sh",
                                          expanded ? expanded : heredoc->content, to->text,
-                                         *words->owner ? words->owner : "0:0",
+                                         *words->owner.text ? words->owner.text : "0:0",
                                          *words->mode ? words->mode : "0644", heredoc->name),
                                err);
 }
@@ -343,7 +408,7 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
     if (!length || length > DOCKERFILE_PATH_MAX)
         return walk_refuse(walk, words->places[last], err,
                            "the destination is a path of at most %d bytes.", DOCKERFILE_PATH_MAX);
-    if (words->count > 2 && to[length - 1] != '/' && !str_equal(to, "."))
+    if (words->count > 2 && to[length - 1] != '/' && !str_equal(to, ".") && !str_equal(to, ".."))
         return walk_refuse(walk, words->places[last], err,
                            "several sources need a folder as destination: end it with a slash.");
     for (size_t i = 0; i < last; i++) {
@@ -359,10 +424,11 @@ static int add_steps(struct dockerfile_walk *walk, const struct words *words, st
 int dockerfile_walk_bind(struct dockerfile_walk *walk, const struct dockerfile_bind *bind,
                          struct error **err)
 {
-    struct words words = {.count = 2, .mode = "", .from_stage = bind->from != NULL};
-    words.owner = bind->from ? "" : "0:0";
+    struct words words = {.mode = "", .from_stage = bind->from != NULL};
     if (bind->from && find_stage(walk, bind->at, bind->from, &words.stage, err) < 0)
         return -1;
+    words.count = 2;
+    words.owner.text = xstrdup(bind->from ? "" : "0:0");
     words.values[0].text = xstrdup(bind->source && *bind->source ? bind->source : ".");
     words.values[1].text = xstrdup(bind->target);
     words.places[0] = words.places[1] = bind->at;
@@ -373,9 +439,9 @@ int dockerfile_walk_bind(struct dockerfile_walk *walk, const struct dockerfile_b
 
 int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err)
 {
-    struct words words = {.unpacks = walk->one->kind == DOCKERFILE_ADD};
-    autofree char *owner = NULL, *mode = NULL;
-    int result = read_flags(walk, &words, &owner, &mode, err);
+    struct words words = {.count = 0};
+    autofree char *mode = NULL;
+    int result = read_flags(walk, &words, &mode, err);
     if (result == 0)
         result = read_words(walk, &words, err);
     if (result == 0)

@@ -11,6 +11,9 @@
 #include "dockerfile/dockerfile_text.h"
 
 #define DEPTH_MAX 8 /* of words in words */
+#define ONLY_THE_SANDBOX                                                                         \
+    "only the sandbox of the build knows this variable: set it with ARG or ENV first, or write " \
+    "${NAME:-word}."
 
 struct expansion {
     const struct dockerfile *file;
@@ -21,6 +24,7 @@ struct expansion {
     size_t place; /* of its first byte in the instruction's text */
     size_t first;
     bool in_heredoc; /* quotes are characters, and errors name its word */
+    bool in_pattern; /* escapes stay, for dockerfile_pattern.c */
     bool is_open;
     unsigned kept_words; /* how many words around this one the sandbox expands */
     struct buffer out;
@@ -84,6 +88,18 @@ static enum variable find(const struct dockerfile_scope *scope, const char *name
 static int expand(struct expansion *expansion, size_t *at, char stop, unsigned depth,
                   struct error **err);
 
+/* Turn \$ into a dollar sign. */
+static void close_text(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at; at++) {
+        if (at[0] == '\\' && at[1] == '$')
+            at++;
+        *out++ = *at;
+    }
+    *out = '\0';
+}
+
 /* Append the beginning ("${NAME") of a variable that the file does not set; the sandbox of the
  * build expands it. A backslash before it would escape it there. */
 static int keep_variable(struct expansion *expansion, size_t at, const char *name,
@@ -118,6 +134,81 @@ static int expand_word(struct expansion *expansion, size_t *at, bool wanted, uns
     return 0;
 }
 
+/* Expand a word of a pattern up to the character stop, and take it out of the result. *text: the
+ * caller's. */
+static int read_pattern(struct expansion *expansion, size_t *at, char stop, unsigned depth,
+                        char **text, struct error **err)
+{
+    struct buffer *out = &expansion->out;
+    size_t kept = out->size, begin = *at;
+    bool was_open = expansion->is_open, was_pattern = expansion->in_pattern;
+    *text = NULL;
+    if (depth >= DEPTH_MAX)
+        return refuse(expansion, *at, err, "the variables are nested too deeply.");
+    expansion->in_pattern = true;
+    expansion->is_open = false;
+    int result = expand(expansion, at, stop, depth + 1, err);
+    bool is_open = expansion->is_open;
+    expansion->in_pattern = was_pattern;
+    expansion->is_open = was_open;
+    if (result < 0 || buffer_overflowed(out))
+        return result < 0 ? -1 : refuse(expansion, begin, err, "the value is too long.");
+    *text = xstrndup(out->size ? out->data + kept : "", out->size - kept);
+    close_text(*text);
+    if (out->size > kept) {
+        out->size = kept;
+        out->data[kept] = '\0';
+    }
+    return is_open ? refuse(expansion, begin, err,
+                            "the pattern has a variable that the file does not set: set it with "
+                            "ARG or ENV first.")
+                   : 0;
+}
+
+/* Expand ${NAME#pattern}, ${NAME%pattern} and ${NAME/pattern/text}. */
+static int expand_pattern(struct expansion *expansion, size_t *at, const char *name, unsigned depth,
+                          struct error **err)
+{
+    const char *value;
+    autofree char *pattern = NULL, *text = NULL;
+    size_t begin = *at;
+    struct dockerfile_pattern_use use = {.sign = expansion->text[(*at)++]};
+    enum variable state = find(expansion->scope, name, &value);
+    if (state == VARIABLE_OPEN)
+        return refuse(expansion, begin, err, ONLY_THE_SANDBOX);
+    use.value = value ? value : "";
+    use.is_whole = *at < expansion->end && expansion->text[*at] == use.sign;
+    *at += use.is_whole;
+    if (read_pattern(expansion, at, use.sign == '/' ? '/' : '}', depth, &pattern, err) < 0)
+        return -1;
+    if (use.sign == '/' && *at >= expansion->end)
+        return refuse(expansion, begin, err, "write ${NAME/PATTERN/TEXT}.");
+    *at += use.sign == '/';
+    if (use.sign == '/' && read_pattern(expansion, at, '}', depth, &text, err) < 0)
+        return -1;
+    use.pattern = pattern;
+    use.text = text;
+    autofree char *result = dockerfile_pattern_apply(&use, expansion->scope->expanded);
+    if (*expansion->scope->expanded > DOCKERFILE_EXPANDED_MAX)
+        return refuse(expansion, begin, err,
+                      "the values of the variables up to this line are too long together.");
+    return result ? take_text(expansion, begin, result, err)
+                  : refuse(expansion, begin, err,
+                           "the pattern has more than 60 characters, or the value is too long.");
+}
+
+/* ${NAME:?word}: fail with the word. */
+static int refuse_unset(struct expansion *expansion, size_t *at, const char *name, unsigned depth,
+                        struct error **err)
+{
+    size_t begin = *at;
+    autofree char *word = NULL;
+    if (read_pattern(expansion, at, '}', depth, &word, err) < 0)
+        return -1;
+    autofree char *message = xasprintf("%s: %s.", name, *word ? word : "it has no value");
+    return refuse(expansion, begin, err, message);
+}
+
 /* Expand at the operator behind the name in braces, up to the closing brace. */
 static int expand_operator(struct expansion *expansion, size_t *at, const char *name,
                            unsigned depth, struct error **err)
@@ -126,28 +217,33 @@ static int expand_operator(struct expansion *expansion, size_t *at, const char *
     enum variable state = find(expansion->scope, name, &value);
     size_t begin = *at;
     bool colon = expansion->text[*at] == ':';
-    char operator= * at + colon<expansion->end ? expansion->text[*at + colon] : '\0';
-    if (operator!= '-' && operator!= '+')
-        return refuse(expansion, begin,
-                      err,
-                      operator== '?' ? "${NAME:?word} is not supported: test the value in RUN."
-                                     : "this form of a variable is not supported: write $NAME, "
-                                       "${NAME}, ${NAME:-word} or ${NAME:+word}.");
+    char sign = *at + colon < expansion->end ? expansion->text[*at + colon] : '\0';
+    if (!colon && sign && strchr("#%/", sign))
+        return expand_pattern(expansion, at, name, depth, err);
+    if (!sign || !strchr("-+?", sign))
+        return refuse(expansion, begin, err,
+                      "this form of a variable is not supported: write $NAME, ${NAME}, "
+                      "${NAME:-word}, ${NAME:+word}, ${NAME:?word}, ${NAME#pattern}, "
+                      "${NAME%pattern} or ${NAME/pattern/text}.");
     *at += colon + 1u;
     bool is_set = state == VARIABLE_KNOWN && (*value || !colon);
+    if (sign == '?' && !is_set && state != VARIABLE_OPEN)
+        return refuse_unset(expansion, at, name, depth, err);
+    if (sign == '?' && state == VARIABLE_OPEN)
+        return refuse(expansion, begin, err, ONLY_THE_SANDBOX);
     if (state == VARIABLE_OPEN) {
         if (keep_variable(expansion, begin, name, err) < 0)
             return -1;
-        buffer_printf(&expansion->out, ":%c", operator);
+        buffer_printf(&expansion->out, ":%c", sign);
         expansion->kept_words++;
         int result = expand_word(expansion, at, true, depth, err);
         expansion->kept_words--;
         buffer_append_char(&expansion->out, '}');
         return result;
     }
-    if (operator== '-' && is_set && take_text(expansion, begin, value, err) < 0)
+    if (sign != '+' && is_set && take_text(expansion, begin, value, err) < 0)
         return -1;
-    return expand_word(expansion, at, (operator== '-') != is_set, depth, err);
+    return expand_word(expansion, at, sign == '+' ? is_set : !is_set, depth, err);
 }
 
 /* Expand at a dollar sign; *at is moved behind the variable. */
@@ -245,6 +341,9 @@ static int expand(struct expansion *expansion, size_t *at, char stop, unsigned d
         else {
             bool escapes = c == expansion->file->escape && *at + 1 < expansion->end &&
                            (!expansion->in_heredoc || expansion->text[*at + 1] == '$');
+            /* A pattern does not contain the backslash that escapes "}" or "/". */
+            if (escapes && expansion->in_pattern && !strchr("}/", expansion->text[*at + 1]))
+                buffer_append_char(&expansion->out, '\\');
             *at += escapes;
             result = take(expansion, *at, expansion->text[*at], err);
             ++*at;
@@ -255,18 +354,6 @@ static int expand(struct expansion *expansion, size_t *at, char stop, unsigned d
             return refuse(expansion, expansion->first, err, "the value is too long.");
     }
     return 0;
-}
-
-/* Turn \$ into a dollar sign. */
-static void close_text(char *text)
-{
-    char *out = text;
-    for (const char *at = text; *at; at++) {
-        if (at[0] == '\\' && at[1] == '$')
-            at++;
-        *out++ = *at;
-    }
-    *out = '\0';
 }
 
 char *dockerfile_value_open(const char *text)

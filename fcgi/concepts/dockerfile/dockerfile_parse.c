@@ -157,6 +157,8 @@ static char *heredoc_name(const char *word, size_t length, bool *tabs, bool *exp
     at += 2;
     *tabs = word[at] == '-';
     at += *tabs;
+    while (at < length && dockerfile_is_blank(word[at]))
+        at++;
     char quote = word[at] == '"' || word[at] == '\'' ? word[at] : '\0';
     *expands = !quote;
     at += quote != '\0';
@@ -224,32 +226,31 @@ static int read_kind(const struct parser *parser, struct dockerfile_instruction 
                      struct error **err)
 {
     const char *names[DOCKERFILE_KINDS];
-    size_t length = strcspn(one->text, " \t\r\v\f");
-    autofree char *name = xstrndup(one->text, length);
-    for (size_t i = 0; i < length; i++)
-        name[i] = (char)toupper((unsigned char)name[i]);
-    for (size_t i = 0; i < DOCKERFILE_KINDS; i++) {
+    one->kind = dockerfile_kind_at(one->text, &one->rest);
+    if (one->kind != DOCKERFILE_KINDS)
+        return 0;
+    autofree char *name = xstrndup(one->text, one->rest);
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    for (size_t i = 0; i < DOCKERFILE_KINDS; i++)
         names[i] = dockerfile_kind_name((enum dockerfile_kind)i);
-        if (str_equal(name, names[i])) {
-            one->kind = (enum dockerfile_kind)i;
-            one->rest = length;
-            return 0;
-        }
-    }
     const char *nearest = str_nearest(name, names, DOCKERFILE_KINDS);
     return dockerfile_refuse(parser->file, one, 0, err, "there is no instruction %.32s%s%s%s", name,
                              nearest ? "; did you mean " : ".", nearest ? nearest : "",
                              nearest ? "?" : "");
 }
 
-/* Move one->rest behind the flags: words that begin with two hyphens. */
+/* Move one->rest behind the flags: words that begin with two hyphens. A word "--" ends them. */
 static void skip_flags(const struct parser *parser, struct dockerfile_instruction *one)
 {
     struct dockerfile_word word;
     size_t at = one->rest;
     while (dockerfile_word_next(parser->file, one, &at, &word) &&
-           !strncmp(one->text + word.at, "--", 2))
+           !strncmp(one->text + word.at, "--", 2)) {
         one->rest = at;
+        if (word.length == 2)
+            break;
+    }
     while (dockerfile_is_blank(one->text[one->rest]))
         one->rest++;
 }
@@ -278,9 +279,7 @@ static int read_instruction(struct parser *parser, const struct line *line, stru
     if (!one->text[one->rest])
         return dockerfile_refuse(file, one, strlen(one->text), err, "%s needs an argument.",
                                  dockerfile_kind_name(one->kind));
-    bool has_heredocs =
-        one->kind == DOCKERFILE_RUN || one->kind == DOCKERFILE_COPY || one->kind == DOCKERFILE_ADD;
-    return has_heredocs ? read_heredocs(parser, one, err) : 0;
+    return dockerfile_has_heredocs(one->kind) ? read_heredocs(parser, one, err) : 0;
 }
 
 /* --- stages --- */

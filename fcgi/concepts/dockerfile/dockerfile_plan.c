@@ -17,8 +17,8 @@ static const char *const proxies[] = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", 
                                       "ALL_PROXY",  "http_proxy",  "https_proxy", "ftp_proxy",
                                       "no_proxy",   "all_proxy"};
 /* Docker sets these from the processor. */
-static const char *const platforms[] = {"TARGETPLATFORM", "TARGETARCH", "TARGETVARIANT",
-                                        "BUILDPLATFORM",  "BUILDARCH",  "BUILDVARIANT"};
+static const char *const platforms[] = {"TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT",
+                                        "BUILDPLATFORM",  "BUILDOS",  "BUILDARCH",  "BUILDVARIANT"};
 
 static bool is_among(const char *const names[], size_t count, const char *name)
 {
@@ -48,6 +48,14 @@ static char *value_of_platform(const struct dockerfile_build *build, const char 
                                            : xstrdup("");
 }
 
+/* Of ARG and ENV, the later one decides. */
+static void set_argument(const struct arguments *arguments, const char *name, json_t *value)
+{
+    if (json_is_string(value))
+        json_object_del(arguments->walk->scope.env, name);
+    json_object_set_new(arguments->values, name, value);
+}
+
 static int declare(const struct arguments *arguments, const char *name, size_t at,
                    const struct dockerfile_word *word, struct error **err)
 {
@@ -56,7 +64,7 @@ static int declare(const struct arguments *arguments, const char *name, size_t a
     const json_t *global = json_object_get(arguments->globals, name);
     autofree char *text = NULL;
     if (given || (!word && global)) {
-        json_object_set(arguments->values, name, (json_t *)(uintptr_t)(given ? given : global));
+        set_argument(arguments, name, json_incref((json_t *)(uintptr_t)(given ? given : global)));
         return 0;
     }
     if (word && dockerfile_walk_expand_known(walk, word, &text, err) < 0)
@@ -68,9 +76,13 @@ static int declare(const struct arguments *arguments, const char *name, size_t a
                            "the build does not set %s: give it as a build argument, or write a "
                            "default, such as ARG NAME=VALUE.",
                            name);
-    json_object_set_new(arguments->values, name, text ? json_string(text) : json_null());
-    if (json_object_size(arguments->values) > DOCKERFILE_ARGS_MAX)
-        return walk_refuse(walk, at, err, "a stage has at most %d ARG.", DOCKERFILE_ARGS_MAX);
+    set_argument(arguments, name, text ? json_string(text) : json_null());
+    /* A stage also has the ARG of the stages from which it begins, and the file's first lines those
+     * of the platform. */
+    size_t most = arguments->globals ? (size_t)DOCKERFILE_ARGS_MAX * DOCKERFILE_STAGES_MAX
+                                     : DOCKERFILE_ARGS_MAX + ARRAY_SIZE(platforms);
+    if (json_object_size(arguments->values) > most)
+        return walk_refuse(walk, at, err, "there are at most %zu ARG here.", most);
     return 0;
 }
 
@@ -93,8 +105,7 @@ static int walk_arg(const struct arguments *arguments, struct error **err)
     return 0;
 }
 
-/* Return whether an ARG of the file has this name. */
-static bool is_declared(const struct dockerfile *file, const char *wanted)
+bool dockerfile_declares(const struct dockerfile *file, const char *wanted)
 {
     for (size_t i = 0; i < file->instruction_count; i++) {
         const struct dockerfile_instruction *one = &file->instructions[i];
@@ -113,7 +124,7 @@ static int check_arguments(const struct dockerfile *file, const json_t *args, st
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
-        if (!is_declared(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
+        if (!dockerfile_declares(file, name) && !is_among(proxies, ARRAY_SIZE(proxies), name))
             return error_set_field(err, ERR_INVALID_REQUEST, ARGS_FIELD,
                                    "The Dockerfile has no ARG %.64s.", name);
     }
@@ -135,19 +146,37 @@ bool dockerfile_stage_find(const struct dockerfile *file, const char *name, size
     return true;
 }
 
-static int check_platform(const struct dockerfile_walk *walk, struct error **err)
+/* Return whether a platform is that of the machine: amd64, linux/x86_64, linux/arm64/v8. */
+static bool is_own_platform(const char *platform, const char *machine)
 {
-    static const char *const taken[] = {"$BUILDPLATFORM", "${BUILDPLATFORM}", "$TARGETPLATFORM",
-                                        "${TARGETPLATFORM}"};
+    static const char *const names[][2] = {
+        {"amd64", "amd64"}, {"x86_64", "amd64"},  {"x86-64", "amd64"},   {"amd64/v1", "amd64"},
+        {"arm64", "arm64"}, {"aarch64", "arm64"}, {"arm64/v8", "arm64"}, {"aarch64/v8", "arm64"}};
+    const char *name = str_starts_with(platform, "linux/") ? platform + 6 : platform;
+    if (str_equal(platform, "linux"))
+        return true;
+    for (size_t i = 0; machine && i < ARRAY_SIZE(names); i++)
+        if (str_equal(name, names[i][0]) && str_equal(machine, names[i][1]))
+            return true;
+    return false;
+}
+
+static int check_platform(const struct dockerfile_walk *walk,
+                          const struct dockerfile_scope *globals, struct error **err)
+{
     struct dockerfile_flag flags[] = {{.name = "platform"}, {.name = NULL}};
-    if (dockerfile_walk_flags(walk, flags, err) < 0)
-        return -1;
-    autofree char *text = xstrndup(walk->one->text + flags[0].value.at,
-                                   flags[0].is_given ? flags[0].value.length : 0);
+    struct dockerfile_value value;
     const char *machine = walk->build->machine;
     autofree char *own = xasprintf("linux/%s", machine ? machine : "");
-    if (!flags[0].is_given || is_among(taken, ARRAY_SIZE(taken), text) || str_equal(text, own))
+    if (dockerfile_walk_flags(walk, flags, err) < 0)
+        return -1;
+    if (!flags[0].is_given)
         return 0;
+    int result = dockerfile_expand(walk->file, walk->one, &flags[0].value, globals, &value, err);
+    autofree char *text = value.text;
+    /* Of an unknown machine the variables of platforms have no value. */
+    if (result < 0 || !*text || is_own_platform(text, machine))
+        return result;
     return walk_refuse(
         walk, flags[0].at, err,
         "the build always uses the image for the host's processor%s%s. Remove the flag.",
@@ -162,7 +191,7 @@ static int read_base(const struct dockerfile_walk *walk, size_t stage, char **ba
     struct dockerfile_word word;
     struct dockerfile_value value;
     size_t at = walk->one->rest;
-    if (check_platform(walk, err) < 0)
+    if (check_platform(walk, &globals, err) < 0)
         return -1;
     dockerfile_word_next(walk->file, walk->one, &at, &word);
     int result = dockerfile_expand(walk->file, walk->one, &word, &globals, &value, err);
@@ -200,9 +229,7 @@ static int walk_one(struct dockerfile_walk *walk, struct error **err)
     case DOCKERFILE_LABEL:
         return dockerfile_walk_label(walk, err);
     case DOCKERFILE_ONBUILD:
-        return walk_refuse(walk, 0, err,
-                           "ONBUILD is not supported: write the instruction into the Dockerfiles "
-                           "that begin with this template.");
+        return dockerfile_walk_onbuild(walk, err);
     case DOCKERFILE_RUN:
         return dockerfile_walk_run(walk, err);
     case DOCKERFILE_SHELL:
@@ -257,9 +284,17 @@ static int walk_stage(struct dockerfile_walk *walk, size_t number, char **base, 
         *base = NULL;
         if (walk_stage(walk, parent, base, err) < 0)
             return -1;
+        walk->one = &walk->file->instructions[stage->first];
+        if (json_object_get(walk->config, DOCKERFILE_TRIGGERS))
+            return walk_refuse(walk, walk->one->rest, err,
+                               "this stage has ONBUILD, which holds for other Dockerfiles: move it "
+                               "behind the last FROM.");
     }
-    json_decref(walk->scope.args);
-    walk->scope.args = proxies_of(walk->build->args);
+    /* A stage has the ARG of the stage that it begins with. */
+    if (parent == NO_STAGE) {
+        walk->scope.args = proxies_of(walk->build->args);
+        walk->place = dockerfile_place(walk->file, walk->one, walk->one->rest);
+    }
     walk->has_command = false;
     walk->number = number;
     for (size_t i = 1; i < stage->count; i++) {
@@ -280,6 +315,7 @@ struct shared {
 /* The result of one stage, with the results of the stages that it begins with. */
 struct part {
     char *base;
+    json_t *place; /* that names the base */
     json_t *steps, *config;
     bool is_wanted;
 };
@@ -305,6 +341,7 @@ static int plan_stage(const struct dockerfile *file, const struct dockerfile_bui
     part->steps = walk.steps;
     part->config = walk.config;
     int result = walk_stage(&walk, number, &part->base, err);
+    part->place = walk.place;
     json_decref(walk.scope.env);
     json_decref(walk.scope.args);
     json_decref(walk.shell);
@@ -334,6 +371,7 @@ struct addition {
     size_t stage; /* its number, or one behind those for an image */
     const char *base, *title;
     json_int_t line;
+    json_t *place;
     json_t *steps; /* NULL: none */
 };
 
@@ -344,9 +382,10 @@ static void add_part(const struct addition *part, const json_t *copied,
     char number[24];
     snprintf(number, sizeof number, "%zu", part->stage);
     const json_t *paths = json_object_get(copied, number);
-    json_array_append_new(plan->steps, json_pack("{s:s, s:I, s:s, s:I}", "type", "stage", "number",
-                                                 (json_int_t)json_array_size(plan->bases), "path",
-                                                 part->base, "line", part->line));
+    json_array_append_new(plan->steps, json_pack("{s:s, s:I, s:s, s:I, s:o*}", "type", "stage",
+                                                 "number", (json_int_t)json_array_size(plan->bases),
+                                                 "path", part->base, "line", part->line,
+                                                 "files_only", part->steps ? NULL : json_true()));
     json_array_extend(plan->steps, part->steps);
     if (paths)
         json_array_append_new(plan->steps,
@@ -354,7 +393,7 @@ static void add_part(const struct addition *part, const json_t *copied,
                                         (json_int_t)part->stage, "sources", paths, "path",
                                         part->title, "line", part->line));
     json_array_append_new(plan->bases, json_string(part->base));
-    json_array_append_new(plan->lines, json_integer(part->line));
+    json_array_append(plan->places, part->place);
 }
 
 /* The images come first, because any stage may copy from them. */
@@ -366,8 +405,12 @@ static void add_images(const struct dockerfile *file, const json_t *images, cons
     json_array_foreach ((json_t *)(uintptr_t)images, at, image) {
         char number[24];
         const char *name = json_string_value(json_object_get(image, "name"));
-        const struct addition part = {file->stage_count + at, name, name,
-                                      json_integer_value(json_object_get(image, "line")), NULL};
+        const struct addition part = {file->stage_count + at,
+                                      name,
+                                      name,
+                                      json_integer_value(json_object_get(image, "line")),
+                                      json_object_get(image, "place"),
+                                      NULL};
         snprintf(number, sizeof number, "%zu", part.stage);
         if (json_object_get(copied, number))
             add_part(&part, copied, plan);
@@ -378,8 +421,8 @@ static void add_stage(const struct dockerfile *file, size_t stage, const struct 
                       const json_t *copied, struct dockerfile_plan *plan)
 {
     const struct dockerfile_instruction *from = &file->instructions[file->stages[stage].first];
-    const struct addition addition = {stage, part->base, from->text + from->rest, from->line,
-                                      part->steps};
+    const struct addition addition = {stage,      part->base,  from->text + from->rest,
+                                      from->line, part->place, part->steps};
     add_part(&addition, copied, plan);
 }
 
@@ -399,13 +442,12 @@ static int join(const struct dockerfile *file, size_t target, const struct part 
                 struct error **err)
 {
     plan->bases = json_array();
-    plan->lines = json_array();
+    plan->places = json_array();
     plan->config = json_incref(parts[target].config);
     if (!json_object_size(copied)) {
         plan->steps = json_incref(parts[target].steps);
         json_array_append_new(plan->bases, json_string(parts[target].base));
-        json_array_append_new(plan->lines,
-                              json_integer(file->instructions[file->stages[target].first].line));
+        json_array_append(plan->places, parts[target].place);
         return 0;
     }
     plan->steps = json_array();
@@ -422,6 +464,11 @@ static int read_globals(const struct dockerfile *file, const struct dockerfile_b
     struct dockerfile_walk walk = {
         .file = file, .build = build, .scope = {NULL, shared->globals, true, shared->expanded}};
     const struct arguments arguments = {&walk, shared->globals, NULL};
+    for (size_t i = 0; i < ARRAY_SIZE(platforms); i++) {
+        autofree char *value = value_of_platform(build, platforms[i]);
+        if (value)
+            json_object_set_new(shared->globals, platforms[i], json_string(value));
+    }
     for (size_t i = 0; i < file->first_stage; i++) {
         walk.one = &file->instructions[i];
         if (check_flags(&walk, err) < 0 || walk_arg(&arguments, err) < 0)
@@ -434,13 +481,14 @@ static int plan_target(const struct dockerfile *file, const struct dockerfile_bu
                        size_t target, const struct shared *shared, struct dockerfile_plan *plan,
                        struct error **err)
 {
-    struct part parts[DOCKERFILE_STAGES_MAX] = {{NULL, NULL, NULL, false}};
+    struct part parts[DOCKERFILE_STAGES_MAX] = {{NULL, NULL, NULL, NULL, false}};
     json_auto_t *copied = json_object();
     int result = plan_stages(file, build, target, shared, parts, copied, err);
     if (result == 0)
         result = join(file, target, parts, shared->images, copied, plan, err);
     for (size_t i = 0; i < file->stage_count; i++) {
         free(parts[i].base);
+        json_decref(parts[i].place);
         json_decref(parts[i].steps);
         json_decref(parts[i].config);
     }
@@ -454,19 +502,38 @@ int dockerfile_plan(const struct dockerfile *file, const struct dockerfile_build
     size_t expanded = 0;
     const struct shared shared = {globals, &expanded, images};
     size_t target = file->stage_count - 1;
-    *plan = (struct dockerfile_plan){NULL, NULL, NULL, NULL};
+    *plan = (struct dockerfile_plan){.bases = NULL};
     if (check_arguments(file, build->args, err) < 0 || read_globals(file, build, &shared, err) < 0)
         return -1;
     if (build->target && !dockerfile_stage_find(file, build->target, file->stage_count, &target))
         return error_set_field(err, ERR_INVALID_REQUEST, "/target",
                                "The Dockerfile has no stage %.64s.", build->target);
-    return plan_target(file, build, target, &shared, plan, err);
+    if (plan_target(file, build, target, &shared, plan, err) < 0)
+        return -1;
+    plan->build = json_pack(
+        "{s:O*, s:s*, s:s*, s:O*}", "args", build->args, "context", build->context, "machine",
+        build->machine, "line",
+        json_array_get(json_array_get(plan->places, json_array_size(plan->places) - 1), 0));
+    return 0;
+}
+
+unsigned dockerfile_build_read(const json_t *kept, const json_t *secrets,
+                               struct dockerfile_build *build)
+{
+    *build = (struct dockerfile_build){
+        .args = json_object_get(kept, "args"),
+        .secrets = secrets,
+        .context = json_string_value(json_object_get(kept, "context")),
+        .machine = json_string_value(json_object_get(kept, "machine")),
+    };
+    return (unsigned)json_integer_value(json_object_get(kept, "line"));
 }
 
 void dockerfile_plan_deinit(struct dockerfile_plan *plan)
 {
     json_decref(plan->bases);
-    json_decref(plan->lines);
+    json_decref(plan->places);
     json_decref(plan->steps);
     json_decref(plan->config);
+    json_decref(plan->build);
 }

@@ -22,26 +22,30 @@
  * ("1"); the program. While it runs, a folder of the image has another name. After the program has
  * succeeded, a rename replaces the archive of the cache, so other builds read the whole old archive
  * or the whole new one. */
-#define CACHE_RUN                                                                              \
-    "d=$1 f=$2 owner=$3 mode=$4 saves=$5 c=" VOLUME_BUILD_CACHE_PATH " aside=; shift 5\n"      \
-    "case $d in /*) ;; *) d=$PWD/$d;; esac\n"                                                  \
-    "t() (PATH=$PATH:/usr/lib/sandlot/tools; exec \"$@\")\n"                                   \
-    "clear() { t find \"$d/\" -type d ! -perm -200 -exec chmod u+w {} +\n"                     \
-    "  t find \"$d/\" -mindepth 1 -maxdepth 1 -exec rm -rf {} +; }\n"                          \
-    "if [ -e \"$d\" ] || [ -L \"$d\" ]; then aside=$d.aside-$$\n"                              \
-    "  t mv \"$d\" \"$aside\" 2>/dev/null || { aside=; [ -z \"$(t ls -A \"$d\")\" ] ||\n"      \
-    "    { echo \"The folder $d has files and cannot be moved: it is no cache.\"\n"            \
-    "      exec \"$@\"; }; }; fi\n"                                                            \
-    "t mkdir -p \"$d\" || exit 1\n"                                                            \
-    "[ -z \"$f\" ] || [ ! -f $c/$f ] || { t tar -xpf $c/$f -C \"$d\" && t touch $c/$f; } ||\n" \
-    "  { echo \"The cache of $d cannot be read, and begins empty.\"; clear; }\n"               \
-    "[ -z \"$mode\" ] || t chmod \"$mode\" \"$d\" || exit 1\n"                                 \
-    "[ -z \"$owner\" ] || [ \"$(t id -u)\" != 0 ] || t chown \"$owner\" \"$d\" || exit 1\n"    \
-    "\"$@\"; s=$?\n"                                                                           \
-    "if [ $s = 0 ] && [ -n \"$saves\" ] && [ -d $c ]; then\n"                                  \
-    "  new=$c/new.$(t cat /proc/sys/kernel/random/uuid)\n"                                     \
-    "  { t tar -cf $new -C \"$d\" . && t mv -f $new $c/$f; } ||\n"                             \
-    "    { echo \"The cache of $d is not saved.\"; t rm -f $new; }; fi\n"                      \
+#define CACHE_RUN                                                                             \
+    "d=$1 f=$2 owner=$3 mode=$4 saves=$5 c=" VOLUME_BUILD_CACHE_PATH " aside=; shift 5\n"     \
+    "case $d in /*) ;; *) d=$PWD/$d;; esac\n"                                                 \
+    "while case $d in */|*/.) ;; *) false;; esac; do d=${d%/*}; done\n"                       \
+    "[ -n \"$d\" ] || { echo 'The target of a mount cannot be the root folder.'; exit 1; }\n" \
+    "t() (PATH=$PATH:/usr/lib/sandlot/tools; exec \"$@\")\n"                                  \
+    "clear() { t find \"$d/\" -type d ! -perm -200 -exec chmod u+w {} +\n"                    \
+    "  t find \"$d/\" -mindepth 1 -maxdepth 1 -exec rm -rf {} +; }\n"                         \
+    "if [ -e \"$d\" ] || [ -L \"$d\" ]; then aside=$d.aside-$$\n"                             \
+    "  t mv \"$d\" \"$aside\" 2>/dev/null || { aside=; [ -z \"$(t ls -A \"$d\")\" ] ||\n"     \
+    "    { echo \"The folder $d has files and cannot be moved: it is no cache.\"\n"           \
+    "      exec \"$@\"; }; }; fi\n"                                                           \
+    "t mkdir -p \"$d\" || exit 1\n"                                                           \
+    "case $PWD/ in \"$d\"/*) cd \"$PWD\" 2>/dev/null || cd \"$d\";; esac\n"                   \
+    "[ -z \"$f\" ] || [ ! -f $c/$f ] || if t tar -xpf $c/$f -C \"$d\"\n"                      \
+    "  then t touch $c/$f 2>/dev/null\n"                                                      \
+    "  else echo \"The cache of $d cannot be read, and begins empty.\"; clear; fi\n"          \
+    "[ -z \"$mode\" ] || t chmod \"$mode\" \"$d\" || exit 1\n"                                \
+    "[ -z \"$owner\" ] || [ \"$(t id -u)\" != 0 ] || t chown \"$owner\" \"$d\" || exit 1\n"   \
+    "\"$@\"; s=$?\n"                                                                          \
+    "if [ $s = 0 ] && [ -n \"$saves\" ] && [ -d $c ]; then\n"                                 \
+    "  new=$c/new.$(t cat /proc/sys/kernel/random/uuid)\n"                                    \
+    "  { t tar -cf $new -C \"$d\" . && t mv -f $new $c/$f; } ||\n"                            \
+    "    { echo \"The cache of $d is not saved.\"; t rm -f $new; }; fi\n"                     \
     "clear; [ -z \"$aside\" ] || { t rm -rf \"$d\" && t mv \"$aside\" \"$d\"; }; exit $s"
 
 /* A mount of type bind is a copy of the files, for the time of the command: a build has no right to
@@ -167,12 +171,13 @@ static json_t *read_options(char *text)
     return mount;
 }
 
-/* A target is below the root. */
+/* A target is below the root; "." is the working directory. */
 static int check_target(const struct dockerfile_walk *walk, size_t at, const char *type,
                         const char *target, struct error **err)
 {
     bool is_bind = str_equal(type, "bind");
-    if (target && target[strspn(target, is_bind ? "/" : "/.")] && !strchr(target, '\n'))
+    bool is_cwd = target && (str_equal(target, ".") || str_equal(target, "./"));
+    if (is_cwd || (target && target[strspn(target, is_bind ? "/" : "/.")] && !strchr(target, '\n')))
         return 0;
     return walk_refuse(walk, at, err,
                        "a mount needs a target below the root folder: "
@@ -190,8 +195,10 @@ static bool is_variable(const char *name)
 static int add_secret(const struct dockerfile_walk *walk, size_t at, const json_t *mount,
                       json_t *secrets, struct error **err)
 {
-    const char *id = option(mount, "id"), *env = option(mount, "env");
-    const char *needed = option(mount, "required"), *given = option(mount, "target");
+    const char *env = option(mount, "env"), *given = option(mount, "target");
+    const char *needed = option(mount, "required"), *id = option(mount, "id");
+    if (!id && given)
+        id = strrchr(given, '/') ? strrchr(given, '/') + 1 : given;
     bool required = needed && !str_equal(needed, "false");
     autofree char *usual = xasprintf(SECRETS "%s", id ? id : "");
     const char *target = given ? given : env ? NULL : usual;
@@ -317,7 +324,8 @@ static int read_flags(const struct dockerfile_walk *walk, const struct mounts *m
         if (str_starts_with(flag, "--mount=")) {
             if (read_mount(walk, &value, mounts, err) < 0)
                 return -1;
-        } else if (!str_equal(flag, "--network=default") && !str_equal(flag, "--security=sandbox"))
+        } else if (!str_equal(flag, "--") && !str_equal(flag, "--network=default") &&
+                   !str_equal(flag, "--security=sandbox"))
             return walk_refuse(walk, word.at, err,
                                "RUN %.64s is not supported: a build has the network and the rights "
                                "of its sandbox.",
@@ -329,19 +337,21 @@ static int read_flags(const struct dockerfile_walk *walk, const struct mounts *m
 /* --- the command --- */
 
 /* Return the script when a here-document is all of the command. */
-static const char *sole_script(const struct dockerfile_instruction *one)
+static const char *sole_script(const struct dockerfile_walk *walk)
 {
-    struct dockerfile_word word = {.at = one->rest};
+    const struct dockerfile_instruction *one = walk->one;
+    struct dockerfile_word word;
+    size_t at = one->rest;
     if (one->heredoc_count != 1 || one->heredocs[0].at != one->rest)
         return NULL;
-    word.length = strcspn(one->text + word.at, " \t");
-    return one->text[word.at + word.length] ? NULL : one->heredocs[0].content;
+    dockerfile_word_next(walk->file, one, &at, &word);
+    return one->text[at] ? NULL : one->heredocs[0].content;
 }
 
 static json_t *shell_form(const struct dockerfile_walk *walk)
 {
     const struct dockerfile_instruction *one = walk->one;
-    const char *script = sole_script(one);
+    const char *script = sole_script(walk);
     if (script && str_starts_with(script, "#!"))
         return json_pack("[s, s, s, s, s]", "/bin/sh", "-c", SCRIPT_RUN, "sh", script);
     json_t *arguments = json_copy(walk->shell);

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Instructions that set something for the steps behind them or for sandboxes. */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/duration.h"
 #include "base/mem.h"
+#include "base/signal_name.h"
 #include "base/str.h"
 #include "dockerfile/dockerfile_walk.h"
 
-#define PORTS_MAX 64
-#define DIGITS    "0123456789"
-#define ID_MAX    65535 /* of a user or a group in a sandbox */
+#define PORTS_MAX   64
+#define VOLUMES_MAX 64
+#define DIGITS      "0123456789"
+#define ID_MAX      65535 /* of a user or a group in a sandbox */
+
+/* Make folders. */
+#define VOLUME_RUN "PATH=$PATH:/usr/lib/sandlot/tools; exec mkdir -p \"$@\""
 
 /* --- ENV, LABEL --- */
 
@@ -123,43 +131,53 @@ static bool is_number(const char *text)
     return *text && !text[strspn(text, DIGITS)];
 }
 
-/* Return the step of USER. A user of a number gets a name, as the user of an image does. */
-static json_t *user_step(const char *user, const char *group, bool *fits)
-{
-    uint64_t number = 0, group_number = 0;
-    *fits = !is_number(group) || str_parse_u64(group, 0, ID_MAX, &group_number) == 0;
-    if (!is_number(user))
-        return json_pack("{s:s, s:s, s:s}", "type", "user", "user", user, "group", group);
-    *fits = *fits && str_parse_u64(user, 0, ID_MAX, &number) == 0;
-    autofree char *name = number ? xasprintf("user%s", user) : xstrdup("root");
-    json_t *step = json_pack("{s:s, s:s, s:s}", "type", "user", "user", name, "group", group);
-    if (number)
-        json_object_set_new(step, "number", json_string(user));
-    return step;
-}
-
-int dockerfile_walk_user(struct dockerfile_walk *walk, struct error **err)
+bool dockerfile_user_read(const char *text, struct dockerfile_user *user)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "_.-";
+    size_t length = strcspn(text, ":");
+    const char *group = text[length] ? text + length + 1 : "";
+    uint64_t number = 0, group_number;
+    if (!length || length > DOCKERFILE_USER_MAX || strlen(group) > DOCKERFILE_USER_MAX ||
+        *text == '-' || strspn(text, letters) != length || group[strspn(group, letters)] ||
+        (is_number(group) && str_parse_u64(group, 0, ID_MAX, &group_number) < 0))
+        return false;
+    *user = (struct dockerfile_user){.name = ""};
+    snprintf(user->group, sizeof user->group, "%s", group);
+    snprintf(user->name, sizeof user->name, "%.*s", (int)length, text);
+    if (!is_number(user->name))
+        return true;
+    if (str_parse_u64(user->name, 0, ID_MAX, &number) < 0)
+        return false;
+    if (number)
+        snprintf(user->number, sizeof user->number, "%u", (unsigned)number);
+    snprintf(user->name, sizeof user->name, number ? "user%u" : "root", (unsigned)number);
+    return true;
+}
+
+/* A variable that only the sandbox knows leaves the step open. */
+int dockerfile_walk_user(struct dockerfile_walk *walk, struct error **err)
+{
     struct dockerfile_word word = rest_of(walk->one);
-    autofree char *text = NULL;
-    bool fits;
-    if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)
+    struct dockerfile_value value;
+    struct dockerfile_user user;
+    int result = dockerfile_walk_expand(walk, &word, &value, err);
+    autofree char *text = value.text;
+    if (result < 0)
         return -1;
-    char *colon = strchr(text, ':');
-    if (colon)
-        *colon = '\0';
-    const char *group = colon ? colon + 1 : "";
-    if (!*text || *text == '-' || text[strspn(text, letters)] || group[strspn(group, letters)] ||
-        strlen(text) > 32 || strlen(group) > 32)
+    if (value.is_open)
+        return dockerfile_walk_add(
+            walk, json_pack("{s:s, s:s, s:b}", "type", "user", "user", text, "open", 1), err);
+    if (!dockerfile_user_read(text, &user))
         return walk_refuse(walk, word.at, err,
-                           "write USER and the name or the number of a user, such as USER root.");
-    json_t *step = user_step(text, group, &fits);
-    if (fits)
-        return dockerfile_walk_add(walk, step, err);
-    json_decref(step);
-    return walk_refuse(walk, word.at, err, "the numbers of users and groups are 0 to %d.", ID_MAX);
+                           "write USER and the name of a user, such as USER root, or a number from "
+                           "0 to %d.",
+                           ID_MAX);
+    return dockerfile_walk_add(walk,
+                               json_pack("{s:s, s:s, s:s, s:s*}", "type", "user", "user", user.name,
+                                         "group", user.group, "number",
+                                         *user.number ? user.number : NULL),
+                               err);
 }
 
 /* --- SHELL, CMD, ENTRYPOINT, HEALTHCHECK --- */
@@ -204,8 +222,33 @@ int dockerfile_walk_command(struct dockerfile_walk *walk, struct error **err)
     return 0;
 }
 
+/* Read a flag into a member of the configuration; 0: the default. */
+static int read_duration(struct dockerfile_walk *walk, const struct dockerfile_flag *flag,
+                         const char *member, struct error **err)
+{
+    autofree char *text = NULL;
+    uint64_t seconds = 0, ms;
+    if (flag->is_given && dockerfile_walk_expand_known(walk, &flag->value, &text, err) < 0)
+        return -1;
+    size_t length = text ? strlen(text) : 0;
+    if (length > 2 && str_equal(text + length - 2, "ms")) {
+        text[length - 2] = '\0';
+        if (str_parse_u64(text, 0, UINT32_MAX, &ms) < 0)
+            length = 0;
+        else
+            seconds = (ms + 999) / 1000;
+    } else if (length && duration_parse(text, &seconds) < 0) {
+        length = 0;
+    }
+    if (flag->is_given && !length)
+        return walk_refuse(walk, flag->at, err, "write a duration, such as 30s or 1m30s.");
+    json_object_set_new(walk->config, member, json_integer((json_int_t)seconds));
+    return 0;
+}
+
 int dockerfile_walk_health_check(struct dockerfile_walk *walk, struct error **err)
 {
+    enum { INTERVAL, TIMEOUT };
     struct dockerfile_flag flags[] = {
         {.name = "interval"},       {.name = "timeout"}, {.name = "start-period"},
         {.name = "start-interval"}, {.name = "retries"}, {.name = NULL},
@@ -214,7 +257,9 @@ int dockerfile_walk_health_check(struct dockerfile_walk *walk, struct error **er
     struct dockerfile_word word;
     size_t at = one->rest;
     json_t *test;
-    if (dockerfile_walk_flags(walk, flags, err) < 0)
+    if (dockerfile_walk_flags(walk, flags, err) < 0 ||
+        read_duration(walk, &flags[INTERVAL], "health_interval", err) < 0 ||
+        read_duration(walk, &flags[TIMEOUT], "health_timeout", err) < 0)
         return -1;
     dockerfile_word_next(walk->file, one, &at, &word);
     while (dockerfile_is_blank(one->text[at]))
@@ -268,8 +313,11 @@ int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
         autofree char *text = NULL;
         if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)
             return -1;
+        for (char *c = text; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
         const char *end = ports_end(text);
-        if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp")))
+        if (!end || (*end && !str_equal(end, "/tcp") && !str_equal(end, "/udp") &&
+                     !str_equal(end, "/sctp")))
             return walk_refuse(walk, word.at, err,
                                "write a port or a range, such as 80, 53/udp or 8000-8010.");
         if (json_array_size(ports) == PORTS_MAX)
@@ -279,34 +327,69 @@ int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err)
     return 0;
 }
 
-/* Check the paths. A sandbox keeps its whole disk, so they need nothing else. */
+static int add_volume(struct dockerfile_walk *walk, size_t at, const char *path, struct error **err)
+{
+    json_t *volumes = json_object_get(walk->config, "volumes");
+    if (!volumes) {
+        volumes = json_array();
+        json_object_set_new(walk->config, "volumes", volumes);
+    }
+    if (*path != '/' || strlen(path) > DOCKERFILE_PATH_MAX)
+        return walk_refuse(walk, at, err,
+                           "VOLUME takes absolute paths of at most %d bytes, such as /data.",
+                           DOCKERFILE_PATH_MAX);
+    if (json_array_size(volumes) == VOLUMES_MAX)
+        return walk_refuse(walk, at, err, "a stage has at most %d volumes.", VOLUMES_MAX);
+    json_array_append_new(volumes, json_string(path));
+    return 0;
+}
+
+/* A sandbox keeps its whole disk. So a volume is a folder, which must exist. */
 int dockerfile_walk_volume(struct dockerfile_walk *walk, struct error **err)
 {
-    json_auto_t *array = NULL;
+    json_auto_t *paths = NULL;
+    json_t *path;
     struct dockerfile_word word;
-    size_t at = walk->one->rest;
-    if (dockerfile_walk_array(walk, at, &array, err) < 0)
+    size_t at = walk->one->rest, i;
+    if (dockerfile_walk_array(walk, at, &paths, err) < 0)
         return -1;
-    while (!array && dockerfile_word_next(walk->file, walk->one, &at, &word)) {
-        struct dockerfile_value value;
-        int result = dockerfile_walk_expand(walk, &word, &value, err);
-        free(value.text);
-        if (result < 0)
+    bool is_array = paths != NULL;
+    if (!is_array)
+        paths = json_array();
+    while (!is_array && dockerfile_word_next(walk->file, walk->one, &at, &word)) {
+        autofree char *text = NULL;
+        if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)
+            return -1;
+        json_array_append_new(paths, json_string(text));
+    }
+    json_array_foreach (paths, i, path) {
+        if (add_volume(walk, walk->one->rest, json_string_value(path), err) < 0)
             return -1;
     }
-    return 0;
+    json_t *arguments = json_pack("[s, s, s, s]", "/bin/sh", "-c", VOLUME_RUN, "sh");
+    json_array_extend(arguments, paths);
+    return dockerfile_walk_add(walk,
+                               json_pack("{s:s, s:s, s:s, s:o}", "type", "run", "user", "root",
+                                         "command", walk->one->text, "arguments", arguments),
+                               err);
+}
+
+/* A number, a name that sandboxes know, with or without SIG, or another name with SIG. */
+static bool is_signal(const char *text)
+{
+    return signal_number(text) || (str_starts_with(text, "SIG") && strlen(text) <= 16 &&
+                                   !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-")]);
 }
 
 int dockerfile_walk_stop_signal(struct dockerfile_walk *walk, struct error **err)
 {
     struct dockerfile_word word = rest_of(walk->one);
     autofree char *text = NULL;
-    uint64_t number;
     if (dockerfile_walk_expand_known(walk, &word, &text, err) < 0)
         return -1;
-    bool is_name = str_starts_with(text, "SIG") && strlen(text) <= 16 &&
-                   !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-")];
-    if (!is_name && str_parse_u64(text, 1, 64, &number) < 0)
+    for (char *c = text; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    if (!is_signal(text))
         return walk_refuse(walk, word.at, err,
                            "write the name or the number of a signal, such as SIGTERM.");
     json_object_set_new(walk->config, "stop_signal", json_string(text));

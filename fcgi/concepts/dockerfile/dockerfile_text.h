@@ -6,6 +6,9 @@
 #include "dockerfile/dockerfile.h"
 
 const char *dockerfile_kind_name(enum dockerfile_kind kind);
+/* Return the instruction that a text begins with, in any case; DOCKERFILE_KINDS: it has no
+ * instruction. *length: of the text's first word. */
+enum dockerfile_kind dockerfile_kind_at(const char *text, size_t *length);
 
 /* Refuse the place in the source. Returns -1. */
 int dockerfile_refuse_source(const struct dockerfile *file, size_t source, struct error **err,
@@ -17,10 +20,17 @@ int dockerfile_refuse(const struct dockerfile *file, const struct dockerfile_ins
 
 /* Return the line of a place in the source, from 1. */
 unsigned dockerfile_line(const struct dockerfile *file, size_t source);
+/* Return a place in the text of an instruction: [line, column]. */
+json_t *dockerfile_place(const struct dockerfile *file, const struct dockerfile_instruction *one,
+                         size_t at);
 
 bool dockerfile_is_blank(char c);
 
-/* A word of an instruction: where it is in the text. Blanks in quotes do not end it. */
+/* Return whether instructions of this kind have here-documents. */
+bool dockerfile_has_heredocs(enum dockerfile_kind kind);
+
+/* A word of an instruction: where it is in the text. Blanks in quotes do not end it, and in "<<
+ * EOF" the first blank does not. */
 struct dockerfile_word {
     size_t at, length;
 };
@@ -56,6 +66,18 @@ int dockerfile_expand_heredoc(const struct dockerfile *file,
                               const struct dockerfile_heredoc *heredoc,
                               const struct dockerfile_scope *scope, char **text,
                               struct error **err);
+
+/* ${VALUE#PATTERN}, ${VALUE%PATTERN} or ${VALUE/PATTERN/TEXT}. In patterns, "?" and "*" stand for
+ * characters, and a backslash escapes. */
+struct dockerfile_pattern_use {
+    char sign;
+    bool is_whole; /* the sign is doubled: the longest match, or all matches */
+    const char *value, *pattern, *text;
+};
+/* Return the result; the caller frees it. NULL: the pattern or the value is too long. The length of
+ * the texts that were compared is added to *expanded, several times for a long pattern. Above
+ * DOCKERFILE_EXPANDED_MAX the result has no meaning. */
+char *dockerfile_pattern_apply(const struct dockerfile_pattern_use *use, size_t *expanded);
 
 /* Return the open form of a closed text; the caller frees it. */
 char *dockerfile_value_open(const char *text);

@@ -64,7 +64,7 @@ static int take_flag(const struct dockerfile_walk *walk, const struct dockerfile
     if (flag->unless)
         return walk_refuse(walk, word->at, err, "%s --%s is not supported: %s", kind, name,
                            flag->unless);
-    if (flag->is_given)
+    if (flag->is_given && !flag->repeats)
         return walk_refuse(walk, word->at, err, "--%s is given twice.", name);
     flag->is_given = true;
     flag->at = word->at;
@@ -79,7 +79,7 @@ int dockerfile_walk_flags(const struct dockerfile_walk *walk, struct dockerfile_
     struct dockerfile_word word;
     size_t at = strcspn(walk->one->text, " \t\r\v\f");
     while (dockerfile_word_next(walk->file, walk->one, &at, &word) && word.at < walk->one->rest)
-        if (take_flag(walk, &word, flags, err) < 0)
+        if (word.length > 2 && take_flag(walk, &word, flags, err) < 0)
             return -1;
     return 0;
 }

@@ -10,12 +10,14 @@ struct dockerfile_walk {
     const struct dockerfile_instruction *one; /* the present instruction */
     struct dockerfile_scope scope;
     json_t *globals; /* values of the ARG before the first FROM */
+    json_t *place;   /* of the base's name; NULL: it is not read yet */
     json_t *shell;   /* the program of the shell form, and its arguments */
     json_t *steps, *config;
     size_t bytes;   /* of all steps */
     size_t number;  /* of the stage that is walked through */
     json_t *copied; /* number of a stage: list of the paths that are copied from it */
-    json_t *images; /* {"name", "line"}: of COPY --from; their numbers follow those of the stages */
+    json_t *images; /* {"name", "line", "place"}: of COPY --from; their numbers follow those of the
+                       stages */
     bool has_command; /* this stage had CMD */
     bool is_wanted;   /* the build needs this stage; other stages are only checked */
 };
@@ -35,6 +37,9 @@ int dockerfile_walk_expand_known(const struct dockerfile_walk *walk,
                                  const struct dockerfile_word *word, char **text,
                                  struct error **err);
 
+/* Return whether an ARG of the file has this name. */
+bool dockerfile_declares(const struct dockerfile *file, const char *wanted);
+
 /* Find a stage by its name or its number, before the given one. False: no stage is found. */
 bool dockerfile_stage_find(const struct dockerfile *file, const char *name, size_t before,
                            size_t *number);
@@ -45,9 +50,10 @@ struct dockerfile_flag {
     struct dockerfile_word value;
     size_t at;
     bool is_given;
+    bool repeats; /* the table has the last one */
 };
-/* Read the flags in front of the arguments. The table ends with a name of NULL. A flag may be there
- * once; RUN reads its flags by itself. */
+/* Read the flags in front of the arguments. The table ends with a name of NULL. RUN reads its flags
+ * by itself. */
 int dockerfile_walk_flags(const struct dockerfile_walk *walk, struct dockerfile_flag *flags,
                           struct error **err);
 
@@ -71,7 +77,8 @@ struct dockerfile_bind {
 int dockerfile_walk_bind(struct dockerfile_walk *walk, const struct dockerfile_bind *bind,
                          struct error **err);
 
-/* Execute an instruction (dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c). */
+/* Execute an instruction (dockerfile_run.c, dockerfile_copy.c, dockerfile_settings.c,
+ * dockerfile_trigger.c). */
 int dockerfile_walk_run(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_copy(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_env(struct dockerfile_walk *walk, struct error **err);
@@ -83,4 +90,5 @@ int dockerfile_walk_command(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_expose(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_volume(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_stop_signal(struct dockerfile_walk *walk, struct error **err);
+int dockerfile_walk_onbuild(struct dockerfile_walk *walk, struct error **err);
 int dockerfile_walk_health_check(struct dockerfile_walk *walk, struct error **err);

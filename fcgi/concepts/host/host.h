@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runtime hosts: their rows and address ranges, and the choice of a host for a new sandbox. */
+/* Hosts: their rows and address ranges, and the choice of a host for a new sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,6 +46,7 @@ struct host {
     char *relay_url; /* https://a.b.c.d:port of its relay; NULL: its programs are called directly */
     char project[64], pool[64], nic_prefix[3];
     char address_range[19];
+    char architecture[33];      /* of its kernel, as `uname -m` prints it; "": not known */
     char network[19];           /* the addresses that its packet filter and relay accept; "": only
                                  * address_range */
     uint32_t vcpus, memory_mb;  /* capacity that may be reserved */
@@ -68,10 +69,15 @@ void hosts_free(struct host *hosts, unsigned count); /* of host_list() */
  * (IPv4 /16 to /29); the first, second and last address are left out.
  *
  * A range with addresses in use cannot change. The ranges of two hosts cannot overlap, because the
- * edge reaches sandboxes by their addresses. Two hosts cannot have the same relay. Fills in
- * host->id. A new host gets the state host->state; a known one keeps its state. Errors:
- * ERR_INVALID_REQUEST with the field. */
+ * edge reaches sandboxes by their addresses. Two hosts cannot have the same relay, and all have one
+ * architecture. Fills in host->id. A new host gets the state host->state; a known one keeps its
+ * state. Errors: ERR_INVALID_REQUEST with the field. */
 int host_put(struct db *db, struct host *host, struct error **err);
+/* Check that no other host, except a lost one, has another processor architecture: templates and
+ * memory images of one do not start on the other. "" fits all. Errors: ERR_INVALID_REQUEST with the
+ * field. */
+int host_check_architecture(struct db *db, const char *name, const char *architecture,
+                            struct error **err);
 /* Delete the rows of all addresses of a host, in statements of limited size. */
 int host_addresses_delete(struct db *db, uint32_t host_id, struct error **err);
 /* Read a host. Errors: ERR_NOT_FOUND; *host needs no host_deinit() then. */

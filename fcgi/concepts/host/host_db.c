@@ -24,7 +24,7 @@
     "h.id, h.name, h.state, h.url, h.server_cert, h.project, h.pool, h.nic_prefix,"        \
     " h.address_range, h.vcpus, h.memory_mb, h.firewall_url, h.disk_overcommit,"           \
     " h.memory_overcommit, h.memory_low, h.relay_url, h.silent_since_ms, h.down_since_ms," \
-    " h.lost_at_ms, COALESCE(h.network, '')"
+    " h.lost_at_ms, COALESCE(h.network, ''), h.architecture"
 #define USED                                        \
     " h.used_vcpus, h.used_memory_mb, h.sandboxes," \
     " COALESCE(p.total_mb, 0), COALESCE(p.used_mb, 0), COALESCE(p.promised_gb, 0)"
@@ -58,14 +58,14 @@ DB_STATEMENT(insert_statement) = {
     "host.insert",
     "INSERT INTO hosts (name, state, url, server_cert, project, pool, nic_prefix, address_range,"
     " vcpus, memory_mb, firewall_url, disk_overcommit, memory_overcommit, relay_url, network,"
-    " created_at_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    " architecture, created_at_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
 DB_STATEMENT(update_statement) = {
     "host.update",
     "UPDATE hosts SET url = ?, server_cert = ?, project = ?, pool = ?, nic_prefix = ?,"
     " address_range = ?, vcpus = ?, memory_mb = ?, firewall_url = ?, disk_overcommit = ?,"
-    " memory_overcommit = ?, relay_url = ?, network = ? WHERE name = ?",
+    " memory_overcommit = ?, relay_url = ?, network = ?, architecture = ? WHERE name = ?",
     false};
 DB_STATEMENT(address_in_use_statement) = {
     "host.address_in_use",
@@ -190,6 +190,7 @@ static unsigned read_host(const struct db_rows *rows, struct host *host)
     host->condition.down_since_ms = db_get_i64(rows, c++);
     host->condition.lost_at_ms = db_get_i64(rows, c++);
     db_copy_text(host->network, rows, c++);
+    db_copy_text(host->architecture, rows, c++);
     return c;
 }
 
@@ -320,7 +321,8 @@ static int put_row(struct db *db, struct put *put, struct error **err)
                                db_text(h->pool), db_text(h->nic_prefix), db_text(h->address_range),
                                db_u64(h->vcpus), db_u64(h->memory_mb), db_text(h->firewall_url),
                                db_u64(h->disk_overcommit), db_u64(h->memory_overcommit),
-                               db_text(h->relay_url), network, db_text(h->name)),
+                               db_text(h->relay_url), network, db_text(h->architecture),
+                               db_text(h->name)),
                        NULL, err);
     if (db_exec(db, &insert_statement,
                 DB_ARGS(db_text(h->name), db_text(host_state_names[h->state]), db_text(h->url),
@@ -328,7 +330,7 @@ static int put_row(struct db *db, struct put *put, struct error **err)
                         db_text(h->nic_prefix), db_text(h->address_range), db_u64(h->vcpus),
                         db_u64(h->memory_mb), db_text(h->firewall_url), db_u64(h->disk_overcommit),
                         db_u64(h->memory_overcommit), db_text(h->relay_url), network,
-                        db_i64(clock_now_ms())),
+                        db_text(h->architecture), db_i64(clock_now_ms())),
                 NULL, err) < 0)
         return -1;
     return 0;
@@ -396,7 +398,9 @@ static int put_addresses(struct db *db, struct put *put, struct error **err)
 static int put_body(struct db *db, void *context, struct error **err)
 {
     struct put *put = context;
-    if (put_lock(db, put, err) < 0 || put_row(db, put, err) < 0)
+    if (put_lock(db, put, err) < 0 ||
+        host_check_architecture(db, put->host->name, put->host->architecture, err) < 0 ||
+        put_row(db, put, err) < 0)
         return -1;
     struct host stored;
     if (host_get_by_name(db, put->host->name, &stored, err) < 0)
@@ -475,8 +479,7 @@ int host_address_claim(struct db *db, uint32_t host_id, const char *instance_nam
     bool claimed;
     if (claim_address(db, host_id, instance_name, address, &claimed, err) < 0)
         return -1;
-    return claimed ? 0
-                   : no_capacity(err, "The runtime host has no free address now; try again soon.");
+    return claimed ? 0 : no_capacity(err, "The host has no free address now; try again soon.");
 }
 
 /* --- the choice of a host --- */
@@ -646,10 +649,9 @@ static int place(struct db *db, struct placing *placing, uint32_t only_host, str
             return -1;
     }
     return placed ? 0
-                  : not_placed(
-                        placing,
-                        "No runtime host has room for a sandbox of this size now; try again soon.",
-                        err);
+                  : not_placed(placing,
+                               "No host has room for a sandbox of this size now; try again soon.",
+                               err);
 }
 
 int host_place(struct db *db, const char *template_version_id,
@@ -695,7 +697,7 @@ int host_place_on(struct db *db, uint32_t host_id, const struct runtime_resource
     *address = placing.address;
     return placed ? 0
                   : not_placed(&placing,
-                               "The runtime host of this checkpoint has no room for a sandbox of "
+                               "The host of this checkpoint has no room for a sandbox of "
                                "this size now; try again soon.",
                                err);
 }
@@ -707,7 +709,7 @@ int host_reserve_new(struct db *db, uint32_t host_id, const struct runtime_resou
     if (take_room(db, host_id, resources, true, &taken, err) < 0)
         return -1;
     return taken ? host_disk_reserve(db, host_id, resources->disk_gb, err)
-                 : no_capacity(err, "The runtime host accepts no new sandboxes now.");
+                 : no_capacity(err, "The host accepts no new sandboxes now.");
 }
 
 int host_reserve(struct db *db, uint32_t host_id, const struct runtime_resources *resources,
@@ -717,7 +719,7 @@ int host_reserve(struct db *db, uint32_t host_id, const struct runtime_resources
     if (take_room(db, host_id, resources, false, &taken, err) < 0)
         return -1;
     return taken ? 0
-                 : no_capacity(err, "The runtime host of this sandbox has no room for it now; try "
+                 : no_capacity(err, "The host of this sandbox has no room for it now; try "
                                     "again soon.");
 }
 

@@ -60,12 +60,12 @@ int host_disk_reserve(struct db *db, uint32_t host_id, uint32_t disk_gb, struct 
         overcommit = db_get_u64(rows, 3);
     }
     if (host_pool_is_nearly_full(&pool))
-        return insufficient_storage(
-            err, "The storage of the runtime host is nearly full; try again later.");
+        return insufficient_storage(err,
+                                    "The storage of the host is nearly full; try again later.");
     if (!disk_gb)
         return 0;
     if (overcommit && (pool.promised_gb + disk_gb) * 1024 > pool.total_mb * overcommit)
-        return insufficient_storage(err, "The storage of the runtime host is reserved for existing "
+        return insufficient_storage(err, "The storage of the host is reserved for existing "
                                          "sandboxes and volumes; delete one, or try again later.");
     return db_exec(db, &promise_statement, DB_ARGS(db_u64(disk_gb), db_u64(host_id)), NULL, err);
 }

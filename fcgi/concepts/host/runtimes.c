@@ -139,7 +139,7 @@ static int unreachable(int64_t since_ms, struct error **err)
 {
     char since[CLOCK_ISO8601_SIZE];
     error_set(err, ERR_HOST_UNREACHABLE,
-              "The runtime host of this object has not answered since %s; try again later.",
+              "The host of this object has not answered since %s; try again later.",
               clock_format_iso8601(since_ms, since));
     (*err)->retry_after_s = UNREACHABLE_RETRY_S;
     return -1;
@@ -153,9 +153,8 @@ static int refuse(const struct runtimes *runtimes, const struct host_condition *
     if (runtimes->regardless)
         return 0;
     if (condition->lost_at_ms)
-        return error_set(
-            err, ERR_HOST_LOST,
-            "The runtime host is lost, with all its sandboxes, volumes and checkpoints.");
+        return error_set(err, ERR_HOST_LOST,
+                         "The host is lost, with all its sandboxes, volumes and checkpoints.");
     return since_ms ? unreachable(since_ms, err) : 0;
 }
 

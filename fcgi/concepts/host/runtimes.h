@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The connections of one worker process to the runtime hosts, opened on first use. */
+/* The connections of one worker process to the hosts, opened on first use. */
 #pragma once
 
 #include "config/settings.h"

@@ -70,6 +70,7 @@ static struct host host_of(const struct join *join, const struct join_offer *off
     snprintf(host.nic_prefix, sizeof host.nic_prefix, "%s", text_of(options, "nic_prefix"));
     snprintf(host.address_range, sizeof host.address_range, "%s", text_of(options, "range"));
     snprintf(host.network, sizeof host.network, "%s", text_of(options, "network"));
+    snprintf(host.architecture, sizeof host.architecture, "%s", offer->architecture);
     return host;
 }
 
@@ -111,8 +112,8 @@ static int check_name(struct db *db, const char *name, struct error **err)
 
 static int check_options(struct db *db, const struct join *join, struct error **err)
 {
-    static const struct join_offer somewhere = {"https://192.0.2.1:8443", NULL,
-                                                "https://192.0.2.1:8446", 1, 64};
+    static const struct join_offer somewhere = {
+        "https://192.0.2.1:8443", NULL, "https://192.0.2.1:8446", "", 1, 64};
     struct host host = host_of(join, &somewhere);
     int result = host_check(&host, err) < 0 || check_name(db, join->name, err) < 0
                      ? -1
@@ -231,7 +232,8 @@ static int take_body(struct db *db, void *context, struct error **err)
         return -1;
     if (!found || !secret_text_matches(taking->ring, taking->caller->token, &taking->row.kept))
         return refuse_unknown(err);
-    if (secret_hash_text(taking->ring, taking->row.kept.key_id, taking->caller->machine, machine,
+    if (host_check_architecture(db, taking->row.join.name, taking->caller->architecture, err) < 0 ||
+        secret_hash_text(taking->ring, taking->row.kept.key_id, taking->caller->machine, machine,
                          err) < 0)
         return -1;
     return taking->row.join.state == JOIN_WAITING ? take_first(db, taking, machine, err)

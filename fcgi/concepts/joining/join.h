@@ -53,17 +53,19 @@ struct join_caller {
     const char *token;   /* as sent, unchecked */
     const char *machine; /* the machine's secret, JOIN_MACHINE_LENGTH digits */
     const char *address;
+    const char *architecture; /* as `uname -m` prints it */
 };
 
 /* Take a token, or return its files again to the same machine. *taken: it was taken by this call.
  * *files: a new reference, or NULL when the host is active. Errors: ERR_UNAUTHORIZED, worded for
- * the user of the machine. */
+ * the user of the machine; ERR_INVALID_REQUEST with the field for another architecture than that of
+ * the hosts, which does not use up the token. */
 int join_take(struct db *db, const struct keyring *ring, const struct join_caller *caller,
               struct join *join, bool *taken, json_t **files, struct error **err);
 
 /* The addresses of a machine that is set up. */
 struct join_offer {
-    const char *url, *server_cert, *relay_url;
+    const char *url, *server_cert, *relay_url, *architecture;
     uint32_t vcpus, memory_mb; /* used if the options do not set them */
 };
 

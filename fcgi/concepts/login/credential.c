@@ -16,15 +16,23 @@
 
 /* --- passwords --- */
 
+int credential_check_length(const char *password, const char *field, struct error **err)
+{
+    size_t length = strlen(password);
+    if (length >= PASSWORD_MIN && length <= PASSWORD_MAX)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, field,
+                           "A password has %d to %d bytes; you can use a few words.", PASSWORD_MIN,
+                           PASSWORD_MAX);
+}
+
 int credential_check_new(const char *user_name, const char *password, const char *field,
                          struct error **err)
 {
-    size_t length = strlen(password);
-    if (length < PASSWORD_MIN || length > PASSWORD_MAX)
-        return error_set_field(err, ERR_INVALID_REQUEST, field,
-                               "A password has %d to %d bytes; you can use a few words.",
-                               PASSWORD_MIN, PASSWORD_MAX);
-    if (str_equal(user_name, password) || strspn(password, (char[]){password[0], '\0'}) == length)
+    if (credential_check_length(password, field, err) < 0)
+        return -1;
+    if (str_equal(user_name, password) ||
+        strspn(password, (char[]){password[0], '\0'}) == strlen(password))
         return error_set_field(err, ERR_INVALID_REQUEST, field,
                                "This password is too easy to guess; you can use a few words.");
     return 0;
@@ -201,6 +209,10 @@ int credential_begin_totp(struct db *db, const struct keyring *ring,
     buffer_auto sealed = BUFFER_INIT(TOTP_SEALED_MAX);
     if (credential->has_second_factor)
         return is_on_already(err);
+    if (!credential->password_hash[0])
+        return error_set(err, ERR_INVALID_REQUEST,
+                         "A second factor needs a password, and you have none, because you sign in "
+                         "another way. Ask an operator for a link that sets one.");
     random_fill(bytes, sizeof bytes);
     base32_encode(bytes, sizeof bytes, secret);
     int result = aead_seal(ring, bytes, sizeof bytes, credential->user_id, &sealed, err);

@@ -34,6 +34,9 @@ int credential_get(struct db *db, const char *user_name, struct credential *cred
 int credential_get_by_id(struct db *db, const char *user_id, struct credential *credential,
                          struct error **err);
 
+/* Check the length of a new password. Errors: ERR_INVALID_REQUEST with the field. */
+int credential_check_length(const char *password, const char *field, struct error **err);
+
 /* Check that a new password is acceptable for the user. Errors: ERR_INVALID_REQUEST with the
  * field. */
 int credential_check_new(const char *user_name, const char *password, const char *field,
@@ -50,7 +53,8 @@ int credential_set_password(struct db *db, const struct credential *credential, 
                             const char *login_id, struct error **err);
 
 /* Make a secret for the second factor. It has no effect before credential_confirm_totp(). Errors:
- * ERR_INVALID_REQUEST when the second factor is on. */
+ * ERR_INVALID_REQUEST when the second factor is on, and for a user without a password, who could
+ * not turn it off. */
 int credential_begin_totp(struct db *db, const struct keyring *ring,
                           const struct credential *credential, char secret[OTP_SECRET_SIZE],
                           struct error **err);
@@ -64,7 +68,7 @@ int credential_confirm_totp(struct db *db, const struct keyring *ring,
 /* Turn the second factor off, and delete the recovery codes. */
 int credential_end_totp(struct db *db, const struct credential *credential, struct error **err);
 
-/* Remove all credentials of the user, and end the user's sign-ins. */
+/* Remove all credentials of the user, also passkeys, and end the user's sign-ins. */
 int credential_reset(struct db *db, const char *user_id, struct error **err);
 
 /* Disable or enable a user. A disabled user cannot sign in; existing sign-ins and keys are

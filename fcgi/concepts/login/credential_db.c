@@ -22,6 +22,11 @@ DB_STATEMENT(set_password_statement) = {
     "credential.set_password",
     "UPDATE users SET password_hash = ?, credentials_epoch = credentials_epoch + 1 WHERE id = ?",
     false};
+DB_STATEMENT(next_epoch_statement) = {
+    "credential.next_epoch",
+    "UPDATE users SET credentials_epoch = credentials_epoch + 1 WHERE id = ?", false};
+DB_STATEMENT(drop_passkeys_statement) = {"credential.drop_passkeys",
+                                         "DELETE FROM passkeys WHERE user_id = ?", false};
 DB_STATEMENT(take_step_statement) = {
     "credential.take_step", "UPDATE users SET totp_step = ? WHERE id = ? AND totp_step < ?", false};
 DB_STATEMENT(set_totp_statement) = {"credential.set_totp",
@@ -112,6 +117,11 @@ int credential_row_set_password(struct db *db, const char *user_id, const char *
                    DB_ARGS(db_text(*hash ? hash : NULL), db_text(user_id)), NULL, err);
 }
 
+int credential_row_next_epoch(struct db *db, const char *user_id, struct error **err)
+{
+    return db_exec(db, &next_epoch_statement, DB_ARGS(db_text(user_id)), NULL, err);
+}
+
 static int take(struct db *db, const struct db_statement *statement, const struct db_value *args,
                 size_t count, bool *taken, struct error **err)
 {
@@ -175,7 +185,8 @@ static int reset_body(struct db *db, void *context, struct error **err)
 {
     const char *user_id = context;
     if (credential_row_set_password(db, user_id, "", err) < 0 ||
-        credential_row_set_totp(db, user_id, NULL, 0, false, 0, err) < 0)
+        credential_row_set_totp(db, user_id, NULL, 0, false, 0, err) < 0 ||
+        db_exec(db, &drop_passkeys_statement, DB_ARGS(db_text(user_id)), NULL, err) < 0)
         return -1;
     return login_row_end_all(db, user_id, NULL, err);
 }

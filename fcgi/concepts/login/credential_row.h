@@ -13,6 +13,9 @@ int credential_row_lock(struct db *db, const char *user_id, unsigned epoch, stru
 int credential_row_set_password(struct db *db, const char *user_id, const char *hash,
                                 struct error **err);
 
+/* Start the next epoch, inside the transaction. */
+int credential_row_next_epoch(struct db *db, const char *user_id, struct error **err);
+
 /* Store the time step of a code. *taken false: this step, or a later one, was used already. */
 int credential_row_take_step(struct db *db, const char *user_id, int64_t step, bool *taken,
                              struct error **err);

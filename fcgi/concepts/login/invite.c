@@ -61,7 +61,7 @@ int invite_find(struct db *db, const struct keyring *ring, const char *text, str
     struct secret_hash kept = {0};
     if (secret_text_id(ID_PREFIX, text, invite->id) < 0)
         return refuse(err);
-    if (invite_row_find(db, invite->id, &kept, user_id, err) < 0)
+    if (invite_row_find(db, invite, &kept, user_id, err) < 0)
         return -1;
     if (!user_id[0] || !secret_text_matches(ring, text, &kept))
         return refuse(err);

@@ -8,6 +8,7 @@
 
 struct invite {
     char id[ID_SIZE];
+    int64_t expires_at_ms;
     struct credential credential; /* its user's */
 };
 

@@ -11,9 +11,10 @@ DB_STATEMENT(insert_statement) = {
     "invite.insert",
     "INSERT INTO invites (id, user_id, hash_key_id, hash, expires_at_ms) VALUES (?, ?, ?, ?, ?)",
     false};
-DB_STATEMENT(find_statement) = {
-    "invite.find",
-    "SELECT hash_key_id, hash, user_id FROM invites WHERE id = ? AND expires_at_ms > ?", true};
+DB_STATEMENT(find_statement) = {"invite.find",
+                                "SELECT hash_key_id, hash, user_id, expires_at_ms FROM invites "
+                                "WHERE id = ? AND expires_at_ms > ?",
+                                true};
 DB_STATEMENT(use_statement) = {"invite.use", "DELETE FROM invites WHERE id = ?", false};
 
 int invite_row_put(struct db *db, void *context, struct error **err)
@@ -28,17 +29,19 @@ int invite_row_put(struct db *db, void *context, struct error **err)
                    NULL, err);
 }
 
-int invite_row_find(struct db *db, const char *id, struct secret_hash *kept, char user_id[ID_SIZE],
-                    struct error **err)
+int invite_row_find(struct db *db, struct invite *invite, struct secret_hash *kept,
+                    char user_id[ID_SIZE], struct error **err)
 {
     db_rows_auto *rows = NULL;
     user_id[0] = '\0';
-    if (db_query(db, &find_statement, DB_ARGS(db_text(id), db_i64(clock_now_ms())), &rows, err) < 0)
+    if (db_query(db, &find_statement, DB_ARGS(db_text(invite->id), db_i64(clock_now_ms())), &rows,
+                 err) < 0)
         return -1;
     if (!db_rows_next(rows))
         return 0;
     secret_hash_read(rows, 0, kept);
     snprintf(user_id, ID_SIZE, "%s", db_get_text(rows, 2));
+    invite->expires_at_ms = db_get_i64(rows, 3);
     return 0;
 }
 

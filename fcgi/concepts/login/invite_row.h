@@ -15,6 +15,6 @@ struct invite_put {
  * invite_put. */
 int invite_row_put(struct db *db, void *context, struct error **err);
 
-/* Find a valid invite. user_id "": there is no such invite. */
-int invite_row_find(struct db *db, const char *id, struct secret_hash *kept, char user_id[ID_SIZE],
-                    struct error **err);
+/* Find the valid invite with invite->id, and read its end. user_id "": there is no such invite. */
+int invite_row_find(struct db *db, struct invite *invite, struct secret_hash *kept,
+                    char user_id[ID_SIZE], struct error **err);

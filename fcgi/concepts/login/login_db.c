@@ -63,7 +63,7 @@ void secret_hash_read(const struct db_rows *rows, unsigned first, struct secret_
 
 static void read_login(const struct db_rows *rows, struct login *login)
 {
-    static const char *const methods[] = {"password", "oidc", "header"};
+    static const char *const methods[] = {"password", "oidc", "header", "passkey"};
     db_copy_text(login->id, rows, 0);
     db_copy_text(login->user_id, rows, 1);
     db_copy_text(login->user_name, rows, 2);

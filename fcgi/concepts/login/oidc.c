@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "crypto/aead.h"
 #include "crypto/mac.h"
-#include "login/attempt.h"
 #include "login/form.h"
 #include "login/identity.h"
 #include "login/oidc_token.h"
@@ -249,15 +248,7 @@ static int let_in(const struct sign_in *by, const json_t *claims, struct login *
                                err) < 0 ||
         credential_get_by_id(by->db, user_id, &credential, err) < 0)
         return -1;
-    struct login_request request = {
-        .user_id = credential.user_id,
-        .user_name = credential.user_name,
-        .epoch = credential.epoch,
-        .method = "oidc",
-        .address = by->address,
-        .user_agent = by->user_agent,
-    };
-    int result = login_begin(by->db, by->ring, by->settings, &request, login, text, err);
+    int result = sign_in_begin(by, &credential, "oidc", login, text, err);
     mem_wipe(&credential, sizeof credential);
     return result;
 }
@@ -279,8 +270,7 @@ int oidc_finish(const struct sign_in *by, struct oidc_provider *provider,
     if (result == 0)
         result = let_in(by, claims, login, text, err);
     if (result == 0) {
-        error_auto ignored = NULL;
-        attempt_refund(by->db, &attempt, &ignored);
+        sign_in_refund(by, &attempt);
         snprintf(path, OIDC_RETURN_MAX + 1, "%s", memory.path);
     }
     mem_wipe(&memory, sizeof memory);

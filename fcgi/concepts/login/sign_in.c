@@ -5,17 +5,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "login/attempt.h"
 #include "login/credential_row.h"
-#include "login/invite.h"
 
 static int refuse(struct error **err)
 {
     return error_set(err, ERR_INVALID_CREDENTIALS, "The name or the password is wrong.");
 }
 
-/* Give back the charge. A failure does not refuse the user. */
-static void refund(const struct sign_in *by, const struct attempt *attempt)
+void sign_in_refund(const struct sign_in *by, const struct attempt *attempt)
 {
     error_auto err = NULL;
     if (attempt_refund(by->db, attempt, &err) < 0)
@@ -51,7 +48,7 @@ static int check_code(const struct sign_in *by, const struct attempt *attempt,
     if (!credential->has_second_factor)
         return 0;
     if (!code) {
-        refund(by, attempt); /* the password is right; the client asks again with a code */
+        sign_in_refund(by, attempt); /* the password is right; the client asks again with a code */
         return error_set_field(
             err, ERR_SECOND_FACTOR_REQUIRED, "/code",
             "This user signs in with a password and a code; the code is missing.");
@@ -63,14 +60,13 @@ static int check_code(const struct sign_in *by, const struct attempt *attempt,
     return 0;
 }
 
-static int begin(const struct sign_in *by, const struct credential *credential, unsigned epoch,
-                 const char *method, struct login *login, char text[SECRET_TEXT_SIZE],
-                 struct error **err)
+int sign_in_begin(const struct sign_in *by, const struct credential *credential, const char *method,
+                  struct login *login, char text[SECRET_TEXT_SIZE], struct error **err)
 {
     struct login_request request = {
         .user_id = credential->user_id,
         .user_name = credential->user_name,
-        .epoch = epoch,
+        .epoch = credential->epoch,
         .method = method,
         .address = by->address,
         .user_agent = by->user_agent,
@@ -91,9 +87,9 @@ int sign_in_with_password(const struct sign_in *by, const char *name, const char
     if (result == 0)
         result = check_code(by, &attempt, &credential, code, err);
     if (result == 0)
-        result = begin(by, &credential, credential.epoch, "password", login, text, err);
+        result = sign_in_begin(by, &credential, "password", login, text, err);
     if (result == 0)
-        refund(by, &attempt);
+        sign_in_refund(by, &attempt);
     mem_wipe(&credential, sizeof credential);
     return result;
 }
@@ -106,7 +102,7 @@ int sign_in_as_named(const struct sign_in *by, const char *name, struct login *l
     if (credential_get(by->db, name, &credential, &missing) < 0 && missing->code != ERR_NOT_FOUND)
         return error_move(err, &missing);
     int result = !missing && !credential.is_disabled
-                     ? begin(by, &credential, credential.epoch, "header", login, text, err)
+                     ? sign_in_begin(by, &credential, "header", login, text, err)
                      : error_set(err, ERR_INVALID_CREDENTIALS,
                                  "No user has the name that you signed in with at the proxy; ask "
                                  "an operator to create one.");
@@ -126,23 +122,29 @@ static int set_first_password(const struct sign_in *by, const struct invite *inv
     return result;
 }
 
+int sign_in_find_invite(const struct sign_in *by, const char *token, struct invite *invite,
+                        struct error **err)
+{
+    struct attempt attempt = {by->address, NULL};
+    if (attempt_charge(by->db, &attempt, err) < 0 ||
+        invite_find(by->db, by->ring, token, invite, err) < 0)
+        return -1;
+    sign_in_refund(by, &attempt);
+    return 0;
+}
+
 int sign_in_with_invite(const struct sign_in *by, const char *token, const char *password,
                         struct login *login, char text[SECRET_TEXT_SIZE], struct error **err)
 {
     struct invite invite = {0};
-    struct attempt attempt = {by->address, NULL};
-    if (attempt_charge(by->db, &attempt, err) < 0)
-        return -1;
-    int result = invite_find(by->db, by->ring, token, &invite, err);
-    if (result == 0)
-        refund(by, &attempt);
+    int result = sign_in_find_invite(by, token, &invite, err);
     if (result == 0)
         memcpy(login->user_id, invite.credential.user_id, sizeof login->user_id);
     if (result == 0)
         result = set_first_password(by, &invite, password, err);
-    if (result == 0) /* setting the password has started the next epoch */
-        result = begin(by, &invite.credential, invite.credential.epoch + 1, "password", login, text,
-                       err);
+    invite.credential.epoch++; /* setting the password has started the next epoch */
+    if (result == 0)
+        result = sign_in_begin(by, &invite.credential, "password", login, text, err);
     mem_wipe(&invite, sizeof invite);
     return result;
 }
@@ -154,7 +156,7 @@ int sign_in_find_link(const struct sign_in *by, const char *token, struct team_l
     if (attempt_charge(by->db, &attempt, err) < 0 ||
         team_link_find(by->db, by->ring, token, link, err) < 0)
         return -1;
-    refund(by, &attempt);
+    sign_in_refund(by, &attempt);
     return 0;
 }
 
@@ -190,11 +192,11 @@ int sign_in_as_new_member(const struct sign_in *by, const struct team_link *link
     int result = user_create_and(by->db, name, join_new, &made, &user, err);
     mem_wipe(hash, sizeof hash);
     if (result == 0)
-        refund(by, &attempt);
+        sign_in_refund(by, &attempt);
     if (result == 0)
         result = credential_get_by_id(by->db, user.id, &credential, err);
     if (result == 0)
-        result = begin(by, &credential, credential.epoch, "password", login, text, err);
+        result = sign_in_begin(by, &credential, "password", login, text, err);
     mem_wipe(&credential, sizeof credential);
     return result;
 }
@@ -204,13 +206,16 @@ int sign_in_ask_password(const struct sign_in *by, const char *user_id, const ch
 {
     if (credential_get_by_id(by->db, user_id, credential, err) < 0)
         return -1;
+    if (!credential->password_hash[0])
+        return error_set_field(err, ERR_INVALID_CREDENTIALS, field,
+                               "You have no password, because you sign in another way. Ask an "
+                               "operator for a link that sets one.");
     struct attempt attempt = {by->address, credential->user_name};
     if (attempt_charge(by->db, &attempt, err) < 0)
         return -1;
-    if (!password_matches(credential->password_hash[0] ? credential->password_hash : NULL,
-                          password))
+    if (!password_matches(credential->password_hash, password))
         return error_set_field(err, ERR_INVALID_CREDENTIALS, field, "The password is wrong.");
-    refund(by, &attempt);
+    sign_in_refund(by, &attempt);
     return 0;
 }
 

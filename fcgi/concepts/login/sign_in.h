@@ -3,7 +3,9 @@
  * limit how many calls that hash a password run at once. */
 #pragma once
 
+#include "login/attempt.h"
 #include "login/credential.h"
+#include "login/invite.h"
 #include "login/login.h"
 #include "login/team_link.h"
 
@@ -13,6 +15,14 @@ struct sign_in {
     const struct settings *settings;
     const char *address, *user_agent; /* of the client; user_agent may be NULL */
 };
+
+/* Make a sign-in of a user whose credentials were checked. Errors: those of login_begin(). */
+int sign_in_begin(const struct sign_in *by, const struct credential *credential, const char *method,
+                  struct login *login, char text[SECRET_TEXT_SIZE], struct error **err);
+
+/* Give back the charge of a successful attempt. A failure is logged, and does not refuse the
+ * user. */
+void sign_in_refund(const struct sign_in *by, const struct attempt *attempt);
 
 /* Sign in with name and password, and a code if the user has a second factor (NULL: the request has
  * none). Errors: ERR_INVALID_CREDENTIALS, ERR_SECOND_FACTOR_REQUIRED, ERR_RATE_LIMITED. */
@@ -30,6 +40,11 @@ int sign_in_as_named(const struct sign_in *by, const char *name, struct login *l
  * ERR_RATE_LIMITED. */
 int sign_in_with_invite(const struct sign_in *by, const char *token, const char *password,
                         struct login *login, char text[SECRET_TEXT_SIZE], struct error **err);
+
+/* Find the invite of a token, to show it; the caller wipes it. Unknown tokens are limited by
+ * address. Errors: ERR_INVALID_CREDENTIALS, ERR_RATE_LIMITED. */
+int sign_in_find_invite(const struct sign_in *by, const char *token, struct invite *invite,
+                        struct error **err);
 
 /* Find the link into a team of a token. Unknown tokens are limited by address. Errors: those of
  * team_link_find(), ERR_RATE_LIMITED. */

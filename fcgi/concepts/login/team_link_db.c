@@ -10,12 +10,7 @@
 
 #define ID_PREFIX "lnk_"
 
-/* The maker has to be an owner still, who is not disabled. */
-#define MAKER_OWNS                                                             \
-    " EXISTS (SELECT 1 FROM memberships m JOIN users o ON o.id = m.user_id"    \
-    " WHERE m.team_id = team_links.team_id AND m.user_id = team_links.made_by" \
-    " AND m.role = 'owner' AND o.disabled_at_ms IS NULL)"
-#define OPEN " uses_left > 0 AND expires_at_ms > ? AND" MAKER_OWNS
+#define OPEN      " uses_left > 0 AND expires_at_ms > ? AND" MEMBER_OWNS("team_links", "made_by")
 #define COLUMNS                                                                   \
     "SELECT team_links.id, t.id, t.slug, u.name, role, uses_left,"                \
     " team_links.created_at_ms, expires_at_ms, hash_key_id, hash FROM team_links" \

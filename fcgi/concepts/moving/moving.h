@@ -87,7 +87,7 @@ int move_extend(struct db *db, const char *sandbox_id, int64_t deadline_at_ms, s
 /* Find a move that is not over. *found false: there is no such move. */
 int move_find(struct db *db, const char *id, struct move *move, bool *found, struct error **err);
 
-/* Check whether a stopped sandbox was paused for a move, and will resume on another host. */
+/* Check whether a paused sandbox was paused for a move, and will resume on another host. */
 int move_goes_on(struct db *db, const char *sandbox_id, bool *goes_on, struct error **err);
 
 /* Return the error of an object's last move. "": it did not fail, or the object moves again. */

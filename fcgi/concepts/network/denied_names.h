@@ -2,14 +2,18 @@
 /*
  * Names that policies deny. A firewall looks up their addresses again and again, and has room for a
  * limited number. Each team has a share of this number, independent of how many sandboxes it has.
+ * The names are in a table of their own, so that a change reads no policies of other sandboxes.
  */
 #pragma once
 
 #include "db/db.h"
 
-/* Check whether the sandbox may have this policy (stored form). Call it inside a transaction that
- * holds the team's row. The names count together with those that the team's other sandboxes deny,
- * each name once. Deleted sandboxes and the previous policy of sandbox_id do not count. Errors:
- * ERR_INVALID_REQUEST with the field /deny_out when the team's names are more than max. */
-int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_id,
-                       const char *network, unsigned max, struct error **err);
+/* Inside a transaction that has written the sandbox's row: replace the names of the sandbox by
+ * those of its policy (stored form). Lock the team's row if there are any. The names count together
+ * with those that the team's other sandboxes deny, each name once. Errors: ERR_INVALID_REQUEST with
+ * the field /deny_out when the team's names are more than max; then roll back. */
+int denied_names_follow(struct db *db, const char *team_id, const char *sandbox_id,
+                        const char *network, bool is_new_sandbox, unsigned max, struct error **err);
+
+/* Delete the names of a sandbox that is deleted. */
+int denied_names_forget(struct db *db, const char *sandbox_id, struct error **err);

@@ -3,19 +3,34 @@
 
 #include <jansson.h>
 
+#include "base/mem.h"
 #include "network/egress_proxy.h"
 #include "network/policy_entry.h"
 
-#define COLUMNS 3
-
-DB_STATEMENT(denied_statement) = {
-    "denied_names.list",
-    "SELECT CAST(JSON_EXTRACT(network, '$.deny_out') AS CHAR),"
-    " CAST(JSON_EXTRACT(network, '$.rules[*].host') AS CHAR),"
-    " CAST(JSON_EXTRACT(network, '$." EGRESS_PROXY ".host') AS CHAR) FROM sandboxes"
-    " WHERE team_id = ? AND visible = 1 AND id <> ? AND (JSON_LENGTH(network, '$.deny_out') > 0"
-    " OR JSON_LENGTH(network, '$.rules') > 0 OR JSON_LENGTH(network, '$." EGRESS_PROXY "') > 0)",
-    true};
+DB_STATEMENT(lock_statement) = {"denied_names.lock", "SELECT 1 FROM teams WHERE id = ? FOR UPDATE",
+                                false};
+DB_STATEMENT(forget_statement) = {"denied_names.forget",
+                                  "DELETE FROM sandbox_denied_names WHERE sandbox_id = ?", false};
+/* The two tables get the names of one JSON array. */
+#define NAMES_OF \
+    " FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(255) CHARACTER SET ascii PATH '$')) j"
+DB_STATEMENT(insert_statement) = {
+    "denied_names.insert",
+    "INSERT INTO sandbox_denied_names (sandbox_id, team_id, name) SELECT ?, ?, j.name" NAMES_OF,
+    false};
+DB_STATEMENT(add_statement) = {"denied_names.add",
+                               "INSERT INTO denied_names (team_id, name) SELECT ?, j.name" NAMES_OF
+                               " ON DUPLICATE KEY UPDATE denied_names.name = denied_names.name",
+                               false};
+DB_STATEMENT(count_statement) = {"denied_names.count",
+                                 "SELECT COUNT(*) FROM denied_names WHERE team_id = ?", false};
+/* One look into an index for each name of the team, for however many sandboxes deny it. */
+DB_STATEMENT(purge_statement) = {
+    "denied_names.purge",
+    "DELETE FROM denied_names WHERE team_id = ? AND NOT EXISTS"
+    " (SELECT 1 FROM sandbox_denied_names s FORCE INDEX (sandbox_denied_names_team)"
+    " WHERE s.team_id = denied_names.team_id AND s.name = denied_names.name)",
+    false};
 
 /* Put a host name into a set, the keys of an object. Wildcards and networks are left out, because
  * firewalls do not watch them. */
@@ -30,48 +45,79 @@ static void collect_one(json_t *set, const json_t *text)
     policy_entry_deinit(&entry);
 }
 
-static void collect(json_t *set, const json_t *entries)
+static void collect(json_t *set, const json_t *policy)
 {
     size_t index;
-    json_t *text;
-    collect_one(set, entries);
-    json_array_foreach ((json_t *)entries, index, text)
-        collect_one(set, text);
+    json_t *item;
+    json_array_foreach (json_object_get(policy, "deny_out"), index, item)
+        collect_one(set, item);
+    json_array_foreach (json_object_get(policy, "rules"), index, item)
+        json_object_set_new(set, json_string_value(json_object_get(item, "host")), json_null());
+    collect_one(set, json_object_get(json_object_get(policy, EGRESS_PROXY), "host"));
 }
 
-static void collect_rules(json_t *set, const json_t *rules)
+static char *text_of(const json_t *set)
 {
-    size_t index;
-    json_t *rule;
-    json_array_foreach ((json_t *)rules, index, rule)
-        json_object_set_new(set, json_string_value(json_object_get(rule, "host")), json_null());
+    const char *name;
+    json_t *ignored;
+    json_auto_t *names = json_array();
+    json_object_foreach ((json_t *)set, name, ignored)
+        json_array_append_new(names, json_string(name));
+    return json_dumps(names, JSON_COMPACT);
 }
 
-int denied_names_admit(struct db *db, const char *team_id, const char *sandbox_id,
-                       const char *network, unsigned max, struct error **err)
+static int count(struct db *db, const char *team_id, uint64_t *names, struct error **err)
 {
     db_rows_auto *rows = NULL;
+    if (db_query(db, &count_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    *names = db_rows_next(rows) ? db_get_u64(rows, 0) : 0;
+    return 0;
+}
+
+/* Count the team's names after those of the set were added. */
+static int add_to_team(struct db *db, const char *team_id, const char *text, unsigned max,
+                       uint64_t *names, struct error **err)
+{
+    if (db_exec(db, &add_statement, DB_ARGS(db_text(team_id), db_text(text)), NULL, err) < 0 ||
+        count(db, team_id, names, err) < 0)
+        return -1;
+    if (*names <= max)
+        return 0;
+    return db_exec(db, &purge_statement, DB_ARGS(db_text(team_id)), NULL, err) < 0
+               ? -1
+               : count(db, team_id, names, err);
+}
+
+int denied_names_follow(struct db *db, const char *team_id, const char *sandbox_id,
+                        const char *network, bool is_new_sandbox, unsigned max, struct error **err)
+{
+    uint64_t names;
     json_auto_t *policy = json_loads(network, 0, NULL), *set = json_object();
-    collect(set, json_object_get(policy, "deny_out"));
-    collect_rules(set, json_object_get(policy, "rules"));
-    collect(set, json_object_get(json_object_get(policy, EGRESS_PROXY), "host"));
+    collect(set, policy);
     size_t own = json_object_size(set);
+    if (!is_new_sandbox && denied_names_forget(db, sandbox_id, err) < 0)
+        return -1;
     if (!own)
         return 0;
-    if (db_query(db, &denied_statement, DB_ARGS(db_text(team_id), db_text(sandbox_id)), &rows,
-                 err) < 0)
+    autofree char *text = text_of(set);
+    db_rows_auto *locked = NULL;
+    /* The lock comes first: the purge of another transaction reads the rows that are inserted. */
+    if (db_query(db, &lock_statement, DB_ARGS(db_text(team_id)), &locked, err) < 0 ||
+        db_exec(db, &insert_statement,
+                DB_ARGS(db_text(sandbox_id), db_text(team_id), db_text(text)), NULL, err) < 0 ||
+        add_to_team(db, team_id, text, max, &names, err) < 0)
         return -1;
-    while (db_rows_next(rows)) {
-        for (unsigned column = 0; column < COLUMNS; column++) {
-            json_auto_t *entries = json_loads(db_get_text(rows, column), JSON_DECODE_ANY, NULL);
-            collect(set, entries);
-        }
-    }
-    if (json_object_size(set) <= max)
+    if (names <= max)
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, "/deny_out",
                            "The policies of a team can deny, or have rules or proxies for, at most "
                            "%u different names in all its sandboxes. With this policy there would "
-                           "be %zu, and %zu of them come from this sandbox.",
-                           max, json_object_size(set), own);
+                           "be %llu, and %zu of them come from this sandbox.",
+                           max, (unsigned long long)names, own);
+}
+
+int denied_names_forget(struct db *db, const char *sandbox_id, struct error **err)
+{
+    return db_exec(db, &forget_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
 }

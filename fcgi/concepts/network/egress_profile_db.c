@@ -36,7 +36,7 @@ DB_STATEMENT(lock_statement) = {"egress_profile.lock",
                                 "SELECT 1 FROM egress_profiles WHERE name = ? FOR UPDATE", false};
 DB_STATEMENT(delete_statement) = {"egress_profile.delete",
                                   "DELETE FROM egress_profiles WHERE name = ?", false};
-/* A stopped sandbox gets its policy when it is resumed. */
+/* A paused sandbox gets its policy when it is resumed. */
 DB_STATEMENT(touch_statement) = {
     "egress_profile.touch",
     "UPDATE sandboxes s JOIN sandbox_egress_profiles f ON f.sandbox_id = s.id"

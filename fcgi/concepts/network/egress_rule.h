@@ -26,20 +26,24 @@
 
 #include "http/schema.h"
 
-#define EGRESS_RULES_MAX       32
-#define EGRESS_HOST_MAX        235 /* a file on the host is named after it and an address */
-#define EGRESS_METHODS_MAX     16
-#define EGRESS_PATHS_MAX       64
-#define EGRESS_PATH_MAX        512
-#define EGRESS_HEADERS_MAX     8
-#define EGRESS_QUERY_MAX       8
-#define EGRESS_QUERY_NAME_MAX  128
-#define EGRESS_TARGET_MAX      16384 /* bytes of a path with a query that a rule changes */
-#define EGRESS_HEADER_MAX      8192  /* bytes of a value, with its secrets */
-#define EGRESS_SECRETS_MAX     16    /* secrets in one policy */
-#define EGRESS_SECRET_NAME_MAX 63
-#define EGRESS_PORT            443
-#define EGRESS_PORT_HTTP       80
+#define EGRESS_RULES_MAX      32
+#define EGRESS_HOST_MAX       235 /* a file on the host is named after it and an address */
+#define EGRESS_METHODS_MAX    16
+#define EGRESS_PATHS_MAX      64
+#define EGRESS_PATH_MAX       512
+#define EGRESS_HEADERS_MAX    8
+#define EGRESS_QUERY_MAX      8
+#define EGRESS_QUERY_NAME_MAX 128
+#define EGRESS_TARGET_MAX     16384 /* bytes of a path with a query that a rule changes */
+#define EGRESS_HEADER_MAX     8192  /* bytes of a value, with its secrets */
+#define EGRESS_SECRETS_MAX    16    /* secrets in one policy */
+/* Bytes of a policy's rules as JSON, and of all values with their secrets. The firewall of a host
+ * has the policies of all teams in its memory. */
+#define EGRESS_RULES_BYTES_MAX  ((size_t)768 * 1024)
+#define EGRESS_VALUES_BYTES_MAX ((size_t)128 * 1024)
+#define EGRESS_SECRET_NAME_MAX  63
+#define EGRESS_PORT             443
+#define EGRESS_PORT_HTTP        80
 /* Sockets NUMBER.way of sandlot-firewall, and upstreams of nginx that lead to them. nginx keeps
  * connections on the first ones. Each of the others carries one connection and is free again when
  * nginx has connected. */

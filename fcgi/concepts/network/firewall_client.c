@@ -11,6 +11,7 @@
 #include "base/panic.h"
 #include "base/sizing.h"
 #include "base/str.h"
+#include "base/tenant.h"
 #include "base/trace.h"
 #include "http/client.h"
 #include "http/link.h"
@@ -64,15 +65,18 @@ static void append_path(struct buffer *line, const char *path)
 
 /* Append the header with the new size. A size that is too long for the header is left out; then
  * Incus changes the size. */
-static struct curl_slist *append_size(struct curl_slist *headers, uint64_t tenant,
+static struct curl_slist *append_size(struct curl_slist *headers, const struct tenant *tenant,
                                       const struct firewall_size *size)
 {
+    char text[TENANT_SIZE];
     buffer_auto line = BUFFER_INIT(sizeof SIZING_HEADER + SIZING_MAX - 2);
     buffer_printf(&line, SIZING_HEADER ": %s", size->instance);
     if (size->cpu)
         buffer_printf(&line, " %u %u %u", size->cpu, size->memory_mb, size->disk_gb);
-    if (tenant)
-        buffer_printf(&line, " " SIZING_TENANT "%llu", (unsigned long long)tenant);
+    if (tenant->team) {
+        tenant_print(tenant, text);
+        buffer_printf(&line, " " SIZING_TENANT "%s", text);
+    }
     for (unsigned i = 0; i < size->mount_count; i++) {
         buffer_printf(&line, " %s:", size->mounts[i].volume);
         append_path(&line, size->mounts[i].path);
@@ -96,7 +100,7 @@ static struct curl_slist *json_headers(const struct policy_wire *whose,
         headers = append_number(headers, POLICY_USER_HEADER, whose->user);
     }
     if (whose && size)
-        headers = append_size(headers, whose->tenant, size);
+        headers = append_size(headers, &(struct tenant){whose->tenant, whose->user}, size);
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
     return curl_slist_append(headers, "Expect:");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call the firewall of a runtime host over HTTP, through that host's own nginx. One struct firewall
+ * Call the firewall of a host over HTTP, through that host's own nginx. One struct firewall
  * is one connection, kept open. A call has a begin and an end, so that the caller can work while
  * the firewall acts. A new call waits for the previous one.
  *

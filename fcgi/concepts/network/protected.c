@@ -134,7 +134,7 @@ int protected_close(struct protected_networks *networks, const char *text, struc
     struct protected_network network;
     if (read_network(text, &network, err) < 0)
         return -1;
-    return add_closed(networks, &network, "network of the sandboxes or of a runtime host", err);
+    return add_closed(networks, &network, "network of the sandboxes or of a host", err);
 }
 
 static bool is_open(const struct protected_networks *networks, const struct policy_address *address)

@@ -84,7 +84,7 @@ static int add_operations(struct db *db, json_t *status, struct error **err)
     return 0;
 }
 
-/* Moves of stopped sandboxes are operations, and are counted there. */
+/* Moves of paused sandboxes are operations, and are counted there. */
 static int add_moves(struct db *db, json_t *status, struct error **err)
 {
     struct move_count counts[MOVE_COUNTS_MAX];
@@ -233,7 +233,8 @@ static void add_host_problems(const json_t *hosts, bool watched, json_t *problem
         if (is_active && json_integer_value(json_object_get(host, "used_memory_mb")) >=
                              json_integer_value(json_object_get(host, "memory_mb")))
             problem(problems,
-                    "All memory of host %s is reserved: it gets no more sandboxes until some stop. "
+                    "All memory of host %s is reserved: it gets no more sandboxes until you pause "
+                    "or delete some. "
                     "If the machine has more memory, raise --memory-mb with `sandlotctl host add` "
                     "and the same name.",
                     name);

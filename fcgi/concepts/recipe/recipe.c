@@ -22,7 +22,7 @@ static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = 3276
 static const struct schema_member step_members[] = {
     {.name = "type", .type = SCHEMA_STRING, .required = true, .choices = types},
     TEXT("command", RECIPE_COMMAND_MAX),
-    TEXT("user", 64),
+    TEXT("user", RECIPE_USER_MAX),
     TEXT("files", RECIPE_HASH_MAX),
     TEXT("source", RECIPE_PATH_MAX),
     TEXT("destination", RECIPE_PATH_MAX),
@@ -37,19 +37,19 @@ const struct schema_member recipe_step_item = {.type = SCHEMA_OBJECT, .members =
  * members of step_members only; the others are those of Dockerfiles. */
 static const struct {
     const char *type;
-    const char *needed[4], *allowed[7];
+    const char *needed[4], *allowed[9];
 } kinds[] = {
     {"run", {"command"}, {"user", "arguments", "variables", "secrets", "caches", "line"}},
     {"copy",
      {"files", "source", "destination"},
-     {"user", "mode", "open", "exact", "unpack", "line"}},
+     {"user", "mode", "open", "exact", "excludes", "parents", "unpack", "line"}},
     {"copy_stage",
      {"stage", "source", "destination"},
-     {"user", "mode", "open", "exact", "unpack", "line"}},
+     {"user", "mode", "open", "exact", "excludes", "parents", "unpack", "line"}},
     {"env", {"envs"}, {"expand", "line"}},
     {"workdir", {"path"}, {"open", "line"}},
-    {"user", {"user"}, {"number", "group", "line"}},
-    {"stage", {"number", "path"}, {"line"}},
+    {"user", {"user"}, {"number", "group", "open", "line"}},
+    {"stage", {"number", "path"}, {"files_only", "line"}},
     {"save", {"stage", "sources"}, {"path", "line"}},
 };
 
@@ -98,6 +98,12 @@ static bool is_user(const char *text, bool with_group)
         length += 1 + strspn(text + length + 1, letters);
     return length && !text[length] && *text != '-';
 }
+
+bool recipe_owner_is_valid(const char *text)
+{
+    return is_user(text, true);
+}
+
 bool recipe_path_is_inside(const char *path)
 {
     for (const char *at = path;; at++) {
@@ -127,7 +133,8 @@ static int check_texts(const json_t *step, size_t at, struct error **err)
     const char *mode = json_string_value(json_object_get(step, "mode"));
     const char *files = json_string_value(json_object_get(step, "files"));
     const char *source = json_string_value(json_object_get(step, "source"));
-    if (user && !is_user(user, json_object_get(step, "destination") != NULL))
+    bool is_open = json_is_true(json_object_get(step, "open"));
+    if (user && !is_open && !is_user(user, json_object_get(step, "destination") != NULL))
         return refuse(err, at, "user", "This is not a valid user name.");
     if (mode && !dockerfile_mode_is_valid(mode))
         return refuse(err, at, "mode",
@@ -170,6 +177,7 @@ void recipe_dockerfile_add(json_t *recipe, const struct dockerfile_plan *plan,
     if (json_object_size(secrets))
         json_object_set(recipe, RECIPE_SECRETS, (json_t *)(uintptr_t)secrets);
     json_object_set(recipe, RECIPE_CONFIG, plan->config);
+    json_object_set(recipe, RECIPE_BUILD, plan->build);
 }
 
 int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struct error **err)

@@ -48,9 +48,11 @@
 #define RECIPE_COMMAND_MAX  65536
 #define RECIPE_PATH_MAX     4096
 #define RECIPE_FAILURE_SIZE 1024
-#define RECIPE_KEPT_MAX     262144    /* bytes of the sealed recipe of a failed build */
+#define RECIPE_USER_MAX     64
+#define RECIPE_KEPT_MAX     262144    /* bytes of the recipe of a failed build */
 #define RECIPE_SECRETS      "secrets" /* member of the recipe: values of secrets by their ids */
 #define RECIPE_CONFIG       "config"  /* member of the recipe of a Dockerfile */
+#define RECIPE_BUILD        "build"   /* likewise: plan->build, for ONBUILD of the base */
 
 enum recipe_state {
     RECIPE_WAITING,
@@ -91,7 +93,9 @@ int recipe_check(struct db *db, const char *team_id, const json_t *recipe, struc
  *        "secrets" (recipe_secret.h); "caches", a list of folders (recipe_mount.h)
  *   copy: "exact": a source that does not exist is an error; "unpack" a source that is an archive
  *   copy, workdir: "open": the paths name variables (recipe_expand.h)
- *   user: "number" of a user without a name, who is added; "group", which must be the user's own
+ *   user: "number" of a user without a name, who is added; "group": instead of the user's own ones
+ *
+ * The steps of the base's ONBUILD are added when its root is there (recipe_trigger.c).
  *
  * A Dockerfile of several stages has one sandbox, whose root changes. First the images of all
  * stages are fetched, each into its own folder. A step of type "stage" exchanges the root for the
@@ -139,10 +143,16 @@ int recipe_kept_read(struct db *db, const struct keyring *ring, const char *vers
                      json_t **recipe, struct error **err);
 
 /* The progress of a recipe, for the API. */
+enum recipe_failure_code {
+    RECIPE_OTHER_FAILURE,
+    RECIPE_NO_USER, /* the sandbox has no user of the name that the step wants */
+};
 struct recipe_status {
     enum recipe_state state;
     char failed_step[16]; /* "": none */
     char failure[RECIPE_FAILURE_SIZE];
+    enum recipe_failure_code code;
+    char no_user[RECIPE_USER_MAX + 1]; /* with RECIPE_NO_USER: the name */
 };
 /* Read the progress. *found false: the version has no recipe. */
 int recipe_status_get(struct db *db, const char *version_id, struct recipe_status *status,

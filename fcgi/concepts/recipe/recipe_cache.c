@@ -10,26 +10,22 @@
 #include "recipe/recipe_file.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_listing.h"
-
-static const char *text_of(const json_t *step, const char *name)
-{
-    const char *text = json_string_value(json_object_get(step, name));
-    return text ? text : "";
-}
+#include "recipe/recipe_step.h"
 
 static bool is_image(const json_t *step)
 {
-    return str_equal(text_of(step, "type"), RECIPE_IMAGE_STEP);
+    return str_equal(recipe_text(step, "type"), RECIPE_IMAGE_STEP);
 }
 
 static bool is_exact(const json_t *step)
 {
-    return str_starts_with(text_of(step, "reference"), "sha256:");
+    return str_starts_with(recipe_text(step, "reference"), "sha256:");
 }
 
-bool recipe_lacks_digest(const json_t *step)
+bool recipe_lacks_digests(const json_t *step)
 {
-    return is_image(step) && !is_exact(step) && !json_object_get(step, "user");
+    return is_image(step) && !json_object_get(step, RECIPE_LAYERS) &&
+           !json_object_get(step, "user");
 }
 
 static bool has_key(const json_t *step)
@@ -42,6 +38,7 @@ struct keying {
     const char *team_id;
     struct recipe_file file; /* the last one; id "": none */
     json_t *listing;         /* of it */
+    size_t left;             /* of RECIPE_LISTING_WORK */
 };
 
 static int find_file(struct keying *keying, const char *hash, bool *found, struct error **err)
@@ -52,26 +49,29 @@ static int find_file(struct keying *keying, const char *hash, bool *found, struc
         return -1;
     json_decref(keying->listing);
     keying->listing = NULL;
-    if (!*found) {
+    if (!*found)
         *keying->file.id = '\0';
+    if (!*found || !keying->left)
         return 0;
-    }
-    return recipe_file_listing(keying->db, keying->file.id, &keying->listing, err);
+    if (recipe_file_listing(keying->db, keying->file.id, &keying->listing, err) < 0)
+        return -1;
+    recipe_listing_take_work(keying->listing, &keying->left);
+    return 0;
 }
 
-/* The files that the step copies; of a source that it knows only when it runs, the whole
- * archive. */
-static json_t *files_of(const struct keying *keying, const json_t *step)
+/* The files that the step copies; the whole archive, if the step knows its source only when it
+ * runs, or copies by patterns of any depth. */
+static json_t *files_of(struct keying *keying, const json_t *step)
 {
-    const char *source = text_of(step, "source");
+    const char *source = recipe_text(step, "source");
     char key[RECIPE_LISTING_KEY_SIZE] = "";
     bool is_open = json_is_true(json_object_get(step, "open")) && strpbrk(source, "$\\");
-    if (keying->listing && !is_open)
-        recipe_listing_key(keying->listing, source, key);
+    if (keying->listing && !is_open && !json_object_get(step, "parents"))
+        recipe_listing_key(keying->listing, source, &keying->left, key);
     return json_string(*key ? key : keying->file.content_hash);
 }
 
-/* Return what decides the result of a step. *known false: an archive is gone. */
+/* Return all inputs of a step as a text. *known false: an archive is gone. */
 static int describe(struct keying *keying, const json_t *step, char **text, bool *known,
                     struct error **err)
 {
@@ -85,6 +85,7 @@ static int describe(struct keying *keying, const json_t *step, char **text, bool
     if (hash)
         json_object_set_new(told, "files", files_of(keying, step));
     json_object_del(told, "line");
+    json_object_del(told, RECIPE_LAYERS);
     *text = json_dumps(told, JSON_COMPACT | JSON_SORT_KEYS);
     return 0;
 }
@@ -127,10 +128,24 @@ static int read_keys(struct keying *keying, const char *base_id, const json_t *r
 int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err)
 {
-    struct keying keying = {.db = db, .team_id = team_id};
+    struct keying keying = {.db = db, .team_id = team_id, .left = RECIPE_LISTING_WORK};
     int result = read_keys(&keying, base_id, recipe, keys, err);
     json_decref(keying.listing);
     return result;
+}
+
+void recipe_layers_key(const struct recipe_keys *keys, const json_t *recipe, unsigned step,
+                       const char *digest, char key[RECIPE_KEY_SIZE])
+{
+    const json_t *image = json_array_get(json_object_get(recipe, "steps"), step);
+    *key = '\0';
+    if (step > keys->known)
+        return;
+    /* Each stage has a folder of its own. */
+    autofree char *text = json_object_get(image, "stage")
+                              ? xasprintf("layers of a stage %s", digest)
+                              : xasprintf("layers %s", digest);
+    chain(keys->at[step], text, key);
 }
 
 void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
@@ -143,6 +158,7 @@ void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
     json_object_del(rest, "steps");
     json_object_del(rest, "no_cache");
     json_object_del(rest, RECIPE_SECRETS);
+    json_object_del(rest, RECIPE_BUILD);
     json_object_set_new(rest, "cpu", json_integer(version->cpu));
     json_object_set_new(rest, "memory_mb", json_integer(version->memory_mb));
     autowipe char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);

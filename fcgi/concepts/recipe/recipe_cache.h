@@ -8,8 +8,11 @@
  * If the whole recipe equals that of a ready version of the team, the new version gets a copy of
  * the ready version's files. It also shares the memory.
  *
- * A tag may point to another image tomorrow, so the build asks the registry for its digest first. A
+ * A tag may point to another image tomorrow, so the step asks the registry for its digest first. A
  * login is no part of a key, so images with a login and the steps after them are not cached.
+ *
+ * The layers of an image have keys too, without the name of the image. Another image with the same
+ * lower layers begins with them.
  */
 #pragma once
 
@@ -25,8 +28,8 @@ struct recipe_keys {
     unsigned known; /* steps that have a key */
     char at[RECIPE_STEPS_MAX + DOCKERFILE_STAGES_MAX + 1][RECIPE_KEY_SIZE];
 };
-/* Return whether the digest of an image is still to be asked for. */
-bool recipe_lacks_digest(const json_t *step);
+/* Return whether the digests of an image and of its layers are still to be asked for. */
+bool recipe_lacks_digests(const json_t *step);
 int recipe_keys_read(struct db *db, const char *team_id, const char *base_id, const json_t *recipe,
                      struct recipe_keys *keys, struct error **err);
 
@@ -39,10 +42,22 @@ void recipe_result_key(const struct recipe_keys *keys, const json_t *recipe,
 int recipe_same_find(struct db *db, const char *team_id, const char *key, char id[ID_SIZE],
                      struct error **err);
 
-/* Find the checkpoint of as many steps as possible. *steps: how many; 0: none. This counts as a
- * use. */
+/* Write the key of the layers of an image: of the one with this digest, and all below it. "": the
+ * key is not known. */
+void recipe_layers_key(const struct recipe_keys *keys, const json_t *recipe, unsigned step,
+                       const char *digest, char key[RECIPE_KEY_SIZE]);
+
+/* A checkpoint of steps that are over, and of layers of the image that the next step fetches. */
+struct recipe_cached {
+    struct checkpoint checkpoint; /* id "": none */
+    unsigned steps, layers;
+};
+/* Find the checkpoint of as many steps and layers as possible. This counts as a use. */
 int recipe_cache_find(struct db *db, const char *team_id, const struct recipe_keys *keys,
-                      unsigned *steps, struct checkpoint *checkpoint, struct error **err);
+                      const json_t *recipe, struct recipe_cached *cached, struct error **err);
+/* Return whether a key has a checkpoint. This counts as a use. */
+int recipe_cache_has(struct db *db, const char *team_id, const char *key, bool *has,
+                     struct error **err);
 
 /* Inside the transaction that inserts the checkpoint: add it, in the place of an older one. */
 int recipe_cache_add(struct db *db, const char *team_id, const char *key, const char *checkpoint_id,

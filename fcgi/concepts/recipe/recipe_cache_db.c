@@ -4,12 +4,15 @@
 #include "base/clock.h"
 #include "checkpoint/checkpoint_row.h"
 #include "recipe/recipe_cache.h"
+#include "recipe/recipe_image.h"
 
 #define PURGED_AT_ONCE 500
 
 DB_STATEMENT(find_statement) = {
     "recipe_cache.find",
     "SELECT checkpoint_id FROM recipe_cache WHERE team_id = ? AND step_key = ?", false};
+DB_STATEMENT(known_statement) = {"recipe_cache.known",
+                                 "SELECT step_key FROM recipe_cache WHERE team_id = ?", true};
 DB_STATEMENT(used_statement) = {
     "recipe_cache.used",
     "UPDATE recipe_cache SET used_at_ms = ? WHERE team_id = ? AND step_key = ?", false};
@@ -69,19 +72,78 @@ int recipe_same_find(struct db *db, const char *team_id, const char *key, char i
     return 0;
 }
 
-int recipe_cache_find(struct db *db, const char *team_id, const struct recipe_keys *keys,
-                      unsigned *steps, struct checkpoint *checkpoint, struct error **err)
+/* A use of the checkpoint, too. */
+static int use_one(struct db *db, const char *team_id, const char *key,
+                   struct checkpoint *checkpoint, struct error **err)
 {
-    for (*steps = keys->known; *steps; --*steps) {
-        const char *key = keys->at[*steps];
-        if (find_one(db, team_id, key, checkpoint, err) < 0)
+    if (find_one(db, team_id, key, checkpoint, err) < 0)
+        return -1;
+    return *checkpoint->id
+               ? db_exec(db, &used_statement,
+                         DB_ARGS(db_i64(clock_now_ms()), db_text(team_id), db_text(key)), NULL, err)
+               : 0;
+}
+
+int recipe_cache_has(struct db *db, const char *team_id, const char *key, bool *has,
+                     struct error **err)
+{
+    struct checkpoint checkpoint;
+    if (use_one(db, team_id, key, &checkpoint, err) < 0)
+        return -1;
+    *has = *checkpoint.id;
+    return 0;
+}
+
+/* The keys that the team has, as the members of an object: an image has up to 200 layers. */
+static int read_known(struct db *db, const char *team_id, json_t **known, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &known_statement, DB_ARGS(db_text(team_id)), &rows, err) < 0)
+        return -1;
+    *known = json_object();
+    while (db_rows_next(rows))
+        json_object_set_new(*known, db_get_text(rows, 0), json_true());
+    return 0;
+}
+
+/* Find the layers of the image that the step behind these steps fetches. */
+static int find_layers(struct db *db, const char *team_id, const struct recipe_keys *keys,
+                       const json_t *recipe, const json_t *known, struct recipe_cached *cached,
+                       struct error **err)
+{
+    const json_t *step = json_array_get(json_object_get(recipe, "steps"), cached->steps);
+    const json_t *layers = json_object_get(step, RECIPE_LAYERS);
+    for (cached->layers = (unsigned)json_array_size(layers); cached->layers; cached->layers--) {
+        char key[RECIPE_KEY_SIZE];
+        recipe_layers_key(keys, recipe, cached->steps,
+                          json_string_value(json_array_get(layers, cached->layers - 1)), key);
+        if (!json_object_get(known, key))
+            continue;
+        if (use_one(db, team_id, key, &cached->checkpoint, err) < 0)
             return -1;
-        if (*checkpoint->id)
-            return db_exec(db, &used_statement,
-                           DB_ARGS(db_i64(clock_now_ms()), db_text(team_id), db_text(key)), NULL,
-                           err);
+        if (*cached->checkpoint.id)
+            return 0;
     }
     return 0;
+}
+
+int recipe_cache_find(struct db *db, const char *team_id, const struct recipe_keys *keys,
+                      const json_t *recipe, struct recipe_cached *cached, struct error **err)
+{
+    json_auto_t *known = NULL;
+    *cached = (struct recipe_cached){.steps = keys->known};
+    if (read_known(db, team_id, &known, err) < 0)
+        return -1;
+    for (;; cached->steps--) {
+        if (find_layers(db, team_id, keys, recipe, known, cached, err) < 0)
+            return -1;
+        if (*cached->checkpoint.id || !cached->steps)
+            return 0;
+        if (use_one(db, team_id, keys->at[cached->steps], &cached->checkpoint, err) < 0)
+            return -1;
+        if (*cached->checkpoint.id)
+            return 0;
+    }
 }
 
 int recipe_cache_add(struct db *db, const char *team_id, const char *key, const char *checkpoint_id,

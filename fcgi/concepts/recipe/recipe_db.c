@@ -5,14 +5,15 @@
 #include "account/account.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "crypto/aead.h"
+#include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
 #include "recipe/recipe_row.h"
 #include "template/template_tag.h"
 
-#define HAS_LOGIN "login" /* member of the sealed recipe */
-
 static const char *const state_names[] = {"waiting", "running", "copying", "starting", "done"};
+static const char *const code_names[] = {"", "no_user"};
 
 DB_STATEMENT(count_statement) = {
     "recipe.count", "SELECT COUNT(*) FROM template_recipes WHERE team_id = ? AND state <> 'done'",
@@ -34,7 +35,9 @@ DB_STATEMENT(give_up_statement) = {"recipe.give_up",
                                    false};
 DB_STATEMENT(status_statement) = {
     "recipe.status",
-    "SELECT state, failed_step, failure FROM template_recipes WHERE template_version_id = ?", true};
+    "SELECT state, failed_step, failure, failure_code, no_user FROM template_recipes"
+    " WHERE template_version_id = ?",
+    true};
 
 DB_STATEMENT(steps_statement) = {
     "recipe.steps",
@@ -57,14 +60,16 @@ DB_STATEMENT(sandbox_statement) = {"recipe.set_sandbox",
                                    " cached_at_ms = ?" OURS,
                                    false};
 DB_STATEMENT(no_sandbox_statement) = {"recipe.no_sandbox",
-                                      "UPDATE template_recipes SET sandbox_id = NULL" OURS, false};
+                                      "UPDATE template_recipes SET sandbox_id = NULL, begun = 0,"
+                                      " output_at = 0, attempts = 0" OURS,
+                                      false};
 DB_STATEMENT(cached_statement) = {"recipe.cached",
                                   "UPDATE template_recipes SET cached_at_ms = ?" OURS, false};
 DB_STATEMENT(progress_statement) = {
     "recipe.progress",
     "UPDATE template_recipes SET step = ?, begun = ?, output_at = ?, step_times = ?" OURS, false};
-DB_STATEMENT(seal_statement) = {"recipe.seal", "UPDATE template_recipes SET sealed = ?" OURS,
-                                false};
+DB_STATEMENT(seal_statement) = {
+    "recipe.seal", "UPDATE template_recipes SET sealed = ?, step_titles = ?" OURS, false};
 DB_STATEMENT(copying_statement) = {"recipe.copying",
                                    "UPDATE template_recipes SET state = 'copying',"
                                    " result_key = COALESCE(?, result_key)" OURS,
@@ -85,7 +90,9 @@ DB_STATEMENT(kept_statement) = {
     "SELECT sealed FROM template_recipes WHERE template_version_id = ? AND state = 'done'", true};
 DB_STATEMENT(fail_statement) = {
     "recipe.fail",
-    "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?" OURS, false};
+    "UPDATE template_recipes SET state = 'copying', failed_step = ?, failure = ?, failure_code = ?,"
+    " no_user = ?" OURS,
+    false};
 
 DB_STATEMENT(builders_statement) = {"recipe.builders",
                                     "SELECT sandbox_id FROM template_recipes WHERE team_id = ?"
@@ -135,7 +142,7 @@ int recipe_open(struct db *db, const char *version_id, const struct recipe_owner
 
 int recipe_give_up(struct db *db, const char *version_id, const char *failure, struct error **err)
 {
-    autofree char *text = xasprintf("%.1000s", failure);
+    autofree char *text = str_mend(failure, RECIPE_FAILURE_SIZE - 1);
     return db_exec(db, &give_up_statement,
                    DB_ARGS(db_text(text), db_i64(clock_now_ms()), db_text(version_id)), NULL, err);
 }
@@ -161,10 +168,26 @@ static bool has_login(const json_t *recipe)
     return false;
 }
 
-bool recipe_may_be_kept(const json_t *whole, size_t sealed_size)
+/* Return the bytes of a recipe without the digests of layers, which the service has added. */
+static size_t size_of(const json_t *recipe)
 {
-    return whole && !json_is_true(json_object_get(whole, HAS_LOGIN)) &&
-           sealed_size <= RECIPE_KEPT_MAX;
+    json_auto_t *steps = json_array();
+    json_auto_t *rest = json_copy((json_t *)(uintptr_t)recipe);
+    size_t at;
+    json_t *step;
+    json_array_foreach (json_object_get(recipe, "steps"), at, step) {
+        json_t *own = json_copy(step);
+        json_object_del(own, RECIPE_LAYERS);
+        json_array_append_new(steps, own);
+    }
+    json_object_set(rest, "steps", steps);
+    return json_dumpb(rest, NULL, 0, JSON_COMPACT);
+}
+
+bool recipe_may_be_kept(const json_t *whole)
+{
+    return whole && !json_is_true(json_object_get(whole, RECIPE_HAS_LOGIN)) &&
+           size_of(json_object_get(whole, "recipe")) <= RECIPE_KEPT_MAX;
 }
 
 int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_order *order,
@@ -172,7 +195,7 @@ int recipe_begin(struct db *db, const struct keyring *ring, const struct recipe_
 {
     json_auto_t *whole =
         json_pack("{s:O, s:s, s:s, s:b}", "recipe", order->recipe, "network", order->network,
-                  "base", order->base->id, HAS_LOGIN, (int)has_login(order->recipe));
+                  "base", order->base->id, RECIPE_HAS_LOGIN, (int)has_login(order->recipe));
     json_auto_t *titles = recipe_progress_titles(order->recipe);
     autofree char *titles_text = json_dumps(titles, JSON_COMPACT);
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
@@ -213,6 +236,7 @@ int recipe_kept_read(struct db *db, const struct keyring *ring, const char *vers
     if (size && recipe_open_sealed(ring, version_id, sealed, size, &whole, err) < 0)
         return -1;
     *recipe = json_incref(json_object_get(whole, "recipe"));
+    recipe_triggers_drop(*recipe);
     return 0;
 }
 
@@ -229,6 +253,9 @@ int recipe_status_get(struct db *db, const char *version_id, struct recipe_statu
     status->state = (enum recipe_state)db_get_name(rows, 0, state_names, ARRAY_SIZE(state_names));
     db_copy_text(status->failed_step, rows, 1);
     db_copy_text(status->failure, rows, 2);
+    status->code =
+        (enum recipe_failure_code)db_get_name(rows, 3, code_names, ARRAY_SIZE(code_names));
+    db_copy_text(status->no_user, rows, 4);
     return 0;
 }
 
@@ -369,11 +396,13 @@ int recipe_row_seal(struct db *db, const struct keyring *ring, const struct reci
                     const char *lease_owner, const json_t *whole, struct error **err)
 {
     buffer_auto sealed = BUFFER_INIT(RECIPE_SEALED_MAX);
+    json_auto_t *titles = recipe_progress_titles(json_object_get(whole, "recipe"));
+    autofree char *titles_text = json_dumps(titles, JSON_COMPACT);
     return seal(ring, whole, row->version_id, &sealed, err) < 0
                ? -1
                : change_ours(db, &seal_statement,
-                             DB_ARGS(db_blob(sealed.data, sealed.size), db_text(row->version_id),
-                                     db_text(lease_owner)),
+                             DB_ARGS(db_blob(sealed.data, sealed.size), db_text(titles_text),
+                                     db_text(row->version_id), db_text(lease_owner)),
                              row->version_id, err);
 }
 
@@ -381,7 +410,8 @@ struct ending {
     const struct recipe_row *row;
     const char *lease_owner;
     uint32_t host_id;
-    const char *instance_name, *failed_step, *failure, *key;
+    const char *instance_name, *key;
+    const struct recipe_failure *failure;
     const struct recipe_same *same;
     const struct template_version *version;
     enum template_start start;
@@ -484,10 +514,14 @@ int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lea
 static int fail_body(struct db *db, void *context, struct error **err)
 {
     const struct ending *ending = context;
+    const struct recipe_failure *failure = ending->failure;
     const char *id = ending->row->version_id;
+    enum recipe_failure_code code = failure->no_user ? RECIPE_NO_USER : RECIPE_OTHER_FAILURE;
+    autofree char *message = str_mend(failure->message, RECIPE_FAILURE_SIZE - 1);
     struct template_version version;
     if (change_ours(db, &fail_statement,
-                    DB_ARGS(db_text(ending->failed_step), db_text(ending->failure), db_text(id),
+                    DB_ARGS(db_text(failure->step), db_text(message), db_text(code_names[code]),
+                            db_text(failure->no_user ? failure->no_user : ""), db_text(id),
                             db_text(ending->lease_owner)),
                     id, err) < 0 ||
         template_version_get(db, id, &version, err) < 0)
@@ -496,12 +530,11 @@ static int fail_body(struct db *db, void *context, struct error **err)
 }
 
 int recipe_row_fail(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                    const char *failed_step, const char *failure, struct error **err)
+                    const struct recipe_failure *failure, struct error **err)
 {
     struct ending ending = {
         .row = row,
         .lease_owner = lease_owner,
-        .failed_step = failed_step,
         .failure = failure,
     };
     return db_transaction(db, fail_body, &ending, err);

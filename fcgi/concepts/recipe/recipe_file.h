@@ -36,6 +36,9 @@ bool recipe_hash_is_valid(const char *hash);
 /* Check that the path of a source stays inside the folder of which the archive was made. */
 bool recipe_path_is_inside(const char *path);
 
+/* Return whether a text is the name of a user, or user:group. */
+bool recipe_owner_is_valid(const char *text);
+
 /* Find the newest complete archive with this hash. This counts as a use. *found: whether there is
  * one. */
 int recipe_file_find(struct db *db, const char *team_id, const char *hash, struct recipe_file *file,

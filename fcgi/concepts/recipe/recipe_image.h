@@ -15,7 +15,9 @@
 #define IMAGE_TIME_MAX_S      2400 /* to fetch and unpack */
 #define REGISTRY_USER_MAX     256
 #define REGISTRY_PASSWORD_MAX 4096
-#define RECIPE_IMAGE_STEP     "image" /* type of the step */
+#define RECIPE_IMAGE_STEP     "image"  /* type of the step */
+#define RECIPE_LAYERS         "layers" /* its member: a digest for each layer and those below it */
+#define IMAGE_LAYERS_MAX      200
 
 /* The name of an image, and the login at its registry; NULL: no login. Borrowed. */
 struct recipe_image {

@@ -11,12 +11,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/tar_reader.h"
+#include "recipe/recipe_copy.h"
 
 #define UNPACKED_MAX ((uint64_t)512 << 20)
 #define ENTRY_LEAST  (RECIPE_LISTING_KEY_SIZE + 10) /* bytes of an entry besides its path */
 #define PIECE        65536
 #define GZIP_WINDOW  (MAX_WBITS + 16)
 #define PARTS_MAX    256 /* names between the slashes of a path */
+/* The work to read an entry, and to take a character of its path apart, in comparisons. */
+#define ENTRY_WORK 256
+#define SPLIT_WORK 4
 
 /* --- the archive --- */
 
@@ -183,7 +187,7 @@ char *recipe_listing_make(const struct recipe_bytes *bytes, size_t most)
     return NULL;
 }
 
-/* --- what a step copies --- */
+/* --- the files of a step --- */
 
 /* A path in parts. */
 struct parts {
@@ -207,21 +211,43 @@ static bool split(const char *path, struct parts *parts)
     return true;
 }
 
-static bool fits(const struct parts *source, const struct parts *entry, bool is_pattern)
+struct choosing {
+    crypto_generichash_state state;
+    unsigned count;
+    bool is_unsure; /* a link may lead to other files, or the work is too much */
+    size_t *left;
+};
+
+static bool take_work(size_t *left, size_t work)
+{
+    bool suffices = work <= *left;
+    *left = suffices ? *left - work : 0;
+    return suffices;
+}
+
+bool recipe_listing_take_work(const json_t *listing, size_t *left)
+{
+    return take_work(left, (json_array_size(listing) + 1) * ENTRY_WORK);
+}
+
+static bool matches(const char *pattern, const char *name, struct choosing *choosing)
+{
+    if (take_work(choosing->left, (strlen(pattern) + 1) * (strlen(name) + 1)))
+        return fnmatch(pattern, name, 0) == 0;
+    choosing->is_unsure = true;
+    return false;
+}
+
+static bool fits(const struct parts *source, const struct parts *entry, bool is_pattern,
+                 struct choosing *choosing)
 {
     size_t count = source->count < entry->count ? source->count : entry->count;
     for (size_t i = 0; i < count; i++)
-        if (is_pattern ? fnmatch(source->at[i], entry->at[i], FNM_PERIOD) != 0
+        if (is_pattern ? !matches(source->at[i], entry->at[i], choosing)
                        : !str_equal(source->at[i], entry->at[i]))
             return false;
     return true;
 }
-
-struct choosing {
-    crypto_generichash_state state;
-    unsigned count;
-    bool is_unsure; /* a link may lead to other files */
-};
 
 static void choose(const struct parts *source, const json_t *one, bool is_pattern,
                    struct choosing *choosing)
@@ -229,10 +255,13 @@ static void choose(const struct parts *source, const json_t *one, bool is_patter
     struct parts entry;
     const char *path = json_string_value(json_array_get(one, 0));
     const char *key = json_string_value(json_array_get(one, 1));
-    bool is_whole = split(path ? path : "", &entry);
-    if (!is_whole || !key)
+    if (!path || !key || !take_work(choosing->left, (strlen(path) + 1) * SPLIT_WORK)) {
         choosing->is_unsure = true;
-    else if (fits(source, &entry, is_pattern)) {
+        return;
+    }
+    if (!split(path, &entry))
+        choosing->is_unsure = true;
+    else if (fits(source, &entry, is_pattern, choosing)) {
         choosing->is_unsure |= json_is_true(json_array_get(one, 2)) && entry.count <= source->count;
         if (entry.count >= source->count) {
             add_text(&choosing->state, path);
@@ -245,29 +274,29 @@ static void choose(const struct parts *source, const json_t *one, bool is_patter
 
 /* Returns whether there was such an entry. */
 static bool choose_all(const json_t *listing, const struct parts *source, bool is_pattern,
-                       char key[RECIPE_LISTING_KEY_SIZE])
+                       size_t *left, char key[RECIPE_LISTING_KEY_SIZE])
 {
-    struct choosing choosing = {.count = 0};
-    size_t at;
-    json_t *one;
+    struct choosing choosing = {.left = left};
+    size_t count = json_array_size(listing);
     crypto_generichash_init(&choosing.state, NULL, 0, 32);
-    json_array_foreach ((json_t *)(uintptr_t)listing, at, one)
-        choose(source, one, is_pattern, &choosing);
+    for (size_t i = 0; i < count && !choosing.is_unsure; i++)
+        choose(source, json_array_get(listing, i), is_pattern, &choosing);
     end_hash(&choosing.state, key);
     if (choosing.is_unsure || !choosing.count)
         *key = '\0';
     return choosing.count || choosing.is_unsure;
 }
 
-void recipe_listing_key(const json_t *listing, const char *source,
+void recipe_listing_key(const json_t *listing, const char *source, size_t *left,
                         char key[RECIPE_LISTING_KEY_SIZE])
 {
     struct parts parts;
     *key = '\0';
-    /* As the shell does it: a name before a pattern. */
-    if (!strchr(source, '\\') && split(source, &parts)) {
-        if (!choose_all(listing, &parts, false, key))
-            choose_all(listing, &parts, true, key);
-        free(parts.text);
-    }
+    if (strchr(source, '\\'))
+        return;
+    /* A name comes before a pattern. */
+    if (split(source, &parts) && !choose_all(listing, &parts, false, left, key) &&
+        recipe_copy_is_pattern(source))
+        choose_all(listing, &parts, true, left, key);
+    free(parts.text);
 }

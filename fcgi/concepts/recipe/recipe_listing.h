@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define RECIPE_LISTING_KEY_SIZE 65
@@ -22,8 +23,15 @@ struct recipe_bytes {
  * counts. */
 char *recipe_listing_make(const struct recipe_bytes *bytes, size_t most);
 
+/* How much work all steps of a recipe may cause: some tenths of a second. A unit is about the
+ * comparison of two characters. */
+#define RECIPE_LISTING_WORK ((size_t)128 << 20)
+
+/* Take the work to read a listing from its JSON. Returns false if too little is left. */
+bool recipe_listing_take_work(const json_t *listing, size_t *left);
+
 /* Write a hash of all files that a step with this source copies. key "": the source can lead to
- * other files, for example through a link. The caller then uses the hash of the whole archive.
- * listing: its text as JSON. */
-void recipe_listing_key(const json_t *listing, const char *source,
+ * other files, for example through a link, or *left does not suffice. The caller then uses the hash
+ * of the whole archive. listing: its text as JSON. */
+void recipe_listing_key(const json_t *listing, const char *source, size_t *left,
                         char key[RECIPE_LISTING_KEY_SIZE]);

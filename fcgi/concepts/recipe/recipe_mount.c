@@ -6,22 +6,25 @@
 #define KIB_OF_GIB 1048576
 
 /* Arguments: how many KiB may stay, user, folder, the folders of the caches. Any sandbox of the
- * team's builds writes to the volume, so its files may be hostile: only deletions take long here,
- * and the next step continues them. A build ends after an hour, so an older unfinished archive was
- * left behind. An image may lack other tools. */
+ * team's builds writes to the volume, so its files may be hostile. A file with a name that no build
+ * gives is deleted, and the others are deleted in the order of their status changes, because no
+ * sandbox can choose that time. A build ends after an hour, so an older unfinished archive was left
+ * behind. Only deletions take long here, and the next step continues them. An image may lack other
+ * tools. */
 static const char prepare_script[] = RECIPE_TOOLS
-    "most=$1 user=$2 cwd=$3; shift 3\n"
+    "LC_ALL=C most=$1 user=$2 cwd=$3; shift 3; case $user in *:*) ;; *) user=$user:;; esac\n"
     "for d; do case $d in /*) ;; *) [ -n \"$cwd\" ] || continue; d=$cwd/$d;; esac\n"
-    "  [ -e \"$d\" ] || [ -L \"$d\" ] || { mkdir -p \"$d\" && chown \"$user:\" \"$d\"; }; done\n"
-    "cd " VOLUME_BUILD_CACHE_PATH " 2>/dev/null && chmod 0777 . || exit 0\n"
+    "  [ -e \"$d\" ] || [ -L \"$d\" ] || { mkdir -p \"$d\" && chown \"$user\" \"$d\"; }; done\n"
+    "cd " VOLUME_BUILD_CACHE_PATH " 2>/dev/null || exit 0\n"
     "all() { find . -mindepth 1 -maxdepth 1 \"$@\" -exec rm -rf {} +; }\n"
-    "all ! -type f; all ! -name '*.tar' ! -name 'new.*'; all -name 'new.*' -mmin +90\n"
-    "set -- *; [ $# -lt 1000 ] || all -type f\n"
-    "used() { set -- *; u=0; for f; do u=$((u + $(stat -c %b \"$f\" || echo 0) / 2)); done\n"
-    "  [ $u -gt $most ]; }\n"
-    "for old in $(ls -tr); do used || exit 0; case $old in new.*) ;; *) rm -f \"$old\";; esac; "
-    "done\n"
-    "used && all -name '*.tar'; exit 0\n";
+    "all ! -type f; all -name '*[!0-9a-z.-]*'; all ! -name '[0-9a-f]*.tar' ! -name 'new.*'\n"
+    "set -- *; [ $# -lt 1000 ] || all\n"
+    "used() { [ \"$(du -sk . | cut -f 1)\" -gt $most ]; }\n"
+    "old=$(($(date +%s) - 5400)); stat -c '%Z %z %n' * 2>/dev/null | sort -k 1,1n -k 3,3 |\n"
+    "  while read -r at day time zone name; do case $name in new.*) [ $at -gt $old ];; *) ! used;; "
+    "esac ||\n"
+    "    rm -f \"$name\"; done\n"
+    "! used || all; chmod 0777 .; exit 0\n";
 
 bool recipe_mount_is_wanted(const struct recipe_turn *turn, unsigned from)
 {

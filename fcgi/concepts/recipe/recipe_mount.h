@@ -21,7 +21,8 @@ int recipe_mount_add(struct recipe_turn *turn, struct sandbox_create *request, s
 
 /* Before a step with caches, which runs as this user in this folder: create the missing folders for
  * the user, let the user write to the volume, and delete the longest unused caches until half of
- * the volume is free. A failure is no error: the command then begins with less room, or an empty
- * folder. Errors: those of agent_exec(). */
+ * the volume is free; the whole volume, if unfinished archives fill that half. A failure is no
+ * error: the command then begins with less room, or an empty folder. Errors: those of
+ * agent_exec(). */
 int recipe_mount_prepare(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
                          struct error **err);

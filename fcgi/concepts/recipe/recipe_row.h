@@ -7,6 +7,8 @@
 #include "recipe/recipe.h"
 
 #define RECIPE_SEALED_MAX ((size_t)8 << 20)
+/* A member of the sealed recipe: it has logins of registries or secrets. */
+#define RECIPE_HAS_LOGIN "login"
 
 struct recipe_row {
     char version_id[ID_SIZE];
@@ -50,7 +52,8 @@ int recipe_row_cached(struct db *db, const struct recipe_row *row, const char *l
 /* Write step, begun, output_at and times. Errors: ERR_LEASE_LOST. */
 int recipe_row_progress(struct db *db, const struct recipe_row *row, const char *lease_owner,
                         struct error **err);
-/* Replace the sealed recipe of recipe_begin(). Errors: ERR_LEASE_LOST. */
+/* Replace the sealed recipe of recipe_begin(), and the titles of its steps. Errors: ERR_LEASE_LOST.
+ */
 int recipe_row_seal(struct db *db, const struct keyring *ring, const struct recipe_row *row,
                     const char *lease_owner, const json_t *whole, struct error **err);
 /* Make the version ready with the files of another one (template_version_same()). Errors:
@@ -79,9 +82,18 @@ int recipe_row_started(struct db *db, const struct recipe_row *row, const char *
  * failed. No effect when the lease is lost. */
 int recipe_row_done(struct db *db, const struct recipe_row *row, const char *lease_owner,
                     bool keeps, struct error **err);
-/* Return whether a sealed recipe of this size may be kept after a failed build. */
-bool recipe_may_be_kept(const json_t *whole, size_t sealed_size);
+/* Remove the additions of ONBUILD from a recipe (recipe_trigger.c). Another build has other
+ * steps if a base has changed. */
+void recipe_triggers_drop(json_t *recipe);
+/* Return whether an opened recipe may be kept after a failed build. */
+bool recipe_may_be_kept(const json_t *whole);
+struct recipe_failure {
+    const char *step;    /* its name (recipe_step_name()) */
+    const char *message; /* for people */
+    const char *no_user; /* the user of a command whom the sandbox does not have; NULL: another
+                          * reason */
+};
 /* Fail the version because a step failed. The sandbox is still to be deleted. Errors:
  * ERR_LEASE_LOST, ERR_NOT_FOUND. */
 int recipe_row_fail(struct db *db, const struct recipe_row *row, const char *lease_owner,
-                    const char *failed_step, const char *failure, struct error **err);
+                    const struct recipe_failure *failure, struct error **err);

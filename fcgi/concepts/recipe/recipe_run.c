@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "crypto/aead.h"
 #include "db/named_lease.h"
+#include "recipe/recipe_fetch.h"
 #include "recipe/recipe_image.h"
 #include "recipe/recipe_progress.h"
 #include "recipe/recipe_secret.h"
@@ -114,6 +115,19 @@ static int begin_step(struct recipe_turn *turn, struct recipe_place *place, bool
                : 0;
 }
 
+/* Take the digests that the step has asked for, or cache the layers that it has unpacked. Then
+ * fetch more of the image. *later: the next turn begins with what was found in the cache. */
+static int fetch_more(struct recipe_turn *turn, struct recipe_place *place, bool *later,
+                      struct error **err)
+{
+    bool asked = recipe_fetch_asks(place);
+    if ((asked ? recipe_turn_take_digests(turn, place, later, err)
+               : recipe_turn_cache_layers(turn, place, err)) < 0)
+        return -1;
+    turn->row.output_at = 0;
+    return *later ? 0 : begin_step(turn, place, later, err);
+}
+
 /* Fail the recipe. The last line of the program that fetches images is the reason. */
 static int image_failed(struct recipe_turn *turn, struct recipe_place *place, int status,
                         const char *output, struct error **err)
@@ -153,8 +167,8 @@ static int step_failed(struct recipe_turn *turn, struct recipe_place *place, int
         return image_failed(turn, place, status, tail, err);
     autofree char *title = recipe_step_title(place, turn->row.step);
     autofree char *failure =
-        status < 0 ? xasprintf("%.250s: the command was killed. %s", title, tail)
-                   : xasprintf("%.250s: the command ended with status %d. %s", title, status, tail);
+        status < 0 ? xasprintf("%s: the command was killed. %s", title, tail)
+                   : xasprintf("%s: the command ended with status %d. %s", title, status, tail);
     return recipe_turn_fail_step(turn, place, (int)turn->row.step, failure, err);
 }
 
@@ -179,6 +193,9 @@ static int look(struct recipe_turn *turn, struct recipe_place *place, bool *idle
         return recipe_turn_progress(turn, err);
     if (!poll.is_over)
         return 0;
+    if (recipe_step_is_image(place, row->step) &&
+        (recipe_fetch_asks(place) || poll.status == RECIPE_FETCH_MORE))
+        return fetch_more(turn, place, later, err);
     if (poll.status)
         return step_failed(turn, place, poll.status, err);
     if (recipe_secrets_drop(place, row->step, err) < 0)
@@ -223,11 +240,11 @@ static int take_turn(struct recipe_turn *turn, struct recipe_place *place, bool 
 static int settle(struct recipe_turn *turn, const struct recipe_place *place,
                   struct error **failure, struct error **err)
 {
-    if ((*failure)->code == ERR_INVALID_REQUEST) {
+    if ((*failure)->code == ERR_INVALID_REQUEST || (*failure)->code == ERR_NO_SUCH_USER) {
         autofree char *title =
             place && turn->row.begun ? recipe_step_title(place, turn->row.step) : NULL;
         autofree char *reason =
-            xasprintf("%.250s%s%s", title ? title : "", title ? ": " : "", (*failure)->message);
+            xasprintf("%s%s%s", title ? title : "", title ? ": " : "", (*failure)->message);
         return recipe_turn_fail(turn, place, (int)turn->row.step, reason, err);
     }
     if ((*failure)->code == ERR_LEASE_LOST || !error_is_transient(*failure))
@@ -249,11 +266,8 @@ static int go_on(struct recipe_turn *turn, struct error **err)
         return -1;
     if (!there)
         return 0;
-    bool found = false;
     int result = recipe_turn_open(turn, &place, &failure);
-    if (result == 0 && recipe_turn_may_cache(turn) && !turn->row.step && !turn->row.begun)
-        result = recipe_turn_ask_digests(turn, &place, &found, &failure);
-    if (result == 0 && !found)
+    if (result == 0 && *turn->row.sandbox_id)
         result = take_turn(turn, &place, &failed, &failure);
     result = result < 0 ? settle(turn, place.defaults ? &place : NULL, &failure, err)
              : failed   ? 0
@@ -283,8 +297,7 @@ static int end(struct recipe_turn *turn, const struct buffer *sealed, struct err
         return 0;
     error_auto unreadable = NULL; /* then it is not kept */
     bool keeps = version->state == TEMPLATE_FAILED && sealed->size &&
-                 open_recipe(turn, sealed, &unreadable) == 0 &&
-                 recipe_may_be_kept(turn->whole, sealed->size);
+                 open_recipe(turn, sealed, &unreadable) == 0 && recipe_may_be_kept(turn->whole);
     return recipe_row_done(worker->db, &turn->row, recipe_turn_owner(turn), keeps, err);
 }
 

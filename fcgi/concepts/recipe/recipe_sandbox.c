@@ -18,7 +18,7 @@ static int claim(struct db *db, const char *sandbox_id, void *context, struct er
     struct recipe_turn *turn = context;
     return recipe_row_set_sandbox(
         db, &turn->row, recipe_turn_owner(turn), sandbox_id,
-        turn->row.state == RECIPE_STARTING ? turn->row.step : turn->cached_steps, err);
+        turn->row.state == RECIPE_STARTING ? turn->row.step : turn->cached.steps, err);
 }
 
 /* with_caches: mount the volume of caches. */
@@ -37,7 +37,7 @@ static int make_sandbox(struct recipe_turn *turn, bool with_caches, struct error
         .team = &team,
         .source = turn->version.base_id,
         .version = starts ? &turn->version : NULL,
-        .copy = *turn->cached.id ? &turn->cached : NULL,
+        .copy = *turn->cached.checkpoint.id ? &turn->cached.checkpoint : NULL,
         .source_field = "/template",
         .timeout_s =
             plan.max_timeout_s < RECIPE_TIME_MAX_S ? plan.max_timeout_s : RECIPE_TIME_MAX_S,
@@ -57,7 +57,7 @@ static int make_sandbox(struct recipe_turn *turn, bool with_caches, struct error
 static int make_or_copy(struct recipe_turn *turn, struct error **err)
 {
     error_auto failure = NULL;
-    if (!*turn->cached.id)
+    if (!*turn->cached.checkpoint.id)
         return make_sandbox(turn, false, err);
     if (make_sandbox(turn, false, &failure) == 0)
         return 0;
@@ -73,9 +73,9 @@ static int make(struct recipe_turn *turn, struct error **err)
     error_auto failure = NULL;
     bool starts = turn->row.state == RECIPE_STARTING;
     recipe_turn_say(turn, starts ? "starting a sandbox from the template, to save its memory"
-                          : *turn->cached.id ? "creating a sandbox from a cached step"
-                                             : "creating a sandbox from the base");
-    if (!recipe_mount_is_wanted(turn, turn->cached_steps))
+                          : *turn->cached.checkpoint.id ? "creating a sandbox from a cached step"
+                                                        : "creating a sandbox from the base");
+    if (!recipe_mount_is_wanted(turn, turn->cached.steps))
         return make_or_copy(turn, err);
     if (make_sandbox(turn, true, &failure) == 0)
         return 0;
@@ -83,8 +83,8 @@ static int make(struct recipe_turn *turn, struct error **err)
         return error_move(err, &failure);
     if (make_or_copy(turn, err) < 0)
         return -1;
-    autofree char *line = xasprintf("the folders of RUN --mount=type=cache begin empty: %.*s",
-                                    RECIPE_FAILURE_SIZE - 1, failure->message);
+    autofree char *line =
+        xasprintf("the folders of RUN --mount=type=cache begin empty: %s", failure->message);
     recipe_turn_say(turn, line);
     return 0;
 }
@@ -145,6 +145,7 @@ int recipe_turn_open(struct recipe_turn *turn, struct recipe_place *place, struc
         .lease = &turn->lease,
         .until = deadline_in_ms(TURN_MOST_MS),
         .team_id = turn->row.team_id,
+        .caches = recipe_turn_may_cache(turn),
         .cache_mount_gb = worker->settings->build_cache_mount_gb,
         .recipe = json_object_get(turn->whole, "recipe"),
         .start = turn->row.state == RECIPE_STARTING ? START_IN_AGENT
@@ -156,7 +157,7 @@ int recipe_turn_open(struct recipe_turn *turn, struct recipe_place *place, struc
         agent_secret(worker->ring, sandbox->instance_name, sandbox->agent_key_id, place->secret,
                      err) < 0)
         return -1;
-    if (recipe_place_read(place, err) < 0)
+    if (recipe_place_read(place, err) < 0 || recipe_turn_add_triggers(turn, place, err) < 0)
         return -1;
     recipe_setting_configure(place, turn->row.step);
     return 0;
@@ -167,6 +168,7 @@ void recipe_turn_close(struct recipe_place *place)
     mem_wipe(place->secret, sizeof place->secret);
     json_decref(place->defaults);
     free(place->path);
+    free(place->no_user);
 }
 
 int recipe_turn_end_sandbox(struct recipe_turn *turn, bool *ended, struct error **err)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recipe/recipe_setting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/guest_limits.h"
 #include "base/mem.h"
+#include "base/signal_name.h"
 #include "base/str.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_expand.h"
@@ -13,12 +16,6 @@
 #define ROOT         "root"
 #define DEFAULT_USER "user"
 #define COMMAND_MAX  65536
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
 
 static bool is_dockerfile(const struct recipe_place *place)
 {
@@ -37,45 +34,107 @@ static void enter(struct recipe_setting *setting, const char *path)
     setting->cwd = whole;
 }
 
-/* Return the variables that a value may name. */
-static json_t *known(const struct recipe_place *place, const json_t *envs)
+/* Let values name the PATH of the base, if no step has set one. Returns whether it was added. */
+static bool add_path(const struct recipe_place *place, json_t *envs)
 {
-    json_t *all = json_deep_copy(envs);
-    if (place->path && !json_object_get(all, "PATH"))
-        json_object_set_new(all, "PATH", json_string(place->path));
-    return all;
+    bool lacks = place->path && !json_object_get(envs, "PATH");
+    if (lacks)
+        json_object_set_new(envs, "PATH", json_string(place->path));
+    return lacks;
 }
 
-/* Add the environment of a step. Values of one step do not see each other. */
-static void add_envs(const struct recipe_place *place, const json_t *step, json_t *envs)
+static size_t env_size(const char *name, const json_t *value)
 {
-    json_auto_t *before = known(place, envs);
+    return strlen(name) + json_string_length(value) + 2; /* with '=' and NUL */
+}
+
+static void set_env(struct recipe_setting *setting, const char *name, json_t *value)
+{
+    const json_t *before = json_object_get(setting->envs, name);
+    setting->env_bytes += env_size(name, value) - (before ? env_size(name, before) : 0);
+    setting->is_too_long = setting->env_bytes > RECIPE_ENVS_MAX;
+    json_object_set(setting->envs, name, value);
+}
+
+/* Add the environment of a step. Values of one step do not see each other. Each may name a variable
+ * several times, so they may double with each step. */
+static void add_envs(const struct recipe_place *place, const json_t *step,
+                     struct recipe_setting *setting)
+{
+    json_auto_t *fresh = json_object();
     bool expands = json_is_true(json_object_get(step, "expand"));
+    bool has_path = expands && add_path(place, setting->envs);
+    size_t left = 2 * RECIPE_ENVS_MAX; /* the new values may replace as many */
     const char *name;
     json_t *value;
     json_object_foreach (json_object_get(step, "envs"), name, value) {
         const char *text = json_string_value(value);
-        autofree char *expanded = expands ? recipe_expand(text, before) : xstrdup(text);
-        json_object_set_new(envs, name, json_string(expanded));
+        autofree char *expanded = expands ? recipe_expand(text, setting->envs) : xstrdup(text);
+        size_t size = strlen(expanded);
+        setting->is_too_long = size > left;
+        if (setting->is_too_long)
+            break;
+        left -= size;
+        json_object_set_new(fresh, name, json_string(expanded));
+    }
+    if (has_path)
+        json_object_del(setting->envs, "PATH");
+    json_object_foreach (fresh, name, value) {
+        if (setting->is_too_long)
+            return;
+        set_env(setting, name, value);
     }
 }
 
 char *recipe_setting_text(const struct recipe_place *place, const struct recipe_setting *setting,
                           const json_t *step, const char *name)
 {
-    const char *text = text_of(step, name);
+    const char *text = recipe_text(step, name);
     if (!json_is_true(json_object_get(step, "open")))
         return xstrdup(text);
-    json_auto_t *envs = known(place, setting->envs);
+    json_auto_t *envs = json_copy(setting->envs);
+    add_path(place, envs);
     return recipe_expand(text, envs);
+}
+
+int recipe_setting_user(const struct recipe_place *place, const struct recipe_setting *setting,
+                        const json_t *step, struct dockerfile_user *user, struct error **err)
+{
+    autofree char *text = recipe_setting_text(place, setting, step, "user");
+    _Static_assert(sizeof user->name > RECIPE_USER_MAX, "the user of a step fits");
+    *user = (struct dockerfile_user){.name = ""};
+    if (!json_is_true(json_object_get(step, "open"))) {
+        snprintf(user->name, sizeof user->name, "%s", text);
+        snprintf(user->number, sizeof user->number, "%s", recipe_text(step, "number"));
+        snprintf(user->group, sizeof user->group, "%s", recipe_text(step, "group"));
+        return 0;
+    }
+    return dockerfile_user_read(text, user)
+               ? 0
+               : error_set(err, ERR_INVALID_REQUEST,
+                           "USER becomes \"%.64s\", which is no user: set the variable with ENV.",
+                           text);
+}
+
+/* A step without a valid user has failed before. */
+static void set_user(const struct recipe_place *place, const json_t *step,
+                     struct recipe_setting *setting)
+{
+    struct dockerfile_user user;
+    error_auto ignored = NULL;
+    if (recipe_setting_user(place, setting, step, &user, &ignored) < 0)
+        return;
+    free(setting->own_user);
+    setting->user = setting->own_user =
+        *user.group ? xasprintf("%s:%s", user.name, user.group) : xstrdup(user.name);
 }
 
 /* Return whether the base has a user of its own. Images without one have `user`. */
 static bool has_user(const json_t *defaults)
 {
-    const char *said = text_of(json_object_get(defaults, "image"), "user");
+    const char *said = recipe_text(json_object_get(defaults, "image"), "user");
     size_t length = strcspn(said, ":");
-    return !str_equal(text_of(defaults, "user"), DEFAULT_USER) ||
+    return !str_equal(recipe_text(defaults, "user"), DEFAULT_USER) ||
            (length == strlen(DEFAULT_USER) && !strncmp(said, DEFAULT_USER, length));
 }
 
@@ -83,10 +142,14 @@ static void begin(const struct recipe_place *place, struct recipe_setting *setti
 {
     const json_t *envs = json_object_get(place->defaults, "envs");
     *setting = (struct recipe_setting){
-        .user = text_of(place->defaults, "user"),
-        .cwd = xstrdup(text_of(place->defaults, "workdir")),
+        .user = recipe_text(place->defaults, "user"),
+        .cwd = xstrdup(recipe_text(place->defaults, "workdir")),
         .envs = json_is_object(envs) ? json_deep_copy(envs) : json_object(),
     };
+    const char *name;
+    json_t *value;
+    json_object_foreach (setting->envs, name, value)
+        setting->env_bytes += env_size(name, value);
     if (!is_dockerfile(place))
         return;
     if (!*setting->user || !has_user(place->defaults))
@@ -99,7 +162,7 @@ static void begin(const struct recipe_place *place, struct recipe_setting *setti
  * image. 0: there are no stages. */
 static unsigned stage_begin(const struct recipe_place *place, unsigned step)
 {
-    while (step > 0 && !str_equal(text_of(recipe_step_at(place, step - 1), "type"), "stage"))
+    while (step > 0 && !str_equal(recipe_text(recipe_step_at(place, step - 1), "type"), "stage"))
         step--;
     return step;
 }
@@ -113,16 +176,17 @@ void recipe_setting_at(const struct recipe_place *place, unsigned step,
                        struct recipe_setting *setting)
 {
     begin(place, setting);
-    for (unsigned i = stage_begin(place, step); i < step && i < recipe_step_count(place); i++) {
+    unsigned end = step < recipe_step_count(place) ? step : recipe_step_count(place);
+    for (unsigned i = stage_begin(place, step); i < end && !setting->is_too_long; i++) {
         const json_t *done = recipe_step_at(place, i);
-        const char *type = text_of(done, "type");
+        const char *type = recipe_text(done, "type");
         if (str_equal(type, "env"))
-            add_envs(place, done, setting->envs);
+            add_envs(place, done, setting);
         else if (str_equal(type, "workdir")) {
             autofree char *path = recipe_setting_text(place, setting, done, "path");
             enter(setting, path);
         } else if (str_equal(type, "user"))
-            setting->user = text_of(done, "user");
+            set_user(place, done, setting);
     }
     if (!*setting->user)
         setting->user = DEFAULT_USER;
@@ -132,7 +196,7 @@ static bool has_step(const struct recipe_place *place, const char *type)
 {
     for (unsigned i = stage_begin(place, recipe_step_count(place)); i < recipe_step_count(place);
          i++)
-        if (str_equal(text_of(recipe_step_at(place, i), "type"), type))
+        if (str_equal(recipe_text(recipe_step_at(place, i), "type"), type))
             return true;
     return false;
 }
@@ -143,38 +207,40 @@ void recipe_setting_kept(const struct recipe_place *place, struct recipe_setting
     if (!is_dockerfile(place))
         return;
     if (!has_step(place, "user"))
-        setting->user = text_of(place->defaults, "user");
+        setting->user = recipe_text(place->defaults, "user");
     if (!*setting->user)
         setting->user = DEFAULT_USER;
     if (!has_step(place, "workdir")) {
         free(setting->cwd);
-        setting->cwd = xstrdup(text_of(place->defaults, "workdir"));
+        setting->cwd = xstrdup(recipe_text(place->defaults, "workdir"));
     }
 }
 
 void recipe_setting_deinit(struct recipe_setting *setting)
 {
     free(setting->cwd);
+    free(setting->own_user);
     json_decref(setting->envs);
 }
 
 /* --- the configuration of a Dockerfile --- */
 
-static void add_ports(const json_t *more, json_t *image)
+/* Add texts to the list of the base. */
+static void add_texts(const char *name, const json_t *more, json_t *image)
 {
-    json_t *ports = json_object_get(image, "exposed_ports");
+    json_t *list = json_object_get(image, name);
     size_t at;
-    json_t *port;
-    if (!json_is_array(ports)) {
-        ports = json_array();
-        json_object_set_new(image, "exposed_ports", ports);
+    json_t *text;
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_object_set_new(image, name, list);
     }
-    json_array_foreach ((json_t *)(uintptr_t)more, at, port) {
+    json_array_foreach ((json_t *)(uintptr_t)more, at, text) {
         bool is_new = true;
-        for (size_t i = 0; i < json_array_size(ports); i++)
-            is_new = is_new && !json_equal(json_array_get(ports, i), port);
+        for (size_t i = 0; i < json_array_size(list); i++)
+            is_new = is_new && !json_equal(json_array_get(list, i), text);
         if (is_new)
-            json_array_append(ports, port);
+            json_array_append(list, text);
     }
 }
 
@@ -219,9 +285,10 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
         image = json_object();
         json_object_set_new(place->defaults, "image", image);
     }
+    json_object_del(image, DOCKERFILE_TRIGGERS); /* those of the base have run */
     json_object_foreach ((json_t *)(uintptr_t)config, name, value) {
-        if (str_equal(name, "exposed_ports"))
-            add_ports(value, image);
+        if (str_equal(name, "exposed_ports") || str_equal(name, "volumes"))
+            add_texts(name, value, image);
         else
             json_object_set(image, name, value);
     }
@@ -233,4 +300,44 @@ void recipe_setting_configure(struct recipe_place *place, unsigned step)
     json_object_set(image, "envs", setting.envs);
     recipe_setting_deinit(&setting);
     set_command(place->defaults, image);
+}
+
+/* Without a number the image means 30 seconds, for both. */
+static json_int_t seconds_of(const json_t *image, const char *name, json_int_t most)
+{
+    json_int_t seconds = json_integer_value(json_object_get(image, name));
+    return seconds <= 0 ? 30 : seconds > most ? most : seconds;
+}
+
+/* ["CMD", program, argument…], ["CMD-SHELL", line], ["NONE"] or nothing. */
+static json_t *health_of(const json_t *image)
+{
+    json_auto_t *words = json_copy(json_object_get(image, "health_check"));
+    const char *kind = json_string_value(json_array_get(words, 0));
+    const char *line = json_string_value(json_array_get(words, 1));
+    buffer_auto command = BUFFER_INIT(4 * COMMAND_MAX);
+    if (!kind || !line)
+        return NULL;
+    if (str_equal(kind, "CMD-SHELL")) {
+        buffer_append_string(&command, line);
+    } else if (str_equal(kind, "CMD")) {
+        json_array_remove(words, 0);
+        quote(words, &command);
+    }
+    if (!command.size)
+        return NULL;
+    return json_pack("{s:s, s:I, s:I}", "command", buffer_string(&command), "interval",
+                     seconds_of(image, "health_interval", SERVICE_INTERVAL_MAX_S), "timeout",
+                     seconds_of(image, "health_timeout", SERVICE_TIMEOUT_MAX_S));
+}
+
+void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults)
+{
+    const json_t *image = json_object_get(place->defaults, "image");
+    json_t *health = health_of(image);
+    const char *signal = json_string_value(json_object_get(image, "stop_signal"));
+    if (health)
+        json_object_set_new(defaults, "start_health", health);
+    if (signal && signal_number(signal))
+        json_object_set_new(defaults, "start_stop_signal", json_string(signal));
 }

@@ -3,13 +3,21 @@
  * folder only. */
 #pragma once
 
+#include "base/guest_limits.h"
+#include "dockerfile/dockerfile.h"
 #include "recipe/recipe_step.h"
 
 struct recipe_setting {
-    const char *user; /* borrowed from the place */
+    const char *user; /* "USER" or "USER:GROUP"; borrowed from the place, or own_user */
     char *cwd;        /* "": the user's home */
     json_t *envs;
+    size_t env_bytes; /* of all names and values, as a program counts them */
+    bool is_too_long; /* env_bytes passes RECIPE_ENVS_MAX: envs lacks the variables behind it */
+    char *own_user;   /* NULL: no step sets the user */
 };
+
+/* No program can have more. */
+#define RECIPE_ENVS_MAX GUEST_ENVIRONMENT_BYTES_MAX
 
 /* Collect the settings of all steps before this one. The caller calls recipe_setting_deinit(). */
 void recipe_setting_at(const struct recipe_place *place, unsigned step,
@@ -25,6 +33,14 @@ void recipe_setting_deinit(struct recipe_setting *setting);
 char *recipe_setting_text(const struct recipe_place *place, const struct recipe_setting *setting,
                           const json_t *step, const char *name);
 
+/* Find the user that a step sets. Errors: ERR_INVALID_REQUEST (after expansion it is no user). */
+int recipe_setting_user(const struct recipe_place *place, const struct recipe_setting *setting,
+                        const json_t *step, struct dockerfile_user *user, struct error **err);
+
 /* Put the configuration of a Dockerfile into place->defaults, where that of an image is. step: the
  * present one; before the last stage there is no effect. */
 void recipe_setting_configure(struct recipe_place *place, unsigned step);
+
+/* Copy the health check and the stop signal of the image into the defaults of sandboxes that run
+ * the image's command. */
+void recipe_setting_add_start(const struct recipe_place *place, json_t *defaults);

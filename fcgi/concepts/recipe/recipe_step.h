@@ -21,10 +21,12 @@ struct recipe_place {
     struct lease *lease;
     struct deadline until; /* end of this turn, for all calls of the agent */
     const char *team_id;
+    bool caches;             /* steps of this sandbox are cached (recipe_cache.h) */
     uint64_t cache_mount_gb; /* size of the volume of caches (recipe_mount.h) */
     const json_t *recipe;
     json_t *defaults; /* the base's defaults: {"user", "workdir", "envs"}; owned by the caller */
     char *path;       /* PATH of its programs; likewise */
+    char *no_user;    /* after ERR_NO_SUCH_USER: the user of the command; likewise */
     enum {
         START_IN_STEPS, /* the start command runs behind the steps */
         START_LATER,    /* not in this sandbox */
@@ -34,6 +36,13 @@ struct recipe_place {
 
 /* Behind the steps come three more: the start command, the ready command, the clean-up. */
 enum recipe_end { RECIPE_END_START, RECIPE_END_READY, RECIPE_END_CLEAN, RECIPE_ENDS };
+
+/* Return a member that is a text; "": it has no such member. */
+static inline const char *recipe_text(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
 
 unsigned recipe_step_count(const struct recipe_place *place);
 const json_t *recipe_step_at(const struct recipe_place *place, unsigned step); /* NULL: none */
@@ -58,6 +67,21 @@ char *recipe_step_title(const struct recipe_place *place, unsigned step);
 int recipe_place_call(struct recipe_place *place, json_t *args, const char *input,
                       struct error **err);
 
+/* Run a short script of root that changes nothing, for `seconds` at most; takes args. *answer: of
+ * the agent, with its output. Errors: those of agent_exec(), and ERR_INVALID_REQUEST (the output
+ * has more than `most` bytes). */
+int recipe_place_look(struct recipe_place *place, json_t *args, unsigned seconds, size_t most,
+                      json_t **answer, struct error **err);
+
+/* Do the same within a few seconds. A script that fails is an error. */
+int recipe_place_ask(struct recipe_place *place, json_t *args, size_t most, json_t **answer,
+                     struct error **err);
+
+/* Start the program of a step. args: of sh, behind its -c; taken. as: NULL: root. */
+struct recipe_setting;
+int recipe_step_start(struct recipe_place *place, unsigned step, const struct recipe_setting *as,
+                      json_t *args, struct error **err);
+
 /* Read the defaults of the base into place->defaults and place->path; a second call reads them
  * again. Errors: those of agent_exec(). */
 int recipe_place_read(struct recipe_place *place, struct error **err);
@@ -74,16 +98,6 @@ enum recipe_start {
  * is gone, or the sandbox cannot be prepared). */
 int recipe_step_begin(struct recipe_place *place, unsigned step, enum recipe_start *start,
                       struct error **err);
-
-/* Ask the registry of a step that fetches an image for the digest of its manifest. digest "": there
- * was none soon enough. Errors: those of agent_exec(). */
-#define RECIPE_DIGEST_SIZE 72
-int recipe_image_digest(struct recipe_place *place, unsigned step, char digest[RECIPE_DIGEST_SIZE],
-                        struct error **err);
-
-/* After a step that fetches an image: exchange the sandbox's root for the image's files. A second
- * call does nothing. Errors: those of agent_exec(). */
-int recipe_image_enter(struct recipe_place *place, struct error **err);
 
 /* Delete the files of the steps, after all steps. */
 int recipe_place_clean(struct recipe_place *place, struct error **err);

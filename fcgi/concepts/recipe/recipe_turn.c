@@ -37,8 +37,7 @@ int recipe_turn_ready(struct recipe_turn *turn, enum template_start start, struc
 int recipe_turn_no_memory(struct recipe_turn *turn, const char *reason, struct error **err)
 {
     autofree char *line =
-        xasprintf("cannot save the memory, so each sandbox will run the start command: %.*s",
-                  RECIPE_FAILURE_SIZE - 1, reason);
+        xasprintf("cannot save the memory, so each sandbox will run the start command: %s", reason);
     recipe_turn_say(turn, line);
     return recipe_turn_ready(turn, TEMPLATE_START_COMMAND, err);
 }
@@ -47,13 +46,17 @@ int recipe_turn_fail_step(struct recipe_turn *turn, const struct recipe_place *p
                           const char *failure, struct error **err)
 {
     char name[16] = "base";
-    autofree char *line = xasprintf("error: %.*s", RECIPE_FAILURE_SIZE - 1, failure);
+    autofree char *line = xasprintf("error: %s", failure);
     if (place)
         recipe_step_name(place, step, name);
     recipe_turn_say(turn, line);
     recipe_turn_say(turn, "failed");
-    if (recipe_row_fail(turn->worker->db, &turn->row, recipe_turn_owner(turn), name,
-                        line + strlen("error: "), err) < 0)
+    const struct recipe_failure reason = {
+        .step = name,
+        .message = failure,
+        .no_user = place ? place->no_user : NULL,
+    };
+    if (recipe_row_fail(turn->worker->db, &turn->row, recipe_turn_owner(turn), &reason, err) < 0)
         return -1;
     return recipe_turn_defer(turn, 0, err);
 }

@@ -18,8 +18,7 @@ struct recipe_turn {
     struct template_version version;
     json_t *whole; /* the contents that recipe_begin() has sealed */
     struct sandbox sandbox;
-    struct checkpoint cached; /* id "": its sandbox begins with no cached step */
-    unsigned cached_steps;
+    struct recipe_cached cached;      /* with which its sandbox begins */
     char result_key[RECIPE_KEY_SIZE]; /* "": not known */
     char same_id[ID_SIZE];            /* a ready version with this key; "": none */
 };
@@ -52,13 +51,20 @@ int recipe_turn_fail(struct recipe_turn *turn, const struct recipe_place *place,
 /* Find or make the sandbox of the recipe. *there false: its absence was dealt with. */
 int recipe_turn_find_sandbox(struct recipe_turn *turn, bool *there, struct error **err);
 
-/* Open the sandbox for steps. The caller calls recipe_turn_close(), also after an error. Errors:
- * those of agent_exec(). */
+/* Open the sandbox for steps. row.sandbox_id "": the next turn begins with another one. The caller
+ * calls recipe_turn_close(), also after an error. Errors: those of agent_exec(). */
 int recipe_turn_open(struct recipe_turn *turn, struct recipe_place *place, struct error **err);
 void recipe_turn_close(struct recipe_place *place);
 
 /* Delete the sandbox. *ended false: it is tried again later. */
 int recipe_turn_end_sandbox(struct recipe_turn *turn, bool *ended, struct error **err);
+
+/* --- recipe_trigger.c --- */
+
+/* Add the steps of the base's ONBUILD to the recipe of a Dockerfile, if they are the next ones. The
+ * turn may then leave the sandbox, as in recipe_turn_begin_again(). Errors: ERR_INVALID_REQUEST. */
+int recipe_turn_add_triggers(struct recipe_turn *turn, const struct recipe_place *place,
+                             struct error **err);
 
 /* --- recipe_caching.c --- */
 
@@ -81,14 +87,24 @@ void recipe_turn_forget_cached(struct recipe_turn *turn);
 /* Add the cached steps to the log, and count them as over. */
 void recipe_turn_say_cached(struct recipe_turn *turn);
 
-/* Ask for the digests of images by tags, once. *found: with them, a version or a cached step was
- * found; the next turn begins with it. Errors: those of agent_exec(). */
-int recipe_turn_ask_digests(struct recipe_turn *turn, struct recipe_place *place, bool *found,
-                            struct error **err);
+/* Store the recipe that has become more exact, and look into the cache again. If the cache has more
+ * steps than the sandbox, or the sandbox is the wrong one, leave it: row.sandbox_id is then "", and
+ * the next turn makes another one. */
+int recipe_turn_begin_again(struct recipe_turn *turn, bool is_wrong, struct error **err);
+
+/* Take the digests of images and layers that a step has asked for. *found: with them, a version, a
+ * cached step or cached layers were found; the next turn begins with them. Errors: those of
+ * agent_exec(). */
+int recipe_turn_take_digests(struct recipe_turn *turn, struct recipe_place *place, bool *found,
+                             struct error **err);
 
 /* Cache the step that is over. A failure is only logged. */
 int recipe_turn_cache(struct recipe_turn *turn, const struct recipe_place *place,
                       struct error **err);
+
+/* Cache the layers that the step has unpacked, likewise. */
+int recipe_turn_cache_layers(struct recipe_turn *turn, struct recipe_place *place,
+                             struct error **err);
 
 /* --- recipe_memory.c --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Remember the sources from which sandboxes of a team do not start. A source is a version or
- * checkpoint whose agent did not answer twice in a row, or a stopped sandbox. Another create or
+ * checkpoint whose agent did not answer twice in a row, or a paused sandbox. Another create or
  * resume would hold a worker for the whole wait, so it is refused for a while.
  *
  * The workers of a machine share this memory. It is kept per team: a source that fails for one team
@@ -13,7 +13,7 @@
 
 #define FAILED_START_S 60 /* how long a source is not tried again */
 
-/* In all three functions, source is the id of a version, a checkpoint or a stopped sandbox. */
+/* In all three functions, source is the id of a version, a checkpoint or a paused sandbox. */
 
 /* Refuse a source that has failed twice. Errors: ERR_AGENT_SILENT with retry_after_s. */
 int failed_start_check(struct worker *worker, const char *team_id, const char *source,

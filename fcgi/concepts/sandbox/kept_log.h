@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The output of a stopped sandbox's processes. It is in the sandbox's memory, which cannot be read
+ * The output of a paused sandbox's processes. It is in the sandbox's memory, which cannot be read
  * before the sandbox runs again. So the worker asks the agent for the newest output before a pause.
  * The database keeps it encrypted until the sandbox runs again or ends.
  *
@@ -24,7 +24,7 @@ struct work;
  * answer soon, nothing is kept, the failure is logged, and the pause continues. */
 void kept_log_take(struct work *work);
 
-/* Read the entries of a stopped sandbox, newest first. They come from the sandbox's agent, which
+/* Read the entries of a paused sandbox, newest first. They come from the sandbox's agent, which
  * the owner of the sandbox can replace. *entries: a new reference to an array. Errors:
  * ERR_NOT_FOUND (no log is kept). */
 int kept_log_read(struct worker *worker, const char *sandbox_id, json_t **entries,

@@ -40,6 +40,7 @@ struct sandbox_create {
     const char *volume_mounts; /* the same as a JSON object; NULL: none */
     struct exposed_port ports[SANDBOX_PORTS_MAX];
     unsigned port_count;
+    bool image_ports; /* expose the TCP ports of the version's image, as private ones */
     bool leaves_warm; /* the last warm instances of a template of another team */
     bool no_copying;  /* ERR_COPY_FIRST if something must be copied to a host with room first */
     const struct checkpoint *copy; /* used instead of source, for a fork; NULL: source */
@@ -74,9 +75,9 @@ int sandbox_create_check(struct worker *worker, const struct sandbox_create *req
 int sandbox_create(struct worker *worker, const struct sandbox_create *request,
                    struct sandbox *sandbox, struct error **err);
 
-/* Stop a sandbox, or join a pause in progress. keep_memory: keep the memory if the runtime can.
- * Success also when it is stopped already. When the memory cannot be kept, on_pause_failure
- * decides: the sandbox is stopped with its disk only, or keeps running. Then the errors are
+/* Pause a sandbox, or join a pause in progress. keep_memory: keep the memory if the runtime can.
+ * Success also when it is paused already. When the memory cannot be kept, on_pause_failure
+ * decides: the sandbox is paused with its disk only, or keeps running. Then the errors are
  * ERR_MEMORY_NOT_KEPT and ERR_RUNTIME_UNAVAILABLE (the host lacked resources). */
 int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struct sandbox *sandbox,
                   struct error **err);
@@ -84,7 +85,7 @@ int sandbox_pause(struct worker *worker, const char *id, bool keep_memory, struc
 struct sandbox_resume {
     uint64_t timeout_s;  /* 0: the sandbox's own */
     bool extend_only;    /* never shorten the deadline of a running sandbox */
-    bool without_memory; /* start a stopped sandbox from its disk */
+    bool without_memory; /* start a paused sandbox from its disk */
     bool no_copying;     /* refuse instead of copying files to its host, or to another host */
 };
 
@@ -100,7 +101,7 @@ struct sandbox_rollback {
     uint64_t timeout_s;      /* 0: the sandbox's own */
 };
 
-/* Replace the disk and the memory of a running or stopped sandbox by those of a checkpoint. Id,
+/* Replace the disk and the memory of a running or paused sandbox by those of a checkpoint. Id,
  * address, ports, policy and secrets stay. Its present disk and memory are lost, also when a
  * failure of its host lets it end as stopped; a later rollback may then succeed. When the
  * checkpoint's memory does not start, its disk does. The call waits for operations in progress.
@@ -148,7 +149,7 @@ int sandbox_take_timeout(struct db *db, struct sandbox *sandbox, uint64_t timeou
 struct checkpoint_create {
     const char *user_id;
     const char *name; /* "" for a fork and for a template version; NULL: a name is generated */
-    bool memory;      /* include the memory, also that of a stopped sandbox */
+    bool memory;      /* include the memory, also that of a paused sandbox */
     bool for_fork;    /* a snapshot of the sandbox's instance; the caller deletes it */
     /* Called inside the transaction that inserts the checkpoint; may refuse. May be NULL. */
     int (*claim)(struct db *db, const char *checkpoint_id, void *context, struct error **err);
@@ -163,14 +164,14 @@ int sandbox_checkpoint(struct worker *worker, const char *id,
                        const struct checkpoint_create *request, struct checkpoint *checkpoint,
                        struct error **err);
 
-/* Move a stopped sandbox with its memory to another host, and wait until it is there. A dispatcher
+/* Move a paused sandbox with its memory to another host, and wait until it is there. A dispatcher
  * does the move. Clients only notice that a resume takes longer meanwhile. Errors:
  * ERR_INVALID_REQUEST, ERR_NOT_FOUND, ERR_INSUFFICIENT_STORAGE, ERR_SANDBOX_BUSY,
  * ERR_RUNTIME_REFUSED (the sandbox has not moved; the message has the reason). */
 int sandbox_move(struct worker *worker, const char *id, uint32_t to_host, struct sandbox *sandbox,
                  struct error **err);
 
-/* Begin to move a stopped sandbox to any host with room for it. Errors: as sandbox_move(), and
+/* Begin to move a paused sandbox to any host with room for it. Errors: as sandbox_move(), and
  * ERR_NO_CAPACITY. */
 int sandbox_move_for_room(struct worker *worker, const char *id, struct error **err);
 

@@ -13,6 +13,7 @@
 #include "checkpoint/memory_image.h"
 #include "crypto/aead.h"
 #include "moving/moving.h"
+#include "network/denied_names.h"
 #include "runtime/agent_client.h"
 #include "sandbox/kept_log.h"
 #include "sandbox/mount_list.h"
@@ -21,6 +22,7 @@
 #include "sandbox/sandbox_row.h"
 #include "sandbox/sandbox_size.h"
 #include "secret/egress_authority.h"
+#include "secret/secret.h"
 
 #define BUSY_POLL_MS   15
 #define HANG_UP_MS     1000
@@ -103,8 +105,13 @@ int work_begin_locked(struct work *work, struct db *db, enum sandbox_event event
     if (sandbox_row_update(db, sandbox, err) < 0 || sandbox_usage_follow(db, sandbox, err) < 0 ||
         sandbox_tell_move(db, sandbox, event, false, err) < 0)
         return -1;
-    return sandbox_state_is_shown(sandbox->state) ? 0
-                                                  : sandbox_row_index_metadata(db, sandbox, err);
+    if (sandbox_state_is_shown(sandbox->state))
+        return 0;
+    return sandbox_row_index_metadata(db, sandbox, err) < 0 ||
+                   denied_names_forget(db, sandbox->id, err) < 0 ||
+                   secret_unfollow(db, sandbox->id, err) < 0
+               ? -1
+               : 0;
 }
 
 struct begin {

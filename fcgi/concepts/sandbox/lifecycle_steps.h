@@ -153,7 +153,7 @@ void work_network_end(struct work *work);
  * starting sandbox lacks its network only for the short time that the policy takes. */
 void work_network_tell(struct work *work);
 
-/* Begin and end, before a stopped sandbox starts again. Errors: ERR_RUNTIME_UNAVAILABLE when the
+/* Begin and end, before a paused sandbox starts again. Errors: ERR_RUNTIME_UNAVAILABLE when the
  * firewall may still have an older policy for it, under which it must not start. */
 int work_network_resume(struct work *work, struct error **err);
 
@@ -210,7 +210,7 @@ int work_run_move(struct work *work, struct error **err);
  * could move. */
 int work_begin_leaving(struct work *work, struct worker *worker, bool *begun, struct error **err);
 
-/* Begin to move a stopped sandbox, for a caller that continues the move. to_host 0: to any host
+/* Begin to move a paused sandbox, for a caller that continues the move. to_host 0: to any host
  * with room. note: a function that is called inside the transaction, and can refuse the move; may
  * be NULL. */
 int work_begin_move(struct work *work, struct worker *worker, const char *id, uint32_t to_host,

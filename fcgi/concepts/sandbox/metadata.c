@@ -6,18 +6,11 @@
 
 #include "base/json_text.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "http/schema.h"
 
 /* bytes of a value, before its characters are counted */
 #define TEXT_MAX (METADATA_VALUE_MAX * 4)
-
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8 sequences begin here */
-    return count;
-}
 
 static int refuse(const char *key, struct error **err, const char *sentence)
 {
@@ -27,7 +20,7 @@ static int refuse(const char *key, struct error **err, const char *sentence)
 
 static int check_key(const char *key, struct error **err)
 {
-    if (*key && count_characters(key) <= METADATA_KEY_MAX)
+    if (*key && str_characters(key) <= METADATA_KEY_MAX)
         return 0;
     return refuse(key, err, "A metadata key has 1 to 64 characters.");
 }
@@ -54,7 +47,7 @@ static json_t *convert(const char *key, const json_t *value, struct error **err)
         refuse(key, err, "A metadata value cannot have a NUL character.");
         return NULL;
     }
-    if (buffer_overflowed(&text) || count_characters(buffer_string(&text)) > METADATA_VALUE_MAX) {
+    if (buffer_overflowed(&text) || str_characters(buffer_string(&text)) > METADATA_VALUE_MAX) {
         refuse(key, err, "A metadata value has at most 512 characters.");
         return NULL;
     }
@@ -97,7 +90,9 @@ int metadata_patch(const char *stored, const json_t *patch, char **text, struct 
     json_auto_t *metadata = json_loads(stored, 0, NULL);
     if (!json_is_object(metadata))
         return error_set(err, ERR_INTERNAL, "the stored metadata is not a JSON object");
-    if (merge(metadata, patch, true, err) < 0)
+    if (json_is_null(patch))
+        json_object_clear(metadata);
+    else if (merge(metadata, patch, true, err) < 0)
         return -1;
     *text = json_dumps(metadata, JSON_COMPACT);
     return 0;

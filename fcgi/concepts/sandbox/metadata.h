@@ -15,6 +15,6 @@
  * counts as {}. Errors: ERR_INVALID_REQUEST with the pointer, also for null values. */
 int metadata_read(const json_t *object, char **text, struct error **err);
 
-/* Return the stored form after a JSON merge patch (RFC 7396): null removes a key. Errors as above,
- * and when the result has too many keys. */
+/* Return the stored form after a JSON merge patch (RFC 7396): null removes a key, and a patch that
+ * is null removes all. Errors as above, and when the result has too many keys. */
 int metadata_patch(const char *stored, const json_t *patch, char **text, struct error **err);

@@ -124,7 +124,7 @@ static int refuse(struct db *db, const char *team_id, const struct runtime_resou
     const char *what = what_exceeds(&quota);
     if (what) {
         error_set(err, ERR_SANDBOX_QUOTA_EXCEEDED,
-                  "The team's plan %s allows no more %s; stop or delete a sandbox first.",
+                  "The team's plan %s allows no more %s; pause or delete a sandbox first.",
                   plan.name, what);
         return error_add_detail(err, "quota", quota_to_json(&quota));
     }

@@ -22,7 +22,7 @@ int reservation_take_quota(struct db *db, struct sandbox *sandbox, struct error 
  * find out which. */
 int reservation_take_all(struct db *db, struct sandbox *sandbox, bool *taken, struct error **err);
 
-/* Take quota and room on its host for a stopped sandbox that resumes. Errors:
+/* Take quota and room on its host for a paused sandbox that resumes. Errors:
  * ERR_SANDBOX_QUOTA_EXCEEDED, ERR_NO_CAPACITY. */
 int reservation_renew(struct db *db, struct sandbox *sandbox, struct error **err);
 

@@ -67,7 +67,7 @@ const char *sandbox_network_reason(const struct sandbox *sandbox)
     if (sandbox->network_applied == sandbox->network_revision)
         return NULL;
     if (sandbox_state_told(sandbox->state) == SANDBOX_STOPPED || sandbox->state == SANDBOX_COPYING)
-        return "The sandbox is stopped; sandlot applies the policy when it resumes, before its "
+        return "The sandbox is paused; sandlot applies the policy when it resumes, before its "
                "first packet.";
     if (sandbox->network_failure && *sandbox->network_failure)
         return sandbox->network_failure;

@@ -7,7 +7,7 @@
 
 archive_look sandbox_archive_look;
 
-/* Fetch a stopped sandbox from the archive if its host does not have the instance, or is not the
+/* Fetch a paused sandbox from the archive if its host does not have the instance, or is not the
  * host that had it. Call it before the instance starts, is copied or moves. Needs
  * work_open_runtime(). Errors: ERR_SANDBOX_NOT_STARTABLE (the copy is gone or damaged), those of
  * the storage. */
@@ -18,7 +18,7 @@ int work_fetch_archived(struct work *work, struct error **err);
 int sandbox_is_fetched(const struct settings *settings, struct db *db,
                        const struct sandbox *sandbox, bool *fetched, struct error **err);
 
-/* Give a stopped sandbox of a lost host to another host, if the archive has it. Errors:
+/* Give a paused sandbox of a lost host to another host, if the archive has it. Errors:
  * ERR_NO_CAPACITY.
  *
  * *gone: whether it was done; else its host is not lost, or the archive does not have it. */

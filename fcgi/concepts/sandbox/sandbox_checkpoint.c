@@ -12,7 +12,7 @@
 #include "sandbox/sandbox_archive.h"
 #include "sandbox/sandbox_events.h"
 
-#define STOPPED_WITHOUT "The sandbox was stopped, and its memory was not saved."
+#define STOPPED_WITHOUT "The sandbox is paused, and its memory was not saved."
 
 struct making {
     const struct checkpoint_create *request;
@@ -107,7 +107,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     struct making *making = context;
     const struct checkpoint_create *request = making->request;
     if (sandbox->state == SANDBOX_STOPPED && !request->memory)
-        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is stopped.");
+        return error_set(err, ERR_SANDBOX_NOT_RUNNING, "The sandbox is paused.");
     if (sandbox->state != SANDBOX_READY && sandbox->state != SANDBOX_STOPPED)
         return 0;
     if (request->memory && check_memory(sandbox, err) < 0)

@@ -172,9 +172,7 @@ static int plan_sandbox(struct work *work, const struct sandbox_create *request,
     sandbox->network = xstrdup(request->network ? request->network : "");
     sandbox->network_revision = 1;
     sandbox->agent_key_id = keyring_newest(worker->ring);
-    for (unsigned i = 0; i < request->port_count; i++)
-        sandbox_port_add(sandbox, request->ports[i]);
-    return 0;
+    return sandbox_ports_take(worker, request, sandbox, err);
 }
 
 int sandbox_create_check(struct worker *worker, const struct sandbox_create *request,
@@ -352,9 +350,7 @@ static int insert_body(struct db *db, void *context, struct error **err)
     sandbox->created_at_ms = sandbox->updated_at_ms = clock_now_ms();
     memcpy(insert->mounts, request->mounts, sizeof insert->mounts);
     bool queued = work->queued;
-    if (denied_names_admit(db, sandbox->team_id, sandbox->id, sandbox->network,
-                           (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
-        volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
+    if (volume_mounts_lock(db, sandbox->team_id, insert->mounts, request->mount_count, &only_host,
                            err) < 0 ||
         claim(db, insert, only_host, err) < 0 ||
         operation_begin(db, sandbox, queued ? OPERATION_FORK : OPERATION_CREATE,
@@ -370,9 +366,11 @@ static int insert_body(struct db *db, void *context, struct error **err)
         volume_mounts_attach(db, sandbox->team_id, sandbox->id, insert->mounts,
                              request->mount_count, err) < 0 ||
         egress_profile_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
-        egress_rules_follow(db, sandbox->id, sandbox->network, true, err) < 0 ||
+        egress_rules_follow(db, sandbox->team_id, sandbox->id, sandbox->network, true, err) < 0 ||
         (assignment_updates_incus_later(sandbox, &insert->warm, request->mount_count) &&
          sandbox_size_owe(db, sandbox->id, err) < 0) ||
+        denied_names_follow(db, sandbox->team_id, sandbox->id, sandbox->network, true,
+                            (unsigned)work->worker->settings->denied_names_per_team, err) < 0 ||
         reserve_last(db, insert, err) < 0)
         return -1;
     fault_point(FAULT_CREATE_INSERTING);

@@ -94,7 +94,7 @@ DB_STATEMENT(ready_on_host_statement) = {
     "sandbox.ready_on_host",
     "SELECT id, instance_name, incarnation, created_at_ms, team_id, address, agent_key_id,"
     " silent_since_ms IS NOT NULL, idle_timeout, idle_connections = 'ignore', hold_until_ms,"
-    " pause_failures FROM sandboxes"
+    " pause_failures, created_by FROM sandboxes"
     " WHERE host_id = ? AND reserved = 1 AND state = 'ready'",
     true};
 
@@ -266,6 +266,7 @@ static void read_sandbox_ready(const struct db_rows *rows, struct sandbox_ready 
     ready->ignores_connections = db_get_bool(rows, 9);
     ready->hold_until_ms = db_get_i64(rows, 10);
     ready->pause_failures = (uint32_t)db_get_u64(rows, 11);
+    db_copy_text(ready->created_by, rows, 12);
 }
 
 int sandbox_row_ready_on_host(struct db *db, uint32_t host_id, struct sandbox_ready **list,

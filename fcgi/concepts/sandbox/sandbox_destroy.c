@@ -70,7 +70,7 @@ void work_cut_off(struct work *work)
         work_network_remove_end(work);
     } else {
         log_warning("cannot close the network of a deleted sandbox; it may use the network until "
-                    "it is stopped",
+                    "its instance stops",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
     }
     fault_point(FAULT_DELETE_CUT);

@@ -68,7 +68,7 @@ static int end_usage(struct db *db, const struct losing *losing, struct error **
     return usage_follow(db, losing->id, USAGE_NONE, down_ms ? down_ms : clock_now_ms(), err);
 }
 
-/* Check whether the sandbox is still to be ended. A stopped sandbox in the archive loses nothing
+/* Check whether the sandbox is still to be ended. A paused sandbox in the archive loses nothing
  * and stays as it is. */
 static bool may_lose(const struct losing *losing, const struct sandbox *sandbox)
 {

@@ -16,7 +16,7 @@
 #define BUSY_MS  500 /* another process works on it */
 #define AGAIN_MS 2000
 #define LOOK_MS  1000 /* at volumes that are moving */
-/* attempts at a step, for example a resume without room; then the sandbox stays stopped */
+/* attempts at a step, for example a resume without room; then the sandbox stays paused */
 #define ATTEMPTS_MOST 60
 
 /* The progress of the move, in its row's generation. */
@@ -195,7 +195,7 @@ static int look(struct running *running, struct error **err)
     return sandbox_get_any(moving->worker->db, moving->move.id, false, &running->sandbox, err);
 }
 
-/* For a stopped sandbox: decide whether to move it, or to move it again to the host of its
+/* For a paused sandbox: decide whether to move it, or to move it again to the host of its
  * volumes. */
 static int look_whether_to_carry(const struct running *running, bool *carries, struct error **err)
 {

@@ -108,8 +108,7 @@ struct put {
     bool applies; /* the sandbox runs, or is about to */
 };
 
-/* The hook before a pause runs in the state stopping, with the network. */
-static bool has_packets(enum sandbox_state state)
+bool sandbox_has_packets(enum sandbox_state state)
 {
     return state == SANDBOX_CREATING || state == SANDBOX_READY || state == SANDBOX_RESTORING ||
            state == SANDBOX_CHECKPOINTING || state == SANDBOX_STOPPING;
@@ -136,12 +135,9 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (!sandbox_state_is_shown(sandbox->state))
         return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
     autofree char *network = NULL;
-    if (team_lock(db, sandbox->team_id, &plan, err) < 0 ||
-        make_network(db, put, &network, err) < 0 ||
-        denied_names_admit(db, sandbox->team_id, sandbox->id, network,
-                           (unsigned)put->settings->denied_names_per_team, err) < 0)
+    if (team_lock(db, sandbox->team_id, &plan, err) < 0 || make_network(db, put, &network, err) < 0)
         return -1;
-    put->applies = has_packets(sandbox->state);
+    put->applies = sandbox_has_packets(sandbox->state);
     free(sandbox->network);
     sandbox->network = steal_pointer(&network);
     sandbox->network_revision++;
@@ -152,9 +148,11 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (network_row_update(db, sandbox, err) < 0 ||
         sandbox_tell_updated(db, sandbox, &changed, err) < 0)
         return -1;
-    if (egress_profile_follow(db, sandbox->id, sandbox->network, false, err) < 0)
+    if (denied_names_follow(db, sandbox->team_id, sandbox->id, sandbox->network, false,
+                            (unsigned)put->settings->denied_names_per_team, err) < 0 ||
+        egress_profile_follow(db, sandbox->id, sandbox->network, false, err) < 0)
         return -1;
-    return egress_rules_follow(db, sandbox->id, sandbox->network, false, err);
+    return egress_rules_follow(db, sandbox->team_id, sandbox->id, sandbox->network, false, err);
 }
 
 int sandbox_network_put(struct worker *worker, const char *id,
@@ -181,7 +179,7 @@ static int end_previews(struct worker *worker, const char *id, uint16_t port, st
     struct firewall *firewall;
     if (sandbox_get(worker->db, id, &sandbox, err) < 0)
         return -1;
-    if (!has_packets(sandbox.state))
+    if (!sandbox_has_packets(sandbox.state))
         return 0;
     if (find_firewall(worker, sandbox.host_id, &firewall, err) < 0)
         return -1;
@@ -198,16 +196,30 @@ void sandbox_wait_for_gate(void)
 
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port)
 {
-    sandbox_wait_for_gate();
-    sandbox_cut_previews(worker, id, port);
-}
-
-void sandbox_cut_previews(struct worker *worker, const char *id, uint16_t port)
-{
     error_auto err = NULL;
+    sandbox_wait_for_gate();
     if (end_previews(worker, id, port, &err) < 0)
         log_warning("cannot end the open previews of a sandbox's port; they may continue",
                     LOG_STR("sandbox", id), LOG_INT("port", port), LOG_ERROR(err));
+}
+
+int sandbox_end_connections(struct worker *worker, const struct sandbox *sandbox, bool *ended,
+                            struct error **err)
+{
+    struct firewall *firewall;
+    *ended = false;
+    if (find_firewall(worker, sandbox->host_id, &firewall, err) < 0)
+        return -1;
+    if (!firewall)
+        return 0;
+    firewall_previews_end_begin(firewall, sandbox->address, 0);
+    if (firewall_end(firewall, err) < 0)
+        return -1;
+    firewall_calls_end_begin(firewall, sandbox->address);
+    if (firewall_end(firewall, err) < 0)
+        return -1;
+    *ended = true;
+    return 0;
 }
 
 /* --- looking --- */
@@ -217,7 +229,7 @@ int sandbox_network_denials(struct worker *worker, const struct sandbox *sandbox
 {
     struct firewall *firewall = NULL;
     *denials = NULL;
-    if (!has_packets(sandbox->state)) {
+    if (!sandbox_has_packets(sandbox->state)) {
         *denials = json_array();
         return 0;
     }

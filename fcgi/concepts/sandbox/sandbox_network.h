@@ -24,7 +24,7 @@ struct sandbox_network_change {
 };
 
 /* Replace the policy and apply it if the sandbox runs. *sandbox is the row afterwards, see
- * sandbox_network_status(). A stopped sandbox gets the policy before its first packet after the
+ * sandbox_network_status(). A paused sandbox gets the policy before its first packet after the
  * resume. */
 int sandbox_network_put(struct worker *worker, const char *id,
                         const struct sandbox_network_change *change, struct sandbox *sandbox,
@@ -36,8 +36,15 @@ int sandbox_network_put(struct worker *worker, const char *id,
 void sandbox_end_previews(struct worker *worker, const char *id, uint16_t port);
 /* Wait until nginx has forgotten the answers of the gate. */
 void sandbox_wait_for_gate(void);
-/* End the connections as sandbox_end_previews() does, without the wait. */
-void sandbox_cut_previews(struct worker *worker, const char *id, uint16_t port);
+/* Return whether a sandbox in this state may have connections. It does while it pauses: the hook
+ * before a pause runs with the network. */
+bool sandbox_has_packets(enum sandbox_state state);
+
+/* End all connections from outside to a running sandbox, also those to its agent. The host does it,
+ * so the programs of the sandbox cannot keep one. *ended false: the host has no firewall. Errors:
+ * those of the host's firewall. */
+int sandbox_end_connections(struct worker *worker, const struct sandbox *sandbox, bool *ended,
+                            struct error **err);
 
 /* List the recent denials of a running sandbox by the host's firewall, newest first: see
  * firewall_denials(). The list is empty for a sandbox that does not run. */

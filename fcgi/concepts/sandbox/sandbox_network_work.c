@@ -81,7 +81,7 @@ int work_network_resume(struct work *work, struct error **err)
         return 0;
     return error_set(
         err, ERR_RUNTIME_UNAVAILABLE,
-        "cannot send the firewall the policy that was set while the sandbox was stopped");
+        "cannot send the firewall the policy that was set while the sandbox was paused");
 }
 
 void work_network_remove_begin(struct work *work)
@@ -97,7 +97,7 @@ void work_network_remove_end(struct work *work)
     error_auto failure = NULL;
     if (work->firewall && firewall_end(steal_pointer(&work->firewall), &failure) < 0)
         log_warning("cannot close the network of a deleted sandbox; it may use the network until "
-                    "it is stopped",
+                    "its instance stops",
                     LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
 }
 
@@ -123,7 +123,7 @@ int work_network_settle(const struct work *work, struct db *db, struct sandbox *
     if (row->network_revision == work->sandbox.network_revision &&
         work->network != NETWORK_UNTOUCHED)
         row->network_applied = work->network == NETWORK_APPLIED ? row->network_revision : 0;
-    /* A stopped sandbox gets its policy when it is resumed. */
+    /* A paused sandbox gets its policy when it is resumed. */
     if (row->network_applied == row->network_revision || row->state == SANDBOX_STOPPED)
         row->network_due_at_ms = 0;
     else if (row->state == SANDBOX_READY && !row->network_due_at_ms)

@@ -176,7 +176,7 @@ static int admit(struct db *db, struct sandbox *sandbox, void *context, struct e
     return 0;
 }
 
-/* Delete the move of a stopped sandbox, and free its reservation. */
+/* Delete the move of a paused sandbox, and free its reservation. */
 static int stay_body(struct db *db, void *context, struct error **err)
 {
     const char *id = context;

@@ -4,9 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/str.h"
 #include "runtime/agent_client.h"
+#include "sandbox/lifecycle.h"
+#include "template/template.h"
 
-#define SSH_PORT 22
+#define SSH_PORT   22
+#define HTTPS_PORT 443
 
 enum { PORT_PUBLIC = 1, PORT_HTTPS = 2 };
 
@@ -43,6 +48,50 @@ bool sandbox_port_add(struct sandbox *sandbox, struct exposed_port port)
     }
     ports[place] = port;
     return true;
+}
+
+/* Read "80", "80/tcp" or "8000-8010/tcp". False: it has another form. */
+static bool read_range(const char *text, uint64_t *first, uint64_t *last)
+{
+    const char *protocol = text + strcspn(text, "/");
+    autofree char *ports = xstrndup(text, (size_t)(protocol - text));
+    char *hyphen = strchr(ports, '-');
+    if (*protocol && !str_equal(protocol, "/tcp"))
+        return false;
+    if (hyphen)
+        *hyphen = '\0';
+    return str_parse_u64(ports, 1, UINT16_MAX, first) == 0 &&
+           str_parse_u64(hyphen ? hyphen + 1 : ports, 1, UINT16_MAX, last) == 0;
+}
+
+void sandbox_ports_of_image(const json_t *list, unsigned most, struct sandbox *sandbox)
+{
+    size_t at;
+    json_t *entry;
+    json_array_foreach ((json_t *)(uintptr_t)list, at, entry) {
+        uint64_t first, last;
+        if (!json_is_string(entry) || !read_range(json_string_value(entry), &first, &last))
+            continue;
+        for (; first <= last && sandbox->port_count < most; first++)
+            if (!sandbox_port_is_reserved((uint16_t)first))
+                sandbox_port_add(
+                    sandbox, (struct exposed_port){(uint16_t)first, false, first == HTTPS_PORT});
+    }
+}
+
+int sandbox_ports_take(struct worker *worker, const struct sandbox_create *request,
+                       struct sandbox *sandbox, struct error **err)
+{
+    json_auto_t *config = NULL;
+    for (unsigned i = 0; i < request->port_count; i++)
+        sandbox_port_add(sandbox, request->ports[i]);
+    if (!request->image_ports)
+        return 0;
+    if (template_version_image(worker->db, sandbox->template_version_id, &config, err) < 0)
+        return -1;
+    sandbox_ports_of_image(json_object_get(config, "exposed_ports"),
+                           (unsigned)worker->settings->sandbox_ports_max, sandbox);
+    return 0;
 }
 
 int sandbox_too_many_ports(const char *field, unsigned ports_max, struct error **err)

@@ -2,7 +2,10 @@
 /* The exposed ports of a sandbox, sorted by number. */
 #pragma once
 
+#include <jansson.h>
+
 #include "sandbox/sandbox.h"
+#include "worker/worker.h"
 
 /* Check whether a port can never be exposed: those of the agent and of its relay, and that of ssh,
  * which previews do not serve. */
@@ -13,6 +16,15 @@ const struct exposed_port *sandbox_port(const struct sandbox *sandbox, uint16_t 
 
 /* Expose a port, or change one that is exposed. False: there are SANDBOX_PORTS_MAX others. */
 bool sandbox_port_add(struct sandbox *sandbox, struct exposed_port port);
+
+/* Expose the TCP ports of an image's list, such as ["80/tcp", "8000-8010/tcp"], as private ports.
+ * most: ports of the sandbox; the list may have more, and anything else. */
+void sandbox_ports_of_image(const json_t *list, unsigned most, struct sandbox *sandbox);
+
+/* Expose the ports of a create. */
+struct sandbox_create;
+int sandbox_ports_take(struct worker *worker, const struct sandbox_create *request,
+                       struct sandbox *sandbox, struct error **err);
 
 /* Refuse a port beyond the setting sandbox_ports_max. Returns -1. */
 int sandbox_too_many_ports(const char *field, unsigned ports_max, struct error **err);

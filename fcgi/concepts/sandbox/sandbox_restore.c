@@ -33,6 +33,7 @@ static int fetch(struct work *work, const struct archive *archive, struct error 
         .tick = tick,
         .tick_context = work,
     };
+    pool_suspend_start(work->worker->pool);
     return archive_fetch(archive, &target, err);
 }
 

@@ -187,6 +187,8 @@ static int bring_checkpoint(struct worker *worker, const char *id,
         return -1;
     if (sandbox.host_id == checkpoint->host_id)
         return 0;
+    if (check_checkpoint(&sandbox, checkpoint, err) < 0)
+        return -1;
     const struct move_order order = {.id = checkpoint->id, .only_host = sandbox.host_id};
     return moving_for_room(worker, &checkpoint_move_start, &order, give_up_ms, &moved, err);
 }

@@ -53,6 +53,7 @@ int sandbox_row_lock_due(struct db *db, char id[ID_SIZE], struct error **err);
 struct sandbox_ready {
     char id[ID_SIZE];
     char team_id[ID_SIZE];
+    char created_by[ID_SIZE];
     char instance_name[INSTANCE_NAME_SIZE];
     uint32_t incarnation;
     int64_t created_at_ms;

@@ -2,6 +2,7 @@
 #include "sandbox/sandbox_sessions.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "sandbox/lifecycle_steps.h"
 #include "sandbox/sandbox_network.h"
 #include "sandbox/sandbox_sessions_row.h"
@@ -10,18 +11,33 @@
 #define RECONNECT_ASIDE_MS 500
 #define LONG_MS            100
 
-/* The agent disconnects its clients and then takes new ones. A sandbox that does not run has no
- * connections. */
-static void disconnect(struct work *work, unsigned agent_ms)
+/* Without a firewall, the agent of a sandbox that is ready disconnects its clients, and then takes
+ * new ones. */
+static int disconnect(struct work *work, unsigned agent_ms, struct error **err)
 {
-    if (work->sandbox.state != SANDBOX_READY)
-        return;
-    sandbox_cut_previews(work->worker, work->sandbox.id, 0);
-    if (work->sandbox.silent_since_ms)
-        return;
+    bool ended;
+    if (!sandbox_has_packets(work->sandbox.state))
+        return 0;
+    if (sandbox_end_connections(work->worker, &work->sandbox, &ended, err) < 0)
+        return -1;
+    if (ended || work->sandbox.silent_since_ms || work->sandbox.state != SANDBOX_READY)
+        return 0;
     work->agent_until = deadline_in_ms(agent_ms);
     work_hang_up(work);
     work_greet_agent(work);
+    return 0;
+}
+
+static int finish(struct work *work, unsigned agent_ms, struct error **err)
+{
+    error_auto failure = NULL;
+    if (disconnect(work, agent_ms, &failure) == 0)
+        return sandbox_sessions_row_done(work->worker->db, work->sandbox.id,
+                                         work->sandbox.session_epoch, err);
+    log_warning(
+        "cannot end the connections of users who lost access to a sandbox; trying again in 10 s",
+        LOG_STR("sandbox", work->sandbox.id), LOG_ERROR(failure));
+    return 0;
 }
 
 int sandbox_sessions_end(struct worker *worker, const char *id, struct error **err)
@@ -30,10 +46,9 @@ int sandbox_sessions_end(struct worker *worker, const char *id, struct error **e
     if (sandbox_sessions_row_end(worker->db, id, err) < 0 ||
         sandbox_get(worker->db, id, &work.sandbox, err) < 0)
         return -1;
-    if (work.sandbox.state == SANDBOX_READY)
+    if (sandbox_has_packets(work.sandbox.state))
         sandbox_wait_for_gate();
-    disconnect(&work, RECONNECT_MS);
-    return 0;
+    return finish(&work, RECONNECT_MS, err);
 }
 
 int sandbox_sessions_next(struct worker *worker, bool *worked, struct error **err)
@@ -46,12 +61,10 @@ int sandbox_sessions_next(struct worker *worker, bool *worked, struct error **er
         return -1;
     if (!*id)
         return 0;
-    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0)
+    if (sandbox_get(worker->db, id, &work.sandbox, err) < 0 ||
+        finish(&work, RECONNECT_ASIDE_MS, err) < 0)
         return -1;
-    disconnect(&work, RECONNECT_ASIDE_MS);
-    if (sandbox_sessions_row_done(worker->db, id, work.sandbox.session_epoch, err) < 0)
-        return -1;
-    /* The other jobs of the process have their turn after a slow agent. */
+    /* The other jobs of the process have their turn after a slow host. */
     *worked = clock_monotonic_ms() - begun_ms < LONG_MS;
     return 0;
 }

@@ -5,8 +5,8 @@
 #include "worker/worker.h"
 
 /* End all tokens of a sandbox, and disconnect their holders if it runs; tokens made afterwards are
- * valid. Takes a second or two, because nginx keeps decisions of the gate for a second. A failure
- * to disconnect is logged. */
+ * valid. Takes a second or two, because nginx keeps decisions of the gate for a second. After a
+ * failure to disconnect, a dispatcher tries again. */
 int sandbox_sessions_end(struct worker *worker, const char *id, struct error **err);
 
 /* For the dispatcher: disconnect the holders of one sandbox whose tokens have ended with the access

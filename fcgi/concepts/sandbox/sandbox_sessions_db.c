@@ -3,13 +3,15 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "db/lease.h"
 
 #define LEASE_MS 10000
 
 DB_STATEMENT(end_statement) = {
     "sessions.end",
-    "UPDATE sandboxes SET version = UUID_SHORT(), session_epoch = session_epoch + 1 WHERE id = ?",
+    "UPDATE sandboxes SET version = UUID_SHORT(), session_epoch = session_epoch + 1,"
+    " sessions_due_at_ms = ? WHERE id = ?",
     false};
 static const struct lease_table ends =
     LEASE_TEAMS("sessions", "sandboxes", "id", "sessions_due_at_ms",
@@ -22,7 +24,8 @@ DB_STATEMENTS(statements) = {&ends.line, &ends.due, &ends.take, &ends.renew};
 
 int sandbox_sessions_row_end(struct db *db, const char *id, struct error **err)
 {
-    return db_exec(db, &end_statement, DB_ARGS(db_text(id)), NULL, err);
+    return db_exec(db, &end_statement, DB_ARGS(db_i64(clock_in_ms(LEASE_MS)), db_text(id)), NULL,
+                   err);
 }
 
 int sandbox_sessions_row_take(struct db *db, char id[ID_SIZE], struct error **err)

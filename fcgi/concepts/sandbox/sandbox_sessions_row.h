@@ -5,7 +5,8 @@
 #include "base/ulid.h"
 #include "db/db.h"
 
-/* Give the sandbox a new epoch of sessions. */
+/* Give the sandbox a new epoch of sessions. Its connections are due to be cut in ten seconds, if
+ * the caller does not record before that it has cut them. */
 int sandbox_sessions_row_end(struct db *db, const char *id, struct error **err);
 
 /* Take a sandbox whose connections are due to be cut, for ten seconds. id is "" if there is no

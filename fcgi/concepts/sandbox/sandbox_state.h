@@ -50,7 +50,7 @@ bool sandbox_state_is_shown(enum sandbox_state state);
 /* Check whether the list filter `running` matches. */
 bool sandbox_state_is_live(enum sandbox_state state);
 
-/* Find the state to which event leads. Errors: ERR_SANDBOX_NOT_RUNNING when the sandbox is stopped
+/* Find the state to which event leads. Errors: ERR_SANDBOX_NOT_RUNNING when the sandbox is paused
  * and the event needs it running, else ERR_SANDBOX_BUSY; the message names the state. */
 int sandbox_state_next(enum sandbox_state from, enum sandbox_event event, enum sandbox_state *to,
                        struct error **err);

@@ -77,7 +77,7 @@ static void take_choices(const struct sandbox_update *wanted, struct sandbox *sa
     of##_##change(|| wanted->chosen.member)
 #define IS_ANY_CHOSEN(of) (false SANDBOX_FIELDS(OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, OR_CHOSEN, of, ))
 
-/* The event of a stopped sandbox has no timeout: its next start has. */
+/* The event of a paused sandbox has no timeout: its next start has. */
 static int tell_updated(struct db *db, const struct update *update, struct error **err)
 {
     const struct sandbox_update *wanted = update->wanted;

@@ -2,6 +2,7 @@
 #include "secret/egress_secrets.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "secret/egress_authority.h"
@@ -9,7 +10,7 @@
 
 #define SECRET_GONE                                                                       \
     "A secret of the egress rule does not exist, is not allowed for the host, or is too " \
-    "long together with the rest of the header."
+    "long together with the rest of the header or with the values of all rules."
 
 #define PASSWORD_GONE                                                                       \
     "The password of the egress proxy does not exist, is not allowed for the proxy, or is " \
@@ -142,6 +143,15 @@ static int admit_limits(const json_t *stored, const json_t *rule, size_t index, 
     return 0;
 }
 
+static int admit_size(const json_t *rules, struct error **err)
+{
+    if (!rules || json_dumpb(rules, NULL, 0, JSON_COMPACT) <= EGRESS_RULES_BYTES_MAX)
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, "/rules",
+                           "The rules of a policy have at most %zu bytes as JSON.",
+                           EGRESS_RULES_BYTES_MAX);
+}
+
 static int admit_proxy(const json_t *stored, const json_t *known, struct error **err)
 {
     char name[EGRESS_SECRET_NAME_MAX + 1];
@@ -158,7 +168,8 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
     json_auto_t *known = json_object();
     size_t index;
     json_t *rule;
-    if (read_secrets(db, NULL, team_id, stored, known, err) < 0 ||
+    if (admit_size(json_object_get(stored, "rules"), err) < 0 ||
+        read_secrets(db, NULL, team_id, stored, known, err) < 0 ||
         admit_proxy(stored, known, err) < 0)
         return -1;
     json_array_foreach (json_object_get(stored, "rules"), index, rule) {
@@ -170,13 +181,13 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
     return 0;
 }
 
-int egress_rules_follow(struct db *db, const char *sandbox_id, const char *network,
-                        bool is_new_sandbox, struct error **err)
+int egress_rules_follow(struct db *db, const char *team_id, const char *sandbox_id,
+                        const char *network, bool is_new_sandbox, struct error **err)
 {
     json_auto_t *stored = json_loads(network, 0, NULL), *names = json_object();
     if (add_names(stored, names, err) < 0)
         return -1;
-    return secret_follow(db, sandbox_id, names, is_new_sandbox, err);
+    return secret_follow(db, team_id, sandbox_id, names, is_new_sandbox, err);
 }
 
 /* --- values --- */
@@ -187,7 +198,8 @@ struct values {
     const char *host;
     json_t *names; /* array: those that the rule mentions, once each */
     json_t *sent;  /* name -> value */
-    bool missing;
+    size_t *left;  /* of EGRESS_VALUES_BYTES_MAX, for the values of all rules */
+    bool missing;  /* a secret, or room */
 };
 
 static int add_value(void *context, const struct egress_place *place, const char *name,
@@ -230,17 +242,21 @@ static json_t *filled(const json_t *texts, bool keep_case, struct values *values
     json_object_foreach ((json_t *)texts, name, text) {
         autofree char *key = keep_case ? xstrdup(name) : lower_case(name);
         autowipe char *value = egress_value_fill(json_string_value(text), value_of, values);
-        values->missing |= !value;
-        if (value)
-            json_object_set_new(result, key, json_string(value));
+        size_t size = value ? strlen(value) : 0;
+        values->missing |= !value || size > *values->left;
+        if (values->missing)
+            continue;
+        *values->left -= size;
+        json_object_set_new(result, key, json_string(value));
     }
     return result;
 }
 
-static int compile_rule(const json_t *rule, const json_t *known, json_t *rules, struct error **err)
+static int compile_rule(const json_t *rule, const json_t *known, size_t *left, json_t *rules,
+                        struct error **err)
 {
     json_auto_t *sent = json_object(), *names = json_array();
-    struct values values = {known, host_of(rule), names, sent, false};
+    struct values values = {known, host_of(rule), names, sent, left, false};
     if (egress_rule_each_secret(rule, add_value, &values, err) < 0)
         return -1;
     json_auto_t *headers = filled(json_object_get(rule, "headers"), false, &values);
@@ -265,12 +281,12 @@ static int compile_rules(struct db *db, const struct keyring *ring, const json_t
                          const json_t *known, struct policy *policy, struct error **err)
 {
     json_auto_t *rules = json_array(), *certificates = json_object();
-    size_t index;
+    size_t index, left = EGRESS_VALUES_BYTES_MAX;
     json_t *rule;
     if (!json_array_size(list))
         return 0;
     json_array_foreach ((json_t *)list, index, rule) {
-        if (compile_rule(rule, known, rules, err) < 0 ||
+        if (compile_rule(rule, known, &left, rules, err) < 0 ||
             (egress_port(rule) == EGRESS_PORT &&
              egress_authority_certify(db, ring, host_of(rule), certificates, err) < 0))
             return -1;

@@ -18,8 +18,8 @@ int egress_rules_admit(struct db *db, const char *team_id, const json_t *stored,
 
 /* Inside a transaction: record which secrets the stored policy of a sandbox mentions. Errors:
  * ERR_INVALID_REQUEST (too many secrets). */
-int egress_rules_follow(struct db *db, const char *sandbox_id, const char *network,
-                        bool is_new_sandbox, struct error **err);
+int egress_rules_follow(struct db *db, const char *team_id, const char *sandbox_id,
+                        const char *network, bool is_new_sandbox, struct error **err);
 
 /* Set policy->egress and policy->proxy from the stored policy of a sandbox of the team. A rule or a
  * proxy whose secret is gone, or no longer goes to the host, lets nothing pass. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "secret/secret.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "network/egress_proxy.h"
@@ -59,4 +61,41 @@ int secret_check_metadata(const json_t *metadata, const char *pointer, struct er
                : error_set_field(err, ERR_INVALID_REQUEST, pointer,
                                  "The metadata of a secret has at most %d bytes of JSON.",
                                  SECRET_METADATA_MAX);
+}
+
+static bool ends_with_part(const char *host, const char *pattern)
+{
+    size_t size = strlen(host), end = strlen(pattern + 1);
+    return size > end && str_equal(host + size - end, pattern + 1);
+}
+
+static bool host_matches(const char *pattern, const char *host)
+{
+    if (str_equal(pattern, SECRET_ANY_HOST))
+        return true;
+    return str_starts_with(pattern, "*.") ? ends_with_part(host, pattern)
+                                          : str_equal(pattern, host);
+}
+
+bool secret_goes_to(const struct secret *secret, const char *host)
+{
+    size_t index;
+    json_t *pattern;
+    json_array_foreach (secret->hosts, index, pattern) {
+        if (host_matches(json_string_value(pattern), host))
+            return true;
+    }
+    return false;
+}
+
+bool secret_covers(const struct secret *secret, const char *entry)
+{
+    size_t index;
+    json_t *pattern;
+    /* "*.b.a" ends with ".a" as its hosts do, and is no host itself. */
+    json_array_foreach (secret->hosts, index, pattern) {
+        if (str_equal(json_string_value(pattern), entry))
+            return true;
+    }
+    return !str_equal(entry, SECRET_ANY_HOST) && secret_goes_to(secret, entry);
 }

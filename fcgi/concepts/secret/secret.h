@@ -53,7 +53,8 @@ struct secret_change {
 
 /* Create a secret of a team or change it. *secret is the result; the caller ends with
  * secret_deinit(). *created: it is new. Errors: ERR_INVALID_REQUEST with the field (a new secret
- * lacks value or hosts, the team has SECRETS_PER_TEAM), ERR_NAME_TAKEN. */
+ * lacks value or hosts, the team has SECRETS_PER_TEAM, a change without the value adds a host),
+ * ERR_NAME_TAKEN. */
 int secret_put(struct db *db, const struct keyring *ring, const struct team *team,
                const char *user_id, const struct secret_change *change, struct secret *secret,
                bool *created, struct error **err);
@@ -77,6 +78,8 @@ void secrets_free(struct secret *secrets, unsigned count);
 
 /* Check whether a secret may be sent to a host. */
 bool secret_goes_to(const struct secret *secret, const char *host);
+/* Check the same for all hosts that an entry of a list of hosts means. */
+bool secret_covers(const struct secret *secret, const char *entry);
 
 /* Read the value of a secret; the caller wipes and frees *value. Errors: ERR_NOT_FOUND. */
 int secret_reveal(struct db *db, const struct keyring *ring, const char *team_id, const char *name,
@@ -84,8 +87,11 @@ int secret_reveal(struct db *db, const struct keyring *ring, const char *team_id
 
 /* Inside a transaction: record which secrets the rules of a sandbox mention, the keys of an object,
  * replacing earlier records. */
-int secret_follow(struct db *db, const char *sandbox_id, const json_t *names, bool is_new_sandbox,
-                  struct error **err);
+int secret_follow(struct db *db, const char *team_id, const char *sandbox_id, const json_t *names,
+                  bool is_new_sandbox, struct error **err);
+
+/* Delete these records of a sandbox that is deleted. */
+int secret_unfollow(struct db *db, const char *sandbox_id, struct error **err);
 
 /* Record when a secret was last sent. An older time changes nothing. */
 int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,

@@ -27,15 +27,12 @@ DB_STATEMENT(insert_statement) = {
     "INSERT INTO secrets (id, team_id, name, hosts, value, metadata, for_sandboxes, created_by,"
     " created_at_ms, updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     false};
-DB_STATEMENT(value_statement) = {
-    "secret.set_value",
-    "UPDATE secrets SET value = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
-DB_STATEMENT(metadata_statement) = {
-    "secret.set_metadata", "UPDATE secrets SET metadata = ?, updated_at_ms = ? WHERE id = ?",
+/* NULL leaves a column. Metadata alone makes no new version. */
+DB_STATEMENT(update_statement) = {
+    "secret.update",
+    "UPDATE secrets SET value = COALESCE(?, value), hosts = COALESCE(?, hosts),"
+    " metadata = COALESCE(?, metadata), version = version + ?, updated_at_ms = ? WHERE id = ?",
     false};
-DB_STATEMENT(hosts_statement) = {
-    "secret.set_hosts",
-    "UPDATE secrets SET hosts = ?, version = version + 1, updated_at_ms = ? WHERE id = ?", false};
 DB_STATEMENT(delete_statement) = {"secret.delete",
                                   "DELETE FROM secrets WHERE team_id = ? AND name = ?", false};
 DB_STATEMENT(renew_statement) = {"secret.renew",
@@ -45,8 +42,8 @@ DB_STATEMENT(renew_statement) = {"secret.renew",
 DB_STATEMENT(expire_statement) = {
     "secret.expire",
     "DELETE FROM secrets WHERE for_sandboxes = 1 AND updated_at_ms < ? AND NOT EXISTS"
-    " (SELECT 1 FROM sandbox_secrets f JOIN sandboxes s ON s.id = f.sandbox_id"
-    " WHERE f.name = secrets.name AND s.team_id = secrets.team_id AND s.visible = 1)"
+    " (SELECT 1 FROM sandbox_secrets f WHERE f.team_id = secrets.team_id"
+    " AND f.name = secrets.name)"
     " AND NOT EXISTS (SELECT 1 FROM team_egress_proxies p WHERE p.team_id = secrets.team_id"
     " AND LOCATE(CONCAT('${secrets.', secrets.name, '}'), p.proxy) > 0) LIMIT 500",
     false};
@@ -56,19 +53,20 @@ DB_STATEMENT(used_statement) = {"secret.used",
                                 "UPDATE secrets SET used_at_ms = ? WHERE team_id = ? AND name = ? "
                                 "AND COALESCE(used_at_ms, 0) < ?",
                                 false};
-/* A stopped sandbox gets its policy when it is resumed. The order of the tables keeps the statement
- * away from the sandboxes of other teams, whose secrets often have the same name. */
+/* A paused sandbox gets its policy when it is resumed. The order of the tables keeps the statement
+ * away from sandboxes that do not mention the secret. */
 DB_STATEMENT(touch_statement) = {
     "secret.touch",
-    "UPDATE sandboxes s STRAIGHT_JOIN sandbox_secrets f ON f.sandbox_id = s.id"
+    "UPDATE sandbox_secrets f STRAIGHT_JOIN sandboxes s ON s.id = f.sandbox_id"
     " SET s.version = UUID_SHORT(), s.network_revision = s.network_revision + 1,"
     " s.network_due_at_ms = IF(s.reserved = 1, ?, s.network_due_at_ms)"
-    " WHERE f.name = ? AND s.team_id = ? AND s.visible = 1",
+    " WHERE f.team_id = ? AND f.name = ?",
     false};
 DB_STATEMENT(unfollow_statement) = {"secret.unfollow",
                                     "DELETE FROM sandbox_secrets WHERE sandbox_id = ?", false};
 DB_STATEMENT(follow_statement) = {
-    "secret.follow", "INSERT INTO sandbox_secrets (sandbox_id, name) VALUES (?, ?)", false};
+    "secret.follow", "INSERT INTO sandbox_secrets (sandbox_id, team_id, name) VALUES (?, ?, ?)",
+    false};
 
 void secret_deinit(struct secret *secret)
 {
@@ -135,7 +133,7 @@ struct put {
 static int touch(struct db *db, const char *team_id, const char *name, struct error **err)
 {
     return db_exec(db, &touch_statement,
-                   DB_ARGS(db_i64(clock_now_ms()), db_text(name), db_text(team_id)), NULL, err);
+                   DB_ARGS(db_i64(clock_now_ms()), db_text(team_id), db_text(name)), NULL, err);
 }
 
 static int seal(const struct put *put, const char *id, struct buffer *sealed, struct error **err)
@@ -185,24 +183,39 @@ static int insert(struct db *db, const struct put *put, struct error **err)
 
 static int update(struct db *db, const struct put *put, struct error **err)
 {
+    const struct secret_change *change = put->change;
     const char *id = put->secret->id;
-    int64_t now_ms = clock_now_ms();
     buffer_auto sealed = BUFFER_INIT(SEALED_MAX);
-    if (put->change->value &&
-        (seal(put, id, &sealed, err) < 0 ||
-         db_exec(db, &value_statement,
-                 DB_ARGS(db_blob(sealed.data, sealed.size), db_i64(now_ms), db_text(id)), NULL,
-                 err) < 0))
+    if (!change->value && !change->hosts && !change->metadata)
+        return 0;
+    if (change->value && seal(put, id, &sealed, err) < 0)
         return -1;
     autofree char *metadata = metadata_text(put);
-    if (metadata && db_exec(db, &metadata_statement,
-                            DB_ARGS(db_text(metadata), db_i64(now_ms), db_text(id)), NULL, err) < 0)
-        return -1;
-    if (!put->change->hosts)
+    autofree char *hosts = change->hosts ? json_dumps(change->hosts, JSON_COMPACT) : NULL;
+    return db_exec(db, &update_statement,
+                   DB_ARGS(change->value ? db_blob(sealed.data, sealed.size) : db_null(),
+                           db_text(hosts), db_text(metadata), db_u64(change->value || hosts),
+                           db_i64(clock_now_ms()), db_text(id)),
+                   NULL, err);
+}
+
+/* Refuse a new host without the value. Otherwise a member could add a host of his own, and read the
+ * secret there. A member who sends the value knows it already. */
+static int admit_hosts(const struct put *put, struct error **err)
+{
+    size_t index;
+    json_t *host;
+    if (put->change->value)
         return 0;
-    autofree char *hosts = json_dumps(put->change->hosts, JSON_COMPACT);
-    return db_exec(db, &hosts_statement, DB_ARGS(db_text(hosts), db_i64(now_ms), db_text(id)), NULL,
-                   err);
+    json_array_foreach ((json_t *)put->change->hosts, index, host) {
+        autofree char *field = xasprintf("/hosts/%zu", index);
+        if (!secret_covers(put->secret, json_string_value(host)))
+            return error_set_field(
+                err, ERR_INVALID_REQUEST, field,
+                "The secret %s is not allowed for %s. To add a host, give the value again.",
+                put->secret->name, json_string_value(host));
+    }
+    return 0;
 }
 
 static int put_body(struct db *db, void *context, struct error **err)
@@ -220,8 +233,10 @@ static int put_body(struct db *db, void *context, struct error **err)
     if (!put->created && put->change->only_new)
         return error_set_field(err, ERR_NAME_TAKEN, "/name",
                                "The team already has a secret with this name.");
-    if ((put->created ? insert(db, put, err) : update(db, put, err)) < 0 ||
-        touch(db, team_id, name, err) < 0)
+    if ((!put->created && admit_hosts(put, err) < 0) ||
+        (put->created ? insert(db, put, err) : update(db, put, err)) < 0)
+        return -1;
+    if ((put->change->value || put->change->hosts) && touch(db, team_id, name, err) < 0)
         return -1;
     secret_deinit(put->secret);
     return secret_get(db, team_id, name, put->secret, err);
@@ -278,27 +293,6 @@ int secrets_expire(struct db *db, struct error **err)
 
 /* --- using --- */
 
-static bool host_matches(const char *pattern, const char *host)
-{
-    if (str_equal(pattern, SECRET_ANY_HOST))
-        return true;
-    if (!str_starts_with(pattern, "*."))
-        return str_equal(pattern, host);
-    size_t size = strlen(host), end = strlen(pattern + 1);
-    return size > end && str_equal(host + size - end, pattern + 1);
-}
-
-bool secret_goes_to(const struct secret *secret, const char *host)
-{
-    size_t index;
-    json_t *pattern;
-    json_array_foreach (secret->hosts, index, pattern) {
-        if (host_matches(json_string_value(pattern), host))
-            return true;
-    }
-    return false;
-}
-
 int secret_reveal(struct db *db, const struct keyring *ring, const char *team_id, const char *name,
                   char **value, struct error **err)
 {
@@ -317,20 +311,24 @@ int secret_reveal(struct db *db, const struct keyring *ring, const char *team_id
     return result;
 }
 
-int secret_follow(struct db *db, const char *sandbox_id, const json_t *names, bool is_new_sandbox,
-                  struct error **err)
+int secret_follow(struct db *db, const char *team_id, const char *sandbox_id, const json_t *names,
+                  bool is_new_sandbox, struct error **err)
 {
     const char *name;
     json_t *ignored;
-    if (!is_new_sandbox &&
-        db_exec(db, &unfollow_statement, DB_ARGS(db_text(sandbox_id)), NULL, err) < 0)
+    if (!is_new_sandbox && secret_unfollow(db, sandbox_id, err) < 0)
         return -1;
     json_object_foreach ((json_t *)names, name, ignored) {
-        if (db_exec(db, &follow_statement, DB_ARGS(db_text(sandbox_id), db_text(name)), NULL, err) <
-            0)
+        if (db_exec(db, &follow_statement,
+                    DB_ARGS(db_text(sandbox_id), db_text(team_id), db_text(name)), NULL, err) < 0)
             return -1;
     }
     return 0;
+}
+
+int secret_unfollow(struct db *db, const char *sandbox_id, struct error **err)
+{
+    return db_exec(db, &unfollow_statement, DB_ARGS(db_text(sandbox_id)), NULL, err);
 }
 
 int secret_used(struct db *db, const char *team_id, const char *name, int64_t at_ms,

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "service/service.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/guest_limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-#define COMMAND_MAX  16384
-#define USER_MAX     64
-#define PATH_MOST    4095
-#define VALUE_MAX    32768
-#define INTERVAL_MAX 3600
-#define TIMEOUT_MAX  60
+#define COMMAND_MAX 16384
+#define USER_MAX    64
+#define PATH_MOST   4095
+#define VALUE_MAX   32768
 
 const char *const service_restarts[] = {"no", "on-failure", "always", NULL};
+static const char *const service_stop_signals[] = {
+    "SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGWINCH", NULL};
 const char *const service_states[] = {"running", "stopping", "waiting", "ended", "failed", NULL};
 const char *const service_healths[] = {"starting", "healthy", "unhealthy", NULL};
 
@@ -32,8 +31,8 @@ static int check_name(const json_t *value, const char *pointer, struct error **e
 static const struct schema_member env_item = {.type = SCHEMA_STRING, .max = VALUE_MAX};
 static const struct schema_member health_members[] = {
     {.name = "command", .type = SCHEMA_STRING, .required = true, .min = 1, .max = COMMAND_MAX},
-    {.name = "interval", .type = SCHEMA_INTEGER, .min = 1, .max = INTERVAL_MAX},
-    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = TIMEOUT_MAX},
+    {.name = "interval", .type = SCHEMA_INTEGER, .min = 1, .max = SERVICE_INTERVAL_MAX_S},
+    {.name = "timeout", .type = SCHEMA_INTEGER, .min = 1, .max = SERVICE_TIMEOUT_MAX_S},
     {.name = NULL},
 };
 static const struct schema_member members[] = {
@@ -43,6 +42,7 @@ static const struct schema_member members[] = {
     {.name = "cwd", .type = SCHEMA_STRING, .min = 1, .max = PATH_MOST},
     {.name = "envs", .type = SCHEMA_MAP, .item = &env_item},
     {.name = "restart", .type = SCHEMA_STRING, .choices = service_restarts},
+    {.name = "stop_signal", .type = SCHEMA_STRING, .choices = service_stop_signals},
     {.name = "health", .type = SCHEMA_OBJECT, .members = health_members},
     {.name = "cmd", .hint = "write the command line of a service as \"command\""},
     {.name = "directory", .hint = "write the folder of a service as \"cwd\""},
@@ -50,14 +50,14 @@ static const struct schema_member members[] = {
 };
 const struct schema_member service_item = {.type = SCHEMA_OBJECT, .members = members};
 
+/* Shells export names with other characters than those of their variables, for example for
+ * functions, and clients pass on whole environments. */
 static bool env_name_is_valid(const char *name)
 {
-    if (!isalpha((unsigned char)*name) && *name != '_')
-        return false;
-    for (; *name; name++)
-        if (!isalnum((unsigned char)*name) && *name != '_')
-            return false;
-    return true;
+    size_t length = 0;
+    while ((unsigned char)name[length] > ' ' && name[length] != '=' && name[length] != 0x7f)
+        length++;
+    return length && !name[length];
 }
 
 int envs_check_names(const json_t *envs, const char *field, struct error **err)
@@ -69,8 +69,8 @@ int envs_check_names(const json_t *envs, const char *field, struct error **err)
             continue;
         autofree char *pointer = schema_pointer(field, name);
         return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "The name of an environment variable is letters, digits and "
-                               "underscores, not beginning with a digit.");
+                               "The name of an environment variable has no space, no control "
+                               "character and no \"=\", and is not empty.");
     }
     return 0;
 }

@@ -5,7 +5,7 @@
  * on the disk of the sandbox.
  *
  *   {"name": "db", "command": "…", "user": "postgres", "cwd": "/", "envs": {"NAME": "value"},
- *    "restart": "no" | "on-failure" | "always",
+ *    "restart": "no" | "on-failure" | "always", "stop_signal": "SIGTERM",
  *    "health": {"command": "…", "interval": 30, "timeout": 5}}
  */
 #pragma once

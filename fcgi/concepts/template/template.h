@@ -178,12 +178,12 @@ int template_version_finish(struct db *db, const char *id, bool ready, bool virt
                             const char *fingerprint, struct error **err);
 
 /* List all versions that a team sees (NULL: all), by slug, newest first; without public ones of
- * other teams. Owned by the caller. */
+ * other teams. Only the owner of a template sees its failed versions. Owned by the caller. */
 int template_version_list(struct db *db, const char *team_id, struct template_version **versions,
                           unsigned *count, struct error **err);
 
-/* List the versions of the template `<team>/<slug>`, which may be a public one of another team. An
- * empty list is not an error. */
+/* List the versions of the template `<team>/<slug>` that a team sees. The template may be a public
+ * one of another team. An empty list is not an error. */
 int template_version_list_named(struct db *db, const char *team_id, const char *team_slug,
                                 const char *slug, struct template_version **versions,
                                 unsigned *count, struct error **err);

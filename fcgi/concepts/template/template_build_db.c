@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_row.h"
 #include "db/lease.h"
@@ -18,6 +19,7 @@
 #define OUTPUT_MAX    12288  /* bytes of output at once, with the times of its lines */
 #define LOG_KEPT      8192   /* for lines that are not output of steps */
 #define LOG_MAX       (OUTPUT_LIMIT + OUTPUT_MAX + LOG_KEPT)
+#define LINE_SHOWN    2000 /* bytes of a line */
 #define USERS_NAMED   5
 #define USERS_COUNTED 1000
 
@@ -311,8 +313,8 @@ int template_row_defer(struct db *db, const char *id, const char *lease_owner, u
 int template_row_log(struct db *db, const char *id, const char *line, struct error **err)
 {
     char time[CLOCK_ISO8601_SIZE];
-    autofree char *text =
-        xasprintf("%s %.2000s\n", clock_format_iso8601(clock_now_ms(), time), line);
+    autofree char *said = str_mend(line, LINE_SHOWN);
+    autofree char *text = xasprintf("%s %s\n", clock_format_iso8601(clock_now_ms(), time), said);
     return db_exec(db, &log_statement, DB_ARGS(db_text(text), db_text(id), db_u64(LOG_MAX)), NULL,
                    err);
 }
@@ -324,8 +326,8 @@ int template_row_log_output(struct db *db, const char *id, const char *text, str
     clock_format_iso8601(clock_now_ms(), time);
     while (*text) {
         size_t length = strcspn(text, "\n");
-        int shown = length < 2000 ? (int)length : 2000;
-        if (buffer_printf(&lines, "%s | %.*s\n", time, shown, text) < 0)
+        autofree char *shown = str_mend(text, length < LINE_SHOWN ? length : LINE_SHOWN);
+        if (buffer_printf(&lines, "%s | %s\n", time, shown) < 0)
             break;
         text += length + (text[length] == '\n');
     }

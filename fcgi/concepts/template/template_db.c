@@ -16,6 +16,8 @@
 #define DESCRIPTION_MAX    2048
 
 #define IS_SEEN(t)         "(" t ".owner IN ('" TEAM_DEPLOYMENT_ID "', ?) OR " t ".is_public = 1)"
+/* Only its owner sees that a version has failed. */
+#define SHOWN_TO_TEAM TEMPLATE_SHOWN " AND (v.state <> 'failed' OR t.owner = ?)"
 
 /* Find the template of a slug for a team. Its own comes before the deployment's, whose id sorts
  * before all others. */
@@ -74,14 +76,14 @@ DB_STATEMENT(usable_statement) = {
     true};
 DB_STATEMENT(states_statement) = {
     "template.states",
-    "SELECT v.version, v.state FROM template_versions v WHERE v.template_id = ? AND" TEMPLATE_SHOWN
-    " ORDER BY v.version DESC LIMIT ?",
+    "SELECT v.version, v.state FROM template_versions v JOIN templates t ON t.id = v.template_id"
+    " WHERE v.template_id = ? AND" SHOWN_TO_TEAM " ORDER BY v.version DESC LIMIT ?",
     true};
 
 DB_STATEMENT(get_statement) = {"template.get", TEMPLATE_COLUMNS " WHERE v.id = ?", true};
 DB_STATEMENT(list_statement) = {"template.list",
                                 TEMPLATE_COLUMNS
-                                " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" TEMPLATE_SHOWN
+                                " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) AND" SHOWN_TO_TEAM
                                 " ORDER BY t.slug, t.owner, v.version DESC LIMIT 100000",
                                 true};
 DB_STATEMENT(list_all_statement) = {"template.list_all",
@@ -92,7 +94,7 @@ DB_STATEMENT(list_all_statement) = {"template.list_all",
 DB_STATEMENT(list_named_statement) = {
     "template.list_named",
     TEMPLATE_COLUMNS
-    " WHERE o.slug = ? AND t.slug = ? AND " IS_SEEN("t") " AND" TEMPLATE_SHOWN
+    " WHERE o.slug = ? AND t.slug = ? AND " IS_SEEN("t") " AND" SHOWN_TO_TEAM
                                                          " ORDER BY v.version DESC LIMIT 100000",
     true};
 DB_STATEMENT(missing_statement) = {
@@ -221,12 +223,13 @@ static int query_reference(struct db *db, const struct template_reference *refer
 /* --- error for a name that leads to no version --- */
 
 /* "2 is ready, 1 is failed": its newest versions; "": none. */
-static int describe_versions(struct db *db, const char *template_id, struct buffer *text,
-                             struct error **err)
+static int describe_versions(struct db *db, const char *template_id, const char *team_id,
+                             struct buffer *text, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &states_statement, DB_ARGS(db_text(template_id), db_u64(VERSIONS_NAMED_MAX)),
-                 &rows, err) < 0)
+    if (db_query(db, &states_statement,
+                 DB_ARGS(db_text(template_id), db_text(team_id), db_u64(VERSIONS_NAMED_MAX)), &rows,
+                 err) < 0)
         return -1;
     while (db_rows_next(rows))
         buffer_printf(text, "%s%llu is %s", text->size ? ", " : "",
@@ -265,7 +268,7 @@ static int describe_usable(struct db *db, const char *team_id, const char *wante
 static const char *kind_word(const struct template_reference *reference)
 {
     return reference->kind == REFERENCE_SLUG       ? "version"
-           : reference->kind == REFERENCE_SLUG_TAG ? "tag with this name and version"
+           : reference->kind == REFERENCE_SLUG_TAG ? "tag with this name, and no such version"
                                                    : "such version";
 }
 
@@ -274,7 +277,7 @@ static int refuse_unknown(struct db *db, const char *team_id, const char *text,
                           const char *field, struct error **err)
 {
     buffer_auto versions = BUFFER_INIT(DESCRIPTION_MAX), usable = BUFFER_INIT(DESCRIPTION_MAX);
-    if (*template_id && describe_versions(db, template_id, &versions, err) < 0)
+    if (*template_id && describe_versions(db, template_id, team_id, &versions, err) < 0)
         return -1;
     if (versions.size)
         return error_set_field(err, ERR_TEMPLATE_NOT_FOUND, field,
@@ -347,8 +350,8 @@ int template_version_list(struct db *db, const char *team_id, struct template_ve
                           unsigned *count, struct error **err)
 {
     if (team_id)
-        return DB_LIST(db, &list_statement, DB_ARGS(db_text(team_id)), template_row_read, versions,
-                       count, err);
+        return DB_LIST(db, &list_statement, DB_ARGS(db_text(team_id), db_text(team_id)),
+                       template_row_read, versions, count, err);
     return DB_LIST(db, &list_all_statement, DB_NO_ARGS, template_row_read, versions, count, err);
 }
 
@@ -357,8 +360,8 @@ int template_version_list_named(struct db *db, const char *team_id, const char *
                                 unsigned *count, struct error **err)
 {
     return DB_LIST(db, &list_named_statement,
-                   DB_ARGS(db_text(team_slug), db_text(slug), db_text(team_id)), template_row_read,
-                   versions, count, err);
+                   DB_ARGS(db_text(team_slug), db_text(slug), db_text(team_id), db_text(team_id)),
+                   template_row_read, versions, count, err);
 }
 
 int template_set_public(struct db *db, const char *template_id, bool is_public, struct error **err)

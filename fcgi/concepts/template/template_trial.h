@@ -26,7 +26,7 @@ struct template_trial {
 int template_trial_run(const struct template_trial *trial, struct runtime *runtime,
                        struct error **err);
 
-/* Delete what an earlier trial left on a host, and release its address. */
+/* Delete the leavings of an earlier trial on a host, and release its address. */
 int template_trial_end(struct db *db, struct runtime *runtime,
                        const struct template_version *version, struct error **err);
 

@@ -17,8 +17,7 @@ struct template_use {
     int64_t last_at_ms; /* of the newest; 0: never */
 };
 
-/* List the uses of the owner's templates and of the deployment's, by template_id. Owned by the
- * caller. */
+/* List the uses of the owner's templates by template_id. Owned by the caller. */
 int template_uses_list(struct db *db, const char *owner, struct template_use **uses,
                        unsigned *count, struct error **err);
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account/account.h"
 #include "base/clock.h"
 
 #define COMMITTED_AFTER_MS 120000
@@ -20,7 +19,7 @@ DB_STATEMENT(list_statement) = {
     " GREATEST(t.last_made_at_ms, COALESCE(n.last_at_ms, 0)) FROM templates t"
     " LEFT JOIN (" MADE " AND s.id >= (SELECT counted_before FROM template_uses WHERE id = 1)"
     "  GROUP BY v.template_id) n ON n.template_id = t.id"
-    " WHERE t.owner IN ('" TEAM_DEPLOYMENT_ID "', ?) ORDER BY t.id LIMIT 100000",
+    " WHERE t.owner = ? ORDER BY t.id LIMIT 100000",
     true};
 DB_STATEMENT(lock_statement) = {
     "template_use.lock", "SELECT counted_before FROM template_uses WHERE id = 1 FOR UPDATE", false};

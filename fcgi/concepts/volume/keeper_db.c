@@ -98,7 +98,7 @@ int volume_files_admit(struct db *db, const char *epoch, struct volume *volume, 
     if (live)
         return error_set(err, ERR_VOLUME_ATTACHED,
                          "A running sandbox has mounted the volume. Change the files in the "
-                         "sandbox, or stop it first. Reading is possible.");
+                         "sandbox, or pause it first. Reading is possible.");
     return db_exec(db, &epoch_statement,
                    DB_ARGS(db_text(epoch), db_i64(clock_now_ms()), db_text(id)), NULL, err);
 }

@@ -83,7 +83,7 @@ int volume_get_any(struct db *db, const char *id, bool lock, struct volume *volu
 int volume_list(struct db *db, const char *team_id, const char *before, unsigned limit,
                 struct volume **volumes, unsigned *count, struct error **err);
 
-/* Fill in attached_to: the sandboxes that mount the volume, stopped ones included, deleted ones
+/* Fill in attached_to: the sandboxes that mount the volume, paused ones included, deleted ones
  * not. */
 int volume_read_attached(struct db *db, struct volume *volumes, unsigned count, struct error **err);
 

@@ -183,7 +183,7 @@ static int choose_host(struct db *db, struct volume *volume, struct error **err)
         volume->host_id = (uint32_t)db_get_u64(rows, 0);
         return 0;
     }
-    error_set(err, ERR_NO_CAPACITY, "No runtime host accepts new volumes now; try again soon.");
+    error_set(err, ERR_NO_CAPACITY, "No host accepts new volumes now; try again soon.");
     (*err)->retry_after_s = CAPACITY_RETRY_S;
     return -1;
 }

@@ -79,7 +79,7 @@ static int lock_one(struct db *db, const char *team_id, struct volume_mount *mou
     if (*host_id && host != *host_id) {
         autofree char *pointer = schema_pointer("/volume_mounts", mount->path);
         return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "The volume %s is on another runtime host than the other volumes; a "
+                               "The volume %s is on another host than the other volumes; a "
                                "sandbox can mount volumes of one host only.",
                                mount->name);
     }

@@ -176,7 +176,7 @@ static int arrive(struct db *db, const struct moving *moving, bool *arrived, str
     return move_clear_from(db, move->group_id, true, "", err);
 }
 
-/* Delete the old copy. Stopped sandboxes on that host that have not followed yet keep it. */
+/* Delete the old copy. Paused sandboxes on that host that have not followed yet keep it. */
 static int remove_from(struct moving *moving, struct runtime *runtime, bool *cleared,
                        struct error **err)
 {

@@ -117,7 +117,7 @@ static int make(struct worker *worker, struct volume *volume, struct error **err
                     LOG_ERROR(*err));
         error_clear(err);
         return error_set(err, ERR_INSUFFICIENT_STORAGE,
-                         "The storage of the runtime host is full; try again later.");
+                         "The storage of the host is full; try again later.");
     }
     return public_error(err);
 }

@@ -18,6 +18,7 @@
 #define WEBHOOK_URL_MAX         2000
 #define WEBHOOK_MAIL_PORT       25 /* refused in URLs */
 #define WEBHOOKS_PER_TEAM       10
+#define WEBHOOKS_DELETED_MAX    100 /* of a team; for repeated deletions */
 #define WEBHOOK_SECRET_BYTES    32
 #define WEBHOOK_SECRET_MAX      128                  /* bytes of a secret that a client chose */
 #define WEBHOOK_NAME_MAX        128                  /* bytes */
@@ -85,7 +86,8 @@ int webhook_update(struct db *db, const struct keyring *ring, const char *id,
                    const struct webhook_change *change, struct webhook *webhook,
                    struct error **err);
 
-/* Delete a webhook and its messages. */
+/* Delete a webhook and its messages. Its row stays, without its secret; of these rows a team keeps
+ * the newest WEBHOOKS_DELETED_MAX. Errors: ERR_NOT_FOUND, also when it is deleted already. */
 int webhook_delete(struct db *db, const char *id, struct error **err);
 
 /* Make a new secret. The present one stays valid for WEBHOOK_OVERLAP_MS. */
@@ -133,6 +135,12 @@ int webhook_message_list(struct db *db, const char *webhook_id, const char *befo
 /* Send a dead letter again, with all attempts. Errors: ERR_NOT_FOUND. */
 int webhook_message_resend(struct db *db, const char *webhook_id, const char *id,
                            struct error **err);
+
+/* Send dead letters again, the oldest first, with all attempts, until WEBHOOK_WAITING_MAX messages
+ * of the webhook wait; tests stay. *resent, *left: how many were resent, and how many are still
+ * dead. */
+int webhook_resend_dead(struct db *db, const char *webhook_id, unsigned *resent, unsigned *left,
+                        struct error **err);
 
 /* --- for the delivery --- */
 

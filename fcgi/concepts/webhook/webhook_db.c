@@ -50,8 +50,15 @@ DB_STATEMENT(update_statement) = {
 DB_STATEMENT(delete_statement) = {
     "webhook.delete",
     "UPDATE webhooks SET deleted_at_ms = ?, enabled = 0, secret = '', old_secret = NULL"
-    " WHERE id = ?",
+    " WHERE id = ? AND deleted_at_ms IS NULL",
     false};
+/* A team that creates and deletes webhooks in turn cannot fill the table. */
+#define DELETED_OF_TEAM                                                                 \
+    " FROM webhooks WHERE team_id = (SELECT team_id FROM (SELECT team_id FROM webhooks" \
+    " WHERE id = ?) t) AND deleted_at_ms IS NOT NULL"
+DB_STATEMENT(old_statement) = {
+    "webhook.old", "SELECT id" DELETED_OF_TEAM " ORDER BY id DESC LIMIT 1 OFFSET ?", true};
+DB_STATEMENT(trim_statement) = {"webhook.trim", "DELETE" DELETED_OF_TEAM " AND id <= ?", false};
 DB_STATEMENT(delete_messages_statement) = {
     "webhook.delete_messages", "DELETE FROM webhook_messages WHERE webhook_id = ?", false};
 DB_STATEMENT(rotate_statement) = {
@@ -92,6 +99,16 @@ DB_STATEMENT(resend_statement) = {
     "UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at_ms = ?"
     " WHERE webhook_id = ? AND id = ? AND state = 'dead'",
     false};
+
+#define DEAD_OF_WEBHOOK \
+    " WHERE webhook_id = ? AND state = 'dead' AND kind <> '" WEBHOOK_TEST_KIND "'"
+DB_STATEMENT(resend_all_statement) = {
+    "webhook.messages_resend",
+    "UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at_ms = ?" DEAD_OF_WEBHOOK
+    " ORDER BY id LIMIT ?",
+    false};
+DB_STATEMENT(left_statement) = {"webhook.messages_left",
+                                "SELECT COUNT(*) FROM webhook_messages" DEAD_OF_WEBHOOK, true};
 
 DB_STATEMENT(enabled_statement) = {
     "webhook.enabled", SELECT_WEBHOOK " WHERE w.enabled = 1 AND w.deleted_at_ms IS NULL LIMIT ?",
@@ -291,6 +308,11 @@ int webhook_list_enabled(struct db *db, struct webhook **list, unsigned *count, 
                    err);
 }
 
+static int no_webhook(struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
+}
+
 int webhook_update(struct db *db, const struct keyring *ring, const char *id,
                    const struct webhook_change *change, struct webhook *webhook, struct error **err)
 {
@@ -306,14 +328,31 @@ int webhook_update(struct db *db, const struct keyring *ring, const char *id,
                         secret ? db_blob(sealed.data, sealed.size) : db_null(), db_text(id)),
                 &matched, err) < 0)
         return -1;
-    return matched ? webhook_get(db, id, webhook, err)
-                   : error_set(err, ERR_NOT_FOUND, "There is no such webhook.");
+    return matched ? webhook_get(db, id, webhook, err) : no_webhook(err);
+}
+
+static int trim_deleted(struct db *db, const char *id, struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &old_statement, DB_ARGS(db_text(id), db_u64(WEBHOOKS_DELETED_MAX)), &rows,
+                 err) < 0)
+        return -1;
+    return db_rows_next(rows)
+               ? db_exec(db, &trim_statement, DB_ARGS(db_text(id), db_text(db_get_text(rows, 0))),
+                         NULL, err)
+               : 0;
 }
 
 static int delete_body(struct db *db, void *context, struct error **err)
 {
     const char *id = context;
-    if (db_exec(db, &delete_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), NULL, err) < 0)
+    uint64_t deleted;
+    if (db_exec(db, &delete_statement, DB_ARGS(db_i64(clock_now_ms()), db_text(id)), &deleted,
+                err) < 0)
+        return -1;
+    if (!deleted)
+        return no_webhook(err);
+    if (trim_deleted(db, id, err) < 0)
         return -1;
     return db_exec(db, &delete_messages_statement, DB_ARGS(db_text(id)), NULL, err);
 }
@@ -434,25 +473,52 @@ int webhook_message_resend(struct db *db, const char *webhook_id, const char *id
     return matched ? 0 : error_set(err, ERR_NOT_FOUND, "The webhook has no such dead letter.");
 }
 
-/* Requests at the same time may pass the limit by a few messages. */
-static int check_waiting(struct db *db, const char *webhook_id, struct error **err)
+static int count_messages(struct db *db, const struct db_statement *statement,
+                          const char *webhook_id, unsigned *count, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &waiting_statement, DB_ARGS(db_text(webhook_id)), &rows, err) < 0)
+    if (db_query(db, statement, DB_ARGS(db_text(webhook_id)), &rows, err) < 0)
         return -1;
     db_rows_next(rows);
-    if (db_get_u64(rows, 0) < WEBHOOK_WAITING_MAX)
+    *count = (unsigned)db_get_u64(rows, 0);
+    return 0;
+}
+
+/* Refuse a webhook whose backlog is full. room: the number of messages that it may still get.
+ * Requests at the same time may pass the limit by a few messages. */
+static int check_waiting(struct db *db, const char *webhook_id, unsigned *room, struct error **err)
+{
+    unsigned waiting;
+    if (count_messages(db, &waiting_statement, webhook_id, &waiting, err) < 0)
+        return -1;
+    *room = waiting < WEBHOOK_WAITING_MAX ? WEBHOOK_WAITING_MAX - waiting : 0;
+    if (*room)
         return 0;
     return error_set(err, ERR_RATE_LIMITED,
                      "%d messages of the webhook are waiting already; try again later.",
                      WEBHOOK_WAITING_MAX);
 }
 
+int webhook_resend_dead(struct db *db, const char *webhook_id, unsigned *resent, unsigned *left,
+                        struct error **err)
+{
+    unsigned room;
+    uint64_t matched;
+    if (check_waiting(db, webhook_id, &room, err) < 0 ||
+        db_exec(db, &resend_all_statement,
+                DB_ARGS(db_i64(clock_now_ms()), db_text(webhook_id), db_u64(room)), &matched,
+                err) < 0)
+        return -1;
+    *resent = (unsigned)matched;
+    return count_messages(db, &left_statement, webhook_id, left, err);
+}
+
 int webhook_test(struct db *db, const char *webhook_id, char id[ID_SIZE], struct error **err)
 {
     char at[CLOCK_ISO8601_SIZE];
     int64_t now_ms = clock_now_ms();
-    if (check_waiting(db, webhook_id, err) < 0)
+    unsigned room;
+    if (check_waiting(db, webhook_id, &room, err) < 0)
         return -1;
     id_new("whm_", id);
     autofree char *body = xasprintf("{\"type\":\"" WEBHOOK_TEST_KIND

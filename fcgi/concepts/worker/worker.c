@@ -44,11 +44,12 @@ int worker_open(const struct settings *settings, const char *program, struct wor
     return 0;
 }
 
-int worker_open_in_pool(const struct settings *settings, const char *program,
-                        const struct pool *pool, struct worker *worker, struct error **err)
+int worker_open_in_pool(const struct settings *settings, const char *program, struct pool *pool,
+                        struct worker *worker, struct error **err)
 {
     if (worker_open(settings, program, worker, err) < 0)
         return -1;
+    worker->pool = pool;
     return pool_is_first(pool) ? db_check_statements(worker->db, err) : 0;
 }
 

@@ -17,6 +17,7 @@ struct worker {
     struct db *db;
     struct keyring *ring;
     struct runtimes *runtimes;
+    struct pool *pool;                  /* borrowed; NULL: it serves no pool */
     char lease_owner[LEASE_OWNER_SIZE]; /* its name in leases: program, host, boot, process */
 };
 
@@ -28,8 +29,8 @@ int worker_open(const struct settings *settings, const char *program, struct wor
 /* Do the same as a worker of a pool. The first worker also prepares the statements of its program
  * once, so that a wrong one shows in the log. If all did so, a slow machine would have no time left
  * for its first requests after a boot. */
-int worker_open_in_pool(const struct settings *settings, const char *program,
-                        const struct pool *pool, struct worker *worker, struct error **err);
+int worker_open_in_pool(const struct settings *settings, const char *program, struct pool *pool,
+                        struct worker *worker, struct error **err);
 
 void worker_close(struct worker *worker);
 

@@ -42,7 +42,7 @@ enum {
     DB_ER_CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL 8.0.24: said before it closes an idle one */
 };
 
-/* Whether the code was made by the client library, not sent by the server. Connector/C has a second
+/* Return whether the client library made the code, not the server. Connector/C has a second
  * range of its own. */
 static inline bool db_is_client_error(unsigned code)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/kept_number.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MARK "\\u0000"
@@ -53,6 +55,13 @@ static const char *number_end(const char *begin, const char *end)
     return at;
 }
 
+/* Return the end of the digits of a malformed number: numbers_clamp() and take_number() skip them,
+ * so that they do not read them again. */
+static const char *behind_digits(const char *begin, const char *end)
+{
+    return skip_digits(begin + 1, end);
+}
+
 static bool is_name(const struct scan *scan, const char *end)
 {
     size_t size = strlen(scan->member);
@@ -83,7 +92,9 @@ static void take_number(struct scan *scan)
 {
     const char *end = number_end(scan->at, scan->end);
     if (end == scan->at) {
-        buffer_append_char(scan->out, *scan->at++);
+        end = behind_digits(scan->at, scan->end);
+        buffer_append(scan->out, scan->at, (size_t)(end - scan->at));
+        scan->at = end;
         return;
     }
     buffer_append_string(scan->out, "\"" MARK);
@@ -116,4 +127,36 @@ bool kept_numbers(const char *text, size_t size, const char *member, struct buff
             take_character(&scan);
     }
     return scan.changed && !buffer_overflowed(out);
+}
+
+#define CLAMPED_LEAST 5 /* bytes: a shorter number fits */
+
+static void clamp(char *number, size_t size)
+{
+    char *digits = number + (*number == '-');
+    size_t count = size - (size_t)(digits - number);
+    if (count < CLAMPED_LEAST || !isinf(strtod(number, NULL)))
+        return;
+    memset(digits, '0', count);
+    digits[0] = '1';
+    digits[1] = 'e';
+    digits[count - 3] = '3';
+}
+
+void numbers_clamp(char *text, size_t size)
+{
+    const char *end = text + size;
+    for (char *at = text; at < end;) {
+        const char *next = at + 1;
+        if (*at == '"') {
+            next = string_end(at, end);
+        } else if (*at == '-' || (*at >= '0' && *at <= '9')) {
+            next = number_end(at, end);
+            if (next > at)
+                clamp(at, (size_t)(next - at));
+            else
+                next = behind_digits(at, end);
+        }
+        at += next - at;
+    }
 }

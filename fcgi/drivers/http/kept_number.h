@@ -16,3 +16,8 @@
  * marked strings. Text that is not JSON is copied unchanged. out must have room for ten times
  * the size. Return whether the copy differs from the text. */
 bool kept_numbers(const char *text, size_t size, const char *member, struct buffer *out);
+
+/* Replace each number that no double can hold by 1e300 or -1e300, in the same number of bytes. The
+ * JSON library refuses such a document as a whole; so the schema can refuse the member, by name.
+ * The text must have a zero byte behind it. */
+void numbers_clamp(char *text, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The connection to services on a runtime host: agents, volume servers and the firewall. On the
+ * The connection to services on a host: agents, volume servers and the firewall. On the
  * same machine it is direct. On another machine, one TLS port serves all: the relay
  * (conf/nginx/host/). Both sides have certificates of the deployment's own authority. A header
  * names the target.

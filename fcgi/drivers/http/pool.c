@@ -48,6 +48,7 @@ struct pool {
     struct slot *own;
     int fd;
     bool shut, lends, repeats;
+    bool claims_start;  /* the request of this worker, also while it waits */
     int64_t look_at_ms; /* again, whether all are alive */
     char name[POOL_NAME_SIZE];
 };
@@ -302,6 +303,7 @@ bool pool_enter(struct pool *pool, const struct pool_claim *claim)
 {
     if (claim->starts && claim->team)
         note_start(pool, claim);
+    pool->claims_start = claim->starts;
     atomic_store(&pool->own->starts, claim->starts);
     atomic_store(&pool->own->waits, claim->waits);
     atomic_store(&pool->own->sandbox, claim->sandbox);
@@ -309,13 +311,34 @@ bool pool_enter(struct pool *pool, const struct pool_claim *claim)
     atomic_store(&pool->own->team, claim->team);
     if (pool_has_room(pool, claim))
         return true;
-    clear(pool->own);
+    pool_leave(pool);
     return false;
 }
 
 void pool_leave(struct pool *pool)
 {
+    pool->claims_start = false;
     clear(pool->own);
+}
+
+void pool_suspend_start(struct pool *pool)
+{
+    if (pool)
+        atomic_store(&pool->own->starts, false);
+}
+
+bool pool_resume_start(struct pool *pool)
+{
+    if (!pool || !pool->claims_start || atomic_load(&pool->own->starts))
+        return true;
+    const struct pool_claim claim = {.team = atomic_load(&pool->own->team),
+                                     .user = atomic_load(&pool->own->user),
+                                     .starts = true};
+    atomic_store(&pool->own->starts, true); /* stored before the count, as in pool_enter() */
+    if (pool_has_room(pool, &claim))
+        return true;
+    atomic_store(&pool->own->starts, false);
+    return false;
 }
 
 void pool_shut(struct pool *pool, bool shut)

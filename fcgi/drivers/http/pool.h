@@ -24,7 +24,7 @@ struct pool_claim {
     bool alone;       /* no other worker of the pool may serve the sandbox */
     bool is_narrow;   /* the user has a quarter and not half */
     bool borrows;     /* is short, and may have unused workers beyond the half */
-    bool starts;      /* starts or pauses a sandbox: see pool_is_beside_others() */
+    bool starts;      /* takes much processor time: see pool_is_beside_others() */
     /* Waits for a command of a tenant: all such claims have half of the workers. While a quarter of
      * the workers waits, no team or user gets a second one. */
     bool waits;
@@ -65,10 +65,17 @@ void pool_lend(struct pool *pool, bool lend);
 /* Return whether pool_enter() would let it in now. */
 bool pool_has_room(struct pool *pool, const struct pool_claim *claim);
 
-/* Return whether two tenants without a common team or user have started (in the pool "pauses":
- * paused) sandboxes in the last minute. Each may then start as many at once as half of the
- * processors, and at least two. A tenant alone may have half of the workers. */
+/* Return whether two tenants without a common team or user have made claims with `starts` in the
+ * last minute. Each may then have as many at once as half of the processors, and at least two. A
+ * tenant alone may have half of the workers. */
 bool pool_is_beside_others(const struct pool *pool);
+
+/* Stop counting the request of this worker as a start, because it waits: for a copy, for room, or
+ * for another worker. pool may be NULL here and in pool_resume_start(). */
+void pool_suspend_start(struct pool *pool);
+/* Count it again. Return false, without a change, while its team or user has as many starts as
+ * pool_is_beside_others() permits. True for a claim without `starts`, which never counts. */
+bool pool_resume_start(struct pool *pool);
 
 /* Return whether this worker starts a sandbox beside others, and for the tenant who started the
  * last one too. */

@@ -27,6 +27,27 @@ static void take_request_id(struct http_request *request)
         id_new("req_", request->request_id);
 }
 
+/* Decode the characters that need no encoding: with and without it they are the same (RFC 3986,
+ * section 6.2.2.2). */
+static char *read_path(const char *uri)
+{
+    size_t size = strcspn(uri, "?"), length = 0;
+    char *path = xstrndup(uri, size);
+    for (size_t at = 0; at < size; at++) {
+        char *c = NULL;
+        if (uri[at] == '%' && size - at > 2 && http_percent_decode(uri + at, 3, false, &c) == 0 &&
+            (isalnum((unsigned char)*c) || strchr("-._~", *c))) {
+            path[length++] = *c;
+            at += 2;
+        } else {
+            path[length++] = uri[at];
+        }
+        free(c);
+    }
+    path[length] = '\0';
+    return path;
+}
+
 void http_request_init(struct http_request *request, char **parameters, size_t body_max)
 {
     memset(request, 0, sizeof *request);
@@ -40,7 +61,7 @@ void http_request_init(struct http_request *request, char **parameters, size_t b
     request->method = method ? method : "GET";
     request->remote_address = address ? address : "";
     request->peer_address = peer ? peer : request->remote_address;
-    request->path = uri ? xstrndup(uri, strcspn(uri, "?")) : xstrdup("/");
+    request->path = uri ? read_path(uri) : xstrdup("/");
     take_request_id(request);
 }
 

@@ -58,13 +58,8 @@ int http_response_json(struct http_response *response, int status, json_t *body)
 /* Text that may repeat a part of the input, as a JSON string: jansson takes only UTF-8. */
 static json_t *text_json(const char *text)
 {
-    if (str_is_utf8(text, strlen(text)))
-        return json_string(text);
-    autofree char *ascii = xstrdup(text);
-    for (char *c = ascii; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    return json_string(ascii);
+    autofree char *mended = str_mend(text, strlen(text));
+    return json_string(mended);
 }
 
 /* The error as the client gets it. */

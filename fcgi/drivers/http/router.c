@@ -237,8 +237,8 @@ static const struct route_query *find_query(const struct route *route,
     return NULL;
 }
 
-static int check_parameter(const struct route *route, const struct http_request *request, size_t at,
-                           struct error **err)
+static int check_parameter(const struct router *router, const struct route *route,
+                           const struct http_request *request, size_t at, struct error **err)
 {
     const struct http_parameter *parameter = &request->query[at];
     const struct route_query *row = find_query(route, parameter);
@@ -252,6 +252,9 @@ static int check_parameter(const struct route *route, const struct http_request 
     if (!row->repeatable && is_repeated(request, at))
         return error_set_field(err, ERR_INVALID_REQUEST, name,
                                "query parameter \"%s\" may be given once only", name);
+    if (router->refuse_empty && !row->bytes && !parameter->value_size)
+        return error_set_field(err, ERR_INVALID_REQUEST, name,
+                               "query parameter \"%s\" has no value; leave it out", name);
     return 0;
 }
 
@@ -279,9 +282,52 @@ static int check_query(const struct router *router, const struct route *route,
     for (size_t i = 0; i < request->query_count; i++)
         drop_index(route->query, &request->query[i]);
     for (size_t i = 0; i < request->query_count; i++)
-        if (check_parameter(route, request, i, err) < 0)
+        if (check_parameter(router, route, request, i, err) < 0)
             return -1;
     return 0;
+}
+
+/* Headers of which a request has one: the service and a proxy could read different ones. */
+static const struct {
+    const char *name, *parameter;
+} single_headers[] = {
+    {"Authorization", "HTTP_AUTHORIZATION="},
+    {"Content-Encoding", "HTTP_CONTENT_ENCODING="},
+    {"Content-Length", "HTTP_CONTENT_LENGTH="},
+    {"Content-Type", "HTTP_CONTENT_TYPE="},
+    {"Idempotency-Key", "HTTP_IDEMPOTENCY_KEY="},
+    {"If-Match", "HTTP_IF_MATCH="},
+    {"If-None-Match", "HTTP_IF_NONE_MATCH="},
+    {"Last-Event-ID", "HTTP_LAST_EVENT_ID="},
+    {"X-API-Key", "HTTP_X_API_KEY="},
+};
+
+static int repeated_header(const char *name, struct error **err)
+{
+    return error_set_field(err, ERR_INVALID_REQUEST, name, "the header %s may be sent once only",
+                           name);
+}
+
+/* nginx 1.22 passes each line on. Later ones join the values, which then are no valid key, coding
+ * or id; of media types CONTENT_TYPE is the first. */
+static int check_headers(const struct http_request *request, struct error **err)
+{
+    const char *type = http_parameter(request, "HTTP_CONTENT_TYPE");
+    bool seen[ARRAY_SIZE(single_headers)] = {false};
+    for (char **entry = request->parameters; *entry; entry++) {
+        if (!str_starts_with(*entry, "HTTP_"))
+            continue;
+        for (size_t i = 0; i < ARRAY_SIZE(single_headers); i++) {
+            if (!str_starts_with(*entry, single_headers[i].parameter))
+                continue;
+            if (seen[i])
+                return repeated_header(single_headers[i].name, err);
+            seen[i] = true;
+        }
+    }
+    return type && !str_equal(type, http_header(request, "Content-Type"))
+               ? repeated_header("Content-Type", err)
+               : 0;
 }
 
 /* A client without access must not occupy a worker by sending a body. */
@@ -333,8 +379,22 @@ static int read_body(const struct router *router, const struct route *route,
         max = router->body_max;
     if (request->body_too_large || request->body.size > max)
         return error_set(err, ERR_BODY_TOO_LARGE, "the request body is larger than %zu bytes", max);
-    return schema_parse(route->body, buffer_string(&request->body), request->body.size,
-                        &request->json, err);
+    if (schema_parse(route->body, buffer_string(&request->body), request->body.size, &request->json,
+                     err) < 0)
+        return -1;
+    /* Clients that have no body send null too. */
+    if (json_is_null(request->json)) {
+        json_decref(request->json);
+        request->json = NULL;
+    }
+    return 0;
+}
+
+/* Null in a merge patch removes a member (RFC 7396). One that always has a value cannot be removed,
+ * so its schema refuses null. E2B's PATCH is no merge patch. */
+static bool is_merge_patch(const struct router *router, const struct http_request *request)
+{
+    return !strcmp(request->method, "PATCH") && !router->ignore_unknown;
 }
 
 static int check_body(const struct router *router, const struct route *route,
@@ -344,6 +404,8 @@ static int check_body(const struct router *router, const struct route *route,
     const struct schema_member *members = route->body ? route->body : no_members;
     if (request->json && router->ignore_unknown)
         schema_drop_unknown(members, request->json);
+    if (request->json && !is_merge_patch(router, request))
+        schema_drop_nulls(members, request->json);
     if (request->json) {
         schema_read_empty_maps(members, request->json);
         return schema_validate(members, request->json, err);
@@ -358,6 +420,8 @@ static int serve_route(const struct router *router, const struct route *route,
                        struct http_request *request, struct http_response *response,
                        struct error **err)
 {
+    if (check_headers(request, err) < 0)
+        return -1;
     if (route->scope != ROUTE_PUBLIC && router->authorize &&
         router->authorize(router->context, route, request, err) < 0)
         return -1;

@@ -13,7 +13,7 @@ enum route_idempotency { IDEMPOTENCY_NONE, IDEMPOTENCY_PLAIN, IDEMPOTENCY_SESSIO
 struct route_query {
     const char *name; /* ended by a row without a name; "query[metadata][*]" matches by prefix */
     bool repeatable;
-    bool bytes; /* the text for the star and the value may be any bytes, not only text */
+    bool bytes; /* the text for the star and the value may be any bytes, also none */
 };
 
 typedef int route_handler(void *context, struct http_request *request,
@@ -52,6 +52,7 @@ struct router {
     size_t body_max; /* bytes, when less than the server's; 0: the server's */
     /* Unknown query parameters and members of bodies are removed, not refused. */
     bool ignore_unknown;
+    bool refuse_empty; /* a query parameter without a value, except of bytes */
     /* Called before the handler for every route that is not ROUTE_PUBLIC: authentication and
      * scope. context is the same as the handler's. */
     int (*authorize)(void *context, const struct route *route, struct http_request *request,
@@ -70,7 +71,8 @@ size_t router_body_max(const struct router *router, const struct http_request *r
 /* Match, authorise, check query and body, run the handler, turn an error into a response. HEAD is
  * GET. Captures are percent-decoded into request->captures; one that is empty, too long, holds NUL
  * or is not UTF-8 matches nothing.
- * Order of refusals: 404/405, 401/403, 415/413/400, 422. A body without a byte counts as none:
- * request->json is NULL then, and required members only count when body_required is set. */
+ * Order of refusals: 404/405, a header that comes twice, 401/403, 415/413/400, 422. A body without
+ * a byte counts as none: request->json is NULL then, and required members only count when
+ * body_required is set. */
 void router_serve(const struct router *router, struct http_request *request,
                   struct http_response *response);

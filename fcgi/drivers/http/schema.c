@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -32,8 +33,6 @@ static const char *parse_problem(const json_error_t *problem)
         return "there is text after the end of the document";
     case json_error_duplicate_key:
         return "an object has the same member twice";
-    case json_error_numeric_overflow:
-        return "a number is out of range";
     case json_error_null_byte_in_key:
     case json_error_null_character:
     case json_error_null_value:
@@ -43,13 +42,21 @@ static const char *parse_problem(const json_error_t *problem)
     }
 }
 
-/* Parse a document. Integers of more than 64 bits become doubles. */
+/* Parse a document. Integers of more than 64 bits become doubles, and a number that is too large
+ * for a double becomes a huge one. */
 static json_t *load(const char *text, size_t size, json_error_t *problem)
 {
     size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
     json_t *json = json_read(text, size, flags, problem);
-    if (!json && json_error_code(problem) == json_error_numeric_overflow)
-        json = json_read(text, size, flags | JSON_DECODE_INT_AS_REAL, problem);
+    if (json || json_error_code(problem) != json_error_numeric_overflow)
+        return json;
+    char *copy = xmalloc(size + 1);
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    numbers_clamp(copy, size);
+    json = json_read(copy, size, flags | JSON_DECODE_INT_AS_REAL, problem);
+    mem_wipe(copy, size);
+    free(copy);
     return json;
 }
 
@@ -201,17 +208,23 @@ static int check_choice(const struct schema_member *rule, const char *text, cons
                            place(pointer), buffer_string(&list));
 }
 
+static int check_text(const json_t *value, const char *pointer, struct error **err)
+{
+    if (strlen(json_string_value(value)) == json_string_length(value))
+        return 0;
+    return error_set_field(err, ERR_INVALID_REQUEST, pointer, "%s must not have a NUL character",
+                           place(pointer));
+}
+
 static int check_string(const struct schema_member *rule, const json_t *value, const char *pointer,
                         struct error **err)
 {
     if (!json_is_string(value))
         return wrong_type(pointer, "a string", err);
     const char *text = json_string_value(value);
-    size_t length = json_string_length(value);
-    if (strlen(text) != length)
-        return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                               "%s must not have a NUL character", place(pointer));
-    if (check_count(rule, length, "bytes", pointer, err) < 0)
+    if (check_text(value, pointer, err) < 0 ||
+        check_count(rule, rule->characters ? str_characters(text) : strlen(text),
+                    rule->characters ? "characters" : "bytes", pointer, err) < 0)
         return -1;
     return rule->choices ? check_choice(rule, text, pointer, err) : 0;
 }
@@ -324,7 +337,9 @@ static int check_array(const struct schema_member *rule, const json_t *value, co
                        struct error **err)
 {
     if (rule->choices && json_is_string(value))
-        return check_choice(rule, json_string_value(value), pointer, err);
+        return check_text(value, pointer, err) < 0
+                   ? -1
+                   : check_choice(rule, json_string_value(value), pointer, err);
     if (!json_is_array(value))
         return wrong_type(pointer, "an array", err);
     if (check_count(rule, json_array_size(value), "entries", pointer, err) < 0)
@@ -425,7 +440,50 @@ void schema_drop_unknown(const struct schema_member *members, json_t *object)
     }
 }
 
+/* --- null --- */
+
+static void drop_nulls(const struct schema_member *rule, json_t *value)
+{
+    const char *name;
+    json_t *entry;
+    size_t index;
+    if (rule->type == SCHEMA_OBJECT)
+        schema_drop_nulls(rule->members, value);
+    if (rule->type == SCHEMA_MAP && rule->item)
+        json_object_foreach (value, name, entry)
+            drop_nulls(rule->item, entry);
+    if (rule->type == SCHEMA_ARRAY && rule->item)
+        json_array_foreach (value, index, entry)
+            drop_nulls(rule->item, entry);
+}
+
+void schema_drop_nulls(const struct schema_member *members, json_t *object)
+{
+    for (; members->name; members++) {
+        json_t *value = json_object_get(object, members->name);
+        if (!json_is_null(value))
+            drop_nulls(members, value);
+        else if (!members->nullable && !members->hint)
+            json_object_del(object, members->name);
+    }
+}
+
 /* --- empty maps --- */
+
+static void read_empty_maps(const struct schema_member *rule, json_t *value)
+{
+    const char *name;
+    json_t *entry;
+    size_t index;
+    if (rule->type == SCHEMA_OBJECT)
+        schema_read_empty_maps(rule->members, value);
+    if (rule->type == SCHEMA_MAP && rule->item)
+        json_object_foreach (value, name, entry)
+            read_empty_maps(rule->item, entry);
+    if (rule->type == SCHEMA_ARRAY && rule->item)
+        json_array_foreach (value, index, entry)
+            read_empty_maps(rule->item, entry);
+}
 
 void schema_read_empty_maps(const struct schema_member *members, json_t *object)
 {
@@ -434,7 +492,7 @@ void schema_read_empty_maps(const struct schema_member *members, json_t *object)
         bool is_map = members->type == SCHEMA_MAP || members->type == SCHEMA_OBJECT;
         if (is_map && is_empty_array(value))
             json_object_set_new(object, members->name, json_object());
-        else if (members->type == SCHEMA_OBJECT)
-            schema_read_empty_maps(members->members, value);
+        else
+            read_empty_maps(members, value);
     }
 }

@@ -27,8 +27,9 @@ struct schema_member {
     const char *name;
     enum schema_type type;
     bool required;
-    bool nullable;      /* JSON null is accepted */
+    bool nullable;      /* JSON null is a value: see schema_drop_nulls() */
     bool keeps_numbers; /* of a top-level one: see kept_number.h */
+    bool characters;    /* of a string: min and max count characters in place of bytes */
     int64_t min;        /* integer: least value; string: least bytes; array, map: least entries */
     int64_t max;        /* likewise the most; 0 with min 0: no bound of its own */
     /* string: NULL-terminated list of allowed values, or NULL; array: words that may stand for one
@@ -60,8 +61,13 @@ int schema_validate(const struct schema_member *members, const json_t *object, s
  * no member. A value of another type than its row says stays, for schema_validate() to refuse. */
 void schema_drop_unknown(const struct schema_member *members, json_t *object);
 
+/* Remove each member that is null, in the objects inside too: null says that the client gives no
+ * value. Clients that write every member of an object send it. It stays where null is a value
+ * (nullable), in entries of arrays and maps, and where a schema names no such member. */
+void schema_drop_nulls(const struct schema_member *members, json_t *object);
+
 /* Replace each empty array by an empty object where the schema wants an object, in the objects
- * inside too. PHP writes [] for both. */
+ * inside too, also in those of arrays and maps. PHP writes [] for both. */
 void schema_read_empty_maps(const struct schema_member *members, json_t *object);
 
 /* Append "/token" to a JSON pointer with RFC 6901 escapes; the caller frees the result. */

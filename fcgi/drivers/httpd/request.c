@@ -44,6 +44,41 @@ int httpd_argument(const struct httpd_request *request, const char *name, const 
     return 0;
 }
 
+struct visiting {
+    httpd_visit *visit;
+    void *context;
+    int result;
+};
+
+static enum MHD_Result visit_one(void *context, enum MHD_ValueKind kind, const char *name,
+                                 size_t name_size, const char *value, size_t value_size)
+{
+    struct visiting *visiting = context;
+    (void)kind;
+    (void)value;
+    (void)value_size;
+    visiting->result = visiting->visit(visiting->context, name, name_size);
+    return visiting->result < 0 ? MHD_NO : MHD_YES;
+}
+
+static int visit_all(const struct httpd_request *request, enum MHD_ValueKind kind,
+                     httpd_visit *visit, void *context)
+{
+    struct visiting visiting = {visit, context, 0};
+    MHD_get_connection_values_n(request->connection, kind, visit_one, &visiting);
+    return visiting.result;
+}
+
+int httpd_each_header(const struct httpd_request *request, httpd_visit *visit, void *context)
+{
+    return visit_all(request, MHD_HEADER_KIND, visit, context);
+}
+
+int httpd_each_argument(const struct httpd_request *request, httpd_visit *visit, void *context)
+{
+    return visit_all(request, MHD_GET_ARGUMENT_KIND, visit, context);
+}
+
 bool httpd_shows_secret(const struct httpd_request *request, const char *header,
                         const struct shared_secret *secret)
 {
@@ -114,7 +149,7 @@ static void failure_deinit(struct httpd_failure *failure)
     buffer_deinit(&failure->allow);
 }
 
-int httpd_reply_failure(struct httpd_request *request)
+struct MHD_Response *httpd_failure_response(struct httpd_request *request, unsigned *status)
 {
     struct httpd_failure failure;
     describe_failure(request, &failure);
@@ -131,7 +166,15 @@ int httpd_reply_failure(struct httpd_request *request)
         MHD_add_response_header(response, "Retry-After", seconds);
     }
     failure_deinit(&failure);
-    return httpd_reply(request, failure.status, response);
+    *status = failure.status;
+    return response;
+}
+
+int httpd_reply_failure(struct httpd_request *request)
+{
+    unsigned status;
+    struct MHD_Response *response = httpd_failure_response(request, &status);
+    return httpd_reply(request, status, response);
 }
 
 /* The library takes no answer in the middle of a body, so this one goes past it. Nothing of ours

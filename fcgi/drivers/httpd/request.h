@@ -53,6 +53,12 @@ void httpd_request_deinit(struct httpd_request *request);
 const char *httpd_header(const struct httpd_request *request, const char *name);
 int httpd_argument(const struct httpd_request *request, const char *name, const char **value);
 
+/* Visit the names of all headers, or of all query arguments, decoded and in their order, until a
+ * visit is -1. Returns that of the last visit, or 0. */
+typedef int httpd_visit(void *context, const char *name, size_t size);
+int httpd_each_header(const struct httpd_request *request, httpd_visit *visit, void *context);
+int httpd_each_argument(const struct httpd_request *request, httpd_visit *visit, void *context);
+
 /* Return whether the header shows this secret. */
 bool httpd_shows_secret(const struct httpd_request *request, const char *header,
                         const struct shared_secret *secret);
@@ -69,6 +75,9 @@ int httpd_reply(struct httpd_request *request, unsigned status, struct MHD_Respo
 int httpd_reply_json(struct httpd_request *request, unsigned status, json_t *json);
 int httpd_reply_empty(struct httpd_request *request, unsigned status);
 int httpd_reply_failure(struct httpd_request *request);
+
+/* Make the program's answer to a failure, for a caller that adds headers and replies. */
+struct MHD_Response *httpd_failure_response(struct httpd_request *request, unsigned *status);
 
 /* Fail the request: its answer follows at its end, or in the middle of a long body. */
 void httpd_fail(struct httpd_request *request);

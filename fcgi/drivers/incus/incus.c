@@ -409,6 +409,19 @@ int incus_find_member(struct incus *incus, struct error **err)
     return 0;
 }
 
+int incus_architecture(struct incus *incus, char **architecture, struct error **err)
+{
+    json_auto_t *server = NULL;
+    const char *text;
+    if (incus_get(incus, "/1.0", &server, err) < 0)
+        return -1;
+    if (json_unpack(server, "{s:{s:s}}", "environment", "kernel_architecture", &text) < 0)
+        return error_set(err, ERR_RUNTIME_REFUSED,
+                         "Incus: the server does not tell its architecture to this client");
+    *architecture = xstrdup(text);
+    return 0;
+}
+
 /* A cluster puts a new instance on the member with the fewest; each member is a host of its own
  * here. */
 int incus_order_begin(struct incus *incus, const struct incus_request *request, json_t **document,

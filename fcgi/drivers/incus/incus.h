@@ -60,6 +60,9 @@ int incus_idle(struct incus *incus, unsigned wait_ms, struct error **err);
  * caller. */
 int incus_get(struct incus *incus, const char *path, json_t **metadata, struct error **err);
 
+/* Read the processor architecture of the server's kernel, as `uname -m` prints it. */
+int incus_architecture(struct incus *incus, char **architecture, struct error **err);
+
 /* Do the same as incus_get(), for answers that grow with the number of instances. */
 int incus_get_large(struct incus *incus, const char *path, json_t **metadata, struct error **err);
 

@@ -65,6 +65,8 @@ static enum asked ask(const struct agent_place *to, const char *secret, const ch
     headers = curl_slist_append(headers, header);
     if (trace_header())
         headers = curl_slist_append(headers, trace_header());
+    /* With a request id, errors have the code of the API. */
+    headers = curl_slist_append(headers, "X-Request-Id: service");
     http_link_set(to->link, curl, target, path, &headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)wait_ms);
     curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 16L);
@@ -246,8 +248,12 @@ int agent_service_restart(const struct agent_place *at, const char *secret, cons
 static int check_answer(long status, const json_t *answer, struct error **err)
 {
     const char *refusal = json_string_value(json_object_get(answer, "message"));
+    const char *code = json_string_value(json_object_get(answer, "error"));
+    bool no_user = code && str_equal(code, "user_not_found");
     if (status == 400 && refusal)
-        return error_set(err, ERR_INVALID_REQUEST, "%.500s", refusal);
+        return error_set(err, no_user ? ERR_NO_SUCH_USER : ERR_INVALID_REQUEST, "%.500s", refusal);
+    if (status == 503 && refusal)
+        return error_set(err, ERR_RUNTIME_UNAVAILABLE, "%.500s", refusal);
     if (check_status(status, 200, err) < 0)
         return -1;
     return json_is_object(answer)

@@ -30,7 +30,7 @@
 /* Name of the source of a template version: "tpl-" and the ULID of its id. */
 void runtime_source_name(const char *version_id, char name[INSTANCE_NAME_SIZE]);
 
-/* A runtime host as the database describes it. Strings are borrowed for the time of a call. */
+/* A host as the database describes it. Strings are borrowed for the time of a call. */
 struct runtime_host {
     const char *url;         /* unix:///path/unix.socket or https://host:port */
     const char *server_cert; /* PEM that an https server must present, or NULL */
@@ -78,7 +78,7 @@ enum runtime_status {
     RUNTIME_OTHER, /* starting, stopping, broken: ask again */
 };
 
-/* Whether no process of the instance runs. */
+/* Return whether no process of the instance runs. */
 static inline bool runtime_is_down(enum runtime_status status)
 {
     return status == RUNTIME_ABSENT || status == RUNTIME_STOPPED || status == RUNTIME_PAUSED;

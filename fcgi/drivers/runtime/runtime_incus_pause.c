@@ -8,8 +8,9 @@
 #include "base/str.h"
 #include "runtime/runtime_incus.h"
 
-/* A clean shutdown of a sandbox that is to keep its disk only. */
-#define SHUTDOWN_MOST_S 5
+/* A clean shutdown of a sandbox that is to keep its disk only: 5 seconds for its services, then one
+ * or two for all other programs. */
+#define SHUTDOWN_MOST_S 10
 /* Orders to one instance in one call; more means that it does not stay as it was told to (an
  * init that ends at once, for one). */
 #define ORDERS_MOST 8

@@ -209,11 +209,20 @@ static int load_sandbox_presumed(struct api *api, const struct route *route,
     return 0;
 }
 
+/* Refuse a name. Another sandbox may have it tomorrow, and a repeated request would change that
+ * one. */
+static int refuse_name(const char *prefix, const char *find, struct error **err)
+{
+    return error_set(err, ERR_NOT_FOUND,
+                     "A path takes an id, %s and 26 characters, not a name. `GET %s` finds the id.",
+                     prefix, find);
+}
+
 static int load_sandbox(struct api *api, const char *id, struct error **err)
 {
     struct sandbox *sandbox = &api->access.sandbox;
     if (!id_is_valid("sbx_", id))
-        return no_sandbox(err);
+        return refuse_name("sbx_", "/v1/sandboxes?name=NAME", err);
     if (sandbox_get_any(api->worker.db, id, false, sandbox, err) < 0)
         return -1;
     return principal_reaches(&api->principal, sandbox->team_id) ? 0 : no_sandbox(err);
@@ -223,7 +232,7 @@ static int load_volume(struct api *api, const char *id, struct error **err)
 {
     struct volume *volume = &api->access.volume;
     if (!id_is_valid("vol_", id))
-        return no_volume(err);
+        return refuse_name("vol_", "/v1/volumes", err);
     if (volume_get_any(api->worker.db, id, false, volume, err) < 0)
         return -1;
     return principal_reaches(&api->principal, volume->team_id) ? 0 : no_volume(err);
@@ -249,10 +258,17 @@ static int load_checkpoint(struct api *api, const struct route *route,
     struct checkpoint *checkpoint = &api->access.checkpoint;
     const char *id = request->captures[0];
     if (!id_is_valid("ckp_", id))
-        return route->scope == ROUTE_READ ? find_checkpoint(api, request, err) : no_checkpoint(err);
-    if (checkpoint_get_any(api->worker.db, id, false, checkpoint, err) < 0)
+        return route->scope == ROUTE_READ ? find_checkpoint(api, request, err)
+                                          : refuse_name("ckp_", "/v1/checkpoints/NAME", err);
+    const char *slug = http_query(request, "team");
+    const struct team *team = NULL;
+    if ((slug && principal_team(&api->principal, slug, "team", &team, err) < 0) ||
+        checkpoint_get_any(api->worker.db, id, false, checkpoint, err) < 0)
         return -1;
-    return principal_reaches(&api->principal, checkpoint->team_id) ? 0 : no_checkpoint(err);
+    bool is_of_team = !team || str_equal(checkpoint->team_id, team->id);
+    return is_of_team && principal_reaches(&api->principal, checkpoint->team_id)
+               ? 0
+               : no_checkpoint(err);
 }
 
 static int load_webhook(struct api *api, const char *id, struct error **err)

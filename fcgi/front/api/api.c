@@ -20,6 +20,7 @@ struct router api_router(struct api *api)
     return (struct router){
         .routes = api_routes,
         .count = api_route_count,
+        .refuse_empty = true,
         .authorize = api_authorize,
         .invoke = api_invoke,
         .context = api,

@@ -146,11 +146,12 @@ route_handler approvals_list, approvals_answer;
 route_handler webhooks_create, webhooks_list, webhooks_show, webhooks_update, webhooks_delete;
 route_handler webhooks_rotate, webhooks_test;
 route_handler webhook_messages_list, webhook_messages_show, webhook_messages_resend;
+route_handler webhook_messages_resend_all;
 route_handler limits_show;
 route_handler usage_show;
 route_handler metrics_show, metrics_list;
-route_handler keys_list, keys_create, keys_delete;
-route_handler ssh_keys_list, ssh_keys_create, ssh_keys_delete;
+route_handler keys_list, keys_create, keys_delete, keys_created;
+route_handler ssh_keys_list, ssh_keys_create, ssh_keys_delete, ssh_keys_created;
 route_handler me_show, teams_list;
 route_look_ahead me_look, limits_look, sandboxes_look;
 route_handler audit_log_list;
@@ -162,11 +163,14 @@ route_handler team_keys_list, team_keys_delete;
 route_handler operator_status, operator_doctor, operator_teams, operator_sandboxes;
 route_handler operator_team_update, operator_host_update, operator_plan_update;
 route_handler operator_team_create, operator_users, operator_user_create, operator_metrics;
-route_handler login_show, login_create, invites_accept, sign_up, logout, logins_list, logins_delete;
+route_handler login_show, login_create, invites_show, invites_accept, sign_up;
+route_handler logout, logins_list, logins_delete;
 route_handler header_login, oidc_login, oidc_callback;
 route_handler device_authorize, device_token, device_show, device_answer;
 route_handler host_joins_take;
 route_handler password_put, totp_begin, totp_confirm, totp_end;
+route_handler passkey_login_begin, passkey_login;
+route_handler passkeys_list, passkeys_begin, passkeys_add, passkeys_rename, passkeys_delete;
 route_handler volumes_create, volumes_list, volumes_show, volumes_delete;
 route_handler sandboxes_fork;
 route_handler checkpoints_create, checkpoints_list, checkpoints_show, checkpoints_delete;
@@ -187,7 +191,9 @@ extern const struct schema_member operator_team_schema[], operator_host_schema[]
     operator_plan_schema[], operator_new_team_schema[], operator_user_schema[];
 extern const struct schema_member login_schema[], invite_schema[], sign_up_schema[],
     device_schema[], device_token_schema[], device_decide_schema[];
-extern const struct schema_member password_schema[], totp_confirm_schema[], totp_end_schema[];
+extern const struct schema_member password_schema[], totp_confirm_schema[], password_only_schema[];
+extern const struct schema_member passkey_login_schema[], passkey_add_schema[],
+    passkey_rename_schema[];
 #define LOGIN_BODY_MAX 8192
 
 extern const struct schema_member host_join_schema[];

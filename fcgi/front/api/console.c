@@ -12,7 +12,6 @@
 #define COOKIE "__Host-sandlot_session"
 /* No script can read it, no page of another site can send it, and browsers send it only to the
  * console's host. */
-#define ATTRIBUTES "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 static bool is_at_console(const struct http_request *request)
 {
@@ -84,13 +83,23 @@ int console_authenticate(struct api *api, const struct http_request *request, st
 
 void console_set_cookie(const struct api *api, struct http_response *response, const char *text)
 {
-    http_response_header(response, "Set-Cookie", COOKIE "=%s; Max-Age=%" PRIu64 "; " ATTRIBUTES,
-                         text, api->settings->login_max_s);
+    http_response_header(response, "Set-Cookie",
+                         COOKIE "=%s; Max-Age=%" PRIu64 "; " CONSOLE_COOKIE_ATTRIBUTES, text,
+                         api->settings->login_max_s);
+}
+
+int console_answer_login(const struct api *api, const struct login *login,
+                         char text[SECRET_TEXT_SIZE], struct http_response *response)
+{
+    console_set_cookie(api, response, text);
+    mem_wipe(text, SECRET_TEXT_SIZE);
+    return http_response_json(response, 200,
+                              json_pack("{s:o}", "user", console_user_to_json(login)));
 }
 
 void console_clear_cookie(struct http_response *response)
 {
-    http_response_header(response, "Set-Cookie", COOKIE "=; Max-Age=0; " ATTRIBUTES);
+    http_response_header(response, "Set-Cookie", COOKIE "=; Max-Age=0; " CONSOLE_COOKIE_ATTRIBUTES);
 }
 
 struct sign_in console_sign_in(struct api *api, const struct http_request *request)

@@ -21,9 +21,16 @@ bool console_has_cookie(const struct http_request *request);
 /* Find the principal and the sign-in of the cookie. Errors: ERR_UNAUTHORIZED. */
 int console_authenticate(struct api *api, const struct http_request *request, struct error **err);
 
+/* Of all cookies that only the console's own pages need. */
+#define CONSOLE_COOKIE_ATTRIBUTES "Path=/; Secure; HttpOnly; SameSite=Strict"
+
 /* Set or delete the cookie. */
 void console_set_cookie(const struct api *api, struct http_response *response, const char *text);
 void console_clear_cookie(struct http_response *response);
+
+/* Answer a new sign-in with its cookie and its user; wipes text. */
+int console_answer_login(const struct api *api, const struct login *login,
+                         char text[SECRET_TEXT_SIZE], struct http_response *response);
 
 /* Return the value of a cookie, or NULL; the caller wipes and frees it. The name is case-sensitive.
  * Some browsers protect the prefix in one case only, and other sites could set the other forms. */
@@ -38,3 +45,6 @@ bool console_lets_sign_up(const struct api *api);
 /* Return the user, or one sign-in, as JSON (a new reference). current: the request's sign-in. */
 json_t *console_user_to_json(const struct login *login);
 json_t *console_login_to_json(const struct login *login, const struct login *current);
+
+/* Check the length of a new password, for a schema. Errors: ERR_INVALID_REQUEST. */
+int check_new_password(const json_t *value, const char *pointer, struct error **err);

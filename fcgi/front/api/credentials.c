@@ -3,9 +3,14 @@
 #include "api/console.h"
 #include "base/mem.h"
 
+int check_new_password(const json_t *value, const char *pointer, struct error **err)
+{
+    return credential_check_length(json_string_value(value), pointer, err);
+}
+
 const struct schema_member password_schema[] = {
     {.name = "old", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
-    {.name = "new", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
+    {.name = "new", .type = SCHEMA_STRING, .required = true, .check = check_new_password},
     {.name = NULL},
 };
 
@@ -14,7 +19,7 @@ const struct schema_member totp_confirm_schema[] = {
     {.name = NULL},
 };
 
-const struct schema_member totp_end_schema[] = {
+const struct schema_member password_only_schema[] = {
     {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
     {.name = NULL},
 };

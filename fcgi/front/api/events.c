@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "api/query.h"
 #include "base/clock.h"
+#include "base/media_type.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "event/event.h"
@@ -45,16 +46,17 @@ static int read_kinds(const struct http_request *request, struct event_filter *f
 static int read_filter(const struct http_request *request, struct event_filter *filter,
                        struct error **err)
 {
-    const char *sandbox_id = http_query(request, "sandbox_id"),
-               *since = http_query(request, "since");
+    const char *sandbox_id = http_query(request, "sandbox_id");
     if (sandbox_id && !id_is_valid("sbx_", sandbox_id))
         return error_set_field(err, ERR_INVALID_REQUEST, "sandbox_id",
                                "sandbox_id must be the id of a sandbox, sbx_ and 26 characters.");
     if (sandbox_id)
         memcpy(filter->sandbox_id, sandbox_id, ID_SIZE);
-    if (since && (clock_parse_iso8601(since, &filter->since_ms) < 0 || filter->since_ms < 0))
-        return error_set_field(err, ERR_INVALID_REQUEST, "since",
-                               "since must be a time, such as 2026-11-22T10:00:00Z.");
+    if (query_read_time(request, "since", &filter->since_ms, err) < 0)
+        return -1;
+    /* Before 1970, there were no events. */
+    if (filter->since_ms < 0)
+        filter->since_ms = 0;
     return read_kinds(request, filter, err);
 }
 
@@ -62,11 +64,12 @@ static int read_filter(const struct http_request *request, struct event_filter *
 static int read_after(const struct http_request *request, struct asked *asked, struct error **err)
 {
     const char *header = http_header(request, "Last-Event-ID");
+    const char *field = header && asked->stream ? "Last-Event-ID" : "after";
     const char *text = header && asked->stream ? header : http_query(request, "after");
     asked->from_start = !text && !asked->filter.since_ms;
     if (text && event_id_parse(text, &asked->after) < 0)
-        return error_set_field(err, ERR_INVALID_REQUEST, "after",
-                               "after must be the id of an event, evt_ and digits.");
+        return error_set_field(err, ERR_INVALID_REQUEST, field,
+                               "%s must be the id of an event, evt_ and digits.", field);
     return 0;
 }
 
@@ -84,7 +87,7 @@ static void read_teams(const struct api *api, struct asked *asked)
 static bool accepts_stream(const struct http_request *request)
 {
     const char *accept = http_header(request, "Accept");
-    return accept && strstr(accept, "text/event-stream") && strcmp(request->method, "HEAD") != 0;
+    return media_type_quality(accept, "text/event-stream") && strcmp(request->method, "HEAD") != 0;
 }
 
 static int read_request(const struct api *api, const struct http_request *request,

@@ -25,6 +25,7 @@ const struct schema_member host_join_schema[] = {
      .required = true,
      .min = JOIN_MACHINE_LENGTH,
      .max = JOIN_MACHINE_LENGTH},
+    {.name = "architecture", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 32},
     {.name = "offer", .type = SCHEMA_OBJECT, .members = offer_members},
     {.name = NULL},
 };
@@ -58,6 +59,7 @@ static int take_offer(struct api *api, const struct http_request *request, struc
         .url = text_of(given, "url"),
         .server_cert = text_of(given, "server_cert"),
         .relay_url = text_of(given, "relay"),
+        .architecture = text_of(request->json, "architecture"),
         .vcpus = (uint32_t)json_integer_value(json_object_get(given, "vcpus")),
         .memory_mb = (uint32_t)json_integer_value(json_object_get(given, "memory_mb")),
     };
@@ -75,6 +77,7 @@ int host_joins_take(void *context, struct http_request *request, struct http_res
         .token = text_of(request->json, "token"),
         .machine = text_of(request->json, "machine"),
         .address = request->remote_address,
+        .architecture = text_of(request->json, "architecture"),
     };
     if (join_take(api->worker.db, api->worker.ring, &caller, &join, &taken, &files, err) < 0)
         return -1;

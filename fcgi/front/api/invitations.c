@@ -18,11 +18,10 @@ const struct schema_member invitation_schema[] = {
 
 static json_t *invitation_to_json(const struct invitation *invitation)
 {
-    const char *by = *invitation->invited_by ? invitation->invited_by : NULL;
-    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o}", "team", invitation->team_slug, "name",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "team", invitation->team_slug, "name",
                      invitation->user_name, "role", team_role_name(invitation->role), "invited_by",
-                     by, "created_at", time_to_json(invitation->created_at_ms), "expires_at",
-                     time_to_json(invitation->expires_at_ms));
+                     invitation->invited_by, "created_at", time_to_json(invitation->created_at_ms),
+                     "expires_at", time_to_json(invitation->expires_at_ms));
 }
 
 static int answer_list(struct http_response *response, const struct invitation *invitations,

@@ -37,8 +37,14 @@ int key_answer_list(struct api *api, enum api_key_kind kind, const char *member,
                     json_t *(*to_json)(const struct api_key *key), struct http_response *response,
                     struct error **err);
 
-/* Revoke the key in the path. prefix: of the ids of its kind; kind: its name in errors. Errors:
- * ERR_NOT_FOUND, also for a key that the asking key may not see. */
+/* Answer with the keys that the key in the path created. Arguments and errors as
+ * key_answer_revoke(). */
+int key_answer_created(struct api *api, const struct http_request *request, const char *prefix,
+                       const char *kind, struct http_response *response, struct error **err);
+
+/* Revoke the key in the path, and with the query `with_created=true` all keys that it created.
+ * prefix: of the ids of its kind; kind: its name in errors. Errors: ERR_NOT_FOUND, also for a key
+ * that the asking key may not see; ERR_INVALID_REQUEST. */
 int key_answer_revoke(struct api *api, const struct http_request *request, const char *prefix,
                       const char *kind, struct http_response *response, struct error **err);
 

@@ -12,7 +12,7 @@ static const struct schema_member scope_item = {.type = SCHEMA_STRING, .choices 
 const struct schema_member key_team_item = {.type = SCHEMA_STRING, .min = 1, .max = SLUG_MAX};
 
 const struct schema_member key_create_schema[] = {
-    {.name = "name", .type = SCHEMA_STRING, .max = 256},
+    {.name = "name", .type = SCHEMA_STRING, .characters = true, .max = API_KEY_NAME_MAX},
     {.name = "scopes",
      .type = SCHEMA_ARRAY,
      .required = true,
@@ -37,12 +37,13 @@ json_t *key_to_json(const struct api_key *key)
     json_t *scopes = json_pack("[s]", "read");
     if (key->can_write)
         json_array_append_new(scopes, json_string("write"));
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "id", key->id, "name",
-                     key->name, "scopes", scopes, "teams", key->all_teams ? json_null() : teams,
-                     "excluded_by", key->all_teams ? teams : json_array(), "ends_with_session",
-                     (int)key->is_bound, "created_at", time_to_json(key->created_at_ms),
-                     "expires_at", time_to_json(key->expires_at_ms), "last_used_at",
-                     time_to_json(key->last_used_at_ms));
+    const char *created_by = *key->created_by ? key->created_by : NULL;
+    return json_pack(
+        "{s:s, s:s, s:s?, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "id", key->id, "name", key->name,
+        "created_by", created_by, "scopes", scopes, "teams", key->all_teams ? json_null() : teams,
+        "excluded_by", key->all_teams ? teams : json_array(), "ends_with_session",
+        (int)key->is_bound, "created_at", time_to_json(key->created_at_ms), "expires_at",
+        time_to_json(key->expires_at_ms), "last_used_at", time_to_json(key->last_used_at_ms));
 }
 
 int key_answer_list(struct api *api, enum api_key_kind kind, const char *member,
@@ -208,16 +209,43 @@ static int is_covered(struct api *api, const char *prefix, const char *id, bool 
     return 0;
 }
 
-int key_answer_revoke(struct api *api, const struct http_request *request, const char *prefix,
-                      const char *kind, struct http_response *response, struct error **err)
+static int refuse_uncovered(struct api *api, const char *prefix, const char *id, const char *kind,
+                            struct error **err)
 {
-    const char *id = request->captures[0];
     bool covered;
     if (is_covered(api, prefix, id, &covered, err) < 0)
         return -1;
-    if (!covered)
-        return error_set(err, ERR_NOT_FOUND, "There is no such %s key.", kind);
-    if (api_key_revoke(api->worker.db, api->principal.user_id, id, err) < 0)
+    return covered ? 0 : error_set(err, ERR_NOT_FOUND, "There is no such %s key.", kind);
+}
+
+int key_answer_created(struct api *api, const struct http_request *request, const char *prefix,
+                       const char *kind, struct http_response *response, struct error **err)
+{
+    const char *id = request->captures[0];
+    struct api_key *keys;
+    unsigned count;
+    if (refuse_uncovered(api, prefix, id, kind, err) < 0 ||
+        api_key_list_created(api->worker.db, api->principal.user_id, id, &keys, &count, err) < 0)
+        return -1;
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < count; i++)
+        if (principal_covers(&api->principal, &keys[i]))
+            json_array_append_new(rows,
+                                  json_pack("{s:s, s:s}", "id", keys[i].id, "name", keys[i].name));
+    api_keys_free(keys, count);
+    return http_response_json(response, 200, json_pack("{s:o}", "keys", rows));
+}
+
+int key_answer_revoke(struct api *api, const struct http_request *request, const char *prefix,
+                      const char *kind, struct http_response *response, struct error **err)
+{
+    const char *id = request->captures[0], *with = http_query(request, "with_created");
+    if (with && !str_equal(with, "true") && !str_equal(with, "false"))
+        return error_set_field(err, ERR_INVALID_REQUEST, "with_created",
+                               "with_created must be true or false.");
+    if (refuse_uncovered(api, prefix, id, kind, err) < 0 ||
+        api_key_revoke(api->worker.db, api->principal.user_id, id, str_equal(with, "true"), err) <
+            0)
         return -1;
     response->status = 204;
     return 0;
@@ -227,4 +255,10 @@ int keys_delete(void *context, struct http_request *request, struct http_respons
                 struct error **err)
 {
     return key_answer_revoke(context, request, "key_", "API", response, err);
+}
+
+int keys_created(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
+{
+    return key_answer_created(context, request, "key_", "API", response, err);
 }

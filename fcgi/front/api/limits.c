@@ -233,6 +233,7 @@ int limits_show(void *context, struct http_request *request, struct http_respons
     json_text_number(out, "max_timeout", plan->max_timeout_s);
     write_bounds(out);
     json_text_string(out, "network_class", api->settings->default_network_class);
+    json_text_string_or_null(out, "image_registry_default", api->settings->image_registry_default);
     json_text_object(out, "prices", known.prices[place]);
     write_quota(&quota, out);
     write_paused_memory(plan, paused_mb, out);

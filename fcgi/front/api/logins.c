@@ -2,8 +2,10 @@
 /* Users sign in and out, and list their sign-ins. */
 #include <string.h>
 
+#include "account/member.h"
 #include "api/act.h"
 #include "api/console.h"
+#include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "login/address_list.h"
 
@@ -16,14 +18,14 @@ const struct schema_member login_schema[] = {
 
 const struct schema_member invite_schema[] = {
     {.name = "token", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 256},
-    {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
+    {.name = "password", .type = SCHEMA_STRING, .required = true, .check = check_new_password},
     {.name = NULL},
 };
 
 const struct schema_member sign_up_schema[] = {
     {.name = "token", .type = SCHEMA_STRING, .required = true, .min = 1, .max = 256},
     {.name = "name", .type = SCHEMA_STRING, .required = true, .min = 1, .max = SLUG_MAX},
-    {.name = "password", .type = SCHEMA_STRING, .required = true, .min = 1, .max = PASSWORD_MAX},
+    {.name = "password", .type = SCHEMA_STRING, .required = true, .check = check_new_password},
     {.name = NULL},
 };
 
@@ -58,15 +60,6 @@ static int check_request(struct api *api, struct http_request *request, struct e
     return api_take_password_share(api, request, err);
 }
 
-static int answer(const struct api *api, const struct login *login, char text[SECRET_TEXT_SIZE],
-                  struct http_response *response)
-{
-    console_set_cookie(api, response, text);
-    mem_wipe(text, SECRET_TEXT_SIZE);
-    return http_response_json(response, 200,
-                              json_pack("{s:o}", "user", console_user_to_json(login)));
-}
-
 int login_create(void *context, struct http_request *request, struct http_response *response,
                  struct error **err)
 {
@@ -83,7 +76,7 @@ int login_create(void *context, struct http_request *request, struct http_respon
                               json_string_value(json_object_get(body, "code")), &login, text,
                               err) < 0)
         return -1;
-    return answer(api, &login, text, response);
+    return console_answer_login(api, &login, text, response);
 }
 
 int header_login(void *context, struct http_request *request, struct http_response *response,
@@ -103,7 +96,36 @@ int header_login(void *context, struct http_request *request, struct http_respon
     act_signs_in(api, &login);
     if (sign_in_as_named(&by, name, &login, text, err) < 0)
         return -1;
-    return answer(api, &login, text, response);
+    return console_answer_login(api, &login, text, response);
+}
+
+/* Return NULL with *err set if the teams cannot be read. */
+static json_t *invite_to_json(struct db *db, const struct invite *invite, struct error **err)
+{
+    autofree struct membership *memberships = NULL;
+    unsigned count;
+    if (membership_list(db, invite->credential.user_id, &memberships, &count, err) < 0)
+        return NULL;
+    json_t *teams = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(teams, json_pack("{s:s, s:s}", "team", memberships[i].team_slug,
+                                               "role", team_role_name(memberships[i].role)));
+    return json_pack("{s:s, s:o, s:o}", "name", invite->credential.user_name, "teams", teams,
+                     "expires_at", time_to_json(invite->expires_at_ms));
+}
+
+int invites_show(void *context, struct http_request *request, struct http_response *response,
+                 struct error **err)
+{
+    struct api *api = context;
+    struct invite invite = {0};
+    json_t *body = NULL;
+    struct sign_in by = console_sign_in(api, request);
+    if (sign_in_find_invite(&by, json_string_value(json_object_get(request->json, "token")),
+                            &invite, err) == 0)
+        body = invite_to_json(api->worker.db, &invite, err);
+    mem_wipe(&invite, sizeof invite);
+    return body ? http_response_json(response, 200, body) : -1;
 }
 
 int invites_accept(void *context, struct http_request *request, struct http_response *response,
@@ -120,7 +142,7 @@ int invites_accept(void *context, struct http_request *request, struct http_resp
                             json_string_value(json_object_get(request->json, "password")), &login,
                             text, err) < 0)
         return -1;
-    return answer(api, &login, text, response);
+    return console_answer_login(api, &login, text, response);
 }
 
 int sign_up(void *context, struct http_request *request, struct http_response *response,
@@ -148,7 +170,7 @@ int sign_up(void *context, struct http_request *request, struct http_response *r
                               json_string_value(json_object_get(body, "password")), &login, text,
                               err) < 0)
         return -1;
-    return answer(api, &login, text, response);
+    return console_answer_login(api, &login, text, response);
 }
 
 int logout(void *context, struct http_request *request, struct http_response *response,

@@ -40,7 +40,7 @@ static int ask_agent(struct api *api, const struct logs_query *query, struct dea
     return result;
 }
 
-/* --- the logs of a stopped sandbox --- */
+/* --- the logs of a paused sandbox --- */
 
 /* Return whether an entry matches a query, by the agent's own rules. */
 static bool matches(const struct logs_query *query, const struct log_entry *entry)

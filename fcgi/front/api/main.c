@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sandlot-api: the control-plane endpoints, a FastCGI worker. */
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "account/api_key.h"
 #include "account/principal_cache.h"
@@ -28,13 +30,13 @@ struct interfaces {
     struct router own, e2b;
 };
 
-/* Return whether a path belongs to /v1. nginx passes on all leading slashes. */
+/* Return whether a path belongs to /v1. nginx passes on all leading slashes, and encoded ones. */
 static bool is_own(const struct http_request *request)
 {
     const char *path = request->path;
     while (path[0] == '/' && path[1] == '/')
         path++;
-    return str_starts_with(path, "/v1/");
+    return str_starts_with(path, "/v1/") || !strncasecmp(path, "/v1%2F", strlen("/v1%2F"));
 }
 
 static size_t body_max_of(void *context, const struct http_request *request, size_t body_max)

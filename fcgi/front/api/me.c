@@ -106,6 +106,7 @@ static int show_key(struct api *api, json_t *body, int64_t *last_used_at_ms, str
         body, "user", json_pack("{s:s, s:s}", "id", api->principal.user_id, "name", key.user_name));
     json_object_set_new(body, "key", key_to_json(&key));
     json_object_set_new(body, "session", json_null());
+    json_object_set_new(body, "password", json_null());
     json_object_set_new(body, "second_factor", json_null());
     *last_used_at_ms = key.last_used_at_ms;
     api_key_deinit(&key);
@@ -120,6 +121,7 @@ static int show_login(struct api *api, json_t *body, struct error **err)
     json_object_set_new(body, "user", console_user_to_json(&api->login));
     json_object_set_new(body, "key", json_null());
     json_object_set_new(body, "session", console_login_to_json(&api->login, &api->login));
+    json_object_set_new(body, "password", json_boolean(*credential.password_hash));
     json_object_set_new(body, "second_factor", json_boolean(credential.has_second_factor));
     mem_wipe(&credential, sizeof credential);
     return 0;

@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/query.h"
 #include "api/sandbox_output.h"
 #include "api/span.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "host/host.h"
 #include "metrics/sample.h"
 
 #define SPAN_DEFAULT_MS (3600 * 1000)
@@ -119,21 +119,20 @@ int metrics_list(void *context, struct http_request *request, struct http_respon
 static int read_subject(struct db *db, const struct http_request *request, char id[ID_SIZE],
                         struct error **err)
 {
-    const char *name = http_query(request, "host"), *slug = http_query(request, "team");
     struct host host;
     struct team team;
-    if (!name == !slug)
-        return error_set_field(err, ERR_INVALID_REQUEST, "host", "Give either a host or a team.");
-    if (slug) {
-        if (team_get_by_slug(db, slug, &team, err) < 0)
-            return -1;
-        memcpy(id, team.id, sizeof team.id);
-        return 0;
-    }
-    if (host_get_by_name(db, name, &host, err) < 0)
+    bool of_host, of_team;
+    if (query_read_team(db, request, &of_team, &team, err) < 0 ||
+        query_read_host(db, request, &of_host, &host, err) < 0)
         return -1;
-    sample_host_id(host.id, id);
-    host_deinit(&host);
+    if (of_host)
+        sample_host_id(host.id, id);
+    else if (of_team)
+        memcpy(id, team.id, sizeof team.id);
+    if (of_host)
+        host_deinit(&host);
+    if (of_host == of_team)
+        return error_set_field(err, ERR_INVALID_REQUEST, "host", "Give either a host or a team.");
     return 0;
 }
 

@@ -114,6 +114,19 @@ static bool is_sandbox_id(const char *text)
     return id_is_valid("sbx_", text);
 }
 
+static int check_filter(struct db *db, const struct http_request *request, struct error **err)
+{
+    struct team team;
+    struct host host;
+    bool of_team, of_host;
+    if (query_read_team(db, request, &of_team, &team, err) < 0 ||
+        query_read_host(db, request, &of_host, &host, err) < 0)
+        return -1;
+    if (of_host)
+        host_deinit(&host);
+    return 0;
+}
+
 int operator_sandboxes(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
@@ -123,7 +136,8 @@ int operator_sandboxes(void *context, struct http_request *request, struct http_
     uint64_t limit;
     struct operated_filter filter = {.team = query_name(request, "team"),
                                      .host = query_name(request, "host")};
-    if (page_read_plain(request, is_sandbox_id, &filter.before, &limit, err) < 0 ||
+    if (check_filter(api->worker.db, request, err) < 0 ||
+        page_read_plain(request, is_sandbox_id, &filter.before, &limit, err) < 0 ||
         overview_sandboxes(api->worker.db, &filter, limit + 1, &rows, &count, err) < 0)
         return -1;
     json_t *items = json_array();
@@ -135,16 +149,6 @@ int operator_sandboxes(void *context, struct http_request *request, struct http_
         json_pack("{s:o, s:s*}", "items", items, "next_token", more ? rows[limit - 1].id : NULL));
 }
 
-static int set_plan(struct db *db, const char *slug, const char *plan, struct error **err)
-{
-    if (team_set_plan(db, slug, plan, err) == 0)
-        return 0;
-    if ((*err)->code != ERR_INVALID_REQUEST)
-        return -1;
-    error_clear(err);
-    return error_set_field(err, ERR_INVALID_REQUEST, "/plan", "There is no such plan.");
-}
-
 int operator_team_update(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
@@ -152,7 +156,7 @@ int operator_team_update(void *context, struct http_request *request,
     struct team team;
     const char *slug = request->captures[0];
     const char *plan = json_string_value(json_object_get(request->json, "plan"));
-    if (set_plan(api->worker.db, slug, plan, err) < 0 ||
+    if (team_set_plan(api->worker.db, slug, plan, err) < 0 ||
         team_get_by_slug(api->worker.db, slug, &team, err) < 0)
         return -1;
     return http_response_json(response, 200,

@@ -20,9 +20,10 @@ const struct schema_member operator_new_team_schema[] = {
 
 static json_t *user_to_json(const struct user *user)
 {
-    return json_pack("{s:s, s:s, s:b, s:b, s:o}", "id", user->id, "name", user->name, "password",
-                     (int)user->has_password, "second_factor", (int)user->has_second_factor,
-                     "disabled_at", time_to_json(user->disabled_at_ms));
+    return json_pack("{s:s, s:s, s:b, s:b, s:i, s:o}", "id", user->id, "name", user->name,
+                     "password", (int)user->has_password, "second_factor",
+                     (int)user->has_second_factor, "passkeys", (int)user->passkeys, "disabled_at",
+                     time_to_json(user->disabled_at_ms));
 }
 
 int operator_users(void *context, struct http_request *request, struct http_response *response,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "account/plan.h"
 #include "api/api.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -68,29 +69,32 @@ static const struct schema_member price_members[] = {
     {.name = NULL},
 };
 
-#define NUMBER(member)                           \
-    {                                            \
-        .name = (member), .type = SCHEMA_INTEGER \
+/* column_LEAST and column_MOST of each column. */
+#define BOUNDS(column, kind, least, most, check) column##_LEAST = (least), column##_MOST = (most),
+enum { PLAN_COLUMNS(BOUNDS) };
+#define NUMBER(member, column)                                                                    \
+    {                                                                                             \
+        .name = (member), .type = SCHEMA_INTEGER, .min = (column##_LEAST), .max = (column##_MOST) \
     }
 
 const struct schema_member operator_plan_schema[] = {
     {.name = PUBLIC, .type = SCHEMA_BOOLEAN},
     {.name = "virtual_machines_only", .type = SCHEMA_BOOLEAN},
     {.name = "resource_override", .type = SCHEMA_BOOLEAN},
-    NUMBER("disk_gb"),
-    {.name = MAX_TIMEOUT, .type = SCHEMA_INTEGER, .min = 1, .max = 31536000},
-    NUMBER("sandboxes"),
-    NUMBER("vcpus"),
-    NUMBER("memory_mb"),
-    NUMBER("stopped_sandboxes"),
-    NUMBER("paused_memory_gb"),
-    NUMBER("volumes"),
-    NUMBER("checkpoints"),
-    NUMBER("stopped_days"),
-    NUMBER("checkpoint_days"),
-    NUMBER("cleanup_warning_hours"),
-    NUMBER("audit_days"),
-    NUMBER("process_log_kib"),
+    NUMBER("disk_gb", disk_gb),
+    NUMBER(MAX_TIMEOUT, max_timeout_s),
+    NUMBER("sandboxes", sandboxes),
+    NUMBER("vcpus", vcpus),
+    NUMBER("memory_mb", memory_mb),
+    NUMBER("stopped_sandboxes", stopped_sandboxes),
+    NUMBER("paused_memory_gb", paused_memory_gb),
+    NUMBER("volumes", volumes),
+    NUMBER("checkpoints", checkpoints),
+    NUMBER("stopped_days", stopped_days),
+    NUMBER("checkpoint_days", checkpoint_days),
+    NUMBER("cleanup_warning_hours", cleanup_warning_hours),
+    NUMBER("audit_days", audit_days),
+    NUMBER("process_log_kib", process_log_kib),
     {.name = "prices", .type = SCHEMA_OBJECT, .members = price_members},
     {.name = NULL},
 };

@@ -43,6 +43,8 @@ static const struct route_query directory_query[] = {{.name = "path", .bytes = t
 static const struct route_query delete_query[] = {
     {.name = "path", .bytes = true}, {.name = "recursive"}, {.name = NULL}};
 
+static const struct route_query revoke_query[] = {{.name = "with_created"}, {.name = NULL}};
+
 static const struct route_query oidc_login_query[] = {{.name = "return"}, {.name = NULL}};
 
 /* Providers may add other parameters. */

@@ -181,7 +181,11 @@ const struct schema_member sandbox_fork_schema[] = {
 const struct schema_member sandbox_fork_unnamed_schema[] = {FORK_MEMBERS, {.name = NULL}};
 
 const struct schema_member sandbox_update_schema[] = {
-    {.name = "metadata", .type = SCHEMA_MAP, .keeps_numbers = true, .item = &patch_item},
+    {.name = "metadata",
+     .type = SCHEMA_MAP,
+     .nullable = true,
+     .keeps_numbers = true,
+     .item = &patch_item},
     {.name = "lifecycle", .type = SCHEMA_OBJECT, .members = lifecycle_members},
     TIMEOUT_MEMBER FIELD_MEMBERS(IN_BODY, AT_UPDATE),
     {.name = "auto_pause",
@@ -371,6 +375,7 @@ static int read_ports(const json_t *body, struct sandbox_create *create, struct 
     size_t index;
     json_t *entry;
     create->all_ports |= json_is_string(exposed);
+    create->image_ports = !exposed && !create->all_ports;
     json_array_foreach (exposed, index, entry) {
         struct exposed_port port = exposed_port_of(entry);
         autofree char *pointer = xasprintf("/exposed_ports/%zu/port", index);

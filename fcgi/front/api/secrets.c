@@ -81,8 +81,8 @@ int secrets_put(void *context, struct http_request *request, struct http_respons
         .hosts = json_object_get(request->json, "hosts"),
     };
     if (!egress_secret_name_is_valid(change.name))
-        return error_set(
-            err, ERR_INVALID_REQUEST,
+        return error_set_field(
+            err, ERR_INVALID_REQUEST, "name",
             "The name of a secret is 1 to %d letters, digits, hyphens and underscores.",
             SECRET_NAME_MAX);
     if (secret_put(api->worker.db, api->worker.ring, api->access.team, api->principal.user_id,

@@ -104,22 +104,35 @@ int api_take_hook_share(struct api *api, struct http_request *request, struct er
     return api->has_share ? 0 : must_wait(api, request, share_is_used, err);
 }
 
-/* Return whether a request takes much time of the processors: it starts a sandbox, or writes its
- * memory. */
-static bool is_laborious(const struct http_request *request)
-{
-    static const char *const operations[] = {"createSandbox", "resumeSandbox", "pauseSandbox",
-                                             "stopSandbox"};
-    for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-        if (str_equal(request->operation, operations[i]))
-            return true;
-    return false;
-}
+/* Traits of an operation. */
+enum {
+    LABORS = 1, /* takes much processor time: starts a sandbox, writes memory, compiles a policy */
+    WAITS = 2,  /* may wait for a hook of the sandbox */
+    WAKES = 4,  /* does neither if the sandbox runs already */
+};
 
-static bool wakes_sandbox(const struct http_request *request)
+static unsigned traits_of(const struct http_request *request)
 {
-    return str_equal(request->operation, "resumeSandbox") ||
-           str_equal(request->operation, "connectSandbox");
+    static const struct {
+        const char *operation;
+        unsigned traits;
+    } rows[] = {
+        {"createSandbox", LABORS},
+        {"resumeSandbox", LABORS | WAITS | WAKES},
+        {"connectSandbox", LABORS | WAITS | WAKES},
+        {"rollbackSandbox", LABORS | WAITS},
+        {"pauseSandbox", LABORS | WAITS},
+        {"stopSandbox", LABORS | WAITS},
+        {"forkSandbox", LABORS},
+        {"createCheckpoint", LABORS},
+        {"createSnapshot", LABORS},
+        {"replaceNetwork", LABORS},
+        {"answerApproval", LABORS},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (str_equal(request->operation, rows[i].operation))
+            return rows[i].traits;
+    return 0;
 }
 
 /* Return whether a text from a path can be the id or the route of a sandbox. */
@@ -128,31 +141,38 @@ static bool may_name_sandbox(const char *text)
     return id_is_valid("sbx_", text) || route_token_is_valid(text);
 }
 
-/* Find whether a request may wait for a hook. */
-static int waits_for_hook(struct api *api, const struct http_request *request, bool *waits,
-                          struct error **err)
+/* Find the traits of a request. */
+static int find_traits(struct api *api, const struct http_request *request, unsigned *traits,
+                       struct error **err)
 {
-    static const char *const operations[] = {"pauseSandbox", "stopSandbox", "resumeSandbox",
-                                             "connectSandbox", "rollbackSandbox"};
-    bool is_one = false;
-    *waits = false;
-    for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-        is_one = is_one || str_equal(request->operation, operations[i]);
-    if (!is_one || !may_name_sandbox(request->captures[0]))
+    struct share_facts facts;
+    *traits = traits_of(request);
+    if (!(*traits & WAITS))
         return 0;
-    return share_waits_for_hook(api->worker.db, request->captures[0], wakes_sandbox(request), waits,
-                                err);
+    /* Old clients of E2B send the sandbox's id, a hyphen and another id. */
+    autofree char *id = xstrndup(request->captures[0], strcspn(request->captures[0], "-"));
+    if (!may_name_sandbox(id)) {
+        *traits &= ~(unsigned)WAITS;
+        return 0;
+    }
+    if (share_facts_of(api->worker.db, id, &facts, err) < 0)
+        return -1;
+    if (!facts.has_hooks)
+        *traits &= ~(unsigned)WAITS;
+    if (facts.runs && (*traits & WAKES))
+        *traits = 0;
+    return 0;
 }
 
 int api_take_share(struct api *api, struct http_request *request, bool body_is_read,
                    struct error **err)
 {
     char team[ID_SIZE];
-    bool waits;
+    unsigned traits;
     if (api->has_share)
         return 0;
     if (find_team(api, request, body_is_read, team, err) < 0 ||
-        waits_for_hook(api, request, &waits, err) < 0)
+        find_traits(api, request, &traits, err) < 0)
         return -1;
     /* Take the user's share before the body is read; the body may name any of the user's teams. */
     request->claim = (struct pool_claim){
@@ -160,8 +180,9 @@ int api_take_share(struct api *api, struct http_request *request, bool body_is_r
         .user = pool_tenant(api->principal.user_id),
         .borrows =
             str_equal(request->method, "GET") && str_equal(pool_name(api->pool), RECORDS_POOL),
-        .starts = is_laborious(request),
-        .waits = waits,
+        /* A copy of data takes little processor time. */
+        .starts = (traits & LABORS) && !str_equal(pool_name(api->pool), COPIES_POOL),
+        .waits = traits & WAITS,
     };
     if (pool_enter(api->pool, &request->claim)) {
         api->has_share = team[0];

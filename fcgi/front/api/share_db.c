@@ -10,11 +10,8 @@ DB_STATEMENT(sandbox_statement) = {"share.sandbox", "SELECT team_id FROM sandbox
 DB_STATEMENT(volume_statement) = {"share.volume", "SELECT team_id FROM volumes WHERE id = ?", true};
 DB_STATEMENT(checkpoint_statement) = {"share.checkpoint",
                                       "SELECT team_id FROM checkpoints WHERE id = ?", true};
-DB_STATEMENT(hooks_statement) = {
-    "share.hooks",
-    "SELECT state = 'ready' FROM sandboxes WHERE id = ? AND hooks IS NOT NULL UNION ALL"
-    " SELECT state = 'ready' FROM sandboxes WHERE route = ? AND hooks IS NOT NULL",
-    true};
+#define FACTS "SELECT state IN ('ready', 'checkpointing'), hooks IS NOT NULL FROM sandboxes WHERE "
+DB_STATEMENT(facts_statement) = {"share.facts", FACTS "id = ? UNION ALL " FACTS "route = ?", true};
 
 static const struct db_statement *statement_for(const char *id)
 {
@@ -45,11 +42,13 @@ int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct erro
     return 0;
 }
 
-int share_waits_for_hook(struct db *db, const char *id, bool wakes, bool *waits, struct error **err)
+int share_facts_of(struct db *db, const char *id, struct share_facts *facts, struct error **err)
 {
     db_rows_auto *rows = NULL;
-    if (db_query(db, &hooks_statement, DB_ARGS(db_text(id), db_text(id)), &rows, err) < 0)
+    *facts = (struct share_facts){false, false};
+    if (db_query(db, &facts_statement, DB_ARGS(db_text(id), db_text(id)), &rows, err) < 0)
         return -1;
-    *waits = db_rows_next(rows) && !(wakes && db_get_bool(rows, 0));
+    if (db_rows_next(rows))
+        *facts = (struct share_facts){db_get_bool(rows, 0), db_get_bool(rows, 1)};
     return 0;
 }

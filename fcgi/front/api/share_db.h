@@ -8,10 +8,12 @@
 /* Return whether an id is of one of these kinds. */
 bool share_has_team(const char *id);
 
-/* Read whether a sandbox has hooks that a request may wait for. id: its id, or its route. wakes:
- * the request makes the sandbox run, and waits for nothing when it runs already. */
-int share_waits_for_hook(struct db *db, const char *id, bool wakes, bool *waits,
-                         struct error **err);
+struct share_facts {
+    bool runs, has_hooks;
+};
+
+/* Read facts about a sandbox. id: its id, or its route. An unknown sandbox has none. */
+int share_facts_of(struct db *db, const char *id, struct share_facts *facts, struct error **err);
 
 /* Read the team of an object. Errors: ERR_NOT_FOUND, those of db_query(). */
 int share_team_of(struct db *db, const char *id, char team[ID_SIZE], struct error **err);

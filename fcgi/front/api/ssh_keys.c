@@ -12,7 +12,7 @@ const struct schema_member ssh_key_create_schema[] = {
      .required = true,
      .min = 1,
      .max = (int64_t)2 * SSH_PUBLIC_KEY_MAX},
-    {.name = "name", .type = SCHEMA_STRING, .max = 256},
+    {.name = "name", .type = SCHEMA_STRING, .characters = true, .max = API_KEY_NAME_MAX},
     {.name = "teams",
      .type = SCHEMA_ARRAY,
      .min = 1,
@@ -84,4 +84,10 @@ int ssh_keys_delete(void *context, struct http_request *request, struct http_res
                     struct error **err)
 {
     return key_answer_revoke(context, request, "ssk_", "SSH", response, err);
+}
+
+int ssh_keys_created(void *context, struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    return key_answer_created(context, request, "ssk_", "SSH", response, err);
 }

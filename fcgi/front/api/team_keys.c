@@ -18,11 +18,12 @@ static json_t *team_key_to_json(const struct team_key *key)
     json_t *scopes = json_pack("[s]", "read");
     if (key->can_write)
         json_array_append_new(scopes, json_string("write"));
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:b, s:o, s:o, s:o}", "id", key->id, "user", key->user_name,
-        "name", key->name, "kind", key->is_ssh ? "ssh" : "api", "scopes", scopes, "all_teams",
-        (int)key->all_teams, "created_at", time_to_json(key->created_at_ms), "expires_at",
-        time_to_json(key->expires_at_ms), "last_used_at", time_to_json(key->last_used_at_ms));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:o, s:o}", "id", key->id, "user",
+                     key->user_name, "name", key->name, "kind", key->is_ssh ? "ssh" : "api",
+                     "scopes", scopes, "all_teams", (int)key->all_teams, "ends_with_session",
+                     (int)key->is_bound, "created_at", time_to_json(key->created_at_ms),
+                     "expires_at", time_to_json(key->expires_at_ms), "last_used_at",
+                     time_to_json(key->last_used_at_ms));
 }
 
 int team_keys_list(void *context, struct http_request *request, struct http_response *response,

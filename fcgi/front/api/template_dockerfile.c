@@ -54,25 +54,33 @@ int template_dockerfile_plan(struct api *api, const json_t *body, struct dockerf
         .machine = machine_name(),
     };
     dockerfile_auto *file = NULL;
-    *plan = (struct dockerfile_plan){NULL, NULL, NULL, NULL};
+    *plan = (struct dockerfile_plan){.bases = NULL};
     if (dockerfile_parse(text, strlen(text), &file, err) < 0 ||
         dockerfile_plan(file, &build, plan, err) < 0)
         return -1;
     return check_context(api, build.context, err);
 }
 
-/* Let an error begin with the line, as those of the plan do. */
-static void put_line(struct error *error, const json_t *line)
+/* Let an error begin with the place, as those of the plan do. column: NULL: it is not known. */
+static void put_line(struct error *error, const json_t *line, const json_t *column)
 {
-    autofree char *message =
-        xasprintf("Line %lld: %s", (long long)json_integer_value(line), error->message);
+    long long number = json_integer_value(line);
+    autofree char *message = column
+                                 ? xasprintf("Line %lld, column %lld: %s", number,
+                                             (long long)json_integer_value(column), error->message)
+                                 : xasprintf("Line %lld: %s", number, error->message);
     free(error->message);
     error->message = xstrdup(message);
     free(error->field);
     error->field = xstrdup(DOCKERFILE_FIELD);
 }
 
-static int check_image_name(const struct api *api, const char *name, const json_t *line,
+static void put_place(struct error *error, const json_t *place)
+{
+    put_line(error, json_array_get(place, 0), json_array_get(place, 1));
+}
+
+static int check_image_name(const struct api *api, const char *name, const json_t *place,
                             struct error **err)
 {
     struct image_reference reference;
@@ -82,7 +90,7 @@ static int check_image_name(const struct api *api, const char *name, const json_
     if (template || image_is_empty(name) ||
         image_reference_parse(name, api->settings->image_registry_default, &reference, err) == 0)
         return 0;
-    put_line(*err, line);
+    put_place(*err, place);
     return -1;
 }
 
@@ -158,16 +166,16 @@ int template_dockerfile_origin(struct api *api, const struct dockerfile_plan *pl
     origin->field = DOCKERFILE_FIELD;
     for (size_t i = 0; i < count; i++) {
         name = json_string_value(json_array_get(plan->bases, i));
-        const json_t *line = json_array_get(plan->lines, i);
+        const json_t *place = json_array_get(plan->places, i);
         if (find_base(api, name, origin->image.user != NULL, &is_template, err) < 0 ||
-            (!is_template && check_image_name(api, name, line, err) < 0))
+            (!is_template && check_image_name(api, name, place, err) < 0))
             return -1;
         if (is_template && count > 1) {
             error_set(err, ERR_INVALID_REQUEST,
                       "%.128s is a template. If stages copy from each other or from an image, each "
                       "stage must begin with an image.",
                       name);
-            put_line(*err, line);
+            put_place(*err, place);
             return -1;
         }
     }
@@ -190,5 +198,5 @@ void template_dockerfile_locate(const struct dockerfile_plan *plan, struct error
     if (str_parse_u64(text, 0, DOCKERFILE_STEPS_MAX, &number) < 0)
         return;
     const json_t *step = json_array_get(plan->steps, (size_t)number);
-    put_line(error, json_object_get(step, "line"));
+    put_line(error, json_object_get(step, "line"), NULL);
 }

@@ -5,6 +5,7 @@
 #include "api/content.h"
 #include "api/volume_path.h"
 #include "base/log.h"
+#include "base/media_type.h"
 #include "base/mem.h"
 #include "crypto/mac.h"
 
@@ -212,7 +213,9 @@ int volume_files_get(void *context, struct http_request *request, struct http_re
     const char *path, *accept = http_header(request, "Accept");
     if (volume_path_query(request, &path, err) < 0)
         return -1;
-    if (http_query(request, "download") || (accept && strstr(accept, "application/octet-stream")))
+    int octets = media_type_quality(accept, "application/octet-stream");
+    if (http_query(request, "download") ||
+        (octets && octets >= media_type_quality(accept, "application/json")))
         return get_octets(&reading, path, err);
     buffer_init(&reading.content, CONTENT_MAX);
     int result = get_json(&reading, path, err);

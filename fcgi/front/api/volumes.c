@@ -6,13 +6,13 @@
 #include "base/log.h"
 #include "volume/volume_store.h"
 
-static int check_name(const json_t *value, const char *pointer, struct error **err)
+int volume_check_name(const json_t *value, const char *pointer, struct error **err)
 {
     if (volume_name_is_valid(json_string_value(value)))
         return 0;
     return error_set_field(err, ERR_INVALID_REQUEST, pointer,
-                           "A volume's name is 1 to 63 lower-case letters, digits and hyphens, and "
-                           "does not begin with a hyphen.");
+                           "A volume's name is 1 to 63 lower-case letters, digits, underscores and "
+                           "hyphens, and begins neither with a hyphen nor with vol_, as ids do.");
 }
 
 const struct schema_member volume_create_schema[] = {
@@ -22,7 +22,7 @@ const struct schema_member volume_create_schema[] = {
      .required = true,
      .min = 1,
      .max = VOLUME_NAME_MAX,
-     .check = check_name},
+     .check = volume_check_name},
     {.name = NULL},
 };
 

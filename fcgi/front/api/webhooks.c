@@ -296,6 +296,19 @@ int webhook_messages_resend(void *context, struct http_request *request,
     return answer_message(api, id, 202, response, err);
 }
 
+int webhook_messages_resend_all(void *context, struct http_request *request,
+                                struct http_response *response, struct error **err)
+{
+    struct api *api = context;
+    unsigned resent, left;
+    (void)request;
+    if (webhook_resend_dead(api->worker.db, api->access.webhook.id, &resent, &left, err) < 0)
+        return -1;
+    tell(api);
+    return http_response_json(response, 202,
+                              json_pack("{s:i, s:i}", "resent", (int)resent, "left", (int)left));
+}
+
 int webhook_messages_list(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {

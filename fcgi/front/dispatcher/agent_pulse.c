@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/places.h"
 #include "db/named_lease.h"
 #include "dispatcher/idle.h"
 #include "host/host.h"
@@ -32,7 +33,7 @@
 struct beat {
     struct sandbox_ready of;
     uint32_t host_id;
-    uint64_t team;                   /* pool_tenant() of its team's id */
+    struct tenant tenant;
     bool is_listed;                  /* the latest list contains it */
     int64_t since_ms;                /* monotonic: the first list with it */
     int64_t asked_ms;                /* monotonic */
@@ -45,6 +46,7 @@ struct agent_pulse {
     struct worker *worker;
     struct agent_refresh *refresh;
     struct agent_many *many;
+    struct places open;  /* the open questions, by key_of() */
     struct beat **beats; /* sorted by the ids of their sandboxes */
     size_t count;
     int64_t list_ms; /* monotonic: the time of the next list */
@@ -55,14 +57,21 @@ struct agent_pulse *agent_pulse_new(struct worker *worker, struct agent_refresh 
 {
     struct agent_pulse *pulse = xcalloc(1, sizeof *pulse);
     *pulse = (struct agent_pulse){.worker = worker, .refresh = refresh};
+    pulse->open = (struct places){.most = AGENT_PULSE_MAX, .most_of_tenant = AGENT_PULSE_TENANT};
     pulse->many = agent_many_open();
     return pulse;
+}
+
+static uint64_t key_of(const struct beat *beat)
+{
+    return (uint64_t)(uintptr_t)beat;
 }
 
 static void free_beat(struct agent_pulse *pulse, struct beat *beat)
 {
     if (beat->question)
         agent_many_drop(pulse->many, beat->question);
+    places_leave(&pulse->open, key_of(beat));
     free(beat);
 }
 
@@ -113,7 +122,7 @@ static void append_beat(struct agent_pulse *pulse, const struct sandbox_ready *r
     *beat = (struct beat){
         .of = *ready,
         .host_id = host_id,
-        .team = pool_tenant(ready->team_id),
+        .tenant = {pool_tenant(ready->team_id), pool_tenant(ready->created_by)},
         .is_listed = true,
         .since_ms = clock_monotonic_ms(),
         .asked_ms = clock_monotonic_ms(), /* the start has just waited for the agent */
@@ -223,14 +232,6 @@ static void ask(struct agent_pulse *pulse, struct beat *beat)
     mem_wipe(secret, sizeof secret);
 }
 
-static size_t count_of(const uint64_t *teams, size_t count, uint64_t team)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += teams[i] == team;
-    return found;
-}
-
 static int by_asked(const void *a, const void *b)
 {
     int64_t left = (*(struct beat *const *)a)->asked_ms;
@@ -243,21 +244,17 @@ static void ask_due(struct agent_pulse *pulse)
 {
     int64_t before_ms = clock_monotonic_ms() - EVERY_MS;
     autofree struct beat **due = xcalloc(pulse->count + 1, sizeof *due);
-    uint64_t teams[AGENT_PULSE_MAX]; /* teams of the open questions */
-    size_t count = 0, waiting = 0;
-    for (size_t i = 0; i < pulse->count; i++) {
-        if (pulse->beats[i]->question)
-            teams[waiting++] = pulse->beats[i]->team;
-        else if (pulse->beats[i]->asked_ms <= before_ms)
+    size_t count = 0;
+    for (size_t i = 0; i < pulse->count; i++)
+        if (!pulse->beats[i]->question && pulse->beats[i]->asked_ms <= before_ms)
             due[count++] = pulse->beats[i];
-    }
     qsort(due, count, sizeof *due, by_asked);
-    for (size_t i = 0; i < count && waiting < AGENT_PULSE_MAX; i++) {
-        if (count_of(teams, waiting, due[i]->team) >= AGENT_PULSE_TEAM)
+    for (size_t i = 0; i < count && pulse->open.count < pulse->open.most; i++) {
+        if (!places_has_room(&pulse->open, &due[i]->tenant))
             continue;
         ask(pulse, due[i]);
         if (due[i]->question)
-            teams[waiting++] = due[i]->team;
+            places_take(&pulse->open, &due[i]->tenant, key_of(due[i]));
     }
 }
 
@@ -332,6 +329,7 @@ static void take_answers(struct agent_pulse *pulse)
     while (agent_many_take(pulse->many, &said)) {
         struct beat *beat = said.context;
         beat->question = NULL;
+        places_leave(&pulse->open, key_of(beat));
         if (said.status || (said.asked && !stalled))
             take_answer(pulse, beat, said.status);
         if (said.status == AGENT_MANY_KNOWS)

@@ -9,16 +9,16 @@
  * agent answers again. An agent that has restarted does not know its secret: agent_refresh.h gets
  * it.
  *
- * AGENT_PULSE_MAX questions are open at once, AGENT_PULSE_TEAM for one team. Silent sandboxes of
- * one team therefore do not delay those of other teams. One dispatcher of a deployment asks (a
- * lease).
+ * AGENT_PULSE_MAX questions are open at once, AGENT_PULSE_TENANT for one team, and as many for one
+ * user. Silent sandboxes of one team therefore do not delay those of other teams. One dispatcher of
+ * a deployment asks (a lease).
  */
 #pragma once
 
 #include "dispatcher/agent_refresh.h"
 
-#define AGENT_PULSE_MAX  128
-#define AGENT_PULSE_TEAM 16
+#define AGENT_PULSE_MAX    128
+#define AGENT_PULSE_TENANT 16
 
 struct agent_pulse;
 

@@ -24,7 +24,7 @@ int cleanup_row_excess(struct db *db, struct cleanup_candidate **candidates, siz
 int cleanup_row_warned(struct db *db, struct cleanup_candidate **candidates, size_t *count,
                        struct error **err);
 
-/* Count the team's stopped sandboxes, and how many stopped before this one. */
+/* Count the team's paused sandboxes, and how many stopped before this one. */
 int cleanup_row_position(struct db *db, const struct sandbox *sandbox, uint64_t *before,
                          uint64_t *stopped, struct error **err);
 

@@ -146,7 +146,7 @@ static void log_end(struct host_monitor *monitor, const char *id, const char *in
 {
     const struct rebooting *one = rebooting_of(monitor, instance_name);
     if (*loss)
-        log_warning("a sandbox was stopped because its memory could not be completed after a "
+        log_warning("a sandbox stopped because its memory could not be completed after a "
                     "resume; it will start from its disk",
                     LOG_STR("sandbox", id), LOG_STR("cause", loss));
     else if (looped(one))

@@ -91,12 +91,12 @@ int sandbox_move_next(struct worker *worker, bool *worked, struct error **err);
 /* Move one sandbox away from a host that is drained. *worked: one could be moved. */
 int sandbox_drain_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Continue one move of anything but a stopped sandbox: move_asked_next() if a request waits for the
+/* Continue one move of anything but a paused sandbox: move_asked_next() if a request waits for the
  * move, move_next() if not. *worked: there was one. */
 int move_asked_next(struct worker *worker, bool *worked, struct error **err);
 int move_next(struct worker *worker, bool *worked, struct error **err);
 
-/* Start to move an object other than a stopped sandbox away from a host that is drained. *worked:
+/* Start to move an object other than a paused sandbox away from a host that is drained. *worked:
  * one could be moved. */
 int move_drain_next(struct worker *worker, bool *worked, struct error **err);
 
@@ -104,7 +104,7 @@ int move_drain_next(struct worker *worker, bool *worked, struct error **err);
 int archive_next(struct worker *worker, bool *worked, struct error **err);
 
 /* Compare the instances of every host with the rows. Delete instances that belong to no row, and
- * stop running instances of stopped sandboxes. */
+ * stop running instances of paused sandboxes. */
 int sandbox_sweep(struct worker *worker, struct error **err);
 
 /* Measure the resources that running sandboxes use, at the interval of the samples. */

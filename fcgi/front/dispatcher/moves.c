@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Moves of running sandboxes, checkpoints, volumes and template sources. (Stopped sandboxes:
+/* Moves of running sandboxes, checkpoints, volumes and template sources. (Paused sandboxes:
  * sandbox/sandbox_move.c.) */
 #include "checkpoint/checkpoint_move.h"
 #include "dispatcher/jobs.h"

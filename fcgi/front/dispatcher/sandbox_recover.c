@@ -234,11 +234,16 @@ static int record(const struct work *work, struct error **err)
     return audit_write(work->worker->db, work->worker->ring, &audit.entry, err);
 }
 
+/* A pause or a fork leaves its hook: it can continue after the hook without its former steps. Other
+ * operations run their hook here only after their worker has died. An operation can have a hook in
+ * every class, because a request can add the hook after the operation was taken. */
 static int go_on(struct worker *worker, struct work *work, bool *worked, struct error **err)
 {
     *worked = work->operation.id[0];
     if (!*worked)
         return 0;
+    work->leaves_hook =
+        work->operation.kind == OPERATION_PAUSE || work->operation.kind == OPERATION_FORK;
     if (sandbox_get_any(worker->db, work->operation.sandbox_id, false, &work->sandbox, err) < 0)
         return -1;
     if (strcmp(work->sandbox.operation_id, work->operation.id))
@@ -261,17 +266,11 @@ int sandbox_fork_next(struct worker *worker, bool *worked, struct error **err)
     return take(worker, OPERATIONS_FORK, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
 }
 
-/* A pause or a fork leaves its hook: it can continue after the hook without its former steps. Other
- * operations are here only after their worker has died. */
 int sandbox_hooked_next(struct worker *worker, bool *worked, struct error **err)
 {
     work_auto work = {.worker = worker};
     *worked = false;
-    if (take(worker, OPERATIONS_HOOKED, &work, err) < 0)
-        return -1;
-    work.leaves_hook =
-        work.operation.kind == OPERATION_PAUSE || work.operation.kind == OPERATION_FORK;
-    return go_on(worker, &work, worked, err);
+    return take(worker, OPERATIONS_HOOKED, &work, err) < 0 ? -1 : go_on(worker, &work, worked, err);
 }
 
 int sandbox_move_next(struct worker *worker, bool *worked, struct error **err)

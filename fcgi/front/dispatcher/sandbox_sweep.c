@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Handle instances that belong to no row, or that run although their sandbox is stopped. */
+/* Handle instances that belong to no row, or that run although their sandbox is paused. */
 #include "dispatcher/sandbox_sweep.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "runtime/runtime.h"
 #include "worker/worker.h"
 
-/* Stop an instance that runs while its sandbox is stopped. It was started by hand, or it came up
+/* Stop an instance that runs while its sandbox is paused. It was started by hand, or it came up
  * again after the monitor had found it down. Other instances stay. The sandbox's row is locked
  * meanwhile. */
 int sandbox_stop_unexpected(struct worker *worker, uint32_t host_id, struct runtime *runtime,

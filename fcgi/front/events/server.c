@@ -181,6 +181,9 @@ static int check_access(struct server *server, struct error **err)
         if (may_read(one, &may, err) < 0)
             return -1;
         one->checked = server->access_revision;
+        /* The next turn begins with others, also if the revision changes in each turn. */
+        TAILQ_REMOVE(&server->followers, one, entry);
+        TAILQ_INSERT_TAIL(&server->followers, one, entry);
         if (!may)
             follower_end(one);
     }

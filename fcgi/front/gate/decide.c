@@ -178,8 +178,8 @@ static int hand_on(struct gate_decision *decision)
 }
 
 /* Enter the pool, or return GATE_WAIT. One worker of a pool waits for one sandbox. At most half of
- * the workers wait for sandboxes of one team or one user. */
-static int enter(struct gate *gate, const struct gate_sandbox *found,
+ * the workers wait for sandboxes of one team or one user. wakes: the sandbox has to start. */
+static int enter(struct gate *gate, const struct gate_sandbox *found, bool wakes,
                  struct gate_decision *decision)
 {
     decision->claim = (struct pool_claim){
@@ -187,7 +187,8 @@ static int enter(struct gate *gate, const struct gate_sandbox *found,
         .user = pool_tenant(found->sandbox.created_by),
         .sandbox = pool_tenant(found->sandbox.id),
         .alone = true,
-        .waits = found->has_hooks && found->sandbox.state != SANDBOX_READY,
+        .starts = wakes,
+        .waits = found->has_hooks && wakes,
     };
     if (pool_enter(gate->pool, &decision->claim))
         return 0;
@@ -277,7 +278,7 @@ static int wake(struct gate *gate, const struct gate_request *request, struct ga
         return refuse(decision, REFUSAL_RESUME_FAILED);
     if (!request->may_wait)
         return hand_on(decision);
-    return enter(gate, found, decision) < 0 ? -1 : bring_up(gate, request, found, decision);
+    return enter(gate, found, true, decision) < 0 ? -1 : bring_up(gate, request, found, decision);
 }
 
 static int ensure_running(struct gate *gate, const struct gate_request *request,
@@ -319,7 +320,7 @@ static int may_ask(struct gate *gate, const struct gate_request *request,
         return refuse(decision, REFUSAL_AGENT_SILENT);
     if (!request->may_wait && agent_notes_is_slow(gate->notes, sandbox))
         return hand_on(decision);
-    return enter(gate, found, decision);
+    return enter(gate, found, false, decision);
 }
 
 /* Refuse if this worker may wait, or if the sandbox is known to be silent. Otherwise pass the

@@ -157,13 +157,14 @@ int activity_finish(struct request *request, struct rpc_error *error)
 
 int hold_finish(struct request *request, struct rpc_error *error)
 {
+    static const char *const names[] = {"seconds", NULL};
     int64_t seconds;
-    json_error_t where;
-    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size,
-                                   JSON_REJECT_DUPLICATES, &where);
-    if (!json_is_object(body) || !proto_field(body, "seconds"))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "the body must be a JSON object with seconds");
+    json_auto_t *body = proto_read(request->body.data, request->body.size, error);
+    if (!body || proto_check_names(body, names, error) < 0)
+        return -1;
+    if (!proto_field(body, "seconds"))
+        return rpc_error_set_field(error, "/seconds",
+                                   "the body must be a JSON object with seconds");
     if (proto_integer(body, "seconds", 0, AGENT_HOLD_MAX_S, &seconds, error) < 0)
         return -1;
     activity_hold(&request->agent->activity, clock_monotonic_ms(), seconds);

@@ -49,7 +49,7 @@ struct agent {
     bool machine; /* the sandbox is a virtual machine */
 };
 
-/* Whether the sandbox is about to be paused. */
+/* Return whether the sandbox is about to be paused. */
 static inline bool agent_is_hung_up(const struct agent *agent)
 {
     return agent->hung_up_until_ms && clock_monotonic_ms() < agent->hung_up_until_ms;

@@ -59,6 +59,8 @@ void defaults_read(struct defaults *defaults)
     *defaults = (struct defaults){.user = text_of(json, "user")};
     defaults->workdir = text_of(json, "workdir");
     defaults->start_command = text_of(json, "start_command");
+    defaults->start_health = json_incref(json_object_get(json, "start_health"));
+    defaults->start_stop_signal = json_incref(json_object_get(json, "start_stop_signal"));
     defaults->ready_command = text_of(json, "ready_command");
     defaults->services = json_incref(json_object_get(json, "services"));
     check_user(defaults);
@@ -72,6 +74,8 @@ void defaults_deinit(struct defaults *defaults)
     free(defaults->user);
     free(defaults->workdir);
     free(defaults->start_command);
+    json_decref(defaults->start_health);
+    json_decref(defaults->start_stop_signal);
     free(defaults->ready_command);
     json_decref(defaults->services);
 }

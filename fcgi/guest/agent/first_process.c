@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/service_record.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -90,6 +91,7 @@ static bool reap(pid_t agent)
 /* End all processes, and then the sandbox: the exit of the first process does that. */
 __attribute__((noreturn)) static void stop(const sigset_t *signals)
 {
+    service_records_stop();
     int64_t until_ms = clock_monotonic_ms() + STOP_MS;
     kill(-1, SIGTERM);
     for (int64_t left_ms; (left_ms = until_ms - clock_monotonic_ms()) > 0;) {

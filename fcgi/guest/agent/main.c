@@ -23,6 +23,7 @@
 #include "agent/process/process.h"
 #include "agent/relay.h"
 #include "agent/routes.h"
+#include "agent/service_record.h"
 #include "agent/services.h"
 #include "agent/tcp.h"
 #include "agent/tcp_listen.h"
@@ -57,12 +58,13 @@ static void print_help(void)
          "       sandlot-agent listen PORT\n"
          "       sandlot-agent accepted NAME\n"
          "       sandlot-agent hold COMMAND [ARGUMENT…]\n"
+         "       sandlot-agent stop-services\n"
          "Serves the data plane of the sandbox that it runs in; without an option, the first\n"
          "process of a sandbox is its init too. tcp connects the standard "
          "streams\nto a server of the sandbox. listen listens for a client outside, and accepted "
          "connects\none of its connections to the standard streams. hold runs a command, and keeps "
          "the\n"
-         "sandbox awake meanwhile.\n\n"
+         "sandbox awake meanwhile. stop-services sends services their stop signals.\n\n"
          "  --listen ADDRESS      IPv4 address to listen on (0.0.0.0)\n"
          "  --port PORT           port of the HTTP server (49983)\n"
          "  --relay-port PORT     port of the preview relay (49984)\n"
@@ -209,6 +211,10 @@ int main(int argc, char **argv)
         return tcp_listen_run(str_equal(argv[2], "0") ? 0 : parse_port(argv[2]));
     if (argc == 3 && str_equal(argv[1], "accepted"))
         return tcp_accepted_run(argv[2]);
+    if (argc == 2 && str_equal(argv[1], "stop-services")) {
+        service_records_stop();
+        return 0;
+    }
     if (argc >= 3 && str_equal(argv[1], "hold"))
         return hold_run(argv + (argc > 3 && str_equal(argv[2], "--") ? 3 : 2));
     parse_options(argc, argv, &options);

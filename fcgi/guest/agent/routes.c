@@ -21,11 +21,18 @@
         .closed = rpc_closed, .rpc = &(rpc_row)                                            \
     }
 
+/* The gate has read the signature. */
+static const char *const upload_query[] = {"path", "username", "signature", "signature_expiration",
+                                           NULL};
+static const char *const download_query[] = {
+    "path", "username", "signature", "signature_expiration", "download", NULL};
+
 static const struct route rows[] = {
     {.method = "GET", .path = "/health", .flags = ROUTE_OPEN, .finish = health_finish},
-    {.method = "GET", .path = "/files", .finish = files_get_finish},
+    {.method = "GET", .path = "/files", .query = download_query, .finish = files_get_finish},
     {.method = "POST",
      .path = "/files",
+     .query = upload_query,
      .begin = files_put_begin,
      .data = files_put_data,
      .finish = files_put_finish,

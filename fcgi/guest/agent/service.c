@@ -13,17 +13,17 @@
 #include "agent/process/process_end.h"
 #include "agent/process/process_launch.h"
 #include "agent/process/session_kill.h"
+#include "agent/service_record.h"
 #include "agent/services.h"
 #include "base/clock.h"
 #include "base/guest_limits.h"
 #include "base/mem.h"
+#include "base/signal_name.h"
 #include "base/str.h"
 
-#define SHELL               "/bin/sh"
-#define HEALTH_INTERVAL_S   30
-#define HEALTH_TIMEOUT_S    5
-#define HEALTH_INTERVAL_MAX 3600
-#define HEALTH_TIMEOUT_MAX  60
+#define SHELL             "/bin/sh"
+#define HEALTH_INTERVAL_S 30
+#define HEALTH_TIMEOUT_S  5
 
 static const char *const restart_words[] = {
     [SERVICE_RESTART_NO] = "no",
@@ -47,8 +47,8 @@ static int read_health(struct service *service, struct rpc_error *error)
     if (!object)
         return 0;
     if (proto_string(object, "command", &health->command, error) < 0 ||
-        proto_integer(object, "interval", 0, HEALTH_INTERVAL_MAX, &interval_s, error) < 0 ||
-        proto_integer(object, "timeout", 0, HEALTH_TIMEOUT_MAX, &timeout_s, error) < 0)
+        proto_integer(object, "interval", 0, SERVICE_INTERVAL_MAX_S, &interval_s, error) < 0 ||
+        proto_integer(object, "timeout", 0, SERVICE_TIMEOUT_MAX_S, &timeout_s, error) < 0)
         return -1;
     if (!*health->command)
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "health has no command");
@@ -71,6 +71,19 @@ static int read_restart(struct service *service, struct rpc_error *error)
     return *word ? rpc_error_set(error, RPC_INVALID_ARGUMENT, "restart has an unknown value") : 0;
 }
 
+static int read_stop_signal(struct service *service, struct rpc_error *error)
+{
+    const char *word;
+    service->stop_signal = SIGTERM;
+    if (proto_string(service->spec, "stop_signal", &word, error) < 0)
+        return -1;
+    if (*word)
+        service->stop_signal = signal_number(word);
+    return service->stop_signal
+               ? 0
+               : rpc_error_set(error, RPC_INVALID_ARGUMENT, "stop_signal has an unknown value");
+}
+
 static int read_spec(struct service *service, struct rpc_error *error)
 {
     const json_t *envs, *spec = service->spec;
@@ -82,7 +95,7 @@ static int read_spec(struct service *service, struct rpc_error *error)
         proto_string(spec, "cwd", &service->cwd, error) < 0 ||
         proto_bool(spec, "login", false, &service->by_login, error) < 0 ||
         proto_object(spec, "envs", &envs, error) < 0 || read_restart(service, error) < 0 ||
-        read_health(service, error) < 0)
+        read_stop_signal(service, error) < 0 || read_health(service, error) < 0)
         return -1;
     if (!str_is_name(service->name, SERVICE_NAME_MAX) || !*service->command ||
         strlen(service->user) > USER_NAME_MAX)
@@ -164,7 +177,9 @@ static void settle(struct service *service, pid_t pid, bool failed)
     service->state = failed ? SERVICE_FAILED : SERVICE_ENDED;
     if (again && pid)
         session_kill(pid);
-    if (service->by_hand) {
+    if (service_records_are_stopped())
+        again = false;
+    if (service->by_hand && again) {
         service->by_hand = false;
         service_start(service);
     } else if (again) {
@@ -226,7 +241,7 @@ static void stop(struct service *service)
     end_health(&service->health, &service->agent->loop);
     loop_timer_arm(&service->agent->loop, &service->timer, clock_monotonic_ms() + SERVICE_STOP_MS,
                    on_kill_due);
-    process_signal(service->process, SIGTERM, &ignored);
+    process_signal(service->process, service->stop_signal, &ignored);
 }
 
 static void note_health(struct service *service, bool healthy)

@@ -19,7 +19,7 @@
 
 #define SERVICE_BACKOFF_MS      1000
 #define SERVICE_BACKOFF_MOST_MS 60000
-#define SERVICE_STOP_MS         10000 /* from SIGTERM to SIGKILL */
+#define SERVICE_STOP_MS         10000 /* from the stop signal to SIGKILL */
 #define SERVICE_MISSES          3     /* failed health commands in a row: it is unhealthy */
 #define SERVICE_LOG_MAX         ((size_t)64 * 1024)
 /* The start command of a template is a service of this name. */
@@ -31,7 +31,7 @@ enum service_restart { SERVICE_RESTART_NO, SERVICE_RESTART_ON_FAILURE, SERVICE_R
 
 enum service_state {
     SERVICE_RUNNING,
-    SERVICE_STOPPING, /* has SIGTERM, and starts again after its end */
+    SERVICE_STOPPING, /* has its stop signal, and starts again after its end */
     SERVICE_WAITING,  /* for its next start */
     SERVICE_ENDED,
     SERVICE_FAILED,
@@ -53,6 +53,7 @@ struct service {
     json_t *spec; /* all texts below belong to it */
     const char *name, *command, *user /* "": the default */, *cwd /* "": the usual */;
     enum service_restart restart;
+    int stop_signal;
     enum service_state state;
     struct process *process; /* NULL: not running */
     struct process_follower follower;
@@ -71,8 +72,8 @@ struct service {
 };
 
 /* Make a service of a specification: an object of JSON with "name", "command" and, each optional,
- * "user", "cwd", "envs", "restart", "health" and "login". NULL, with an error, for any other value.
- */
+ * "user", "cwd", "envs", "restart", "stop_signal", "health" and "login". NULL, with an error, for
+ * any other value. */
 struct service *service_new(struct agent *agent, json_t *spec, struct rpc_error *error);
 
 /* Kill its processes, and free it. */

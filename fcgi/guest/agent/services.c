@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/common/proc_file.h"
 #include "agent/common/regular_file.h"
 #include "agent/defaults.h"
 #include "agent/process/process_logs.h"
 #include "agent/process/session_kill.h"
 #include "agent/service.h"
+#include "agent/service_record.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/guest_limits.h"
@@ -25,13 +24,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Those of the template and of the create, together with the start command. */
-#define SERVICES_MOST (2 * SERVICES_MAX + 1)
-
+#define SERVICES_MOST SERVICE_RECORDS_MAX
 #define FILE_MAX      (256 * 1024)
-#define RECORD_FILE   "/run/sandlot-services"
-#define RECORD_MAX    8192
-#define STAT_MAX      1024
 #define OUTPUT_KEPT   4096 /* of the start command */
 
 static struct service *services[SERVICES_MOST];
@@ -83,56 +77,36 @@ static void save_own(const json_t *own)
 
 /* --- the record of processes --- */
 
-/* The time at which a process started, in ticks; with the pid it names a process. 0: none. */
-static uint64_t start_of(pid_t pid)
-{
-    char path[32];
-    unsigned long long ticks = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    autofree char *text = proc_file_read(path, STAT_MAX);
-    const char *end = strrchr(text, ')'); /* the name before it may hold anything */
-    if (end)
-        sscanf(end + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-               "%llu",
-               &ticks);
-    return ticks;
-}
-
 void services_record(struct agent *agent)
 {
+    struct service_record records[SERVICES_MOST];
     if (!has_files(agent))
         return;
-    unlink(RECORD_FILE);
-    int fd = open(RECORD_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    for (size_t i = 0; file && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct service *service = services[i];
-        bool over = service->state == SERVICE_ENDED || service->state == SERVICE_FAILED;
         pid_t pid = service->process ? service->process->pid : 0;
-        fprintf(file, "%s %d %" PRIu64 " %d\n", service->name, (int)pid, pid ? start_of(pid) : 0,
-                over);
+        records[i] = (struct service_record){
+            .pid = pid,
+            .start = pid ? service_record_start(pid) : 0,
+            .over = service->state == SERVICE_ENDED || service->state == SERVICE_FAILED,
+            .stop_signal = service->stop_signal,
+        };
+        snprintf(records[i].name, sizeof records[i].name, "%s", service->name);
     }
+    service_records_write(records, count);
 }
 
 /* Kill the processes of the record. Returns, as JSON, the names of services that had ended. */
 static json_t *end_recorded(void)
 {
+    struct service_record records[SERVICE_RECORDS_MAX];
     json_t *over = json_object();
-    char text[RECORD_MAX + 1], *rest = text;
-    size_t size;
-    regular_file_read(RECORD_FILE, text, RECORD_MAX, &size);
-    text[size] = '\0';
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        char name[SERVICE_NAME_MAX + 1];
-        int pid, is_over;
-        uint64_t start;
-        if (sscanf(line, "%63s %d %" SCNu64 " %d", name, &pid, &start, &is_over) != 4)
-            continue;
-        if (pid > 1 && start && start == start_of(pid))
-            session_kill(pid);
-        if (is_over)
-            json_object_set_new(over, name, json_true());
+    size_t recorded = service_records_read(records);
+    for (size_t i = 0; i < recorded; i++) {
+        if (service_record_runs(&records[i]))
+            session_kill(records[i].pid);
+        if (records[i].over)
+            json_object_set_new(over, records[i].name, json_true());
     }
     return over;
 }
@@ -176,9 +150,11 @@ static json_t *specifications(const struct defaults *defaults, const json_t *own
 {
     json_t *list = json_array();
     if (defaults->start_command)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", SERVICE_OF_TEMPLATE,
-                                              "command", defaults->start_command, "restart", "no",
-                                              "login", 1));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:O?, s:O?}", "name",
+                                              SERVICE_OF_TEMPLATE, "command",
+                                              defaults->start_command, "restart", "no", "login", 1,
+                                              "health", defaults->start_health, "stop_signal",
+                                              defaults->start_stop_signal));
     put(list, defaults->services, SERVICES_MAX);
     put(list, own, SERVICES_MAX);
     return list;
@@ -206,6 +182,7 @@ void services_begin(struct agent *agent, const struct defaults *defaults, const 
     json_auto_t *kept = own || !has_files(agent) ? NULL : load_own();
     json_auto_t *list = specifications(defaults, own ? own : kept);
     unlink(START_ENDED_FILE);
+    service_records_begin();
     for (size_t i = 0; i < json_array_size(list); i++)
         add(agent, json_array_get(list, i));
     for (size_t i = 0; i < count; i++)

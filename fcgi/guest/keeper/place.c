@@ -88,7 +88,9 @@ int place_open_parent(int volume, const char *path, bool make, const char **name
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
     if (!**name)
-        return keeper_error_set(error, KEEPER_INVALID, "This is a directory.");
+        return keeper_error_set(error, KEEPER_INVALID,
+                                *path ? "A path with a slash at its end names a directory."
+                                      : "This is the root of the volume.");
     autofree char *parent = xstrndup(path, slash ? (size_t)(slash - path) : 0);
     int fd = make ? make_way(volume, parent) : place_open(volume, parent, O_DIRECTORY);
     return fd < 0 ? keeper_error_set_errno(error, errno) : fd;

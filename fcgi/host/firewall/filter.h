@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "base/deadline.h"
-#include "common/places.h"
+#include "base/places.h"
 #include "config/settings.h"
 #include "firewall/approval_entries.h"
 #include "firewall/denials.h"

@@ -61,7 +61,8 @@ static void pending_free(void *context)
     free(pending);
 }
 
-static struct pending *pend_begin(struct filter *filter, uint64_t tenant, const char *size)
+static struct pending *pend_begin(struct filter *filter, const struct tenant *tenant,
+                                  const char *size)
 {
     struct pending *pending = xcalloc(1, sizeof *pending);
     pending->filter = filter;
@@ -120,6 +121,29 @@ static int pend_end(struct filter *filter, struct http_request *request,
 
 /* --- handlers --- */
 
+/* The thread for names and that for proxies wait for the filter's lock, so the names of all
+ * sandboxes do. A handler takes the lock when it needs the filter, and not while it parses a policy
+ * or reads the kernel's lists. */
+static int with_lock(struct filter *filter,
+                     int (*handler)(void *context, struct http_request *request,
+                                    struct http_response *response, struct error **err),
+                     struct http_request *request, struct http_response *response,
+                     struct error **err)
+{
+    filter_lock(filter);
+    int result = handler(filter, request, response, err);
+    filter_unlock(filter);
+    return result;
+}
+
+#define LOCKED(name)                                                             \
+    static int name##_locked(void *context, struct http_request *request,        \
+                             struct http_response *response, struct error **err) \
+    {                                                                            \
+        return with_lock(context, name, request, response, err);                 \
+    }
+LOCKED(egress_answer)
+
 /* Return the number in a header; 0: the header is missing or wrong. */
 static uint64_t number_of(const struct http_request *request, const char *header)
 {
@@ -128,9 +152,28 @@ static uint64_t number_of(const struct http_request *request, const char *header
     return text && str_parse_u64(text, 1, UINT64_MAX, &number) == 0 ? number : 0;
 }
 
+/* Put a policy in force, and wait for its names. Takes the contents of wire. */
+static int put_wire(struct filter *filter, struct policy_wire *wire, struct http_request *request,
+                    struct http_response *response, struct error **err)
+{
+    const struct tenant tenant = {wire->tenant, wire->user};
+    struct pending *pending = pend_begin(filter, &tenant, http_header(request, SIZING_HEADER));
+    pending->is_put = true;
+    pending->put = (struct filter_put){.address = wire->address, .revision = wire->revision};
+    snprintf(pending->put.sandbox_id, sizeof pending->put.sandbox_id, "%s", wire->sandbox_id);
+    if (filter_put(filter, wire, http_query(request, "new"), err) < 0) {
+        pending_free(pending);
+        return -1;
+    }
+    pending->put.until = deadline_in_ms(FILTER_LOOKUP_WAIT_MS);
+    pend(request, pending);
+    return pend_end(filter, request, response, err);
+}
+
 static int put_policy(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
+    struct filter *filter = context;
     policy_wire_auto wire = {0};
     uint32_t address;
     if (read_address(request, &address, err) < 0 || policy_wire_read(request->json, &wire, err) < 0)
@@ -140,17 +183,10 @@ static int put_policy(void *context, struct http_request *request, struct http_r
                                "the path has another address than the policy");
     wire.tenant = number_of(request, POLICY_TENANT_HEADER);
     wire.user = number_of(request, POLICY_USER_HEADER);
-    struct pending *pending = pend_begin(context, wire.tenant, http_header(request, SIZING_HEADER));
-    pending->is_put = true;
-    pending->put = (struct filter_put){.address = address, .revision = wire.revision};
-    snprintf(pending->put.sandbox_id, sizeof pending->put.sandbox_id, "%s", wire.sandbox_id);
-    if (filter_put(context, &wire, http_query(request, "new"), err) < 0) {
-        pending_free(pending);
-        return -1;
-    }
-    pending->put.until = deadline_in_ms(FILTER_LOOKUP_WAIT_MS);
-    pend(request, pending);
-    return pend_end(context, request, response, err);
+    filter_lock(filter);
+    int result = put_wire(filter, &wire, request, response, err);
+    filter_unlock(filter);
+    return result;
 }
 
 static int delete_policy(void *context, struct http_request *request,
@@ -168,6 +204,8 @@ static int delete_policy(void *context, struct http_request *request,
     return http_response_json(response, 204, NULL);
 }
 
+LOCKED(delete_policy)
+
 static void read_boot_id(char boot_id[BOOT_ID_SIZE])
 {
     autofclose FILE *file = fopen(BOOT_ID_FILE, "re");
@@ -175,18 +213,19 @@ static void read_boot_id(char boot_id[BOOT_ID_SIZE])
         boot_id[0] = '\0';
 }
 
-/* room: for entries that need approval; what is listed is taken from it. */
+/* The answer is written after the lock was released, so it shares nothing with the filter. room:
+ * for entries that need approval; what is listed is taken from it. */
 static json_t *policy_summary(const struct filter_sandbox *sandbox, size_t *room)
 {
     json_t *asked = approval_entries_json(&sandbox->asks, *room, clock_monotonic_ms());
     *room -= json_array_size(asked);
     char text[POLICY_ADDRESS_TEXT_MAX];
     struct policy_address address = policy_address_ipv4(sandbox->address);
-    return json_pack("{s:s, s:s, s:I, s:I, s:O*, s:o*}", "address",
+    return json_pack("{s:s, s:s, s:I, s:I, s:o*, s:o*}", "address",
                      policy_address_text(&address, text), "sandbox_id", sandbox->wire.sandbox_id,
                      "revision", (json_int_t)sandbox->wire.revision, "denied",
-                     (json_int_t)sandbox->denials.total, "secrets_used", sandbox->secrets_used,
-                     "asked", asked);
+                     (json_int_t)sandbox->denials.total, "secrets_used",
+                     json_deep_copy(sandbox->secrets_used), "asked", asked);
 }
 
 static int list_policies(void *context, struct http_request *request,
@@ -213,6 +252,8 @@ static int list_policies(void *context, struct http_request *request,
                                         "boot_id", boot_id));
 }
 
+LOCKED(list_policies)
+
 static int list_denials(void *context, struct http_request *request, struct http_response *response,
                         struct error **err)
 {
@@ -225,6 +266,8 @@ static int list_denials(void *context, struct http_request *request, struct http
     return http_response_json(response, 200,
                               json_pack("{s:o}", "denials", denials_json(&sandbox->denials)));
 }
+
+LOCKED(list_denials)
 
 static int end_calls(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
@@ -281,6 +324,8 @@ static int get_egress_addresses(void *context, struct http_request *request,
                                         "missing", sources_missing(&filter->sources)));
 }
 
+LOCKED(get_egress_addresses)
+
 static int list_usage(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
@@ -305,9 +350,12 @@ static int list_usage(void *context, struct http_request *request, struct http_r
 static int get_sizing(void *context, struct http_request *request, struct http_response *response,
                       struct error **err)
 {
-    pend(request, pend_begin(context, 0, SIZING_CHECK));
+    const struct tenant none = {0};
+    pend(request, pend_begin(context, &none, SIZING_CHECK));
     return pend_end(context, request, response, err);
 }
+
+LOCKED(get_sizing)
 
 static const char *text_member(const struct http_request *request, const char *name)
 {
@@ -353,6 +401,8 @@ static int get_health(void *context, struct http_request *request, struct http_r
                                         "sandboxes", (int)filter->count));
 }
 
+LOCKED(get_health)
+
 static const struct route_query put_query[] = {{.name = "new"}, {.name = NULL}};
 static const struct route_query delete_query[] = {
     {.name = "sandbox_id"}, {.name = "ended"}, {.name = NULL}};
@@ -361,14 +411,20 @@ static const struct route_query usage_query[] = {{.name = "after"}, {.name = NUL
 
 #define ADDRESS "/v1/policies/:address"
 static const struct route routes[] = {
-    {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health},
+    {.method = "GET", .pattern = "/health", .operation = "getHealth", .handler = get_health_locked},
     {.method = "GET", .pattern = "/v1/host", .operation = "getHost", .handler = get_host},
-    {.method = "GET", .pattern = "/v1/egress", .operation = "askEgress", .handler = egress_answer},
+    {.method = "GET",
+     .pattern = "/v1/egress",
+     .operation = "askEgress",
+     .handler = egress_answer_locked},
     {.method = "GET",
      .pattern = "/v1/egress_addresses",
      .operation = "getEgressAddresses",
-     .handler = get_egress_addresses},
-    {.method = "GET", .pattern = "/v1/sizing", .operation = "getSizing", .handler = get_sizing},
+     .handler = get_egress_addresses_locked},
+    {.method = "GET",
+     .pattern = "/v1/sizing",
+     .operation = "getSizing",
+     .handler = get_sizing_locked},
     {.method = "GET",
      .pattern = "/v1/usage",
      .operation = "listUsage",
@@ -377,7 +433,7 @@ static const struct route routes[] = {
     {.method = "GET",
      .pattern = "/v1/policies",
      .operation = "listPolicies",
-     .handler = list_policies},
+     .handler = list_policies_locked},
     {.method = "PUT",
      .pattern = FIREWALL_RELAY_PATH,
      .operation = "putRelay",
@@ -394,12 +450,12 @@ static const struct route routes[] = {
     {.method = "DELETE",
      .pattern = ADDRESS,
      .operation = "deletePolicy",
-     .handler = delete_policy,
+     .handler = delete_policy_locked,
      .query = delete_query},
     {.method = "GET",
      .pattern = ADDRESS "/denials",
      .operation = "listDenials",
-     .handler = list_denials},
+     .handler = list_denials_locked},
     {.method = "DELETE",
      .pattern = ADDRESS "/calls",
      .operation = "endCalls",
@@ -410,15 +466,19 @@ static const struct route routes[] = {
      .handler = end_previews},
 };
 
+static int answer_pending(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    return pend_end(context, request, response, err);
+}
+
 void filter_serve(void *context, struct http_request *request, struct http_response *response)
 {
     struct filter *filter = context;
     const struct router router = {.routes = routes, .count = ARRAY_SIZE(routes), .context = filter};
     error_auto err = NULL;
-    filter_lock(filter);
     if (!request->pending)
         router_serve(&router, request, response);
-    else if (pend_end(filter, request, response, &err) < 0)
+    else if (with_lock(filter, answer_pending, request, response, &err) < 0)
         http_response_error(response, request, err);
-    filter_unlock(filter);
 }

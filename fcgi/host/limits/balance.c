@@ -26,7 +26,7 @@
 
 struct noted {
     char instance[ORDER_NAME_SIZE];
-    uint64_t tenant;
+    uint64_t team;
     int64_t seen_ms; /* monotonic: noted, or running */
     bool runs;
     uint64_t used_us; /* 0: not known */
@@ -48,7 +48,7 @@ static char *path_of(const struct balance *balance, const char *instance)
 }
 
 /* Returns false when too many are noted. */
-static bool set(struct balance *balance, const char *instance, uint64_t tenant)
+static bool set(struct balance *balance, const char *instance, uint64_t team)
 {
     struct noted *noted = balance->list, *end = noted + balance->count;
     while (noted < end && !str_equal(noted->instance, instance))
@@ -61,19 +61,19 @@ static bool set(struct balance *balance, const char *instance, uint64_t tenant)
             balance->list = xreallocarray(balance->list, balance->room, sizeof *balance->list);
         }
         noted = &balance->list[balance->count++];
-        *noted = (struct noted){.tenant = 0};
+        *noted = (struct noted){.team = 0};
         snprintf(noted->instance, sizeof noted->instance, "%s", instance);
     }
-    noted->tenant = tenant;
+    noted->team = team;
     noted->seen_ms = clock_monotonic_ms();
     return true;
 }
 
 static void read_note(struct balance *balance, const char *instance)
 {
-    uint64_t tenant = team_note_read(balance->folder, instance);
-    if (tenant)
-        set(balance, instance, tenant);
+    const struct tenant tenant = team_note_read(balance->folder, instance);
+    if (tenant.team)
+        set(balance, instance, tenant.team);
 }
 
 struct balance *balance_open(const char *folder)
@@ -102,13 +102,13 @@ unsigned balance_count(const struct balance *balance)
     return balance->count;
 }
 
-void balance_note(struct balance *balance, const char *instance, uint64_t tenant)
+void balance_note(struct balance *balance, const char *instance, const struct tenant *tenant)
 {
     autofree char *path = path_of(balance, instance);
-    char text[NUMBER_SIZE];
-    if (!set(balance, instance, tenant))
+    char text[TENANT_SIZE];
+    if (!set(balance, instance, tenant->team))
         return;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)tenant);
+    tenant_print(tenant, text);
     unlink(path);
     if (symlink(text, path) < 0)
         log_warning("cannot write the file with the team of an instance",
@@ -175,10 +175,10 @@ double balance_weight(const struct balance_use *uses, unsigned count)
     return processors > 1 ? TEAM_WEIGHT / processors : TEAM_WEIGHT;
 }
 
-static int by_tenant(const void *a, const void *b)
+static int by_team(const void *a, const void *b)
 {
     const struct noted *left = a, *right = b;
-    return left->tenant < right->tenant ? -1 : left->tenant > right->tenant;
+    return left->team < right->team ? -1 : left->team > right->team;
 }
 
 static void weigh_team(const struct noted *list, unsigned count, struct groups *groups,
@@ -203,10 +203,9 @@ void balance_run(struct balance *balance, struct groups *groups)
     if (!balance->count)
         return;
     autofree struct balance_use *uses = xcalloc(balance->count, sizeof *uses);
-    qsort(balance->list, balance->count, sizeof *balance->list, by_tenant);
+    qsort(balance->list, balance->count, sizeof *balance->list, by_team);
     for (unsigned from = 0, to; from < balance->count; from = to) {
-        for (to = from;
-             to < balance->count && !by_tenant(&balance->list[from], &balance->list[to]);)
+        for (to = from; to < balance->count && !by_team(&balance->list[from], &balance->list[to]);)
             to++;
         weigh_team(&balance->list[from], to - from, groups, uses);
     }

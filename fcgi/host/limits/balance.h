@@ -26,8 +26,8 @@ struct balance;
 struct balance *balance_open(const char *folder);
 void balance_close(struct balance *balance);
 
-/* Note the team of an instance, which may start only later. */
-void balance_note(struct balance *balance, const char *instance, uint64_t tenant);
+/* Note the team of an instance and who made it; the instance may start only later. */
+void balance_note(struct balance *balance, const char *instance, const struct tenant *tenant);
 
 /* Read the use of all noted instances, and set their weights. Call it every two seconds. */
 void balance_run(struct balance *balance, struct groups *groups);

@@ -80,9 +80,9 @@ static int read_word(char *word, struct order *order, struct error **err)
 {
     if (!str_starts_with(word, SIZING_TENANT))
         return read_mount(word, order, err);
-    if (order->tenant || order->mount_count ||
-        str_parse_u64(word + strlen(SIZING_TENANT), 1, UINT64_MAX, &order->tenant) < 0)
-        return error_set(err, ERR_INVALID_REQUEST, "the line has no number of a tenant");
+    if (order->tenant.team || order->mount_count ||
+        tenant_parse(word + strlen(SIZING_TENANT), &order->tenant) < 0)
+        return error_set(err, ERR_INVALID_REQUEST, "the line has no numbers of a tenant");
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/tenant.h"
 
 #define ORDER_NAME_SIZE  32
 
@@ -21,7 +22,7 @@ struct order {
     char instance[ORDER_NAME_SIZE]; /* a sandbox or warm instance: sbx-…, warm-… */
     unsigned cpu, memory_mb;        /* cpu 0: the line names the tenant alone */
     unsigned disk_gb;               /* 0: unchanged */
-    uint64_t tenant;                /* 0: not known */
+    struct tenant tenant;           /* zeros: not known */
     struct order_mount mounts[ORDER_MOUNTS_MAX];
     unsigned mount_count;
 };

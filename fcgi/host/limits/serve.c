@@ -86,17 +86,17 @@ static void size_shared_memory(const struct limits *limits, const struct order *
 static void finish_apart(struct limits *limits, int fd, const struct order *order, int64_t begun_us)
 {
     error_auto err = NULL;
-    pid_t pid = places_has_room(&limits->mounting, order->tenant) ? fork() : -1;
+    pid_t pid = places_has_room(&limits->mounting, &order->tenant) ? fork() : -1;
     if (pid > 0) {
-        places_take(&limits->mounting, order->tenant, (uint64_t)pid);
+        places_take(&limits->mounting, &order->tenant, (uint64_t)pid);
         return;
     }
     if (pid == 0)
         size_shared_memory(limits, order);
     if (pid < 0 && order->mount_count)
         error_set(&err, ERR_RUNTIME_REFUSED,
-                  "%u instances are getting volumes at this moment, or %u of this team, which is "
-                  "the most",
+                  "%u instances are getting volumes at this moment, or %u of this team or user, "
+                  "which is the most",
                   limits->mounting.count, limits->mounting.most_of_tenant);
     else if (order->mount_count &&
              volumes_mount(&limits->volumes, &limits->groups, order, &err) < 0)
@@ -141,8 +141,8 @@ static void answer(struct limits *limits, int fd)
     } else if (order_read(line, &order, &err) < 0) {
         reply(fd, NULL, begun_us, err);
     } else {
-        if (order.tenant)
-            balance_note(limits->balance, order.instance, order.tenant);
+        if (order.tenant.team)
+            balance_note(limits->balance, order.instance, &order.tenant);
         if (!order.cpu || size(limits, &order, &err) < 0)
             reply(fd, &order, begun_us, err);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-#include "common/places.h"
+#include "base/places.h"
 #include "limits/balance.h"
 #include "limits/disk.h"
 #include "limits/group.h"

@@ -6,6 +6,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -136,6 +138,15 @@ void api_add_query(struct buffer *path, const char *name, const char *value)
     autofree char *escaped = api_escape(value);
     buffer_printf(path, "%c%s=%s", strchr(buffer_string(path), '?') ? '&' : '?', escaped_name,
                   escaped);
+}
+
+void api_add_time(struct buffer *path, const char *name, const char *value)
+{
+    char at[CLOCK_ISO8601_SIZE];
+    uint64_t seconds;
+    if (value && duration_parse(value, &seconds) == 0)
+        value = clock_format_iso8601(clock_now_ms() - (int64_t)seconds * 1000, at);
+    api_add_query(path, name, value);
 }
 
 char *api_path(const char *before, const char *after, const char *value)

@@ -25,6 +25,9 @@ char *api_escape(const char *text);
 /* Append a query parameter to a path, unless the value is NULL. */
 void api_add_query(struct buffer *path, const char *name, const char *value);
 
+/* Append a time, which is written as such or as a duration before now; unless the value is NULL. */
+void api_add_time(struct buffer *path, const char *name, const char *value);
+
 /* Set the error of an answer outside 2xx, with its field and message. Returns -1. */
 int api_error(const struct exchange *exchange, struct error **err);
 

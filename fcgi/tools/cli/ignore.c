@@ -96,7 +96,12 @@ static bool fits(const char *pattern, const char *path, unsigned *steps)
     if (wanted == 2 && !strncmp(pattern, "**", 2))
         return (*path && !*rest) || (*rest && fits(rest, path, steps)) ||
                (*path && fits(pattern, below, steps));
-    return *path && part_fits(pattern, wanted, path, length) && fits(rest, below, steps);
+    /* "**X" means "**" and "*X". */
+    bool is_deep = !strncmp(pattern, "**", 2);
+    if (is_deep && *path && fits(pattern, below, steps))
+        return true;
+    return *path && part_fits(pattern + is_deep, wanted - is_deep, path, length) &&
+           fits(rest, below, steps);
 }
 
 bool ignore_has(const struct ignore *ignore, const char *path)

@@ -23,8 +23,6 @@ static const char *advice(enum error_code code)
     switch (code) {
     case ERR_UNAUTHORIZED:
         return "Log in with `sandlot login URL`, or set SANDLOT_URL and SANDLOT_KEY.";
-    case ERR_INSUFFICIENT_SCOPE:
-        return "Log in with a key that has the scope write.";
     case ERR_SANDBOX_NOT_RUNNING:
         return "`sandlot resume` starts a paused sandbox.";
     case ERR_SANDBOX_QUOTA_EXCEEDED:

@@ -118,12 +118,32 @@ static bool format_time(const char *text, struct buffer *out)
     return true;
 }
 
-/* People read tables in a terminal: times are relative there. */
+void output_add_size(struct buffer *out, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    while (bytes >= 1024 && unit < 4) {
+        bytes /= 1024;
+        unit++;
+    }
+    buffer_printf(out, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+static bool format_size(const char *key, const json_t *value, struct buffer *out)
+{
+    if (!strstr(key, "_bytes") || !json_is_number(value))
+        return false;
+    output_add_size(out, json_number_value(value));
+    return true;
+}
+
+/* People read tables in a terminal: times are relative there, and sizes have units. */
 static const char *cell_text(const json_t *row, const char *key, struct buffer *cell)
 {
     const json_t *value = member(row, key);
     buffer_clear(cell);
-    if (!isatty(STDOUT_FILENO) || !format_time(json_string_value(value), cell))
+    if (!isatty(STDOUT_FILENO) ||
+        !(format_time(json_string_value(value), cell) || format_size(key, value, cell)))
         format_value(value, cell);
     return cell->size ? buffer_string(cell) : "-";
 }

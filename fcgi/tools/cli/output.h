@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/buffer.h"
 #include "cli/cli.h"
 
 /* A terminal that is too narrow hides the last columns. */
@@ -24,6 +25,9 @@ void output_object(const struct cli *cli, json_t *object);
 
 /* Print one object as JSON, or only the member that a script needs. The reference is taken over. */
 void output_result(const struct cli *cli, json_t *object, const char *member);
+
+/* Append a number of bytes with a unit: "118.5 MiB". */
+void output_add_size(struct buffer *out, double bytes);
 
 /* Print a line on standard error for a person: nothing with --json. */
 void output_note(const struct cli *cli, const char *format, ...)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
+#include "cli/output.h"
 
 #define BAR_WIDTH   24
 #define INTERVAL_MS 100
@@ -23,13 +24,9 @@ bool progress_is_wanted(void)
 
 static void print_size(double bytes)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    while (bytes >= 1024 && unit < 4) {
-        bytes /= 1024;
-        unit++;
-    }
-    fprintf(stderr, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    buffer_auto text = BUFFER_INIT(32);
+    output_add_size(&text, bytes);
+    fputs(buffer_string(&text), stderr);
 }
 
 static void print_bar(int64_t done, int64_t total)

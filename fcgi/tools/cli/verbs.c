@@ -17,8 +17,8 @@ const struct cli_option cli_common_options[] = {
 const struct cli_verb cli_verbs[] = {
     {"login", "URL", "Get a key for a deployment of sandlot, and store it", verb_login,
      login_options, 1, 1, CLI_OFFLINE},
-    {"logout", "[DEPLOYMENT]", "Forget a deployment and its key", verb_logout, NULL, 0, 1,
-     CLI_OFFLINE},
+    {"logout", "[DEPLOYMENT]", "Delete the stored address and key of a deployment", verb_logout,
+     NULL, 0, 1, CLI_OFFLINE},
     {"deployments", "", "List the known deployments", verb_deployments, NULL, 0, 0, CLI_OFFLINE},
     {"whoami", "", "Show the user, the key and the teams", verb_whoami, NULL, 0, 0, 0},
 
@@ -130,11 +130,11 @@ const struct cli_verb cli_verbs[] = {
     {"key create", "NAME", "Create an API key and print it", verb_key_create, key_create_options, 1,
      1, 0},
     {"key list", "", "List your API keys", verb_key_list, NULL, 0, 0, 0},
-    {"key revoke", "KEY", "Revoke an API key", verb_key_revoke, NULL, 1, 1, 0},
+    {"key revoke", "KEY", "Revoke an API key", verb_key_revoke, key_revoke_options, 1, 1, 0},
     {"ssh-key add", "FILE", "Add a public SSH key; - is standard input", verb_ssh_key_add,
      ssh_key_add_options, 1, 1, 0},
     {"ssh-key list", "", "List your SSH keys", verb_ssh_key_list, NULL, 0, 0, 0},
-    {"ssh-key rm", "KEY", "Revoke an SSH key", verb_ssh_key_rm, NULL, 1, 1, 0},
+    {"ssh-key rm", "KEY", "Revoke an SSH key", verb_ssh_key_rm, key_revoke_options, 1, 1, 0},
 
     {"member list", "TEAM", "List the members of a team", verb_member_list, NULL, 1, 1, 0},
     {"member invite", "TEAM USER", "Invite a user into a team", verb_member_invite,
@@ -165,10 +165,14 @@ const struct cli_verb cli_verbs[] = {
     {"webhook test", "WEBHOOK", "Send a test event", verb_webhook_test, NULL, 1, 1, 0},
     {"webhook messages", "WEBHOOK", "List messages that are waiting or failed",
      verb_webhook_messages, NULL, 1, 1, 0},
+    {"webhook resend", "WEBHOOK [MESSAGE]", "Send all failed messages again, or only MESSAGE",
+     verb_webhook_resend, NULL, 1, 2, 0},
     {"webhook rm", "WEBHOOK", "Delete a webhook", verb_webhook_rm, NULL, 1, 1, 0},
 
     {"events", "", "List events, oldest first", verb_events, events_options, 0, 0, 0},
     {"usage", "", "Show the usage of a team", verb_usage, usage_options, 0, 0, 0},
+    {"limits", "", "Show the limits of a team, and the default registry of images", verb_limits,
+     limits_options, 0, 0, 0},
 
     {"help", "[COMMAND...]", "List the commands, or explain one", verb_help, NULL, 0, 2,
      CLI_OFFLINE},

@@ -17,7 +17,9 @@ VERB(key_create);
 VERB(key_list);
 VERB(key_revoke);
 VERB(usage);
-extern const struct cli_option login_options[], key_create_options[], usage_options[];
+VERB(limits);
+extern const struct cli_option login_options[], key_create_options[], key_revoke_options[],
+    usage_options[], limits_options[];
 
 /* verbs_sandbox.c */
 VERB(create);
@@ -148,6 +150,7 @@ VERB(webhook_list);
 VERB(webhook_show);
 VERB(webhook_test);
 VERB(webhook_messages);
+VERB(webhook_resend);
 VERB(webhook_rm);
 extern const struct cli_option webhook_create_options[], webhook_list_options[];
 

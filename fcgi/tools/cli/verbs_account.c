@@ -185,6 +185,7 @@ int verb_key_list(struct cli_call *call, struct error **err)
                                                    {"NAME", "name"},
                                                    {"SCOPES", "scopes"},
                                                    {"TEAMS", "teams"},
+                                                   {"CREATED BY", "created_by"},
                                                    {"CREATED", "created_at"},
                                                    {"EXPIRES", "expires_at"},
                                                    {"USED", "last_used_at"}};
@@ -196,18 +197,25 @@ int verb_key_list(struct cli_call *call, struct error **err)
     return 0;
 }
 
+const struct cli_option key_revoke_options[] = {
+    {"with-created", 0, NULL, "also revoke the API keys and SSH keys that this key created"},
+    {NULL, 0, NULL, NULL},
+};
+
 int verb_key_revoke(struct cli_call *call, struct error **err)
 {
-    autofree char *path = api_path("/v1/keys/", "", cli_operand(call, 0));
+    const char *query = cli_flag(call, "with-created") ? "?with_created=true" : "";
+    autofree char *path = api_path("/v1/keys/", query, cli_operand(call, 0));
     return api_call(call->cli, "DELETE", path, NULL, NULL, err);
 }
 
 /* --- usage --- */
 
 const struct cli_option usage_options[] = {
-    {"team", 0, "TEAM", "whose"},
-    {"from", 0, "TIME", "begin of the time, such as 2026-11-01T00:00:00Z"},
-    {"to", 0, "TIME", "end of the time"},
+    {"team", 0, "TEAM", "this team; default: your personal team"},
+    {"from", 0, "TIME|DURATION",
+     "from this time on: 2026-11-01T00:00:00Z, or 30d ago; default: the first of this month"},
+    {"to", 0, "TIME|DURATION", "until this time, or this span ago; default: now"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -217,14 +225,35 @@ int verb_usage(struct cli_call *call, struct error **err)
     json_t *answer;
     buffer_append_string(&path, "/v1/usage");
     api_add_query(&path, "team", cli_value(call, "team"));
-    api_add_query(&path, "from", cli_value(call, "from"));
-    api_add_query(&path, "to", cli_value(call, "to"));
+    api_add_time(&path, "from", cli_value(call, "from"));
+    api_add_time(&path, "to", cli_value(call, "to"));
     if (api_call(call->cli, "GET", buffer_string(&path), NULL, &answer, err) < 0)
         return -1;
     if (!call->cli->json) {
         json_object_del(json_object_get(answer, "runtime"), "sizes");
         json_object_del(json_object_get(answer, "storage"), "sizes");
     }
+    output_object(call->cli, answer);
+    return 0;
+}
+
+/* --- limits --- */
+
+const struct cli_option limits_options[] = {
+    {"team", 0, "TEAM", "this team; default: your personal team"},
+    {NULL, 0, NULL, NULL},
+};
+
+int verb_limits(struct cli_call *call, struct error **err)
+{
+    buffer_auto path = BUFFER_INIT(4096);
+    json_t *answer;
+    buffer_append_string(&path, "/v1/sandbox_limits");
+    api_add_query(&path, "team", cli_value(call, "team"));
+    if (api_call(call->cli, "GET", buffer_string(&path), NULL, &answer, err) < 0)
+        return -1;
+    if (!call->cli->json)
+        json_object_del(answer, "plans");
     output_object(call->cli, answer);
     return 0;
 }

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/duration.h"
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
@@ -31,16 +29,6 @@ const struct cli_option events_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* A time, or a duration before now. */
-static void add_since(struct buffer *path, const char *value)
-{
-    char at[CLOCK_ISO8601_SIZE];
-    uint64_t seconds;
-    if (value && duration_parse(value, &seconds) == 0)
-        value = clock_format_iso8601(clock_now_ms() - (int64_t)seconds * 1000, at);
-    api_add_query(path, "since", value);
-}
-
 static int filters(struct cli_call *call, struct buffer *path, struct error **err)
 {
     autofree char *sandbox_id = NULL;
@@ -50,7 +38,7 @@ static int filters(struct cli_call *call, struct buffer *path, struct error **er
         return -1;
     buffer_printf(path, "/v1/events?limit=%d", PAGE);
     api_add_query(path, "sandbox_id", sandbox_id);
-    add_since(path, cli_value(call, "since"));
+    api_add_time(path, "since", cli_value(call, "since"));
     api_add_query(path, "team", cli_value(call, "team"));
     while ((kind = cli_next_value(call, "kind", &at)))
         api_add_query(path, "kind", kind);

@@ -20,15 +20,15 @@
 const struct cli_option logs_options[] = {
     {"follow", 'f', NULL, "wait for more output, until Ctrl-C"},
     {"pid", 'p', "PID", "only output of this process"},
-    {"from", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},
-    {"to", 0, "TIME", "until this time"},
+    {"from", 0, "TIME|DURATION", "from this time on: 2026-11-22T10:00:00Z, or 10m ago"},
+    {"to", 0, "TIME|DURATION", "until this time, or this span ago"},
     {NULL, 0, NULL, NULL},
 };
 
 const struct cli_option service_logs_options[] = {
     {"follow", 'f', NULL, "wait for more output, until Ctrl-C"},
-    {"from", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},
-    {"to", 0, "TIME", "until this time"},
+    {"from", 0, "TIME|DURATION", "from this time on: 2026-11-22T10:00:00Z, or 10m ago"},
+    {"to", 0, "TIME|DURATION", "until this time, or this span ago"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -97,8 +97,8 @@ static int print_logs(struct cli_call *call, const char *service, struct error *
     buffer_printf(&query, "/logs?limit=%d", PAGE);
     api_add_query(&query, "service", service);
     api_add_query(&query, "pid", service ? NULL : cli_value(call, "pid"));
-    api_add_query(&query, "from", cli_value(call, "from"));
-    api_add_query(&query, "to", cli_value(call, "to"));
+    api_add_time(&query, "from", cli_value(call, "from"));
+    api_add_time(&query, "to", cli_value(call, "to"));
     if (buffer_overflowed(&query))
         return cli_misuse(err, "the options are too long together");
     do {
@@ -123,8 +123,8 @@ int verb_service_logs(struct cli_call *call, struct error **err)
 /* --- metrics --- */
 
 const struct cli_option metrics_options[] = {
-    {"from", 0, "TIME", "from this time on, such as 2026-11-22T10:00:00Z"},
-    {"to", 0, "TIME", "until this time"},
+    {"from", 0, "TIME|DURATION", "from this time on: 2026-11-22T10:00:00Z, or 10m ago"},
+    {"to", 0, "TIME|DURATION", "until this time, or this span ago"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -140,8 +140,8 @@ int verb_metrics(struct cli_call *call, struct error **err)
     buffer_auto path = BUFFER_INIT(PATH_MAX_BYTES);
     json_auto_t *answer = NULL;
     buffer_append_string(&path, "/metrics");
-    api_add_query(&path, "from", cli_value(call, "from"));
-    api_add_query(&path, "to", cli_value(call, "to"));
+    api_add_time(&path, "from", cli_value(call, "from"));
+    api_add_time(&path, "to", cli_value(call, "to"));
     if (buffer_overflowed(&path))
         return cli_misuse(err, "the options are too long together");
     if (api_call_sandbox(call, "GET", buffer_string(&path), NULL, &answer, err) < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
@@ -148,24 +149,33 @@ int verb_network_approvals(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option approve_options[] = {
-    {"minutes", 0, "MINUTES", "allow it for this time"},
+    {"for", 0, "DURATION", "allow it for this time, in whole minutes: 30m, 2h"},
     {"always", 0, NULL, "add it to the allowed entries"},
     {"never", 0, NULL, "add it to the denied entries"},
     {NULL, 0, NULL, NULL},
 };
 
+static int add_minutes(json_t *body, const char *span, struct error **err)
+{
+    uint64_t seconds;
+    if (duration_parse(span, &seconds) < 0 || seconds % 60)
+        return cli_misuse(err, "--for must be whole minutes, such as 30m or 2h, not '%s'", span);
+    json_object_set_new(body, "minutes", json_integer((json_int_t)(seconds / 60)));
+    return 0;
+}
+
 int verb_network_approve(struct cli_call *call, struct error **err)
 {
     json_auto_t *body = json_object();
     json_t *approval;
-    const char *minutes = cli_value(call, "minutes");
+    const char *span = cli_value(call, "for");
     bool always = cli_flag(call, "always"), never = cli_flag(call, "never");
-    if (!!minutes + always + never > 1)
-        return cli_misuse(err, "give only one of --minutes, --always and --never");
-    if (minutes && input_number(body, "minutes", minutes, "--minutes", err) < 0)
+    if (!!span + always + never > 1)
+        return cli_misuse(err, "give only one of --for, --always and --never");
+    if (span && add_minutes(body, span, err) < 0)
         return -1;
     json_object_set_new(body, "answer",
-                        json_string(minutes  ? "minutes"
+                        json_string(span     ? "minutes"
                                     : always ? "always"
                                     : never  ? "never"
                                              : "once"));

@@ -240,7 +240,7 @@ int verb_pause(struct cli_call *call, struct error **err)
 }
 
 const struct cli_option resume_options[] = {
-    {"timeout", 't', "DURATION", "time from now until its deadline"},
+    {"timeout", 't', "DURATION", "time from now until its deadline; default: the sandbox's own"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -340,7 +340,7 @@ int verb_rename(struct cli_call *call, struct error **err)
 const struct cli_option fork_options[] = {
     {"count", 'n', "NUMBER", "number of copies; default: 1"},
     {"name", 0, "NAME", "name of the copy, if you make one; default: none"},
-    {"timeout", 't', "DURATION", "time until the deadline of each copy"},
+    {"timeout", 't', "DURATION", "time until the deadline of each copy; default: the original's"},
     {NULL, 0, NULL, NULL},
 };
 

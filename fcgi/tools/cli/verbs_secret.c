@@ -14,7 +14,7 @@
 
 const struct cli_option secret_set_options[] = {
     {"host", 0, "HOST", "a host that may get the secret, or *. and a name; may be repeated"},
-    {"keep-value", 0, NULL, "change the hosts only"},
+    {"keep-value", 0, NULL, "remove hosts only; to add one, give the value again"},
     {"team", 0, "TEAM", "team of the secret"},
     {NULL, 0, NULL, NULL},
 };

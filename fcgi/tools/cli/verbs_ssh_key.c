@@ -63,6 +63,7 @@ int verb_ssh_key_list(struct cli_call *call, struct error **err)
                                                    {"NAME", "name"},
                                                    {"FINGERPRINT", "fingerprint"},
                                                    {"TEAMS", "teams"},
+                                                   {"CREATED BY", "created_by"},
                                                    {"CREATED", "created_at"},
                                                    {"EXPIRES", "expires_at"},
                                                    {"USED", "last_used_at"}};
@@ -75,6 +76,7 @@ int verb_ssh_key_list(struct cli_call *call, struct error **err)
 
 int verb_ssh_key_rm(struct cli_call *call, struct error **err)
 {
-    autofree char *path = api_path("/v1/ssh_keys/", "", cli_operand(call, 0));
+    const char *query = cli_flag(call, "with-created") ? "?with_created=true" : "";
+    autofree char *path = api_path("/v1/ssh_keys/", query, cli_operand(call, 0));
     return api_call(call->cli, "DELETE", path, NULL, NULL, err);
 }

@@ -22,7 +22,7 @@
 /* --- volumes --- */
 
 const struct cli_option volume_create_options[] = {
-    {"team", 0, "TEAM", "team of the volume"},
+    {"team", 0, "TEAM", "team of the volume; default: your personal team"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -85,6 +85,19 @@ int verb_webhook_messages(struct cli_call *call, struct error **err)
     return 0;
 }
 
+int verb_webhook_resend(struct cli_call *call, struct error **err)
+{
+    const char *message = cli_operand(call, 1);
+    autofree char *path =
+        api_path("/v1/webhooks/", message ? "/messages/" : "/resend", cli_operand(call, 0));
+    autofree char *one = message ? api_path(path, "/resend", message) : NULL;
+    json_t *answer;
+    if (api_call(call->cli, "POST", one ? one : path, NULL, &answer, err) < 0)
+        return -1;
+    output_object(call->cli, answer);
+    return 0;
+}
+
 int verb_webhook_rm(struct cli_call *call, struct error **err)
 {
     autofree char *path = api_path("/v1/webhooks/", "", cli_operand(call, 0));

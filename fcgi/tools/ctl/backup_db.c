@@ -7,19 +7,25 @@
 #include "template/warm.h"
 #include "volume/volume.h"
 
-/* An object that never changes has the stamp "fixed". A stopped sandbox is unchanged as long as its
- * incarnation is. The state of a volume is unknown. */
+/* An object that never changes has the stamp "fixed". A paused sandbox is unchanged as long as its
+ * incarnation is. The state of a volume is unknown. Caches of builds are left out: the next builds
+ * fill new ones. A host imports no sandbox without its volumes, so those of builds are left out
+ * too. */
 DB_STATEMENT(objects_statement) = {
     "backup.objects",
     "SELECT 1 AS place, v.id, v.host_id, h.name, '' AS instance, '' AS stamp, '' AS state"
     " FROM volumes v JOIN hosts h ON h.id = v.host_id WHERE v.state = 'ready'"
+    " AND v.name <> '" VOLUME_BUILD_CACHE "'"
     " UNION ALL SELECT 2, s.template_version_id, s.host_id, h.name, s.instance_name, 'fixed', ''"
     " FROM template_sources s JOIN hosts h ON h.id = s.host_id"
     " JOIN template_versions v ON v.id = s.template_version_id WHERE v.state = 'ready'"
     " UNION ALL SELECT 3, c.id, c.host_id, h.name, c.instance_name, 'fixed', ''"
     " FROM checkpoints c JOIN hosts h ON h.id = c.host_id WHERE c.state = 'ready'"
     " UNION ALL SELECT 4, s.id, s.host_id, h.name, s.instance_name, CAST(s.incarnation AS CHAR),"
-    " s.state FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
+    " CASE WHEN EXISTS (SELECT 1 FROM sandbox_volumes a JOIN volumes v ON v.id = a.volume_id"
+    "   WHERE a.sandbox_id = s.id AND v.name = '" VOLUME_BUILD_CACHE
+    "') THEN 'building' ELSE s.state END"
+    " FROM sandboxes s JOIN hosts h ON h.id = s.host_id WHERE s.visible = 1"
     " ORDER BY place, id",
     true};
 
@@ -34,6 +40,12 @@ DB_STATEMENT(count_statement) = {"backup.count",
                                  true};
 
 DB_STATEMENT(warm_statement) = {"backup.warm", "SELECT instance_name FROM warm_instances", true};
+/* A dispatcher deletes their data, if a host still has it. */
+DB_STATEMENT(caches_statement) = {
+    "backup.caches",
+    "UPDATE volumes SET state = 'deleting', visible = 0, taken = NULL, lease_until_ms = 0"
+    " WHERE name = '" VOLUME_BUILD_CACHE "' AND state IN ('creating', 'ready')",
+    false};
 
 DB_STATEMENT(column_statement) = {
     "backup.column",
@@ -91,7 +103,7 @@ int backup_db_count(struct db *db, uint64_t *count, struct error **err)
     return 0;
 }
 
-int backup_db_dismiss_warm(struct db *db, struct error **err)
+int backup_db_dismiss(struct db *db, struct error **err)
 {
     db_rows_auto *rows = NULL;
     if (db_query(db, &warm_statement, DB_NO_ARGS, &rows, err) < 0)
@@ -99,7 +111,7 @@ int backup_db_dismiss_warm(struct db *db, struct error **err)
     while (db_rows_next(rows))
         if (warm_dismiss(db, db_get_text(rows, 0), err) < 0)
             return -1;
-    return 0;
+    return db_exec(db, &caches_statement, DB_NO_ARGS, NULL, err);
 }
 
 static int look(struct db *db, const struct db_statement *statement, const char *one,

@@ -15,22 +15,22 @@ struct backup_object {
     char host[64];
     char name[INSTANCE_NAME_SIZE];
     char stamp[32]; /* struct backup_file */
-    char state[17]; /* of a sandbox; "" for others */
+    char state[17]; /* of a sandbox, or "building" of a build's sandbox; "" for others */
 };
 
 /* List the objects, volumes first, since instances mount them. The caller frees the array. */
 int backup_db_objects(struct db *db, struct backup_object **objects, size_t *count,
                       struct error **err);
 
-/* Check whether the sandbox is stopped and unchanged since its stamp. */
+/* Check whether the sandbox is paused and unchanged since its stamp. */
 int backup_db_is_unchanged(struct db *db, const struct backup_object *sandbox, bool *unchanged,
                            struct error **err);
 
 /* Count sandboxes, volumes and checkpoints. */
 int backup_db_count(struct db *db, uint64_t *count, struct error **err);
 
-/* Remove the instances of the warm pool: they are not on their hosts any more. */
-int backup_db_dismiss_warm(struct db *db, struct error **err);
+/* Remove the rows of warm instances and of caches of builds, which no backup has. */
+int backup_db_dismiss(struct db *db, struct error **err);
 
 /* Find the first column or index that one of two databases has and the other has not, or has
  * otherwise; "": none. */

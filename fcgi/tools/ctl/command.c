@@ -35,6 +35,9 @@ OPTIONS key_create_options[] = {
      "default: never"},
     {"name", CTL_TEXT, false, "NAME", 0, 0, "name of the program that uses the key"},
     END};
+OPTIONS key_revoke_options[] = {
+    {"with-created", CTL_FLAG, false, NULL, 0, 0, "also revoke all keys that this key created"},
+    END};
 OPTIONS key_list_options[] = {{"user", CTL_TEXT, false, "USER", 0, 0, "only those of this user"},
                               END};
 OPTIONS template_add_options[] = {
@@ -123,7 +126,7 @@ OPTIONS plan_create_options[] = {
     {"from", CTL_TEXT, true, "PLAN", 0, 0, "plan with the initial values"}, END};
 OPTIONS user_remove_options[] = {
     {"heir", CTL_TEXT, false, "USER", 0, 0, "new owner of teams without another owner"}, END};
-OPTIONS sandbox_stop_options[] = {
+OPTIONS sandbox_pause_options[] = {
     {"without-memory", CTL_FLAG, false, NULL, 0, 0, "keep the disk only"}, END};
 OPTIONS sandbox_resume_options[] = {
     {"timeout", CTL_DURATION, false, "DURATION", 1, 31536000,
@@ -218,7 +221,7 @@ const struct ctl_command ctl_commands[] = {
     {"host activate", "NAME", NULL, CTL_RUNTIMES, ctl_host_activate,
      "use a host for new sandboxes again, and build the templates that it lacks"},
     {"host add", "NAME", host_add_options, CTL_RUNTIMES, ctl_host_add,
-     "add a runtime host, or change the host with this name, and make it ready"},
+     "add a host, or change the host with this name, and make it ready"},
     {"host authority", "", NULL, CTL_SETTINGS, ctl_host_authority,
      "create the authority for the relays of other machines, and this front's certificate"},
     {"host certificate", "NAME", host_certificate_options, CTL_SETTINGS, ctl_host_certificate,
@@ -247,7 +250,7 @@ const struct ctl_command ctl_commands[] = {
     {"key create", "", key_create_options, CTL_KEYRING, ctl_key_create,
      "create an API key and print it, only once"},
     {"key list", "", key_list_options, CTL_DATABASE, ctl_key_list, "list API keys"},
-    {"key revoke", "ID", NULL, CTL_DATABASE, ctl_key_revoke, "revoke an API key"},
+    {"key revoke", "ID", key_revoke_options, CTL_DATABASE, ctl_key_revoke, "revoke an API key"},
     {"keyring add", "FILE", NULL, CTL_NOTHING, ctl_keyring_add,
      "add a new key that is not used yet, for several fronts"},
     {"keyring drop", "FILE", NULL, CTL_KEYRING, ctl_keyring_drop,
@@ -283,21 +286,21 @@ const struct ctl_command ctl_commands[] = {
      "print the entries of an egress profile"},
     {"restore", "DIR", restore_options, CTL_RUNTIMES, ctl_restore,
      "restore a backup on an empty deployment, or check it in a temporary database (--check)"},
-    {"sandbox rm", "ID", NULL, CTL_WORKER, ctl_sandbox_delete, "delete a sandbox of any team"},
+    {"sandbox rm", "SANDBOX", NULL, CTL_WORKER, ctl_sandbox_delete, "delete a sandbox of any team"},
     {"sandbox list", "", sandbox_list_options, CTL_DATABASE, ctl_sandbox_list,
      "list sandboxes, newest first"},
-    {"sandbox log", "ID", sandbox_log_options, CTL_DATABASE, ctl_sandbox_log,
+    {"sandbox log", "SANDBOX", sandbox_log_options, CTL_DATABASE, ctl_sandbox_log,
      "print the lines of all logs and of the audit log about one sandbox, in order"},
-    {"sandbox move", "ID HOST", NULL, CTL_WORKER, ctl_sandbox_move,
+    {"sandbox move", "SANDBOX HOST", NULL, CTL_WORKER, ctl_sandbox_move,
      "move a paused sandbox of any team to another host, with its memory"},
-    {"sandbox resume", "ID", sandbox_resume_options, CTL_WORKER, ctl_sandbox_resume,
-     "resume a paused sandbox of any team"},
-    {"sandbox stop", "ID", sandbox_stop_options, CTL_WORKER, ctl_sandbox_stop,
+    {"sandbox pause", "SANDBOX", sandbox_pause_options, CTL_WORKER, ctl_sandbox_pause,
      "pause a sandbox of any team, with its memory if possible"},
+    {"sandbox resume", "SANDBOX", sandbox_resume_options, CTL_WORKER, ctl_sandbox_resume,
+     "resume a paused sandbox of any team"},
     {"ssh-key add", "FILE", ssh_key_add_options, CTL_KEYRING, ctl_ssh_key_add,
      "add a public key with which a user signs in over SSH"},
     {"ssh-key list", "", key_list_options, CTL_DATABASE, ctl_ssh_key_list, "list SSH keys"},
-    {"ssh-key rm", "ID", NULL, CTL_DATABASE, ctl_ssh_key_remove, "remove an SSH key"},
+    {"ssh-key rm", "ID", key_revoke_options, CTL_DATABASE, ctl_ssh_key_remove, "remove an SSH key"},
     {"ssh-record", "", ssh_record_options, CTL_SETTINGS, ctl_ssh_record,
      "print the SSHFP record of the SSH entry point"},
     {"status", "", NULL, CTL_DATABASE, ctl_status,
@@ -435,7 +438,12 @@ void ctl_command_print_usage(FILE *out, const struct ctl_command *command, bool 
 
 void ctl_command_print_all(FILE *out)
 {
+    int width = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++) {
+        int own = (int)strlen(ctl_commands[i].words);
+        width = own > width ? own : width;
+    }
     fputs("Commands (`sandlotctl COMMAND --help` shows the options; all take --json):\n", out);
     for (size_t i = 0; i < ARRAY_SIZE(ctl_commands); i++)
-        fprintf(out, "  %-16s %s\n", ctl_commands[i].words, ctl_commands[i].summary);
+        fprintf(out, "  %-*s  %s\n", width, ctl_commands[i].words, ctl_commands[i].summary);
 }

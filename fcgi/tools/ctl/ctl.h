@@ -62,11 +62,17 @@ void ctl_command_print_all(FILE *out);
 int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err);
 void ctl_close(struct ctl *ctl);
 
+/* Open a connection to a host's Incus; the host needs no row. The caller closes it. */
+struct incus;
+int ctl_open_incus(const struct ctl *ctl, const struct host *host, struct incus **incus,
+                   struct error **err);
+
 /* Call the handler of a command, and record its change as an act of the operator
- * (audit/actions.def); the handler may add details to ctl->audit. */
+ * (audit/actions.def); the handler may add details to ctl->audit. A sandbox TEAM/NAME among the
+ * arguments becomes its id. */
 const char *ctl_operator(void); /* the login behind it */
-int ctl_run(struct ctl *ctl, const struct ctl_command *command,
-            const struct ctl_arguments *arguments, struct error **err);
+int ctl_run(struct ctl *ctl, const struct ctl_command *command, struct ctl_arguments *arguments,
+            struct error **err);
 
 /* Return the worker of a handler that needs CTL_WORKER. When the operator interrupts an operation,
  * a dispatcher finishes it after its lease has run out. */
@@ -146,7 +152,7 @@ CTL_HANDLER(ctl_sandbox_list);
 CTL_HANDLER(ctl_sandbox_log);
 CTL_HANDLER(ctl_sandbox_move);
 CTL_HANDLER(ctl_sandbox_resume);
-CTL_HANDLER(ctl_sandbox_stop);
+CTL_HANDLER(ctl_sandbox_pause);
 CTL_HANDLER(ctl_whoami);
 CTL_HANDLER(ctl_status);
 CTL_HANDLER(ctl_check);

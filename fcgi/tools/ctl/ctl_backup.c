@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ctl/backup_database.h"
@@ -27,6 +28,7 @@ struct backing {
     struct backup backup;
     struct backup base; /* the previous backup; no files: there is no previous one */
     unsigned failures;
+    size_t position, count; /* of the object at work, among all objects */
 };
 
 static const char *folder_of(enum backup_kind kind)
@@ -114,6 +116,8 @@ static int save(struct backing *backing, const struct backup_object *object,
     autofree char *path = backup_path(&backing->backup, file->path);
     error_auto failure = NULL;
     const char *reason;
+    int64_t started_ms = clock_monotonic_ms();
+    fprintf(stderr, "%zu of %zu: writing %s\n", backing->position, backing->count, object->id);
     if (export_to(backing, object, path, &failure) < 0) {
         if (failure->code == ERR_CONFIG || failure->code == ERR_DB_UNAVAILABLE)
             return error_move(err, &failure);
@@ -129,7 +133,11 @@ static int save(struct backing *backing, const struct backup_object *object,
         backup_leave_out(&backing->backup, object->id, reason);
         return 1;
     }
-    return backup_seal_file(&backing->backup, file, err);
+    if (backup_seal_file(&backing->backup, file, err) < 0)
+        return -1;
+    fprintf(stderr, "%zu of %zu: %.1f MiB in %.1f s\n", backing->position, backing->count,
+            (double)file->size / (1 << 20), (double)(clock_monotonic_ms() - started_ms) / 1000);
+    return 0;
 }
 
 static bool is_chosen(const struct backing *backing, const struct backup_object *object)
@@ -151,6 +159,8 @@ static const char *refusal(const struct backing *backing, const struct backup_ob
         return NULL;
     if (!is_chosen(backing, object))
         return "you did not choose it";
+    if (str_equal(object->state, "building"))
+        return "a template build created it";
     return str_equal(object->state, "stopped") ? NULL
                                                : "it is not paused, so the backup has its row only";
 }
@@ -193,6 +203,7 @@ static int add_file(struct backing *backing, enum backup_kind kind, const char *
 static int back_up_database(struct backing *backing, struct error **err)
 {
     autofree char *path = backup_path(&backing->backup, "database.sql");
+    fprintf(stderr, "writing the database\n");
     if (backup_database_dump(backing->ctl->settings, path, err) < 0)
         return -1;
     return add_file(backing, BACKUP_DATABASE, "database.sql", err);
@@ -229,9 +240,12 @@ static int back_up(struct backing *backing, const struct backup_object *objects,
 {
     if (back_up_keys(backing, err) < 0 || back_up_database(backing, err) < 0)
         return -1;
-    for (size_t i = 0; i < count; i++)
+    backing->count = count;
+    for (size_t i = 0; i < count; i++) {
+        backing->position = i + 1;
         if (back_up_object(backing, &objects[i], err) < 0)
             return -1;
+    }
     return 0;
 }
 

@@ -29,6 +29,11 @@ DB_STATEMENT(stuck_statement) = {
     " JOIN sandboxes s ON s.id = o.sandbox_id JOIN hosts h ON h.id = s.host_id"
     " WHERE o.state = 'running' AND o.attempts >= ? ORDER BY o.attempts DESC, o.id LIMIT ?",
     true};
+DB_STATEMENT(named_statement) = {
+    "ctl.sandbox_named",
+    "SELECT s.id FROM sandboxes s JOIN teams t ON t.id = s.team_id"
+    " WHERE t.slug = ? AND t.removed_at_ms IS NULL AND s.taken_name = ?",
+    true};
 DB_STATEMENT(warm_statement) = {
     "ctl.warm",
     "SELECT COUNT(CASE WHEN state = 'ready' THEN 1 END),"
@@ -200,6 +205,19 @@ int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list,
         stuck->attempts = (uint32_t)db_get_u64(rows, 3);
         db_copy_text(stuck->last_error, rows, 4);
     }
+    return 0;
+}
+
+int ctl_db_sandbox_named(struct db *db, const char *team_slug, const char *name, char id[ID_SIZE],
+                         struct error **err)
+{
+    db_rows_auto *rows = NULL;
+    if (db_query(db, &named_statement, DB_ARGS(db_text(team_slug), db_text(name)), &rows, err) < 0)
+        return -1;
+    if (!db_rows_next(rows))
+        return error_set(err, ERR_NOT_FOUND, "The team %s has no sandbox with the name %s.",
+                         team_slug, name);
+    snprintf(id, ID_SIZE, "%s", db_get_text(rows, 0));
     return 0;
 }
 

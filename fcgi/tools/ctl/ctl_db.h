@@ -67,6 +67,10 @@ struct ctl_stuck {
 int ctl_db_stuck(struct db *db, unsigned least_attempts, struct ctl_stuck *list, unsigned limit,
                  unsigned *count, struct error **err);
 
+/* Find the sandbox with this name in a team. Errors: ERR_NOT_FOUND. */
+int ctl_db_sandbox_named(struct db *db, const char *team_slug, const char *name, char id[ID_SIZE],
+                         struct error **err);
+
 /* Return whether our login may remove rows of the audit log; none is. */
 bool ctl_db_may_change_audit(struct db *db);
 

@@ -8,6 +8,8 @@
 #include "ctl/output.h"
 #include "ctl/source_build.h"
 #include "host/host.h"
+#include "host/host_check.h"
+#include "incus/incus.h"
 #include "sandbox/sandbox_lost.h"
 
 #define CERTIFICATE_FILE_MAX 65536
@@ -28,13 +30,14 @@ static json_t *host_json(const struct host *host)
 {
     int64_t since_ms;
     const char *condition = host_condition_name(&host->condition, &since_ms);
-    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s?, s:s, s:I, s:I}",
-                     "name", host->name, "state", host_state_names[host->state], "condition",
-                     condition, "since", ctl_json_time(since_ms), "url", host->url, "firewall",
-                     host->firewall_url, "relay", host->relay_url, "project", host->project, "pool",
-                     host->pool, "range", host->address_range, "network",
-                     *host->network ? host->network : NULL, "nic_prefix", host->nic_prefix, "vcpus",
-                     (json_int_t)host->vcpus, "memory_mb", (json_int_t)host->memory_mb);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s?, s:s, s:s, s:I, s:I}", "name",
+        host->name, "state", host_state_names[host->state], "condition", condition, "since",
+        ctl_json_time(since_ms), "url", host->url, "firewall", host->firewall_url, "relay",
+        host->relay_url, "project", host->project, "pool", host->pool, "range", host->address_range,
+        "network", *host->network ? host->network : NULL, "nic_prefix", host->nic_prefix,
+        "architecture", host->architecture, "vcpus", (json_int_t)host->vcpus, "memory_mb",
+        (json_int_t)host->memory_mb);
 }
 
 static int read_certificate(const char *path, char **pem, struct error **err)
@@ -85,6 +88,36 @@ static int read_host_arguments(const struct ctl_arguments *arguments, struct hos
     return certificate ? read_certificate(certificate, &host->server_cert, err) : 0;
 }
 
+/* Incus does not answer. A host that exists keeps its architecture, and a new one is refused. */
+static int keep_architecture(const struct ctl *ctl, struct host *host, struct error **err)
+{
+    struct host known;
+    error_auto missing = NULL;
+    if (host_get_by_name(ctl->db, host->name, &known, &missing) < 0)
+        return error_context(err,
+                             "host %s was not added, because its Incus at %s does not answer; "
+                             "remove the cause and run the same command again",
+                             host->name, host->url);
+    snprintf(host->architecture, sizeof host->architecture, "%s", known.architecture);
+    host_deinit(&known);
+    error_clear(err);
+    return 0;
+}
+
+/* Ask before the row is stored, because a stored host may get sandboxes. */
+static int ask_architecture(const struct ctl *ctl, struct host *host, struct error **err)
+{
+    struct incus *incus;
+    autofree char *architecture = NULL;
+    if (ctl_open_incus(ctl, host, &incus, err) < 0)
+        return -1;
+    int result = incus_architecture(incus, &architecture, err);
+    incus_close(incus);
+    if (result < 0)
+        return keep_architecture(ctl, host, err);
+    return take(host->architecture, sizeof host->architecture, architecture, "architecture", err);
+}
+
 static int prepare(struct ctl *ctl, const struct host *host, struct error **err)
 {
     struct runtime *runtime;
@@ -124,7 +157,8 @@ int ctl_host_add(struct ctl *ctl, const struct ctl_arguments *arguments, struct 
     struct host host = {0};
     unsigned built = 0;
     int result = -1;
-    if (read_host_arguments(arguments, &host, err) == 0 && host_put(ctl->db, &host, err) == 0 &&
+    if (read_host_arguments(arguments, &host, err) == 0 && host_check(&host, err) == 0 &&
+        ask_architecture(ctl, &host, err) == 0 && host_put(ctl->db, &host, err) == 0 &&
         prepare(ctl, &host, err) == 0 && build_missing_sources(ctl, &host, &built, err) == 0) {
         json_t *object = host_json(&host);
         json_object_set_new(object, "sources_built", json_integer(built));

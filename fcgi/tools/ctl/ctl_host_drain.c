@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/notify.h"
+#include "base/state_words.h"
 #include "ctl/ctl_db.h"
 #include "ctl/output.h"
 #include "host/host.h"
@@ -147,8 +148,10 @@ static int look(struct ctl *ctl, const char *name, bool leaving, json_t *rows, u
         if (look_for_room(ctl, host_id, &list[i], err) < 0)
             return -1;
         *going += goes(&list[i]);
+        const char *state =
+            ctl->json || !list[i].is_sandbox ? list[i].state : state_word(list[i].state);
         json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "id", list[i].id, "team",
-                                              list[i].team, "state", list[i].state, "why",
+                                              list[i].team, "state", state, "why",
                                               leaving ? reason(&list[i]) : ""));
     }
     return 0;

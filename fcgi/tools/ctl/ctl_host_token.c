@@ -11,7 +11,8 @@
 
 #define DISK_OVERCOMMIT   20
 #define MEMORY_OVERCOMMIT 100
-#define COMMAND           "sandlot-host-join"
+/* It reads the token from standard input: `ps` shows the arguments of a program to all users. */
+#define COMMAND "sandlot-host-join -"
 
 static void add_text(json_t *options, const char *name, const char *value, const char *usual)
 {
@@ -80,8 +81,9 @@ int ctl_host_token(struct ctl *ctl, const struct ctl_arguments *arguments, struc
               json_pack("{s:s, s:s, s:s, s:o}", "name", name, "token", token, "command", COMMAND,
                         "expires_at", json_string(at)),
               "Run this as root on the new machine, which needs the package sandlot-runtime, "
-              "before %s:\n\n    " COMMAND " %s\n\nThe token is for one machine, which becomes "
-              "host %s. sandlotctl shows it only once.",
+              "before %s:\n\n    " COMMAND "\n\nPaste this token there, and press Enter:\n\n"
+              "    %s\n\nThe token is for one machine, which becomes host %s. sandlotctl shows it "
+              "only once.",
               at, token, name);
     return 0;
 }

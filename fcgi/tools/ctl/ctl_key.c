@@ -31,13 +31,14 @@ json_t *ctl_key_json(const struct api_key *key, enum api_key_kind kind)
     autofree char *fingerprint =
         *key->ssh_fingerprint ? xasprintf("SHA256:%s", key->ssh_fingerprint) : xstrdup("");
     const char *scope = key->can_write ? "write" : "read";
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "user",
-                     key->user_name, "name", key->name, kind == SSH_KEYS ? "fingerprint" : "scope",
-                     kind == SSH_KEYS ? fingerprint : scope, "teams", teams, "created_at",
-                     ctl_json_time(key->created_at_ms), "expires_at",
-                     ctl_json_time(key->expires_at_ms), "revoked_at",
-                     ctl_json_time(key->revoked_at_ms), "last_used_at",
-                     ctl_json_time(key->last_used_at_ms));
+    const char *created_by = *key->created_by ? key->created_by : NULL;
+    return json_pack(
+        "{s:s, s:s, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "user",
+        key->user_name, "name", key->name, "created_by", created_by,
+        kind == SSH_KEYS ? "fingerprint" : "scope", kind == SSH_KEYS ? fingerprint : scope, "teams",
+        teams, "created_at", ctl_json_time(key->created_at_ms), "expires_at",
+        ctl_json_time(key->expires_at_ms), "revoked_at", ctl_json_time(key->revoked_at_ms),
+        "last_used_at", ctl_json_time(key->last_used_at_ms));
 }
 
 int ctl_key_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -82,6 +83,7 @@ static int list_keys(struct ctl *ctl, const struct ctl_arguments *arguments, enu
         {"NAME", "name"},
         {ssh ? "FINGERPRINT" : "SCOPE", ssh ? "fingerprint" : "scope"},
         {"ONLY TEAMS", "teams"},
+        {"CREATED BY", "created_by"},
         {"EXPIRES", "expires_at"},
         {"REVOKED", "revoked_at"},
         {"LAST USED", "last_used_at"},
@@ -115,8 +117,12 @@ int ctl_ssh_key_list(struct ctl *ctl, const struct ctl_arguments *arguments, str
 int ctl_key_revoke(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     const char *id = arguments->operands[0];
-    if (api_key_revoke(ctl->db, NULL, id, err) < 0)
+    bool with_created = ctl_flag(arguments, "with-created");
+    if (api_key_revoke(ctl->db, NULL, id, with_created, err) < 0)
         return -1;
-    ctl_print(ctl, json_pack("{s:s, s:b}", "id", id, "revoked", true), "Key %s is revoked.", id);
+    ctl_print(ctl, json_pack("{s:s, s:b}", "id", id, "revoked", true),
+              with_created ? "Key %s is revoked, with all keys that it created."
+                           : "Key %s is revoked.",
+              id);
     return 0;
 }

@@ -159,7 +159,7 @@ static int load(struct restoring *restoring, struct error **err)
             ctl->settings->database_name);
     return ctl_migrate_schema(ctl, &applied, err) < 0 || put_ways(restoring, err) < 0
                ? -1
-               : backup_db_dismiss_warm(ctl->db, err);
+               : backup_db_dismiss(ctl->db, err);
 }
 
 /* --- the command --- */

@@ -28,7 +28,7 @@ static int find(struct ctl *ctl, const char *id, struct error **err)
 {
     sandbox_auto sandbox = {0};
     if (!id_is_valid("sbx_", id))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
+        return error_set(err, ERR_NOT_FOUND, CTL_NO_SANDBOX, id);
     if (sandbox_get(ctl->db, id, &sandbox, err) < 0)
         return -1;
     snprintf(ctl->audit.entry.team_id, ID_SIZE, "%s", sandbox.team_id);
@@ -44,7 +44,7 @@ static void print_state(const struct ctl *ctl, const struct sandbox *sandbox)
               sandbox_state_word(sandbox->state));
 }
 
-int ctl_sandbox_stop(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
+int ctl_sandbox_pause(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     struct worker worker = ctl_worker(ctl);
     sandbox_auto sandbox = {0};

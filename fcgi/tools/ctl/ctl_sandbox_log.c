@@ -240,7 +240,7 @@ static int name_it(struct ctl *ctl, const char *id, struct log *log, struct erro
     sandbox_auto sandbox = {0};
     error_auto missing = NULL;
     if (!id_is_valid("sbx_", id))
-        return error_set(err, ERR_INVALID_REQUEST, "%s is not the id of a sandbox.", id);
+        return error_set(err, ERR_INVALID_REQUEST, CTL_NO_SANDBOX, id);
     log->needles[log->needle_count++] = xstrdup(id);
     if (sandbox_get_any(ctl->db, id, false, &sandbox, &missing) < 0)
         return missing->code == ERR_NOT_FOUND ? 0 : error_move(err, &missing);

@@ -64,7 +64,7 @@ int ctl_ssh_key_remove(struct ctl *ctl, const struct ctl_arguments *arguments, s
     const char *id = arguments->operands[0];
     if (!id_is_valid("ssk_", id))
         return error_set(err, ERR_NOT_FOUND, "%s is not the id of an SSH key", id);
-    if (api_key_revoke(ctl->db, NULL, id, err) < 0)
+    if (api_key_revoke(ctl->db, NULL, id, ctl_flag(arguments, "with-created"), err) < 0)
         return -1;
     ctl_print(ctl, json_pack("{s:s, s:b}", "id", id, "revoked", true), "SSH key %s is removed.",
               id);

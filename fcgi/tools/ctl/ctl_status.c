@@ -157,15 +157,28 @@ static void print_status(const json_t *status)
     print_problems(status);
 }
 
+/* Write the words for people in place of the API's values. */
+static void name_states(json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach (rows, i, row) {
+        const char *state = json_string_value(json_object_get(row, "state"));
+        json_object_set_new(row, "state", json_string(state_word(state ? state : "")));
+    }
+}
+
 int ctl_status(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
 {
     json_auto_t *status = NULL;
     (void)arguments;
     if (overview_read(ctl->db, ctl->settings, &status, err) < 0)
         return -1;
-    if (ctl->json)
+    if (ctl->json) {
         ctl_print_json(json_incref(status));
-    else
+    } else {
+        name_states(json_object_get(status, "sandboxes"));
         print_status(status);
+    }
     return 0;
 }

@@ -9,10 +9,11 @@
 
 static json_t *user_json(const struct user *user)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:o}", "id", user->id, "name", user->name,
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:o}", "id", user->id, "name", user->name,
                      "personal_team_id", user->personal_team_id, "password",
                      (int)user->has_password, "second_factor", (int)user->has_second_factor,
-                     "disabled_at", ctl_json_time(user->disabled_at_ms));
+                     "passkeys", (int)user->passkeys, "disabled_at",
+                     ctl_json_time(user->disabled_at_ms));
 }
 
 int ctl_user_create(struct ctl *ctl, const struct ctl_arguments *arguments, struct error **err)
@@ -32,6 +33,7 @@ int ctl_user_list(struct ctl *ctl, const struct ctl_arguments *arguments, struct
                                                 {"PERSONAL TEAM", "personal_team_id"},
                                                 {"PASSWORD", "password"},
                                                 {"SECOND FACTOR", "second_factor"},
+                                                {"PASSKEYS", "passkeys"},
                                                 {"DISABLED", "disabled_at"}};
     autofree struct user *users = NULL;
     unsigned count;

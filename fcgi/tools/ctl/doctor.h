@@ -27,7 +27,7 @@ void doctor_wrong(struct doctor *doctor, const char *check, const char *advice, 
                   ...) __attribute__((format(printf, 4, 5)));
 
 /* Check a part, and report the findings. */
-void doctor_check_hosts(struct doctor *doctor);  /* runtime hosts and templates on them */
+void doctor_check_hosts(struct doctor *doctor);  /* hosts and templates on them */
 void doctor_check_joins(struct doctor *doctor);  /* machines that are to become hosts */
 void doctor_check_fronts(struct doctor *doctor); /* facts that must be equal on all fronts */
 struct host;
@@ -64,8 +64,3 @@ int doctor_run(char *const *arguments, char *const *environment, char *out, size
 /* Note whether a version of a component on a host, or on this machine, is a tested one. */
 void doctor_judge_version(struct doctor *doctor, const char *where, enum component component,
                           const char *version);
-
-/* A connection to a host's Incus, for the caller to close. */
-struct incus;
-int doctor_open_incus(struct doctor *doctor, const struct host *host, struct incus **incus,
-                      struct error **err);

@@ -28,7 +28,7 @@ static int daemon_pid(struct doctor *doctor, const struct host *host)
     json_auto_t *server = NULL;
     struct incus *incus;
     int pid = 0;
-    if (doctor_open_incus(doctor, host, &incus, &ignored) < 0)
+    if (ctl_open_incus(doctor->ctl, host, &incus, &ignored) < 0)
         return 0;
     if (incus_get(incus, "/1.0", &server, &ignored) == 0)
         json_unpack(server, "{s:{s:i}}", "environment", "server_pid", &pid);

@@ -85,20 +85,6 @@ static void check_memory(struct doctor *doctor, const struct host *host)
         doctor_ok(doctor, "room", "%s has memory for new sandboxes.", host->name);
 }
 
-int doctor_open_incus(struct doctor *doctor, const struct host *host, struct incus **incus,
-                      struct error **err)
-{
-    const struct settings *settings = doctor->ctl->settings;
-    struct incus_options options = {
-        .url = host->url,
-        .project = host->project,
-        .server_cert = host->server_cert,
-        .client_cert_file = settings->incus_client_cert_file,
-        .client_key_file = settings->incus_client_key_file,
-    };
-    return incus_open(&options, incus, err);
-}
-
 /* Incus cannot mount a pool whose device is missing, and still has its records. */
 static int check_mounted(const struct host *host, const json_t *pool, struct error **err)
 {
@@ -115,7 +101,7 @@ int doctor_check_pool(struct doctor *doctor, const struct host *host, struct err
 {
     struct incus *incus;
     json_auto_t *pool = NULL;
-    if (doctor_open_incus(doctor, host, &incus, err) < 0)
+    if (ctl_open_incus(doctor->ctl, host, &incus, err) < 0)
         return -1;
     autofree char *path = xasprintf("/1.0/storage-pools/%s", host->pool);
     int result = incus_get(incus, path, &pool, err);
@@ -149,7 +135,7 @@ static void check_starts(struct doctor *doctor, const struct host *host)
     const json_t *operation;
     size_t i, count = 0;
     int64_t oldest_ms = clock_now_ms();
-    if (doctor_open_incus(doctor, host, &incus, &err) < 0)
+    if (ctl_open_incus(doctor->ctl, host, &incus, &err) < 0)
         return;
     int result = incus_get(incus, "/1.0/operations?recursion=1", &operations, &err);
     incus_close(incus);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Check that the kernel of this runtime host does not let sandboxes write to the host through
+ * Check that the kernel of this host does not let sandboxes write to the host through
  * lxcfs, or use up the machine's counts.
  */
 #include <errno.h>

@@ -87,7 +87,7 @@ static void check_incus(struct doctor *doctor)
     json_auto_t *server = NULL;
     uname(&machine);
     snprintf(host.name, sizeof host.name, "%.60s", machine.nodename);
-    if (doctor_open_incus(doctor, &host, &incus, &err) < 0 ||
+    if (ctl_open_incus(doctor->ctl, &host, &incus, &err) < 0 ||
         incus_get(incus, "/1.0", &server, &err) < 0) {
         doctor_wrong(doctor, "incus", "Start it: `systemctl restart incus`.",
                      "Incus of this machine: %s.", err->message);

@@ -105,7 +105,7 @@ void doctor_check_versions(struct doctor *doctor, const struct host *host)
     json_auto_t *server = NULL;
     struct incus *incus;
     char version[VERSION_SIZE];
-    if (doctor_open_incus(doctor, host, &incus, &ignored) < 0)
+    if (ctl_open_incus(doctor->ctl, host, &incus, &ignored) < 0)
         return;
     if (incus_get(incus, "/1.0", &server, &ignored) == 0) {
         json_t *environment = json_object_get(server, "environment");

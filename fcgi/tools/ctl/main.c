@@ -29,8 +29,7 @@ static int print_error(const struct ctl_command *command, const struct error *er
     return EXIT_FAILED;
 }
 
-static int run(struct ctl *ctl, const struct ctl_command *command,
-               const struct ctl_arguments *arguments)
+static int run(struct ctl *ctl, const struct ctl_command *command, struct ctl_arguments *arguments)
 {
     error_auto err = NULL;
     int status = EXIT_SUCCESS;

@@ -13,7 +13,7 @@
 int nginx_config_render(const struct settings *settings, const char *template_dir,
                         const char *output_dir, struct error **err);
 
-/* The values for the relay of a runtime host (conf/nginx/host/). */
+/* The values for the relay of a host (conf/nginx/host/). */
 struct nginx_relay {
     const char *host_name;
     const char *range; /* of its sandboxes' addresses, as a host's row has it */

@@ -8,7 +8,7 @@
 #define TEXT_MAX ((size_t)8 << 20)
 
 static const char head[] =
-    "# The relays of the runtime hosts, rendered by `sandlotctl nginx-config` from their rows.\n"
+    "# The relays of the hosts, rendered by `sandlotctl nginx-config` from their rows.\n"
     "\n"
     "map $sandlot_upgrade $sandlot_relay_connection {\n"
     "    default   \"\";\n"

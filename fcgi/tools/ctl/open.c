@@ -4,6 +4,7 @@
 #include "ctl/ctl.h"
 #include "db/migrate.h"
 #include "front/front.h"
+#include "incus/incus.h"
 
 static int open_connection(struct ctl *ctl, enum ctl_need need, struct error **err)
 {
@@ -31,6 +32,19 @@ int ctl_open(struct ctl *ctl, enum ctl_need need, struct error **err)
     return keyring_load(ctl->settings->key_file, &ctl->ring, err) < 0
                ? -1
                : front_ring_check(ctl->db, ctl->ring, err);
+}
+
+int ctl_open_incus(const struct ctl *ctl, const struct host *host, struct incus **incus,
+                   struct error **err)
+{
+    struct incus_options options = {
+        .url = host->url,
+        .project = host->project,
+        .server_cert = host->server_cert,
+        .client_cert_file = ctl->settings->incus_client_cert_file,
+        .client_key_file = ctl->settings->incus_client_key_file,
+    };
+    return incus_open(&options, incus, err);
 }
 
 void ctl_close(struct ctl *ctl)

@@ -9,6 +9,8 @@
 #include "account/api_key.h"
 #include "ctl/ctl.h"
 
+#define CTL_NO_SANDBOX "There is no sandbox %s; give its id, sbx_…, or TEAM/NAME."
+
 /* Print one object, or the sentence about it. */
 void ctl_print(const struct ctl *ctl, json_t *object, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

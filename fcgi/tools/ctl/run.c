@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "ctl/ctl.h"
+#include "ctl/ctl_db.h"
 
 /* The user of sudo, if there is one; root could write any name anyway. */
 const char *ctl_operator(void)
@@ -65,11 +67,29 @@ static int open_act(struct ctl *ctl, const struct ctl_command *command,
     return audit_begin(audit, ctl->db, ctl->ring, err);
 }
 
-int ctl_run(struct ctl *ctl, const struct ctl_command *command,
-            const struct ctl_arguments *arguments, struct error **err)
+/* Put the id in place of TEAM/NAME, so that handlers and the audit log have ids only. */
+static int find_sandbox(struct ctl *ctl, const struct ctl_command *command,
+                        struct ctl_arguments *arguments, char id[ID_SIZE], struct error **err)
+{
+    const char *word = arguments->operands[0];
+    const char *slash = str_starts_with(command->operands, "SANDBOX") ? strchr(word, '/') : NULL;
+    if (!slash)
+        return 0;
+    autofree char *team = xasprintf("%.*s", (int)(slash - word), word);
+    if (ctl_db_sandbox_named(ctl->db, team, slash + 1, id, err) < 0)
+        return -1;
+    arguments->operands[0] = id;
+    return 0;
+}
+
+int ctl_run(struct ctl *ctl, const struct ctl_command *command, struct ctl_arguments *arguments,
+            struct error **err)
 {
     error_auto failure = NULL;
+    char id[ID_SIZE];
     ctl->audit = (struct audit){.only_changes = true};
+    if (find_sandbox(ctl, command, arguments, id, err) < 0)
+        return -1;
     if (command->need >= CTL_DATABASE)
         ctl->audit.action = audit_action_of_command(command->words);
     if (!ctl->audit.action)

@@ -15,7 +15,7 @@
 #include "secret/team_proxy.h"
 #include "unit/schema.h"
 
-static void a_user_comes_with_a_team(void **state)
+TEST(a_user_comes_with_a_team)
 {
     struct error *err = NULL;
     struct user user, found;
@@ -29,7 +29,7 @@ static void a_user_comes_with_a_team(void **state)
     assert_string_equal(team.plan, "basic");
 }
 
-static void names_are_taken_once(void **state)
+TEST(names_are_taken_once)
 {
     struct error *err = NULL;
     struct user user;
@@ -44,7 +44,7 @@ static void names_are_taken_once(void **state)
     assert_fails_saying(user_get_by_name(db, "shared", &user, &err), ERR_NOT_FOUND, "user");
 }
 
-static void bad_requests_name_their_field(void **state)
+TEST(bad_requests_name_their_field)
 {
     struct error *err = NULL;
     struct user user;
@@ -63,7 +63,7 @@ static void bad_requests_name_their_field(void **state)
                         "user");
 }
 
-static void a_team_changes_its_plan(void **state)
+TEST(a_team_changes_its_plan)
 {
     struct error *err = NULL;
     struct user user;
@@ -79,7 +79,7 @@ static void a_team_changes_its_plan(void **state)
     assert_fails_saying(team_set_plan(db, "dorians", "gold", &err), ERR_INVALID_REQUEST, "plan");
 }
 
-static void members_have_roles(void **state)
+TEST(members_have_roles)
 {
     struct error *err = NULL;
     struct user user;
@@ -107,7 +107,7 @@ static void members_have_roles(void **state)
 }
 
 /* However its owners leave, a team has one. */
-static void the_last_owner_stays(void **state)
+TEST(the_last_owner_stays)
 {
     struct error *err = NULL;
     struct user user;
@@ -127,7 +127,7 @@ static void the_last_owner_stays(void **state)
     assert_fails_saying(member_remove(db, team.id, "hugo", &err), ERR_LAST_OWNER, "owner");
 }
 
-static void plans_come_in_catalogue_order(void **state)
+TEST(plans_come_in_catalogue_order)
 {
     struct error *err = NULL;
     struct plan plans[PLANS_MAX];
@@ -149,7 +149,7 @@ static int set(const char *plan, const char *column, const char *value, struct e
     return plan_set(db, plan, &wanted, 1, err);
 }
 
-static void plan_values_are_checked(void **state)
+TEST(plan_values_are_checked)
 {
     struct error *err = NULL;
     struct plan plan;
@@ -179,7 +179,7 @@ static void plan_values_are_checked(void **state)
     assert_int_equal(plan.cpu_default, 2);
 }
 
-static void invitations_are_bounded(void **state)
+TEST(invitations_are_bounded)
 {
     struct error *err = NULL;
     struct user owner, user;
@@ -210,7 +210,7 @@ static void invitations_are_bounded(void **state)
 }
 
 /* Workers know keys by heart until the revision changes, and a key may end with its sign-in. */
-static void a_purge_of_sign_ins_changes_the_revision(void **state)
+TEST(a_purge_of_sign_ins_changes_the_revision)
 {
     static const struct db_statement insert = {
         "test.login",
@@ -241,8 +241,9 @@ static void a_purge_of_sign_ins_changes_the_revision(void **state)
 /* The tables whose rows stay when their team is removed, and why. */
 static const char *const staying[] = {
     /* The team must have none. The dispatcher deletes the rows of ended ones. */
-    "sandboxes", "volumes", "checkpoints", "sandbox_metadata", "sandbox_volumes", "kept_logs",
-    "approvals", "memory_images", "moves", "archives", "template_recipes",
+    "sandboxes", "volumes", "checkpoints", "sandbox_metadata", "sandbox_denied_names",
+    "sandbox_secrets", "sandbox_volumes", "kept_logs", "approvals", "memory_images", "moves",
+    "archives", "template_recipes",
     /* The dispatcher deletes them: the cache with its checkpoints, files a day after their use. */
     "recipe_cache", "recipe_files",
     /* They end with their retention. */
@@ -309,7 +310,7 @@ static void has_no_row(const char *table, const char *team_id)
         fail_msg("%s has a row of a removed team", table);
 }
 
-static void nothing_of_a_removed_team_stays(void **state)
+TEST(nothing_of_a_removed_team_stays)
 {
     struct error *err = NULL;
     struct user user;
@@ -340,21 +341,6 @@ static void nothing_of_a_removed_team_stays(void **state)
     each_table(has_no_row, team.id);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-        cmocka_unit_test(a_user_comes_with_a_team),
-        cmocka_unit_test(names_are_taken_once),
-        cmocka_unit_test(bad_requests_name_their_field),
-        cmocka_unit_test(a_team_changes_its_plan),
-        cmocka_unit_test(members_have_roles),
-        cmocka_unit_test(the_last_owner_stays),
-        cmocka_unit_test(invitations_are_bounded),
-        cmocka_unit_test(a_purge_of_sign_ins_changes_the_revision),
-        cmocka_unit_test(plans_come_in_catalogue_order),
-        cmocka_unit_test(plan_values_are_checked),
-        cmocka_unit_test(nothing_of_a_removed_team_stays),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(schema_setup, schema_teardown)

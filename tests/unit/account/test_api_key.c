@@ -45,7 +45,7 @@ static void make_key(const struct api_key_request *changes, char id[ID_SIZE],
     api_key_deinit(&key);
 }
 
-static void a_key_reaches_the_teams_of_its_user(void **state)
+TEST(a_key_reaches_the_teams_of_its_user)
 {
     struct error *err = NULL;
     struct principal principal;
@@ -75,7 +75,7 @@ static void a_key_reaches_the_teams_of_its_user(void **state)
     principal_deinit(&principal);
 }
 
-static void a_restricted_key_reaches_what_it_names(void **state)
+TEST(a_restricted_key_reaches_what_it_names)
 {
     struct error *err = NULL;
     struct principal principal;
@@ -99,7 +99,7 @@ static void a_restricted_key_reaches_what_it_names(void **state)
 }
 
 /* Without the personal team among several there is none that a request means that names none. */
-static void a_default_team_is_never_guessed(void **state)
+TEST(a_default_team_is_never_guessed)
 {
     struct error *err = NULL;
     struct team teams[12];
@@ -124,7 +124,7 @@ static void a_default_team_is_never_guessed(void **state)
     assert_ptr_equal(team, &teams[11]);
 }
 
-static void a_key_survives_the_end_of_its_memberships(void **state)
+TEST(a_key_survives_the_end_of_its_memberships)
 {
     static const struct db_statement leave = {
         "test.leave",
@@ -145,7 +145,7 @@ static void a_key_survives_the_end_of_its_memberships(void **state)
     principal_deinit(&principal);
 }
 
-static void wrong_keys_all_answer_the_same(void **state)
+TEST(wrong_keys_all_answer_the_same)
 {
     struct error *err = NULL;
     struct principal principal;
@@ -183,12 +183,12 @@ static void wrong_keys_all_answer_the_same(void **state)
     assert_refused(bad);
     assert_ok(principal_authenticate(NULL, db, ring, good, &principal, &err));
     principal_deinit(&principal);
-    assert_ok(api_key_revoke(db, NULL, id, &err));
+    assert_ok(api_key_revoke(db, NULL, id, false, &err));
     assert_refused(good);
     free(message);
 }
 
-static void both_spellings_are_one_key(void **state)
+TEST(both_spellings_are_one_key)
 {
     struct error *err = NULL;
     struct principal principal;
@@ -221,7 +221,7 @@ static void both_spellings_are_one_key(void **state)
     error_clear(&err);
 }
 
-static void an_expired_key_is_refused(void **state)
+TEST(an_expired_key_is_refused)
 {
     static const struct db_statement expire = {
         "test.expire", "UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", false};
@@ -253,7 +253,7 @@ static int64_t last_used(const char *id, int64_t set_to_ms)
     return db_get_i64(rows, 0);
 }
 
-static void its_use_is_noted_at_most_once_a_minute(void **state)
+TEST(its_use_is_noted_at_most_once_a_minute)
 {
     struct error *err = NULL;
     struct principal principal;
@@ -274,7 +274,7 @@ static void its_use_is_noted_at_most_once_a_minute(void **state)
     assert_in_range(last_used(id, -1), now_ms, now_ms + 5000);
 }
 
-static void bad_requests_name_their_field(void **state)
+TEST(bad_requests_name_their_field)
 {
     struct error *err = NULL;
     struct api_key key;
@@ -304,7 +304,7 @@ static void bad_requests_name_their_field(void **state)
     }
 }
 
-static void keys_are_listed_newest_first(void **state)
+TEST(keys_are_listed_newest_first)
 {
     struct error *err = NULL;
     struct api_key *keys;
@@ -333,17 +333,117 @@ static void keys_are_listed_newest_first(void **state)
     api_keys_free(keys, count);
 }
 
-static void only_ones_own_keys_are_revoked(void **state)
+TEST(only_ones_own_keys_are_revoked)
 {
     struct error *err = NULL;
     struct user bob;
     char id[ID_SIZE], header[API_KEY_TEXT_SIZE + 8];
     make_key(&(struct api_key_request){.name = "r"}, id, header);
     assert_ok(user_get_by_name(db, "bob", &bob, &err));
-    assert_fails_saying(api_key_revoke(db, bob.id, id, &err), ERR_NOT_FOUND, "key");
-    assert_ok(api_key_revoke(db, alice.id, id, &err));
-    assert_ok(api_key_revoke(db, alice.id, id, &err));
-    assert_fails_saying(api_key_revoke(db, NULL, "key_none", &err), ERR_NOT_FOUND, "key");
+    assert_fails_saying(api_key_revoke(db, bob.id, id, false, &err), ERR_NOT_FOUND, "key");
+    assert_ok(api_key_revoke(db, alice.id, id, false, &err));
+    for (unsigned with_created = 0; with_created < 2; with_created++)
+        assert_fails_saying(api_key_revoke(db, alice.id, id, with_created, &err), ERR_NOT_FOUND,
+                            "key");
+    assert_fails_saying(api_key_revoke(db, NULL, "key_none", false, &err), ERR_NOT_FOUND, "key");
+}
+
+static bool is_valid(const char *header)
+{
+    error_auto err = NULL;
+    struct principal principal;
+    bool valid = principal_authenticate(NULL, db, ring, header, &principal, &err) == 0;
+    if (valid)
+        principal_deinit(&principal);
+    return valid;
+}
+
+static unsigned count_created(const char *user_id, const char *id)
+{
+    struct error *err = NULL;
+    struct api_key *keys;
+    unsigned count;
+    assert_ok(api_key_list_created(db, user_id, id, &keys, &count, &err));
+    for (unsigned i = 0; i < count; i++)
+        assert_string_not_equal(keys[i].id, id);
+    api_keys_free(keys, count);
+    return count;
+}
+
+/* Each key of a long chain created the one whose id sorts before its own, so that no order of the
+ * rows finds them by chance. The servers limit recursive queries to 1000 steps. */
+TEST(a_long_chain_of_keys_is_listed_and_revoked_as_a_whole)
+{
+    enum { CHAIN = 1500 };
+    struct error *err = NULL;
+    struct user carol;
+    struct api_key *keys;
+    unsigned count, valid = 0;
+    assert_ok(user_create(db, "carol", &carol, &err));
+    server_say(raw, "START TRANSACTION");
+    for (unsigned i = 0; i < CHAIN; i++) {
+        autofree char *sql = xasprintf(
+            "INSERT INTO api_keys (id, lookup, user_id, name, can_write, all_teams, hash_key_id, "
+            "hash,"
+            " created_at_ms, revoked_at_ms, created_by) VALUES ('key_%026u', '%012u', '%s', '', 1,"
+            " 1, 1, REPEAT('x', 32), 1, IF(%u, 1, NULL), IF(%u, 'key_%026u', NULL))",
+            CHAIN - i, CHAIN - i, carol.id, i % 3, i, CHAIN - i + 1);
+        server_say(raw, sql);
+    }
+    server_say(raw, "COMMIT");
+    autofree char *first = xasprintf("key_%026u", CHAIN);
+    assert_int_equal(count_created(carol.id, first), CHAIN / 3 - 1);
+    assert_int_equal(count_created(alice.id, first), 0);
+    assert_ok(api_key_revoke(db, carol.id, first, true, &err));
+    assert_int_equal(count_created(carol.id, first), 0);
+    assert_ok(api_key_list(db, API_KEYS, carol.id, &keys, &count, &err));
+    for (unsigned i = 0; i < count; i++)
+        valid += !keys[i].revoked_at_ms;
+    assert_int_equal(count, CHAIN);
+    assert_int_equal(valid, 0);
+    api_keys_free(keys, count);
+}
+
+/* Whoever had a stolen key may have made keys with it, and keys with these. */
+TEST(a_key_is_revoked_with_what_it_created)
+{
+    struct error *err = NULL;
+    struct api_key *keys;
+    unsigned count;
+    char ids[4][ID_SIZE], headers[4][API_KEY_TEXT_SIZE + 8];
+    static const int by[] = {-1, 0, 1, -1};
+    for (unsigned i = 0; i < 4; i++)
+        make_key(&(struct api_key_request){.name = "c", .by_key_id = by[i] < 0 ? NULL : ids[by[i]]},
+                 ids[i], headers[i]);
+    assert_ok(api_key_list(db, API_KEYS, alice.id, &keys, &count, &err));
+    /* Those of one millisecond are in any order. */
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < 4; j++)
+            if (!strcmp(keys[i].id, ids[j]))
+                assert_string_equal(keys[i].created_by, by[j] < 0 ? "" : ids[by[j]]);
+    api_keys_free(keys, count);
+    assert_int_equal(count_created(alice.id, ids[0]), 2);
+    assert_int_equal(count_created(alice.id, ids[1]), 1);
+    assert_int_equal(count_created(alice.id, ids[3]), 0);
+    assert_ok(api_key_revoke(db, alice.id, ids[0], false, &err));
+    assert_false(is_valid(headers[0]));
+    assert_true(is_valid(headers[1]) && is_valid(headers[2]));
+    const struct api_key_request late = {.user_id = alice.id, .name = "late", .by_key_id = ids[0]};
+    struct api_key key;
+    char text[API_KEY_TEXT_SIZE];
+    assert_fails_saying(api_key_create(db, ring, &late, &key, text, &err), ERR_UNAUTHORIZED,
+                        "revoked");
+    /* Also what a key made that the thief has revoked himself. */
+    assert_ok(api_key_revoke(db, alice.id, ids[1], false, &err));
+    struct user bob;
+    assert_ok(user_get_by_name(db, "bob", &bob, &err));
+    assert_fails_saying(api_key_revoke(db, bob.id, ids[0], true, &err), ERR_NOT_FOUND, "key");
+    assert_true(is_valid(headers[2]));
+    assert_ok(api_key_revoke(db, alice.id, ids[0], true, &err));
+    assert_fails_saying(api_key_revoke(db, alice.id, ids[0], true, &err), ERR_NOT_FOUND, "key");
+    assert_false(is_valid(headers[1]) || is_valid(headers[2]));
+    assert_true(is_valid(headers[3]));
+    assert_ok(api_key_revoke(db, alice.id, ids[3], false, &err));
 }
 
 #define PUBLIC_KEY \
@@ -358,7 +458,7 @@ static void add_ssh_key(const char *line, struct api_key *key, struct ssh_public
     assert_ok(ssh_key_create(db, ring, &request, key, &err));
 }
 
-static void an_ssh_key_signs_in_until_it_is_removed(void **state)
+TEST(an_ssh_key_signs_in_until_it_is_removed)
 {
     struct error *err = NULL;
     struct api_key key;
@@ -388,7 +488,7 @@ static void an_ssh_key_signs_in_until_it_is_removed(void **state)
     assert_fails_saying(principal_authenticate_key(NULL, db, ring, token, &principal, &err),
                         ERR_UNAUTHORIZED, "key");
     assert_ok(ssh_token_make(ring, &login, 60, token, &err));
-    assert_ok(api_key_revoke(db, alice.id, key.id, &err));
+    assert_ok(api_key_revoke(db, alice.id, key.id, false, &err));
     assert_fails_saying(principal_authenticate_key(NULL, db, ring, token, &principal, &err),
                         ERR_UNAUTHORIZED, "key");
     assert_fails_saying(ssh_login_find(db, public.fingerprint, &login, &err), ERR_UNAUTHORIZED,
@@ -396,12 +496,12 @@ static void an_ssh_key_signs_in_until_it_is_removed(void **state)
     api_key_deinit(&key);
     ssh_public_key_deinit(&public);
     add_ssh_key(PUBLIC_KEY, &key, &public);
-    assert_ok(api_key_revoke(db, alice.id, key.id, &err));
+    assert_ok(api_key_revoke(db, alice.id, key.id, false, &err));
     api_key_deinit(&key);
     ssh_public_key_deinit(&public);
 }
 
-static void what_is_no_public_key(void **state)
+TEST(what_is_no_public_key)
 {
     static const char *const wrong[] = {
         "",
@@ -422,23 +522,6 @@ static void what_is_no_public_key(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-        cmocka_unit_test(an_ssh_key_signs_in_until_it_is_removed),
-        cmocka_unit_test(what_is_no_public_key),
-        cmocka_unit_test(a_key_reaches_the_teams_of_its_user),
-        cmocka_unit_test(a_restricted_key_reaches_what_it_names),
-        cmocka_unit_test(a_default_team_is_never_guessed),
-        cmocka_unit_test(a_key_survives_the_end_of_its_memberships),
-        cmocka_unit_test(wrong_keys_all_answer_the_same),
-        cmocka_unit_test(both_spellings_are_one_key),
-        cmocka_unit_test(an_expired_key_is_refused),
-        cmocka_unit_test(its_use_is_noted_at_most_once_a_minute),
-        cmocka_unit_test(bad_requests_name_their_field),
-        cmocka_unit_test(keys_are_listed_newest_first),
-        cmocka_unit_test(only_ones_own_keys_are_revoked),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, tear_down)

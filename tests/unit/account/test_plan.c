@@ -5,7 +5,7 @@
 
 #include "account/plan.h"
 
-static void reads_cpu_values(void **state)
+TEST(reads_cpu_values)
 {
     uint32_t values[16];
     unsigned count;
@@ -16,7 +16,7 @@ static void reads_cpu_values(void **state)
     assert_int_equal(count, 1);
 }
 
-static void refuses_malformed_cpu_values(void **state)
+TEST(refuses_malformed_cpu_values)
 {
     static const char *const bad[] = {
         "",    "0",   "1,",   ",1",       "1,,2",
@@ -29,7 +29,7 @@ static void refuses_malformed_cpu_values(void **state)
             fail_msg("'%s' was taken", bad[i]);
 }
 
-static void checks_prices_and_currencies(void **state)
+TEST(checks_prices_and_currencies)
 {
     assert_true(plan_price_is_valid("0"));
     assert_true(plan_price_is_valid("0.0504"));
@@ -47,7 +47,7 @@ static void checks_prices_and_currencies(void **state)
     assert_false(plan_currency_is_valid("EURO"));
 }
 
-static void values_of_a_plan_fit_together(void **state)
+TEST(values_of_a_plan_fit_together)
 {
     struct error *err = NULL;
     struct plan plan = {.cpu_default = 1,
@@ -66,7 +66,7 @@ static void values_of_a_plan_fit_together(void **state)
     assert_fails_saying(plan_check(&plan, &err), ERR_INVALID_REQUEST, "memory_mb_min");
 }
 
-static void allows_sizes(void **state)
+TEST(allows_sizes)
 {
     struct error *err = NULL;
     const struct plan plan = {.name = "pro",
@@ -92,7 +92,7 @@ static void allows_sizes(void **state)
     }
 }
 
-static void slugs(void **state)
+TEST(slugs)
 {
     assert_true(slug_is_valid("a"));
     assert_true(slug_is_valid("acme-2"));
@@ -104,17 +104,4 @@ static void slugs(void **state)
     assert_false(slug_is_valid("A"));
     assert_false(slug_is_valid("a_b"));
     assert_false(slug_is_valid("a b"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_cpu_values),
-        cmocka_unit_test(refuses_malformed_cpu_values),
-        cmocka_unit_test(checks_prices_and_currencies),
-        cmocka_unit_test(values_of_a_plan_fit_together),
-        cmocka_unit_test(allows_sizes),
-        cmocka_unit_test(slugs),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

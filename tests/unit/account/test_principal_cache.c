@@ -89,7 +89,7 @@ static void assert_plan(const char *plan)
 }
 
 /* What nobody has told of is not seen: the rest of these tests mean something. */
-static void it_asks_for_the_revision_alone(void **state)
+TEST_WITH(it_asks_for_the_revision_alone, set_up, tear_down)
 {
     struct error *err = NULL;
     assert_plan("basic");
@@ -99,21 +99,21 @@ static void it_asks_for_the_revision_alone(void **state)
     assert_plan("pro");
 }
 
-static void a_revoked_key_is_refused_at_once(void **state)
+TEST_WITH(a_revoked_key_is_refused_at_once, set_up, tear_down)
 {
     struct error *err = NULL;
-    assert_ok(api_key_revoke(db, NULL, key_id, &err));
+    assert_ok(api_key_revoke(db, NULL, key_id, false, &err));
     assert_refused();
 }
 
-static void an_owner_of_the_key_revokes_it(void **state)
+TEST_WITH(an_owner_of_the_key_revokes_it, set_up, tear_down)
 {
     struct error *err = NULL;
-    assert_ok(api_key_revoke(db, alice.id, key_id, &err));
+    assert_ok(api_key_revoke(db, alice.id, key_id, false, &err));
     assert_refused();
 }
 
-static void a_disabled_user_is_refused_at_once(void **state)
+TEST_WITH(a_disabled_user_is_refused_at_once, set_up, tear_down)
 {
     struct error *err = NULL;
     assert_ok(credential_disable(db, alice.id, &err));
@@ -122,7 +122,7 @@ static void a_disabled_user_is_refused_at_once(void **state)
     assert_plan("basic");
 }
 
-static void members_and_roles_count_at_once(void **state)
+TEST_WITH(members_and_roles_count_at_once, set_up, tear_down)
 {
     struct error *err = NULL;
     struct member member;
@@ -135,7 +135,7 @@ static void members_and_roles_count_at_once(void **state)
     assert_int_equal(role_in_acme(), -1);
 }
 
-static void a_new_team_counts_at_once(void **state)
+TEST_WITH(a_new_team_counts_at_once, set_up, tear_down)
 {
     struct error *err = NULL;
     struct team team;
@@ -145,7 +145,7 @@ static void a_new_team_counts_at_once(void **state)
     principal_deinit(&principal);
 }
 
-static void a_key_expires_while_it_is_known(void **state)
+TEST_WITH(a_key_expires_while_it_is_known, set_up, tear_down)
 {
     struct error *err = NULL;
     struct api_key key;
@@ -162,7 +162,7 @@ static void a_key_expires_while_it_is_known(void **state)
                  ERR_UNAUTHORIZED);
 }
 
-static void another_secret_is_refused(void **state)
+TEST_WITH(another_secret_is_refused, set_up, tear_down)
 {
     char *last = &key_text[API_KEY_TEXT_SIZE - 2], was = *last;
     *last = was == 'A' ? 'E' : 'A';
@@ -186,7 +186,7 @@ static bool is_presumed(bool *holds)
     return is_good;
 }
 
-static void what_is_presumed_holds_by_its_revision(void **state)
+TEST_WITH(what_is_presumed_holds_by_its_revision, set_up, tear_down)
 {
     struct error *err = NULL;
     bool holds;
@@ -198,14 +198,14 @@ static void what_is_presumed_holds_by_its_revision(void **state)
     assert_plan("pro");
     assert_true(is_presumed(&holds));
     assert_true(holds);
-    assert_ok(api_key_revoke(db, NULL, key_id, &err));
+    assert_ok(api_key_revoke(db, NULL, key_id, false, &err));
     is_presumed(&holds);
     assert_false(holds);
     assert_refused();
     assert_false(is_presumed(&holds));
 }
 
-static void only_a_good_key_is_presumed(void **state)
+TEST_WITH(only_a_good_key_is_presumed, set_up, tear_down)
 {
     bool holds;
     char *last = &key_text[API_KEY_TEXT_SIZE - 2], was = *last;
@@ -216,21 +216,4 @@ static void only_a_good_key_is_presumed(void **state)
     assert_false(is_presumed(&holds));
     *key_text = 'x';
     assert_false(is_presumed(&holds));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_asks_for_the_revision_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_revoked_key_is_refused_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_owner_of_the_key_revokes_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_disabled_user_is_refused_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(members_and_roles_count_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_new_team_counts_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_key_expires_while_it_is_known, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_secret_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_presumed_holds_by_its_revision, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_a_good_key_is_presumed, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static int check(const void *bytes, size_t size, struct ssh_certificate *certifi
     return ssh_certificate_check(&authorities, "user:", base64, NOW_MS, certificate, err);
 }
 
-static void a_right_one_names_its_user(void **state)
+TEST(a_right_one_names_its_user)
 {
     struct error *err = NULL;
     struct ssh_certificate certificate;
@@ -135,7 +135,7 @@ static void assert_refused(const struct contents *contents, const char *why)
     assert_fails_saying(check(bytes.data, bytes.size, &certificate, &err), ERR_UNAUTHORIZED, why);
 }
 
-static void each_condition_is_looked_at(void **state)
+TEST(each_condition_is_looked_at)
 {
     struct contents wrong = usual;
     wrong.kind = 2;
@@ -160,7 +160,7 @@ static void each_condition_is_looked_at(void **state)
     assert_refused(&wrong, "damaged");
 }
 
-static void what_is_cut_or_changed_anywhere_is_refused(void **state)
+TEST(what_is_cut_or_changed_anywhere_is_refused)
 {
     struct ssh_certificate certificate;
     buffer_auto bytes = BUFFER_INIT(2048);
@@ -175,7 +175,7 @@ static void what_is_cut_or_changed_anywhere_is_refused(void **state)
     }
 }
 
-static void another_authority_is_not_believed(void **state)
+TEST(another_authority_is_not_believed)
 {
     struct ssh_authorities nobody = {.count = 0};
     const struct ssh_authorities kept = authorities;
@@ -184,18 +184,14 @@ static void another_authority_is_not_believed(void **state)
     authorities = kept;
 }
 
-int main(void)
+static int make_authority(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_right_one_names_its_user),
-        cmocka_unit_test(each_condition_is_looked_at),
-        cmocka_unit_test(what_is_cut_or_changed_anywhere_is_refused),
-        cmocka_unit_test(another_authority_is_not_believed),
-    };
     if (sodium_init() < 0)
-        return 1;
+        return -1;
     crypto_sign_keypair(public_key, private_key);
     authorities.count = 1;
     memcpy(authorities.list[0].key, public_key, sizeof public_key);
-    return run_tests(tests);
+    return 0;
 }
+
+TEST_GROUP(make_authority, NULL)

@@ -207,7 +207,8 @@ class Binary(AgentTest):
             answer = reply.read().decode("utf-8", "replace")
             self.assertIn("content type must be", answer)
             self.assertIn(reply.status, (415, 200))
-        self.assertEqual(self.call("process.Process/List", b"", "application/grpc").status, 415)
+        for kind in ("application/grpc", "application/grpc+proto", "application/protobuf"):
+            self.assertEqual(self.call("process.Process/List", b"", kind).status, 415)
         reply = self.call("process.Process/StreamInput", b"", "application/grpc-web-text")
         self.assertIn(b"grpc-status: 3", decode_text(reply.read()))
         self.assertEqual(self.call("exec", b"{}", "application/proto").status, 415)

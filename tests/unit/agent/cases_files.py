@@ -219,6 +219,11 @@ class Files(AgentTest):
             for one in (path, path + ".other", path + ".link"):
                 with open(one, "rb") as file:
                     self.assertEqual(file.read(), name.encode())
+        for body in self.bad_bodies():
+            for name in (path, path + ".other"):
+                self.error(self.put(name, body, **{"Content-Encoding": "gzip"}), 400)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), (path + ".link").encode())
         self.assertEqual(os.stat(path).st_ino, inode)
         os.unlink(path + ".other")
         self.put(path + ".link", b"through the link").json()
@@ -272,7 +277,13 @@ class Files(AgentTest):
     def test_refused_bodies(self):
         self.error(self.agent.send("POST", "/files?path=/tmp/x", b"x", {"Content-Type": "text/x"}),
                    415)
-        self.error(self.put(self.folder + "/z", b"x", **{"Content-Encoding": "br"}), 415)
+        old = self.old_file()
+        for path in (self.folder + "/z", old):
+            reply = self.put(path, b"x", **{"Content-Encoding": "br"})
+            self.error(reply, 415)
+            self.assertEqual(reply.headers["accept-encoding"], "gzip, identity")
+        with open(old, "rb") as file:
+            self.assertEqual(file.read(), b"old content")
         self.error(self.agent.send("POST", "/files", b"x",
                                    {"Content-Type": "application/octet-stream"}), 400)
         self.assertFalse(os.path.exists(self.folder + "/z"))
@@ -316,7 +327,8 @@ class Files(AgentTest):
             self.assertEqual(reply.headers["content-range"], f"bytes {first}-{last}/{len(data)}")
             self.assertEqual(reply.read(), data[first : last + 1])
         reply = self.get(path, Range=f"bytes={len(data)}-")
-        self.assertEqual((reply.status, reply.headers["content-range"]), (416, f"bytes */{len(data)}"))
+        self.assertEqual(reply.headers["content-range"], f"bytes */{len(data)}")
+        self.assertIn(f"{len(data)} bytes", self.error(reply, 416))
         for ignored in ("bytes=5-1", "lines=1-2", "bytes=1-2,4-5x", "bytes=x"):
             self.assertEqual(self.get(path, Range=ignored).status, 200)
 
@@ -349,7 +361,9 @@ class Files(AgentTest):
         self.assertEqual(self.get(path, If_None_Match='"x", W/' + tag).status, 304)
         self.assertEqual(self.get(path, If_None_Match='"x"').status, 200)
         self.assertEqual(self.get(path, If_Modified_Since=date).status, 304)
-        self.assertEqual(self.get(path, If_Match='"x"').status, 412)
+        changed = self.get(path, If_Match='"x"')
+        self.assertEqual(changed.headers["etag"], tag)
+        self.assertIn("has changed", self.error(changed, 412))
         self.assertEqual(self.get(path, If_Match=tag).status, 200)
         self.assertEqual(self.get(path, If_Range=tag, Range="bytes=1-1").status, 206)
         self.assertEqual(self.get(path, If_Range='"x"', Range="bytes=1-1").status, 200)

@@ -129,7 +129,7 @@ class Input(AgentTest):
             ([start, {"data": {"input": {"pty": "eA=="}}}], "internal"),
             ([start, {"data": 1}], "invalid_argument"),
             ([envelope(b"{")], "invalid_argument"),
-            ([envelope(b"[]")], "invalid_argument"),
+            ([envelope(b"[1]")], "invalid_argument"),
             ([envelope({}, 1)], "invalid_argument"),
             ([envelope({}, 4)], "invalid_argument"),
             ([struct.pack(">BI", 0, 1 << 30)], "resource_exhausted"),

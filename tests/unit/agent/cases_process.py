@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -21,9 +22,10 @@ class Processes(AgentTest):
         self.assertEqual(end, {"exitCode": 0, "exited": True, "status": "exit status 0"})
 
     def test_exit_code(self):
-        end = self.agent.run("/bin/sh", "-c", "exit 7")[2]
-        self.assertEqual(end, {"exitCode": 7, "exited": True, "status": "exit status 7",
-                               "error": "exit status 7"})
+        for code in (1, 127, 255):
+            end = self.agent.run("/bin/sh", "-c", f"exit {code}")[2]
+            self.assertEqual(end, {"exitCode": code, "exited": True, "status": f"exit status {code}",
+                                   "error": f"exit status {code}"})
 
     def test_signal(self):
         end = self.agent.run("/bin/sh", "-c", "kill -9 $$")[2]
@@ -71,6 +73,14 @@ class Processes(AgentTest):
             self.assertEqual((flags, last["error"]["code"]), (2, "invalid_argument"))
         flags, last = self.agent.start("true", user="nobody-here").message()
         self.assertEqual((flags, last["error"]["code"]), (2, "unauthenticated"))
+
+    def test_a_program_that_is_written(self):
+        """Linux does not start it. Later it can be started."""
+        program = shutil.copy("/bin/true", self.folder)
+        with open(program, "r+b"):
+            flags, last = self.agent.start(program).message()
+            self.assertEqual((flags, last["error"]["code"]), (2, "unavailable"))
+        self.assertEqual(self.agent.run(program)[3], {})
 
     @unittest.skipUnless(ROOT, "needs root")
     def test_user(self):
@@ -160,6 +170,8 @@ print([l.split()[1] for l in open('/proc/self/status') if l.startswith('SigIgn')
         status, body = self.agent.unary("process.Process/SendSignal", {
             "process": {"pid": pid}, "signal": "SIGNAL_SIGTERM"})
         self.assertEqual((status, body["code"]), (404, "not_found"))
+        listed = self.agent.unary("process.Process/List", {})[1].get("processes", [])
+        self.assertNotIn(pid, [process["pid"] for process in listed])
         self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     def test_killed_process_does_not_wait_for_its_children(self):

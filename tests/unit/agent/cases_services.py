@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Services: started with the first POST /init, and again by their policies."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,17 @@ from agent_client import ME, Agent
 class Services(AgentTest):
     def setUp(self):
         self.fresh = Agent(BINARY, "--trust-local-peers")
-        self.addCleanup(self.fresh.stop)
+        self.addCleanup(self.end)
+
+    def end(self):
+        """Stop the agent and then its services, which run on without it."""
+        running = []
+        with contextlib.suppress(OSError):
+            running = [one["pid"] for one in self.list().values() if one["pid"]]
+        self.fresh.stop()
+        for pid in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
 
     def init(self, *services, **more):
         body = {"secret": self.fresh.secret, "sandbox_id": "sbx_test", "default_user": ME,
@@ -78,6 +89,19 @@ class Services(AgentTest):
         self.eventually(lambda: [line for line in self.log("polite").split() if line in ("hello", "bye")]
                         == ["hello", "bye", "hello"])
         self.eventually(lambda: self.log("over") == "once\nonce\n")
+
+    def test_a_restart_sends_the_stop_signal(self):
+        command = "trap 'echo bye; exit 0' {}; trap 'echo term' TERM; echo hello; while :; do sleep 0.1; done"
+        self.init({"name": "quits", "command": command.format("QUIT"), "stop_signal": "SIGQUIT"},
+                  {"name": "numbered", "command": command.format("USR1"), "stop_signal": "10"},
+                  {"name": "unknown", "command": "true", "stop_signal": "SIGNONE"})
+        for name in ("quits", "numbered"):
+            self.eventually(lambda name=name: self.log(name))
+            self.assertEqual(self.restart(name), 204)
+            self.until(name, restarts=1, state="running", exit_code=0)
+            self.eventually(lambda name=name: [line for line in self.log(name).split() if line in ("hello", "bye", "term")]
+                            == ["hello", "bye", "hello"])
+        self.assertNotIn("unknown", self.list())
 
     def test_the_first_start_waits_for_a_hook(self):
         self.init({"name": "a", "command": "exec sleep 1000"}, hold_services=30)

@@ -12,7 +12,7 @@ static const char devices[] =
     "0\n"
     "  eth1:99999999 4 0 0 0 0 0 0 1 2 0 0 0\n";
 
-static void test_packets_are_of_all_interfaces_but_loopback(void **state)
+TEST(test_packets_are_of_all_interfaces_but_loopback)
 {
     assert_int_equal(activity_packets(devices), 17 + 25 + 4 + 2);
     assert_int_equal(activity_packets(""), 0);
@@ -20,7 +20,7 @@ static void test_packets_are_of_all_interfaces_but_loopback(void **state)
 
 #define HEAD "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
 
-static void test_connections_to_the_outside_count(void **state)
+TEST(test_connections_to_the_outside_count)
 {
     /* a server at 8000, a client of that server, one of 127.0.0.1, and two to the outside */
     assert_int_equal(
@@ -33,7 +33,7 @@ static void test_connections_to_the_outside_count(void **state)
         2);
 }
 
-static void test_connections_of_ipv6(void **state)
+TEST(test_connections_of_ipv6)
 {
     assert_int_equal(activity_connections(HEAD "   0: 00000000000000000000000001000000:1F40 "
                                                "00000000000000000000000001000000:A000 01 0\n"
@@ -52,7 +52,7 @@ static int64_t note(struct activity *activity, int64_t now_ms, uint64_t packets,
     return activity_idle_ms(activity, now_ms);
 }
 
-static void test_the_first_reading_is_busy(void **state)
+TEST(test_the_first_reading_is_busy)
 {
     struct activity activity = {0};
     assert_int_equal(note(&activity, 1000000, 100, 100), 0);
@@ -61,7 +61,7 @@ static void test_the_first_reading_is_busy(void **state)
     assert_int_equal(note(&activity, 1030000, 124, 110), 30000);
 }
 
-static void test_packets_and_processor_time_are_activity(void **state)
+TEST(test_packets_and_processor_time_are_activity)
 {
     struct activity activity = {0};
     note(&activity, 1000000, 100, 100);
@@ -73,7 +73,7 @@ static void test_packets_and_processor_time_are_activity(void **state)
     assert_int_equal(note(&activity, 1075000, 10, 5), 0);
 }
 
-static void test_a_hold_is_busy_until_its_end(void **state)
+TEST(test_a_hold_is_busy_until_its_end)
 {
     struct activity activity = {.busy_ms = 1000000};
     activity_hold(&activity, 1000000, 60);
@@ -86,7 +86,7 @@ static void test_a_hold_is_busy_until_its_end(void **state)
     assert_int_equal(activity_idle_ms(&activity, 1129999), 1);
 }
 
-static void test_processor_time_is_read_eight_times_in_the_timeout(void **state)
+TEST(test_processor_time_is_read_eight_times_in_the_timeout)
 {
     struct activity activity = {0};
     assert_true(activity_cpu_is_due(&activity, 1000000, 600));
@@ -100,25 +100,10 @@ static void test_processor_time_is_read_eight_times_in_the_timeout(void **state)
     assert_int_equal(activity_idle_ms(&activity, 1150000), 0);
 }
 
-static void test_a_hold_is_activity_until_it_ends(void **state)
+TEST(test_a_hold_is_activity_until_it_ends)
 {
     struct activity activity = {.held_until_ms = 1020000};
     note(&activity, 1000000, 100, 100);
     assert_int_equal(note(&activity, 1015000, 110, 105), 0);
     assert_int_equal(note(&activity, 1030000, 120, 110), 15000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packets_are_of_all_interfaces_but_loopback),
-        cmocka_unit_test(test_connections_to_the_outside_count),
-        cmocka_unit_test(test_connections_of_ipv6),
-        cmocka_unit_test(test_the_first_reading_is_busy),
-        cmocka_unit_test(test_packets_and_processor_time_are_activity),
-        cmocka_unit_test(test_a_hold_is_busy_until_its_end),
-        cmocka_unit_test(test_processor_time_is_read_eight_times_in_the_timeout),
-        cmocka_unit_test(test_a_hold_is_activity_until_it_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@ from cases_files import *
 from cases_guard import *
 from cases_hang_up import *
 from cases_input import *
+from cases_names import *
 from cases_ports import *
 from cases_process import *
 from cases_secret import *

@@ -8,7 +8,7 @@ static ssize_t parse(const char *text, struct relay_head *head)
     return relay_head_parse(text, strlen(text), head);
 }
 
-static void finds_our_lines(void **state)
+TEST(finds_our_lines)
 {
     struct relay_head head;
     const char *text = "GET / HTTP/1.1\r\nHost: x\r\nx-sandlot-PORT:\t8080 \r\n"
@@ -19,7 +19,7 @@ static void finds_our_lines(void **state)
     assert_memory_equal(head.secret, "abc", 3);
 }
 
-static void waits_for_the_whole_head(void **state)
+TEST(waits_for_the_whole_head)
 {
     struct relay_head head;
     const char *text = "GET / HTTP/1.1\r\nX-Sandlot-Port: 80\r\n\r\n";
@@ -28,7 +28,7 @@ static void waits_for_the_whole_head(void **state)
     assert_int_equal(parse(text, &head), strlen(text));
 }
 
-static void refuses_doubtful_heads(void **state)
+TEST(refuses_doubtful_heads)
 {
     struct relay_head head;
     static const char *const cases[] = {
@@ -48,7 +48,7 @@ static void refuses_doubtful_heads(void **state)
     assert_null(head.secret);
 }
 
-static void strips_our_lines(void **state)
+TEST(strips_our_lines)
 {
     struct relay_head head;
     char text[] = "GET / HTTP/1.1\r\nX-Sandlot-Agent-Secret: abc\r\nHost: x\r\n"
@@ -64,7 +64,7 @@ static void strips_our_lines(void **state)
         assert_int_equal(text[i], 0);
 }
 
-static void finds_where_an_answer_begins(void **state)
+TEST(finds_where_an_answer_begins)
 {
     static const struct {
         const char *text;
@@ -94,16 +94,4 @@ static void finds_where_an_answer_begins(void **state)
         assert_int_equal(begins, cases[i].begins);
         assert_int_equal(interim, cases[i].interim);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_our_lines),
-        cmocka_unit_test(waits_for_the_whole_head),
-        cmocka_unit_test(refuses_doubtful_heads),
-        cmocka_unit_test(strips_our_lines),
-        cmocka_unit_test(finds_where_an_answer_begins),
-    };
-    return run_tests(tests);
 }

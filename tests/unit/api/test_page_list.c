@@ -128,7 +128,7 @@ static void assert_rows(const json_t *body, const char *expected)
 
 /* --- tests --- */
 
-static void merges_the_teams_newest_first(void **state)
+TEST(merges_the_teams_newest_first)
 {
     error_auto err = NULL;
     json_auto_t *body = ask("", &err);
@@ -152,14 +152,14 @@ static void assert_pages(unsigned limit, const char *const pages[], size_t count
     }
 }
 
-static void goes_on_where_a_page_ended(void **state)
+TEST(goes_on_where_a_page_ended)
 {
     static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
     assert_pages(4, pages, ARRAY_SIZE(pages));
 }
 
 /* Rows of the other team do not overtake those that were left out. */
-static void a_page_ends_where_the_rows_of_a_team_were_cut(void **state)
+TEST(a_page_ends_where_the_rows_of_a_team_were_cut)
 {
     static const char *const pages[] = {"[19,18,17,16]", "[15,14,13,12]", "[11,10]"};
     cut_even = 2;
@@ -167,7 +167,7 @@ static void a_page_ends_where_the_rows_of_a_team_were_cut(void **state)
     cut_even = 0;
 }
 
-static void a_page_of_large_rows_ends_early(void **state)
+TEST(a_page_of_large_rows_ends_early)
 {
     static const char *const two[] = {"[19,18]", "[17,16]", "[15,14]", "[13,12]", "[11,10]"};
     static const char *const one[] = {"[19]", "[18]", "[17]", "[16]", "[15]",
@@ -179,7 +179,7 @@ static void a_page_of_large_rows_ends_early(void **state)
     row_bytes = 0;
 }
 
-static void a_last_page_that_is_full_has_no_next(void **state)
+TEST(a_last_page_that_is_full_has_no_next)
 {
     error_auto err = NULL;
     json_auto_t *body = ask("limit=10", &err);
@@ -188,7 +188,7 @@ static void a_last_page_that_is_full_has_no_next(void **state)
 }
 
 /* ask() looks that the rows of the team before, and of the failing one, are freed. */
-static void keeps_no_rows_when_a_team_fails(void **state)
+TEST(keeps_no_rows_when_a_team_fails)
 {
     error_auto err = NULL;
     failing_team = "team_odd";
@@ -197,7 +197,7 @@ static void keeps_no_rows_when_a_team_fails(void **state)
     assert_int_equal(err->code, ERR_DB_UNAVAILABLE);
 }
 
-static void answers_nothing_when_the_rows_stay_incomplete(void **state)
+TEST(answers_nothing_when_the_rows_stay_incomplete)
 {
     error_auto err = NULL;
     fails_to_complete = true;
@@ -206,16 +206,4 @@ static void answers_nothing_when_the_rows_stay_incomplete(void **state)
     assert_int_equal(err->code, ERR_DB_UNAVAILABLE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merges_the_teams_newest_first),
-        cmocka_unit_test(goes_on_where_a_page_ended),
-        cmocka_unit_test(a_page_ends_where_the_rows_of_a_team_were_cut),
-        cmocka_unit_test(a_page_of_large_rows_ends_early),
-        cmocka_unit_test(a_last_page_that_is_full_has_no_next),
-        cmocka_unit_test(keeps_no_rows_when_a_team_fails),
-        cmocka_unit_test(answers_nothing_when_the_rows_stay_incomplete),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, api_setup, api_teardown);
-}
+TEST_GROUP(api_setup, api_teardown)

@@ -83,7 +83,7 @@ static void check_size(size_t size)
     objects_close(objects);
 }
 
-static void gives_back_what_was_written(void **state)
+TEST(gives_back_what_was_written)
 {
     static const size_t sizes[] = {0,
                                    1,
@@ -111,7 +111,7 @@ static void change_byte(long at)
     putc(byte ^ 1, file);
 }
 
-static void refuses_what_was_changed(void **state)
+TEST(refuses_what_was_changed)
 {
     error_auto err = NULL;
     struct objects *objects = open_folder();
@@ -146,7 +146,7 @@ static void refuses_what_was_changed(void **state)
     objects_close(objects);
 }
 
-static void leaves_no_object_of_what_was_not_finished(void **state)
+TEST(leaves_no_object_of_what_was_not_finished)
 {
     error_auto err = NULL;
     struct objects *objects = open_folder();
@@ -176,12 +176,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_back_what_was_written),
-        cmocka_unit_test(refuses_what_was_changed),
-        cmocka_unit_test(leaves_no_object_of_what_was_not_finished),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -18,14 +18,14 @@ static void check_routes(const struct route *routes, size_t count)
     }
 }
 
-static void every_route_that_changes_something_is_recorded(void **state)
+TEST(every_route_that_changes_something_is_recorded)
 {
     struct router e2b = e2b_router(NULL);
     check_routes(api_routes, api_route_count);
     check_routes(e2b.routes, e2b.count);
 }
 
-static void every_command_with_a_database_is_settled(void **state)
+TEST(every_command_with_a_database_is_settled)
 {
     for (unsigned i = 0; i < ctl_command_count; i++) {
         const struct ctl_command *command = &ctl_commands[i];
@@ -35,7 +35,7 @@ static void every_command_with_a_database_is_settled(void **state)
     }
 }
 
-static void what_nobody_thought_of_is_recorded_all_the_same(void **state)
+TEST(what_nobody_thought_of_is_recorded_all_the_same)
 {
     assert_ptr_equal(audit_action_of_operation("inventedOperation"), &audit_unnamed);
     assert_null(audit_action_of_operation("checkNetwork"));
@@ -43,7 +43,7 @@ static void what_nobody_thought_of_is_recorded_all_the_same(void **state)
     assert_false(audit_action_is_known("unnamed"));
 }
 
-static void a_long_name_is_cut_between_characters(void **state)
+TEST(a_long_name_is_cut_between_characters)
 {
     struct audit audit = {.action = NULL};
     char name[300];
@@ -52,15 +52,4 @@ static void a_long_name_is_cut_between_characters(void **state)
     name[sizeof name - 1] = '\0';
     audit_about(&audit, name);
     assert_int_equal(strlen(audit.entry.resource), AUDIT_RESOURCE_SIZE - 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_route_that_changes_something_is_recorded),
-        cmocka_unit_test(every_command_with_a_database_is_settled),
-        cmocka_unit_test(what_nobody_thought_of_is_recorded_all_the_same),
-        cmocka_unit_test(a_long_name_is_cut_between_characters),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

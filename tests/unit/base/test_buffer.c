@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 
-static void holds_up_to_its_maximum(void **state)
+TEST(holds_up_to_its_maximum)
 {
     buffer_auto buffer = BUFFER_INIT(10);
     assert_int_equal(buffer_append(&buffer, "0123456789", 10), 0);
@@ -15,7 +15,7 @@ static void holds_up_to_its_maximum(void **state)
     assert_string_equal(buffer_string(&buffer), "0123456789");
 }
 
-static void stays_failed_until_cleared(void **state)
+TEST(stays_failed_until_cleared)
 {
     buffer_auto buffer = BUFFER_INIT(8);
     buffer_append_string(&buffer, "12345");
@@ -28,7 +28,7 @@ static void stays_failed_until_cleared(void **state)
     assert_int_equal(buffer_append_string(&buffer, "6"), 0);
 }
 
-static void appends_nothing_of_what_is_too_long(void **state)
+TEST(appends_nothing_of_what_is_too_long)
 {
     buffer_auto buffer = BUFFER_INIT(6);
     buffer_append_string(&buffer, "abc");
@@ -37,7 +37,7 @@ static void appends_nothing_of_what_is_too_long(void **state)
     assert_null(buffer_reserve(&buffer, SIZE_MAX));
 }
 
-static void prints_at_its_end(void **state)
+TEST(prints_at_its_end)
 {
     buffer_auto buffer = BUFFER_INIT(100000);
     for (int i = 0; i < 1000; i++)
@@ -47,7 +47,7 @@ static void prints_at_its_end(void **state)
     assert_string_equal(buffer.data + buffer.size - 8, "998,999,");
 }
 
-static void is_a_string_before_anything_is_in_it(void **state)
+TEST(is_a_string_before_anything_is_in_it)
 {
     buffer_auto buffer = BUFFER_INIT(0);
     assert_string_equal(buffer_string(&buffer), "");
@@ -56,7 +56,7 @@ static void is_a_string_before_anything_is_in_it(void **state)
     assert_int_equal(buffer_append_char(&buffer, 'a'), -1);
 }
 
-static void consumes_from_its_front(void **state)
+TEST(consumes_from_its_front)
 {
     buffer_auto buffer = BUFFER_INIT(100);
     buffer_consume(&buffer, 5);
@@ -68,7 +68,7 @@ static void consumes_from_its_front(void **state)
     assert_string_equal(buffer_string(&buffer), "");
 }
 
-static void commits_what_was_reserved(void **state)
+TEST(commits_what_was_reserved)
 {
     buffer_auto buffer = BUFFER_INIT(100);
     buffer_append_string(&buffer, "ab");
@@ -78,7 +78,7 @@ static void commits_what_was_reserved(void **state)
     assert_string_equal(buffer_string(&buffer), "abcdef");
 }
 
-static void hands_its_contents_over(void **state)
+TEST(hands_its_contents_over)
 {
     buffer_auto buffer = BUFFER_INIT(100);
     autofree char *nothing = buffer_steal(&buffer);
@@ -91,7 +91,7 @@ static void hands_its_contents_over(void **state)
     assert_string_equal(buffer_string(&buffer), "again");
 }
 
-static void is_empty_after_a_wipe(void **state)
+TEST(is_empty_after_a_wipe)
 {
     struct buffer buffer = BUFFER_INIT(100);
     buffer_wipe(&buffer);
@@ -100,20 +100,4 @@ static void is_empty_after_a_wipe(void **state)
     assert_null(buffer.data);
     assert_int_equal(buffer.size, 0);
     assert_int_equal(buffer.max, 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_up_to_its_maximum),
-        cmocka_unit_test(stays_failed_until_cleared),
-        cmocka_unit_test(appends_nothing_of_what_is_too_long),
-        cmocka_unit_test(prints_at_its_end),
-        cmocka_unit_test(is_a_string_before_anything_is_in_it),
-        cmocka_unit_test(consumes_from_its_front),
-        cmocka_unit_test(commits_what_was_reserved),
-        cmocka_unit_test(hands_its_contents_over),
-        cmocka_unit_test(is_empty_after_a_wipe),
-    };
-    return run_tests(tests);
 }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-static void formats(void **state)
+TEST(formats)
 {
     char text[CLOCK_ISO8601_SIZE];
     assert_string_equal(clock_format_iso8601(0, text), "1970-01-01T00:00:00.000Z");
@@ -12,7 +12,7 @@ static void formats(void **state)
     assert_string_equal(clock_format_iso8601(1709164800999, text), "2024-02-29T00:00:00.999Z");
 }
 
-static void parses(void **state)
+TEST(parses)
 {
     static const struct {
         const char *text;
@@ -37,7 +37,7 @@ static void parses(void **state)
     }
 }
 
-static void refuses(void **state)
+TEST(refuses)
 {
     static const char *const refused[] = {
         "",
@@ -74,7 +74,7 @@ static void refuses(void **state)
     }
 }
 
-static void comes_back(void **state)
+TEST(comes_back)
 {
     for (int64_t at_ms = 0; at_ms < 4102444800000; at_ms += 86400000LL * 31 + 12345678) {
         char text[CLOCK_ISO8601_SIZE];
@@ -84,7 +84,7 @@ static void comes_back(void **state)
     }
 }
 
-static void goes_forward(void **state)
+TEST(goes_forward)
 {
     int64_t before_ms = clock_monotonic_ms(), before_us = clock_monotonic_us();
     clock_sleep_ms(20);
@@ -93,20 +93,10 @@ static void goes_forward(void **state)
     assert_true(clock_now_ms() > 1700000000000);
 }
 
-static void tells_a_time_to_come(void **state)
+TEST(tells_a_time_to_come)
 {
     int64_t before_ms = clock_now_ms(), second_ms = clock_in_s(2), later_ms = clock_in_ms(86400007);
     int64_t after_ms = clock_now_ms();
     assert_in_range(second_ms, before_ms + 2000, after_ms + 2000);
     assert_in_range(later_ms, before_ms + 86400007, after_ms + 86400007);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),      cmocka_unit_test(parses),
-        cmocka_unit_test(refuses),      cmocka_unit_test(comes_back),
-        cmocka_unit_test(goes_forward), cmocka_unit_test(tells_a_time_to_come),
-    };
-    return run_tests(tests);
 }

@@ -20,14 +20,14 @@ static char *told(void)
     return buffer_steal(&text);
 }
 
-static void nothing_is_counted_before_the_file_is_open(void **state)
+TEST(nothing_is_counted_before_the_file_is_open)
 {
     COUNT(COUNT_CREATES, "warm");
     autofree char *text = told();
     assert_string_equal(text, "");
 }
 
-static void processes_count_together(void **state)
+TEST(processes_count_together)
 {
     error_auto err = NULL;
     assert_non_null(mkdtemp(directory));
@@ -49,7 +49,7 @@ static void processes_count_together(void **state)
         strstr(text, "sandlot_operations_total{kind=\"resume\",outcome=\"done\"} 40000\n"));
 }
 
-static void a_histogram_adds_up(void **state)
+TEST(a_histogram_adds_up)
 {
     OBSERVE(COUNT_OPERATION_SECONDS, 900, "pause");
     OBSERVE(COUNT_OPERATION_SECONDS, 1000, "pause");
@@ -68,7 +68,7 @@ static void a_histogram_adds_up(void **state)
     }
 }
 
-static void what_is_no_word_is_written_as_one(void **state)
+TEST(what_is_no_word_is_written_as_one)
 {
     COUNT(COUNT_CREATES, "a\"} 1\nb \\");
     autofree char *text = told();
@@ -76,7 +76,7 @@ static void what_is_no_word_is_written_as_one(void **state)
 }
 
 /* The table ends, and counting goes on for what is in it. */
-static void there_is_an_end_to_the_series(void **state)
+TEST(there_is_an_end_to_the_series)
 {
     for (unsigned i = 0; i < 5000; i++) {
         autofree char *name = xasprintf("statement.%u", i);
@@ -87,18 +87,11 @@ static void there_is_an_end_to_the_series(void **state)
     assert_non_null(strstr(text, "sandlot_operation_seconds_count{kind=\"pause\"} 5\n"));
 }
 
-int main(void)
+static int remove_directory(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_counted_before_the_file_is_open),
-        cmocka_unit_test(processes_count_together),
-        cmocka_unit_test(a_histogram_adds_up),
-        cmocka_unit_test(what_is_no_word_is_written_as_one),
-        cmocka_unit_test(there_is_an_end_to_the_series),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
     autofree char *path = xasprintf("%s/counters-1", directory);
     unlink(path);
-    rmdir(directory);
-    return failed;
+    return rmdir(directory);
 }
+
+TEST_GROUP(NULL, remove_directory)

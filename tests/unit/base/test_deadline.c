@@ -5,7 +5,7 @@
 
 #include "base/deadline.h"
 
-static void a_forgotten_one_has_passed(void **state)
+TEST(a_forgotten_one_has_passed)
 {
     struct deadline forgotten = {0};
     assert_true(deadline_passed(forgotten));
@@ -13,7 +13,7 @@ static void a_forgotten_one_has_passed(void **state)
     assert_true(deadline_passed(deadline_in_ms(0)));
 }
 
-static void a_step_ends_with_the_whole(void **state)
+TEST(a_step_ends_with_the_whole)
 {
     struct deadline whole = deadline_in_ms(60000);
     assert_int_equal(deadline_within_ms(whole, 600000).at_ms, whole.at_ms);
@@ -21,18 +21,8 @@ static void a_step_ends_with_the_whole(void **state)
     assert_true(deadline_passed(deadline_within_ms((struct deadline){0}, 600000)));
 }
 
-static void what_is_left_never_wraps(void **state)
+TEST(what_is_left_never_wraps)
 {
     assert_true(deadline_left_ms(deadline_in_ms(UINT_MAX)) > UINT_MAX / 2);
     assert_int_equal(deadline_left_ms((struct deadline){INT64_MAX}), UINT_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forgotten_one_has_passed),
-        cmocka_unit_test(a_step_ends_with_the_whole),
-        cmocka_unit_test(what_is_left_never_wraps),
-    };
-    return run_tests(tests);
 }

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static void carries_code_and_message(void **state)
+TEST(carries_code_and_message)
 {
     error_auto err = NULL;
     assert_int_equal(error_set(&err, ERR_NOT_FOUND, "no sandbox %s", "sbx_1"), -1);
@@ -13,7 +13,7 @@ static void carries_code_and_message(void **state)
     assert_int_equal(err->retry_after_s, 0);
 }
 
-static void names_the_input_that_is_wrong(void **state)
+TEST(names_the_input_that_is_wrong)
 {
     error_auto err = NULL;
     error_set_field(&err, ERR_INVALID_REQUEST, "/lifecycle/timeout", "must be at most %d", 5);
@@ -21,7 +21,7 @@ static void names_the_input_that_is_wrong(void **state)
     assert_string_equal(err->message, "must be at most 5");
 }
 
-static void grows_context_on_the_way_up(void **state)
+TEST(grows_context_on_the_way_up)
 {
     error_auto err = NULL;
     error_set_errno(&err, ERR_CONFIG, ENOENT, "cannot open %s", "/a");
@@ -30,7 +30,7 @@ static void grows_context_on_the_way_up(void **state)
     assert_int_equal(err->code, ERR_CONFIG);
 }
 
-static void changes_its_code(void **state)
+TEST(changes_its_code)
 {
     error_auto err = NULL;
     error_set(&err, ERR_DB_DUPLICATE, "the name is there");
@@ -39,7 +39,7 @@ static void changes_its_code(void **state)
     assert_string_equal(err->message, "the name is there");
 }
 
-static void moves_and_clears(void **state)
+TEST(moves_and_clears)
 {
     error_auto inner = NULL;
     error_auto outer = NULL;
@@ -52,7 +52,7 @@ static void moves_and_clears(void **state)
     error_clear(&outer);
 }
 
-static void details_travel_with_it(void **state)
+TEST(details_travel_with_it)
 {
     struct error *inner = NULL, *outer = NULL;
     error_set(&inner, ERR_NO_CAPACITY, "full");
@@ -65,7 +65,7 @@ static void details_travel_with_it(void **state)
     error_clear(&outer);
 }
 
-static void every_code_has_a_decent_answer(void **state)
+TEST(every_code_has_a_decent_answer)
 {
     for (int code = 0; code < ERROR_CODE_COUNT; code++) {
         int status = error_http_status((enum error_code)code);
@@ -75,18 +75,4 @@ static void every_code_has_a_decent_answer(void **state)
         assert_int_equal(strspn(api, "abcdefghijklmnopqrstuvwxyz_"), strlen(api));
     }
     assert_int_equal(error_http_status(ERR_RATE_LIMITED), 429);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(carries_code_and_message),
-        cmocka_unit_test(names_the_input_that_is_wrong),
-        cmocka_unit_test(details_travel_with_it),
-        cmocka_unit_test(grows_context_on_the_way_up),
-        cmocka_unit_test(changes_its_code),
-        cmocka_unit_test(moves_and_clears),
-        cmocka_unit_test(every_code_has_a_decent_answer),
-    };
-    return run_tests(tests);
 }

@@ -19,7 +19,7 @@ static bool holds(const char *program, const char *text)
     return memmem(bytes, size, text, strlen(text)) != NULL;
 }
 
-static void only_a_build_for_tests_has_fault_points(void **state)
+TEST(only_a_build_for_tests_has_fault_points)
 {
     static const char *const programs[] = {"sandlot-api", "sandlot-gate", "sandlot-dispatcher"};
     static const char *const traces[] = {"fault_point", "fault_point_open", "create.inserting",
@@ -38,12 +38,4 @@ static void only_a_build_for_tests_has_fault_points(void **state)
             if (holds(programs[i], traces[j]) != wanted)
                 fail_msg("%s: %s is %s", programs[i], traces[j], wanted ? "missing" : "there");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_a_build_for_tests_has_fault_points),
-    };
-    return run_tests(tests);
 }

@@ -12,7 +12,7 @@ static void repeat(struct buffer *text, const char *piece, size_t times)
 }
 
 /* "[" and times - 1 commas: times values and the array. */
-static void test_values_are_counted(void **state)
+TEST(test_values_are_counted)
 {
     static const char *const pieces[] = {"{},", "[],", "\"\",", "0,"};
     for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
@@ -25,7 +25,7 @@ static void test_values_are_counted(void **state)
     }
 }
 
-static void test_the_largest_document_fits(void **state)
+TEST(test_the_largest_document_fits)
 {
     buffer_auto text = BUFFER_INIT(1 << 24);
     buffer_append_char(&text, '[');
@@ -36,7 +36,7 @@ static void test_the_largest_document_fits(void **state)
     assert_int_equal(json_array_size(json), JSON_VALUES_MAX - 1);
 }
 
-static void test_depth_is_counted(void **state)
+TEST(test_depth_is_counted)
 {
     for (size_t depth = JSON_DEPTH_MAX; depth <= JSON_DEPTH_MAX + 1; depth++) {
         buffer_auto text = BUFFER_INIT(4096);
@@ -47,7 +47,7 @@ static void test_depth_is_counted(void **state)
     }
 }
 
-static void test_strings_do_not_count(void **state)
+TEST(test_strings_do_not_count)
 {
     buffer_auto text = BUFFER_INIT(1 << 24);
     buffer_append_string(&text, "[\"\\\"");
@@ -57,19 +57,9 @@ static void test_strings_do_not_count(void **state)
     assert_int_equal(json_array_size(json), 1);
 }
 
-static void test_what_is_no_json(void **state)
+TEST(test_what_is_no_json)
 {
     assert_null(json_read(NULL, 0, 0, NULL));
     assert_null(json_read("]]]]", 4, 0, NULL));
     assert_null(json_read("[\"\\", 3, 0, NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_are_counted), cmocka_unit_test(test_the_largest_document_fits),
-        cmocka_unit_test(test_depth_is_counted),   cmocka_unit_test(test_strings_do_not_count),
-        cmocka_unit_test(test_what_is_no_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "base/json_text.h"
 #include "base/mem.h"
 
-static void members_stand_between_commas(void **state)
+TEST(members_stand_between_commas)
 {
     buffer_auto text = BUFFER_INIT(1000);
     buffer_append_char(&text, '{');
@@ -33,7 +33,7 @@ static void members_stand_between_commas(void **state)
 }
 
 /* As jansson writes it, and reads it again. */
-static void text_is_escaped(void **state)
+TEST(text_is_escaped)
 {
     char all[0x100 + 8];
     size_t size = 0;
@@ -47,7 +47,7 @@ static void text_is_escaped(void **state)
     assert_string_equal(buffer_string(&text), expected);
 }
 
-static void reals_take_the_shortest_form(void **state)
+TEST(reals_take_the_shortest_form)
 {
     static const struct {
         double number;
@@ -66,7 +66,7 @@ static void reals_take_the_shortest_form(void **state)
 }
 
 /* As jansson writes it, compact and indented. */
-static void values_are_written_whole(void **state)
+TEST(values_are_written_whole)
 {
     const char *document = "{\"a\":[],\"b\":{},\"c\":[1,[true,false,null]],\"d\":{\"e\":\"x\\n\"},"
                            "\"f\":-7}";
@@ -77,15 +77,4 @@ static void values_are_written_whole(void **state)
     json_text_value(&indented, json, 2);
     assert_string_equal(buffer_string(&compact), document);
     assert_string_equal(buffer_string(&indented), expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_stand_between_commas),
-        cmocka_unit_test(text_is_escaped),
-        cmocka_unit_test(reals_take_the_shortest_form),
-        cmocka_unit_test(values_are_written_whole),
-    };
-    return run_tests(tests);
 }

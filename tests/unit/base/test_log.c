@@ -52,7 +52,7 @@ static int remove_log(void **state)
     return unlink(path);
 }
 
-static void writes_one_text_line(void **state)
+TEST(writes_one_text_line)
 {
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
     log_info("sandbox created", LOG_STR("sandbox", "sbx_1"), LOG_INT("duration_ms", -42));
@@ -61,7 +61,7 @@ static void writes_one_text_line(void **state)
     assert_non_null(strstr(line, "] sandbox created sandbox=sbx_1 duration_ms=-42\n"));
 }
 
-static void escapes_what_would_forge_lines(void **state)
+TEST(escapes_what_would_forge_lines)
 {
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
     log_info("x", LOG_STR("name", "a b"), LOG_STR("evil", "1\n2026 error \"\\\x1b[31m\x7f"),
@@ -76,7 +76,7 @@ static void escapes_what_would_forge_lines(void **state)
     assert_non_null(strstr(line, " equals=\"a=b\""));
 }
 
-static void writes_json(void **state)
+TEST(writes_json)
 {
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
     log_warning("odd \"thing\"", LOG_STR("path", "/a\\b\n\t\x01"), LOG_INT("size", 7),
@@ -91,7 +91,7 @@ static void writes_json(void **state)
     json_decref(event);
 }
 
-static void cuts_what_is_endless(void **state)
+TEST(cuts_what_is_endless)
 {
     static char endless[40000];
     memset(endless, 'a', sizeof endless - 1);
@@ -114,7 +114,7 @@ static void cuts_what_is_endless(void **state)
     assert_non_null(strstr(line, "reason="));
 }
 
-static void many_fields_stay_one_json_line(void **state)
+TEST(many_fields_stay_one_json_line)
 {
     static char long_value[1500];
     memset(long_value, '"', sizeof long_value - 1);
@@ -125,7 +125,7 @@ static void many_fields_stay_one_json_line(void **state)
     json_decref(taken_json());
 }
 
-static void holds_its_level(void **state)
+TEST(holds_its_level)
 {
     log_configure(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);
     log_debug("a");
@@ -135,7 +135,7 @@ static void holds_its_level(void **state)
     assert_non_null(strstr(taken(), " error unit["));
 }
 
-static void carries_its_context(void **state)
+TEST(carries_its_context)
 {
     log_configure(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
     log_context_set("request", "req_1");
@@ -151,7 +151,7 @@ static void carries_its_context(void **state)
     assert_non_null(strstr(taken(), "] x\n"));
 }
 
-static void names_errors(void **state)
+TEST(names_errors)
 {
     error_auto err = NULL;
     error_set(&err, ERR_DB_UNAVAILABLE, "no\nserver");
@@ -160,7 +160,7 @@ static void names_errors(void **state)
     assert_non_null(strstr(taken(), " error=ERR_DB_UNAVAILABLE reason=\"no\\u000aserver\"\n"));
 }
 
-static void opens_its_file_again(void **state)
+TEST(opens_its_file_again)
 {
     autofree char *rotated = NULL;
     assert_true(asprintf(&rotated, "%s.1", path) > 0);
@@ -176,18 +176,4 @@ static void opens_its_file_again(void **state)
     unlink(rotated);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_one_text_line),
-        cmocka_unit_test(escapes_what_would_forge_lines),
-        cmocka_unit_test(writes_json),
-        cmocka_unit_test(cuts_what_is_endless),
-        cmocka_unit_test(many_fields_stay_one_json_line),
-        cmocka_unit_test(holds_its_level),
-        cmocka_unit_test(carries_its_context),
-        cmocka_unit_test(names_errors),
-        cmocka_unit_test(opens_its_file_again),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, log_here, remove_log);
-}
+TEST_GROUP(log_here, remove_log)

@@ -22,7 +22,7 @@ static void on_expired(struct loop_timer *timer)
     expired_count++;
 }
 
-static void runs_timers_in_order(void **state)
+TEST(runs_timers_in_order)
 {
     static struct loop_timer timers[TIMERS];
     int64_t now_ms = clock_monotonic_ms();
@@ -53,7 +53,7 @@ static void on_ready(struct loop_source *source, uint32_t events)
     loop_remove(&loop, &second);
 }
 
-static void forgets_sources_in_the_batch(void **state)
+TEST(forgets_sources_in_the_batch)
 {
     int ends[2];
     assert_int_equal(loop_init(&loop), 0);
@@ -72,7 +72,7 @@ static void forgets_sources_in_the_batch(void **state)
     loop_deinit(&loop);
 }
 
-static void can_pause_a_source(void **state)
+TEST(can_pause_a_source)
 {
     int ends[2];
     ready_count = 0;
@@ -105,7 +105,7 @@ static void on_connection(struct loop_source *source, uint32_t events)
         close(fd);
 }
 
-static void a_listener_rests_without_descriptors(void **state)
+TEST(a_listener_rests_without_descriptors)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
@@ -164,7 +164,7 @@ static void on_enclosed_timer(struct loop_timer *timer)
     calls++;
 }
 
-static void encloses_each_callback(void **state)
+TEST(encloses_each_callback)
 {
     struct loop_timer timer = {0};
     int ends[2];
@@ -185,16 +185,4 @@ static void encloses_each_callback(void **state)
     assert_int_equal(write(ends[1], "x", 1), -1);
     close(ends[1]);
     loop_deinit(&loop);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_timers_in_order),
-        cmocka_unit_test(forgets_sources_in_the_batch),
-        cmocka_unit_test(can_pause_a_source),
-        cmocka_unit_test(a_listener_rests_without_descriptors),
-        cmocka_unit_test(encloses_each_callback),
-    };
-    return run_tests(tests);
 }

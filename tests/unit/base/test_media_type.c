@@ -3,7 +3,7 @@
 
 #include "base/media_type.h"
 
-static void compares_types(void **state)
+TEST(compares_types)
 {
     assert_true(media_type_is("application/json", "application/json"));
     assert_true(media_type_is("Application/JSON ; x=y", "application/json"));
@@ -14,7 +14,7 @@ static void compares_types(void **state)
     assert_false(media_type_is(NULL, "application/json"));
 }
 
-static void knows_utf8(void **state)
+TEST(knows_utf8)
 {
     static const char *const good[] = {"application/json", "a/b; charset=utf-8",
                                        "a/b;charset=\"UTF8\"", "a/b; x=y;  Charset=Utf-8 ; z", ""};
@@ -27,7 +27,7 @@ static void knows_utf8(void **state)
     assert_true(media_type_is_utf8(NULL));
 }
 
-static void reads_qualities(void **state)
+TEST(reads_qualities)
 {
     static const char type[] = "text/event-stream";
     assert_int_equal(media_type_quality("text/event-stream", type), 1000);
@@ -37,14 +37,4 @@ static void reads_qualities(void **state)
     assert_int_equal(media_type_quality("text/event-streams, text/*, */*", type), 0);
     assert_int_equal(media_type_quality("", type), 0);
     assert_int_equal(media_type_quality(NULL, type), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compares_types),
-        cmocka_unit_test(knows_utf8),
-        cmocka_unit_test(reads_qualities),
-    };
-    return run_tests(tests);
 }

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/printable.h"
 
-static void shows_text_of_all_languages(void **state)
+TEST(shows_text_of_all_languages)
 {
     static const char *const texts[] = {"web", "Größe", "日本語", "שלום", "مرحبا", "🐘 ok"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -16,7 +16,7 @@ static void shows_text_of_all_languages(void **state)
     }
 }
 
-static void replaces_characters_that_are_not_shown_as_themselves(void **state)
+TEST(replaces_characters_that_are_not_shown_as_themselves)
 {
     static const struct {
         const char *text, *shown;
@@ -70,21 +70,11 @@ static void replaces_characters_that_are_not_shown_as_themselves(void **state)
     }
 }
 
-static void prints_lines_the_same_way(void **state)
+TEST(prints_lines_the_same_way)
 {
     char text[64] = "";
     autofclose FILE *out = fmemopen(text, sizeof text, "w");
     printable_print(out, "sandlot: %s\n", "x\x1b]0;title\x07\ry");
     fflush(out);
     assert_string_equal(text, "sandlot: x?]0;title??y\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shows_text_of_all_languages),
-        cmocka_unit_test(replaces_characters_that_are_not_shown_as_themselves),
-        cmocka_unit_test(prints_lines_the_same_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static void compares(void **state)
+TEST(compares)
 {
     assert_true(str_equal("a", "a"));
     assert_true(str_equal(NULL, NULL));
@@ -17,7 +17,7 @@ static void compares(void **state)
     assert_true(str_ends_with("x", ""));
 }
 
-static void parses_plain_numbers_only(void **state)
+TEST(parses_plain_numbers_only)
 {
     uint64_t value = 7;
     assert_int_equal(str_parse_u64("0", 0, 10, &value), 0);
@@ -47,7 +47,7 @@ static void parses_plain_numbers_only(void **state)
     assert_int_equal(value, 7);
 }
 
-static void holds_numbers_to_their_bounds(void **state)
+TEST(holds_numbers_to_their_bounds)
 {
     uint64_t value;
     assert_int_equal(str_parse_u64("5", 5, 5, &value), 0);
@@ -55,7 +55,7 @@ static void holds_numbers_to_their_bounds(void **state)
     assert_int_equal(str_parse_u64("10", 5, 9, &value), -1);
 }
 
-static void finds_what_was_meant(void **state)
+TEST(finds_what_was_meant)
 {
     static const char *const names[] = {"base_url", "key_file", "log_level", "log_format"};
     assert_string_equal(str_nearest("log_leve", names, 4), "log_level");
@@ -74,7 +74,7 @@ static bool utf8(const char *text)
     return str_is_utf8(text, strlen(text));
 }
 
-static void knows_utf8(void **state)
+TEST(knows_utf8)
 {
     assert_true(utf8(""));
     assert_true(utf8("plain"));
@@ -102,7 +102,7 @@ static void knows_utf8(void **state)
             fail_msg("number %zu was taken for UTF-8", i);
 }
 
-static void knows_names(void **state)
+TEST(knows_names)
 {
     static const char *const good[] = {"a", "7", "web-1", "a_B-9"};
     static const char *const bad[] = {"", "-a", "_a", "a b", "a/b", "a.b", "\xc3\xa4", "abcdef"};
@@ -113,24 +113,32 @@ static void knows_names(void **state)
     assert_false(str_is_name(NULL, 5));
 }
 
-static void cuts_between_characters(void **state)
+TEST(cuts_between_characters)
 {
     static const char text[] = "a\xc3\xa4\xe2\x82\xac";
     static const size_t sizes[] = {0, 1, 1, 3, 3, 3, 6, 6};
     for (size_t most = 0; most < ARRAY_SIZE(sizes); most++)
         assert_int_equal(str_cut(text, most), sizes[most]);
+    /* Bytes that are no character are kept. */
+    assert_int_equal(str_cut("\x80\x80\x80\x80\x80\x80", 5), 5);
 }
 
-int main(void)
+TEST(mends_what_is_no_character)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compares),
-        cmocka_unit_test(parses_plain_numbers_only),
-        cmocka_unit_test(holds_numbers_to_their_bounds),
-        cmocka_unit_test(finds_what_was_meant),
-        cmocka_unit_test(knows_utf8),
-        cmocka_unit_test(knows_names),
-        cmocka_unit_test(cuts_between_characters),
+    static const struct {
+        const char *text;
+        size_t most;
+        const char *mended;
+    } cases[] = {
+        {"a\xc3\xa4\xe2\x82\xac", 9, "a\xc3\xa4\xe2\x82\xac"},
+        {"a\xc3\xa4\xe2\x82\xac", 5, "a\xc3\xa4"},
+        {"a\xc3: b\xc3\xa4", 9, "a?: b\xc3\xa4"},
+        {"\xe2\x82", 9, "??"},
+        {"a\xff", 9, "a?"},
+        {"", 0, ""},
     };
-    return run_tests(tests);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        autofree char *mended = str_mend(cases[i].text, cases[i].most);
+        assert_string_equal(mended, cases[i].mended);
+    }
 }

@@ -13,7 +13,7 @@ static struct throttle throttle;
 static int begin(void **state)
 {
     throttle = (struct throttle){.has_key = true};
-    return 0;
+    return sodium_init() < 0 ? -1 : 0;
 }
 
 static void refuse(const char *address, int count, int64_t now_ms)
@@ -22,7 +22,7 @@ static void refuse(const char *address, int count, int64_t now_ms)
         throttle_count(&throttle, address, RATE, now_ms);
 }
 
-static void test_an_address_is_stopped_and_let_go(void **state)
+TEST_WITH(test_an_address_is_stopped_and_let_go, begin, NULL)
 {
     const char *address = "192.0.2.1";
     assert_false(throttle_is_over(&throttle, address, RATE, 1000));
@@ -40,7 +40,7 @@ static void test_an_address_is_stopped_and_let_go(void **state)
     assert_true(throttle_is_over(&throttle, address, RATE, 100000));
 }
 
-static void test_a_network_of_ipv6_is_one(void **state)
+TEST_WITH(test_a_network_of_ipv6_is_one, begin, NULL)
 {
     refuse("2001:db8:1:2::1", RATE, 5000);
     refuse("2001:db8:1:2:ffff::2", RATE, 5000);
@@ -48,29 +48,16 @@ static void test_a_network_of_ipv6_is_one(void **state)
     assert_false(throttle_is_over(&throttle, "2001:db8:1:3::3", RATE, 5000));
 }
 
-static void test_ipv4_within_ipv6_is_ipv4(void **state)
+TEST_WITH(test_ipv4_within_ipv6_is_ipv4, begin, NULL)
 {
     refuse("::ffff:198.51.100.1", 2 * RATE, 5000);
     assert_true(throttle_is_over(&throttle, "198.51.100.1", RATE, 5000));
     assert_false(throttle_is_over(&throttle, "::ffff:198.51.100.2", RATE, 5000));
 }
 
-static void test_what_is_no_address_counts_by_its_name(void **state)
+TEST_WITH(test_what_is_no_address_counts_by_its_name, begin, NULL)
 {
     refuse("unix:", 2 * RATE, 5000);
     assert_true(throttle_is_over(&throttle, "unix:", RATE, 5000));
     assert_false(throttle_is_over(&throttle, "sbx_01kamqk3c9d8e7f6g5h4j3k2m1", RATE, 5000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_an_address_is_stopped_and_let_go, begin),
-        cmocka_unit_test_setup(test_a_network_of_ipv6_is_one, begin),
-        cmocka_unit_test_setup(test_ipv4_within_ipv6_is_ipv4, begin),
-        cmocka_unit_test_setup(test_what_is_no_address_counts_by_its_name, begin),
-    };
-    if (sodium_init() < 0)
-        return 1;
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

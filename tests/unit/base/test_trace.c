@@ -6,7 +6,7 @@
 
 #define ID "4bf92f3577b34da6a3ce929d0e0e4736"
 
-static void reads_what_the_standard_has(void **state)
+TEST(reads_what_the_standard_has)
 {
     static const char *const good[] = {
         "00-" ID "-00f067aa0ba902b7-01",
@@ -21,7 +21,7 @@ static void reads_what_the_standard_has(void **state)
     }
 }
 
-static void takes_nothing_else(void **state)
+TEST(takes_nothing_else)
 {
     static const char *const bad[] = {
         NULL,
@@ -50,7 +50,7 @@ static void takes_nothing_else(void **state)
         assert_false(trace_id_read(bad[i], id));
 }
 
-static void goes_on_until_its_end(void **state)
+TEST(goes_on_until_its_end)
 {
     assert_null(trace_id());
     assert_null(trace_header());
@@ -64,14 +64,4 @@ static void goes_on_until_its_end(void **state)
     trace_begin("00-" ID "-00f067aa0ba902b7-01");
     trace_end();
     assert_null(trace_header());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_the_standard_has),
-        cmocka_unit_test(takes_nothing_else),
-        cmocka_unit_test(goes_on_until_its_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/ulid.h"
 
-static void has_its_form(void **state)
+TEST(has_its_form)
 {
     char id[ID_SIZE];
     assert_ptr_equal(id_new("sbx_", id), id);
@@ -15,7 +15,7 @@ static void has_its_form(void **state)
     assert_int_equal(id[4], ID_CELL);
 }
 
-static void sorts_by_creation(void **state)
+TEST(sorts_by_creation)
 {
     char last[ID_SIZE] = "", next[ID_SIZE];
     for (int i = 0; i < 20; i++) {
@@ -26,7 +26,7 @@ static void sorts_by_creation(void **state)
     }
 }
 
-static void has_a_floor(void **state)
+TEST(has_a_floor)
 {
     char before[ID_SIZE], floor[ID_SIZE], after[ID_SIZE];
     id_new("sbx_", before);
@@ -43,7 +43,7 @@ static int compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void never_repeats(void **state)
+TEST(never_repeats)
 {
     enum { COUNT = 10000 };
     char(*ids)[ID_SIZE] = xcalloc(COUNT, ID_SIZE);
@@ -55,7 +55,7 @@ static void never_repeats(void **state)
     free(ids);
 }
 
-static void refuses_what_is_none(void **state)
+TEST(refuses_what_is_none)
 {
     static const char *const refused[] = {
         "",
@@ -80,7 +80,7 @@ static void refuses_what_is_none(void **state)
             fail_msg("\"%s\" was taken for an id", refused[i]);
 }
 
-static void makes_route_tokens(void **state)
+TEST(makes_route_tokens)
 {
     char token[ROUTE_TOKEN_LENGTH + 1], other[ROUTE_TOKEN_LENGTH + 1];
     route_token_new(token);
@@ -94,7 +94,7 @@ static void makes_route_tokens(void **state)
     assert_false(route_token_is_valid("abcdefghijklm.opqrstuvwxyz"));
 }
 
-static void is_written_as_a_uuid(void **state)
+TEST(is_written_as_a_uuid)
 {
     char uuid[UUID_SIZE], id[ID_SIZE], made[ID_SIZE];
     assert_string_equal(id_to_uuid("tpv_01arz3ndektsv4rrffq69g5fav", uuid),
@@ -110,7 +110,7 @@ static void is_written_as_a_uuid(void **state)
     }
 }
 
-static void refuses_other_uuids(void **state)
+TEST(refuses_other_uuids)
 {
     static const char *const refused[] = {
         "",
@@ -127,15 +127,4 @@ static void refuses_other_uuids(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
         if (id_of_uuid("tpv_", refused[i], id) == 0)
             fail_msg("\"%s\" was read as a UUID", refused[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_its_form),         cmocka_unit_test(sorts_by_creation),
-        cmocka_unit_test(has_a_floor),          cmocka_unit_test(never_repeats),
-        cmocka_unit_test(refuses_what_is_none), cmocka_unit_test(makes_route_tokens),
-        cmocka_unit_test(is_written_as_a_uuid), cmocka_unit_test(refuses_other_uuids),
-    };
-    return run_tests(tests);
 }

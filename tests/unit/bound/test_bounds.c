@@ -137,7 +137,7 @@ static void read_tables(const char *path, struct names *tables)
     }
 }
 
-static void every_table_has_a_row(void **state)
+TEST(every_table_has_a_row)
 {
     struct names tables = {.count = 0};
     autofree char *folder = xasprintf("%s/sql", source);
@@ -184,7 +184,7 @@ static void read_pools(struct names *pools)
     }
 }
 
-static void every_worker_pool_has_a_row(void **state)
+TEST(every_worker_pool_has_a_row)
 {
     struct names pools = {.count = 0};
     read_pools(&pools);
@@ -208,7 +208,7 @@ static void check_text(const struct bound *bound, const char *text)
         fail_msg("%s: \"%s\" has an unknown number or a bar", bound->name, text);
 }
 
-static void rows_name_settings_and_bounds(void **state)
+TEST(rows_name_settings_and_bounds)
 {
     for (size_t i = 0; i < bound_count; i++) {
         const struct bound *bound = &bounds[i];
@@ -224,25 +224,17 @@ static void rows_name_settings_and_bounds(void **state)
     }
 }
 
-/* Whether the text defines a function of this name: in C at the beginning of its parameters, in
- * Python behind "def". */
+/* Whether the text defines a test of this name: TEST(name) or TEST_WITH(name, in C, def name( in
+ * Python. */
 static bool defines(const char *text, const char *name)
 {
-    size_t length = strlen(name);
-    for (const char *at = text; (at = strstr(at, name)); at += length) {
-        bool begins = at > text && at[-1] == ' ';
-        const char *line = at;
-        while (line > text && line[-1] != '\n')
-            line--;
-        line += strspn(line, " ");
-        if (begins && at[length] == '(' &&
-            (!strncmp(line, "def ", 4) || !strncmp(line, "static void ", 12)))
-            return true;
-    }
-    return false;
+    autofree char *alone = xasprintf("\nTEST(%s)\n", name);
+    autofree char *with_fixture = xasprintf("\nTEST_WITH(%s, ", name);
+    autofree char *python = xasprintf("def %s(", name);
+    return strstr(text, alone) || strstr(text, with_fixture) || strstr(text, python);
 }
 
-static void each_row_names_a_test(void **state)
+TEST(each_row_names_a_test)
 {
     for (size_t i = 0; i < bound_count; i++) {
         const char *test = bounds[i].test, *colons = strstr(test, "::");
@@ -255,7 +247,7 @@ static void each_row_names_a_test(void **state)
     }
 }
 
-static void settings_are_shown_with_unit_and_name(void **state)
+TEST(settings_are_shown_with_unit_and_name)
 {
     buffer_auto text = BUFFER_INIT(FILE_MAX);
     bound_append("up to $pool_wait_ms, of $sandbox_ports_max", settings, "`", &text);
@@ -263,7 +255,7 @@ static void settings_are_shown_with_unit_and_name(void **state)
                         "up to 20000 ms (`pool_wait_ms`), of 100 (`sandbox_ports_max`)");
 }
 
-static void the_page_is_the_one_in_the_tree(void **state)
+TEST(the_page_is_the_one_in_the_tree)
 {
     char *printed = NULL;
     size_t size;
@@ -277,7 +269,7 @@ static void the_page_is_the_one_in_the_tree(void **state)
 }
 
 /* The row of a pool of workers names their number. */
-static void rows_name_the_workers_of_their_pools(void **state)
+TEST(rows_name_the_workers_of_their_pools)
 {
     static const struct {
         const char *name, *workers;
@@ -297,16 +289,4 @@ static void rows_name_the_workers_of_their_pools(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_table_has_a_row),
-        cmocka_unit_test(every_worker_pool_has_a_row),
-        cmocka_unit_test(rows_name_the_workers_of_their_pools),
-        cmocka_unit_test(rows_name_settings_and_bounds),
-        cmocka_unit_test(each_row_names_a_test),
-        cmocka_unit_test(settings_are_shown_with_unit_and_name),
-        cmocka_unit_test(the_page_is_the_one_in_the_tree),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

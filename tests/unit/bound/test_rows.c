@@ -5,6 +5,7 @@
 #include "account/api_key.h"
 #include "account/invitation.h"
 #include "account/member.h"
+#include "approval/approval.h"
 #include "audit/audit.h"
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -15,9 +16,12 @@
 #include "overview/overview.h"
 #include "recipe/recipe_file.h"
 #include "secret/egress_authority.h"
+#include "secret/egress_secrets.h"
+#include "secret/secret.h"
 #include "template/template.h"
 #include "unit/keyring.h"
 #include "unit/schema.h"
+#include "webhook/webhook.h"
 
 #define SQL_MAX (4u << 20)
 #define MIB     (1024 * 1024)
@@ -83,7 +87,7 @@ static int make_key(const struct user *user, struct error **err)
     return result;
 }
 
-static void a_user_has_so_many_keys(void **state)
+TEST(a_user_has_so_many_keys)
 {
     struct error *err = NULL;
     autofree char *values =
@@ -137,13 +141,13 @@ static void assert_oldest_go(const char *prefix, const char *sister,
     server_say(raw, "DELETE FROM api_keys WHERE lookup LIKE '%gone%'");
 }
 
-static void the_oldest_revoked_keys_of_a_user_go(void **state)
+TEST(the_oldest_revoked_keys_of_a_user_go)
 {
     assert_oldest_go("key_", "ssk_", make_key);
     assert_oldest_go("ssk_", "key_", make_ssh_key);
 }
 
-static void a_team_has_so_many_members(void **state)
+TEST(a_team_has_so_many_members)
 {
     struct error *err = NULL;
     struct member member;
@@ -163,16 +167,20 @@ static int invite(const char *team_id, const char *name, struct error **err)
     return invitation_make(db, team_id, name, ROLE_MEMBER, bob.id, &invitation, err);
 }
 
-static void invitations_are_few_for_a_user_and_a_team(void **state)
+TEST(invitations_are_few_for_a_user_and_a_team)
 {
     struct error *err = NULL;
     long long ends_ms = clock_in_s(3600);
-    autofree char *of_team = xasprintf("('%s', 'usr_#', 'member', '', %lld)", other.id, ends_ms);
-    autofree char *to_user = xasprintf("('tea_#', 'usr_999', 'member', '', %lld)", ends_ms);
+    autofree char *of_team =
+        xasprintf("('%s', 'usr_#', 'member', '%s', %lld)", other.id, bob.id, ends_ms);
+    autofree char *to_user =
+        xasprintf("('tea_#', 'usr_999', 'member', '%s', %lld)", bob.id, ends_ms);
+    autofree char *owned = xasprintf("('%s', 'tea_#', 'owner')", bob.id);
     static const char into[] =
         "INSERT INTO team_invitations (team_id, user_id, role, invited_by, expires_at_ms)";
     put_rows("INSERT INTO teams (id, slug, plan, created_at_ms)", "('tea_#', 'team#', 'pro', 1)",
              INVITATIONS_USER_MAX + 1);
+    put_rows("INSERT INTO memberships (user_id, team_id, role)", owned, INVITATIONS_USER_MAX + 1);
     put_rows(into, of_team, INVITATIONS_TEAM_MAX);
     put_rows(into, to_user, INVITATIONS_USER_MAX);
     assert_fails_saying(invite(other.id, "user200", &err), ERR_INVALID_REQUEST, "at most 100");
@@ -192,7 +200,7 @@ static int ask_for_version(const struct team *team, bool new_template, struct er
     return template_request_build(db, &request, &version, err);
 }
 
-static void a_team_has_so_many_template_versions(void **state)
+TEST(a_team_has_so_many_template_versions)
 {
     struct error *err = NULL;
     autofree char *template = xasprintf("INSERT INTO templates (id, owner, slug, created_at_ms)"
@@ -211,7 +219,7 @@ static void a_team_has_so_many_template_versions(void **state)
     assert_ok(ask_for_version(&acme, false, &err));
 }
 
-static void a_team_has_so_many_files_for_builds(void **state)
+TEST(a_team_has_so_many_files_for_builds)
 {
     static const char hash[] = "0123456789abcdef0123456789abcdef";
     struct error *err = NULL;
@@ -229,7 +237,7 @@ static void a_team_has_so_many_files_for_builds(void **state)
                         ERR_BUILD_QUOTA_EXCEEDED, "512 MiB");
 }
 
-static void a_team_keeps_its_newest_events(void **state)
+TEST(a_team_keeps_its_newest_events)
 {
     struct error *err = NULL;
     uint64_t looked_to = 0;
@@ -246,7 +254,7 @@ static void a_team_keeps_its_newest_events(void **state)
     assert_int_equal(ask("SELECT COUNT(*) FROM events WHERE team_id = '%s'", other.id), 5);
 }
 
-static void an_event_that_comes_often_is_stored_once(void **state)
+TEST(an_event_that_comes_often_is_stored_once)
 {
     struct error *err = NULL;
     for (int i = 0; i < 3; i++) {
@@ -263,7 +271,123 @@ static void an_event_that_comes_often_is_stored_once(void **state)
     assert_int_equal(ask("SELECT COUNT(*) FROM event_throttles WHERE subject = 'sbx_1'"), 1);
 }
 
-static void refused_acts_of_an_actor_have_one_row(void **state)
+static uint64_t ask_for(const char *turn)
+{
+    struct error *err = NULL;
+    const struct approval_asker asker = {"sbx_1", acme.id, alice.id};
+    json_auto_t *entries = json_array();
+    for (unsigned i = 0; i < 2 * APPROVALS_SANDBOX_RATE; i++)
+        json_array_append_new(entries, json_sprintf("n%u.%s.example.com", i, turn));
+    assert_ok(approvals_ask(db, &asker, entries, &err));
+    return ask("SELECT COUNT(*) FROM event_outbox WHERE kind = '%s'",
+               event_kind_names[EVENT_NETWORK_APPROVAL_REQUESTED]);
+}
+
+/* A key that replaces the policy, or answers, lets the guest make no more events. */
+TEST(new_policies_make_no_room_for_approvals)
+{
+    struct error *err = NULL;
+    struct approval *list = NULL;
+    unsigned count;
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    server_say(raw, "INSERT INTO sandboxes (id, route, visible, network)"
+                    " VALUES ('sbx_1', 'r', 1, '{\"ask\": true}')");
+    assert_int_equal(ask_for("one"), APPROVALS_SANDBOX_RATE);
+    assert_ok(approval_list(db, "sbx_1", &list, &count, &err));
+    assert_int_equal(count, APPROVALS_SANDBOX_RATE);
+    assert_ok(approval_forget(db, list[0].id, &err));
+    assert_int_equal(ask_for("two"), APPROVALS_SANDBOX_RATE);
+    assert_ok(approvals_forget(db, "sbx_1", &err));
+    assert_fails_saying(approval_lock(db, "sbx_1", list[1].id, &list[1], &err), ERR_NOT_FOUND,
+                        "approval");
+    free(list);
+    assert_ok(approval_list(db, "sbx_1", &list, &count, &err));
+    assert_int_equal(count, 0);
+    free(list);
+    assert_int_equal(ask_for("one"), APPROVALS_SANDBOX_RATE);
+    /* In each next minute there are as many. */
+    for (unsigned minute = 2; minute <= 5; minute++) {
+        autofree char *turn = xasprintf("t%u", minute);
+        server_say(raw, "UPDATE approvals SET asked_at_ms = asked_at_ms - 61000");
+        assert_int_equal(ask_for(turn), minute * APPROVALS_SANDBOX_RATE);
+        assert_ok(approvals_forget(db, "sbx_1", &err));
+        assert_true(ask("SELECT COUNT(*) FROM approvals") <= APPROVALS_PER_SANDBOX);
+    }
+}
+
+/* A few mentions of a long secret become many bytes, of each sandbox, in the firewall of the host.
+ */
+TEST(rules_of_a_policy_take_little_memory)
+{
+    struct error *err = NULL;
+    struct secret secret = {.hosts = NULL};
+    struct policy policy = {.count = 0};
+    bool created;
+    json_auto_t *hosts = json_pack("[s]", SECRET_ANY_HOST), *rules = json_array();
+    autofree char *value = xcalloc(1, SECRET_VALUE_MAX + 1);
+    memset(value, 'v', SECRET_VALUE_MAX);
+    const struct secret_change change = {.name = "long", .value = value, .hosts = hosts};
+    assert_ok(secret_put(db, ring, &acme, alice.id, &change, &secret, &created, &err));
+    secret_deinit(&secret);
+    for (unsigned i = 0; i < EGRESS_RULES_MAX; i++) {
+        json_t *headers = json_object();
+        for (unsigned j = 0; j < EGRESS_HEADERS_MAX; j++) {
+            char name[] = "x-0";
+            name[2] += (char)j;
+            json_object_set_new(headers, name, json_string("${secrets.long}"));
+        }
+        json_array_append_new(rules,
+                              json_pack("{s:o, s:o}", "host", json_sprintf("h%u.example.com", i),
+                                        "headers", headers));
+    }
+    json_auto_t *stored = json_pack("{s:O}", "rules", rules);
+    autofree char *text = json_dumps(stored, JSON_COMPACT);
+    assert_ok(egress_rules_admit(db, acme.id, stored, &err));
+    assert_ok(egress_rules_compile(db, ring, acme.id, text, &policy, &err));
+    const json_t *compiled = json_object_get(policy.egress, "rules");
+    assert_true(json_dumpb(compiled, NULL, 0, JSON_COMPACT) < EGRESS_VALUES_BYTES_MAX + 32768);
+    const json_t *first = json_array_get(compiled, 0);
+    assert_int_equal(json_object_size(json_object_get(first, "headers")), EGRESS_HEADERS_MAX);
+    assert_null(json_object_get(first, "refused"));
+    const json_t *last = json_array_get(compiled, EGRESS_RULES_MAX - 1);
+    assert_int_equal(json_object_size(json_object_get(last, "headers")), 0);
+    assert_non_null(json_object_get(last, "refused"));
+    policy_deinit(&policy);
+    json_t *paths = json_array();
+    for (unsigned i = 0; i < EGRESS_RULES_BYTES_MAX / 16; i++)
+        json_array_append_new(paths, json_string("/path/of/a/rule*"));
+    json_object_set_new(json_array_get(rules, 0), "paths", paths);
+    assert_fails_saying(egress_rules_admit(db, acme.id, stored, &err), ERR_INVALID_REQUEST,
+                        "786432 bytes");
+}
+
+TEST(the_oldest_deleted_webhooks_of_a_team_go)
+{
+    struct error *err = NULL;
+    struct webhook webhook = {.url = "https://example.com/", .enabled = true};
+    char secret[WEBHOOK_SECRET_SIZE];
+    autofree char *deleted = xasprintf("(CONCAT('whk_', LPAD('#', 4, '0')), '%s', '', '', 0, '',"
+                                       " 0, '', 1, %lld)",
+                                       acme.id, (long long)clock_now_ms());
+    autofree char *of_other =
+        xasprintf("('whk_other', '%s', '', '', 0, '', 0, '', 1, 1)", other.id);
+    put_rows("INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id,"
+             " created_by, created_at_ms, deleted_at_ms)",
+             deleted, WEBHOOKS_DELETED_MAX + 3);
+    put_rows("INSERT INTO webhooks (id, team_id, url, kinds, enabled, secret, cursor_id,"
+             " created_by, created_at_ms, deleted_at_ms)",
+             of_other, 1);
+    assert_ok(webhook_create(db, ring, &acme, alice.id, &webhook, secret, &err));
+    server_say(raw, "UPDATE webhooks SET id = 'whk_1new' WHERE deleted_at_ms IS NULL");
+    assert_ok(webhook_delete(db, "whk_1new", &err));
+    assert_int_equal(ask("SELECT COUNT(*) FROM webhooks WHERE team_id = '%s'", acme.id),
+                     WEBHOOKS_DELETED_MAX);
+    assert_int_equal(ask("SELECT COUNT(*) FROM webhooks WHERE id IN ('whk_0003', 'whk_1new')"), 1);
+    assert_int_equal(ask("SELECT COUNT(*) FROM webhooks WHERE id IN ('whk_0004', 'whk_1new')"), 2);
+    assert_int_equal(ask("SELECT COUNT(*) FROM webhooks WHERE team_id = '%s'", other.id), 1);
+}
+
+TEST(refused_acts_of_an_actor_have_one_row)
 {
     struct error *err = NULL;
     uint64_t unwritten;
@@ -295,7 +419,7 @@ static void answer(const struct user *user, const char *key, size_t size)
     idempotency_deinit(&idempotency);
 }
 
-static void the_oldest_answers_of_a_user_make_room(void **state)
+TEST(the_oldest_answers_of_a_user_make_room)
 {
     autofree char *values =
         xasprintf("('idk_#', '%s', 'POST', '/', 'old#', 1, '', 'done', 'a', 1, 1, %d, %lld + #)",
@@ -328,7 +452,7 @@ static int take_image(const char *id, const char *team_id, const struct user *us
 }
 
 /* acme and other have the plan pro; alice's own team has basic, which gives less. */
-static void memory_images_are_bounded_by_bytes(void **state)
+TEST(memory_images_are_bounded_by_bytes)
 {
     struct error *err = NULL;
     server_say(raw, "UPDATE plans SET paused_memory_gb = IF(name = 'pro', 2, 1)");
@@ -345,7 +469,7 @@ static void memory_images_are_bounded_by_bytes(void **state)
                      1536);
 }
 
-static void the_authority_and_each_report_have_one_row(void **state)
+TEST(the_authority_and_each_report_have_one_row)
 {
     struct error *err = NULL;
     json_auto_t *certificates = json_object();
@@ -359,21 +483,4 @@ static void the_authority_and_each_report_have_one_row(void **state)
     assert_int_equal(ask("SELECT COUNT(*) FROM reports WHERE name = 'doctor'"), 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_has_so_many_keys),
-        cmocka_unit_test(the_oldest_revoked_keys_of_a_user_go),
-        cmocka_unit_test(a_team_has_so_many_members),
-        cmocka_unit_test(invitations_are_few_for_a_user_and_a_team),
-        cmocka_unit_test(a_team_has_so_many_template_versions),
-        cmocka_unit_test(a_team_has_so_many_files_for_builds),
-        cmocka_unit_test(a_team_keeps_its_newest_events),
-        cmocka_unit_test(an_event_that_comes_often_is_stored_once),
-        cmocka_unit_test(refused_acts_of_an_actor_have_one_row),
-        cmocka_unit_test(the_oldest_answers_of_a_user_make_room),
-        cmocka_unit_test(memory_images_are_bounded_by_bytes),
-        cmocka_unit_test(the_authority_and_each_report_have_one_row),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

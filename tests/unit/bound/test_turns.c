@@ -108,7 +108,7 @@ static int take_deadline(struct db *in, void *context, char id[LEASE_KEY_SIZE], 
     return result;
 }
 
-static void deadlines(void **state)
+TEST(deadlines)
 {
     assert_turns(take_deadline, NULL, true);
 }
@@ -119,7 +119,7 @@ static int take_policy(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
     return network_row_take_due(in, LEASE_S * 1000, id, err);
 }
 
-static void network_policies(void **state)
+TEST(network_policies)
 {
     assert_turns(take_policy, NULL, true);
 }
@@ -133,7 +133,7 @@ static int take_orphan(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
     return result;
 }
 
-static void policies_of_sandboxes_that_are_gone(void **state)
+TEST(policies_of_sandboxes_that_are_gone)
 {
     put_both("host_addresses (host_id, address, policy_of, policy_due_at_ms)",
              "1, 1000 * ('@' = 'b') + n.i, " ID ", " LATER);
@@ -149,7 +149,7 @@ static int take_operation(struct db *in, void *context, char id[LEASE_KEY_SIZE],
     return result;
 }
 
-static void operations(void **state)
+TEST(operations)
 {
     static const struct {
         enum operation_class class;
@@ -177,7 +177,7 @@ static int take_size(struct db *in, void *context, char id[LEASE_KEY_SIZE], stru
     return size_row_take(in, ME, LEASE_S, id, &attempts, err);
 }
 
-static void sizes_of_sandboxes(void **state)
+TEST(sizes_of_sandboxes)
 {
     put_both("sandbox_sizes (sandbox_id, due_at_ms)", ID ", " LATER);
     assert_turns(take_size, NULL, true);
@@ -202,7 +202,7 @@ static int take_deleting(struct db *in, void *context, char id[LEASE_KEY_SIZE], 
     return result;
 }
 
-static void template_builds_and_removals(void **state)
+TEST(template_builds_and_removals)
 {
     put("templates (id, owner, slug)", "'t@', '$', 't'", 'a', many.id, 1);
     put("templates (id, owner, slug)", "'t@', '$', 't'", 'b', one.id, 1);
@@ -222,7 +222,7 @@ static int take_recipe(struct db *in, void *context, char id[LEASE_KEY_SIZE], st
     return result;
 }
 
-static void steps_of_builds(void **state)
+TEST(steps_of_builds)
 {
     buffer_auto sealed = BUFFER_INIT(1024);
     put_both("template_recipes (template_version_id, team_id, state, lease_until_ms)",
@@ -239,7 +239,7 @@ static int take_archive(struct db *in, void *context, char id[LEASE_KEY_SIZE], s
     return result;
 }
 
-static void archived_copies(void **state)
+TEST(archived_copies)
 {
     put_both("archives (id, kind, object_id, team_id, state, lease_until_ms)",
              ID ", 'sandbox', " ID ", '$', 'storing', " LATER);
@@ -256,7 +256,7 @@ static int take_move(struct db *in, void *context, char id[LEASE_KEY_SIZE], stru
     return result;
 }
 
-static void moves(void **state)
+TEST(moves)
 {
     for (unsigned asked = 0; asked < 2; asked++) {
         bool is_asked = asked;
@@ -288,7 +288,7 @@ static int take_checkpoint(struct db *in, void *context, char id[LEASE_KEY_SIZE]
     return result;
 }
 
-static void volumes_and_checkpoints(void **state)
+TEST(volumes_and_checkpoints)
 {
     server_say(raw, "INSERT INTO hosts (id, name) VALUES (1, 'h')");
     put_both("volumes (id, team_id, name, state, host_id, lease_until_ms)",
@@ -302,19 +302,4 @@ static void volumes_and_checkpoints(void **state)
     assert_turns(take_checkpoint, NULL, true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deadlines),
-        cmocka_unit_test(network_policies),
-        cmocka_unit_test(policies_of_sandboxes_that_are_gone),
-        cmocka_unit_test(operations),
-        cmocka_unit_test(sizes_of_sandboxes),
-        cmocka_unit_test(template_builds_and_removals),
-        cmocka_unit_test(steps_of_builds),
-        cmocka_unit_test(archived_copies),
-        cmocka_unit_test(moves),
-        cmocka_unit_test(volumes_and_checkpoints),
-    };
-    return cmocka_run_group_tests(tests, set_up, schema_teardown);
-}
+TEST_GROUP(set_up, schema_teardown)

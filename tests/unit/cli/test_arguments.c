@@ -23,7 +23,7 @@ static int parse(struct parsed *parsed, const char **words, struct error **err)
 
 #define PARSE(parsed, ...) parse(parsed, (const char *[]){__VA_ARGS__, NULL}, &err)
 
-static void test_options_stand_anywhere(void **state)
+TEST(test_options_stand_anywhere)
 {
     struct error *err = NULL;
     struct parsed parsed;
@@ -42,7 +42,7 @@ static void test_options_stand_anywhere(void **state)
     arguments_free(&parsed.call);
 }
 
-static void test_a_command_keeps_its_own_options(void **state)
+TEST(test_a_command_keeps_its_own_options)
 {
     struct error *err = NULL;
     struct parsed parsed;
@@ -60,7 +60,7 @@ static void test_a_command_keeps_its_own_options(void **state)
     arguments_free(&parsed.call);
 }
 
-static void test_names_of_two_words(void **state)
+TEST(test_names_of_two_words)
 {
     struct error *err = NULL;
     struct parsed parsed;
@@ -72,7 +72,7 @@ static void test_names_of_two_words(void **state)
     arguments_free(&parsed.call);
 }
 
-static void test_what_is_wrong_is_said(void **state)
+TEST(test_what_is_wrong_is_said)
 {
     struct error *err = NULL;
     struct parsed parsed;
@@ -90,7 +90,7 @@ static void test_what_is_wrong_is_said(void **state)
     arguments_free(&parsed.call);
 }
 
-static void test_every_row_can_be_found_by_its_name(void **state)
+TEST(test_every_row_can_be_found_by_its_name)
 {
     for (size_t i = 0; i < cli_verb_count; i++) {
         size_t words;
@@ -103,7 +103,7 @@ static void test_every_row_can_be_found_by_its_name(void **state)
     }
 }
 
-static void test_durations(void **state)
+TEST(test_durations)
 {
     uint64_t seconds;
     assert_int_equal(duration_parse("300", &seconds), 0);
@@ -117,7 +117,7 @@ static void test_durations(void **state)
         assert_int_equal(duration_parse(bad[i], &seconds), -1);
 }
 
-static void test_envelopes_come_in_pieces(void **state)
+TEST(test_envelopes_come_in_pieces)
 {
     buffer_auto sent = BUFFER_INIT(1024), received = BUFFER_INIT(1024);
     json_t *message = NULL;
@@ -139,7 +139,7 @@ static void test_envelopes_come_in_pieces(void **state)
     assert_int_equal(envelope_take(&received, &message, &is_last), -1);
 }
 
-static void test_the_head_of_a_forwarded_request(void **state)
+TEST(test_the_head_of_a_forwarded_request)
 {
     const struct forward forward = {.host = "p3000-x", .token_header = "X-Access-Token: slt_1"};
     buffer_auto out = BUFFER_INIT(4096);
@@ -154,19 +154,4 @@ static void test_the_head_of_a_forwarded_request(void **state)
     assert_non_null(strstr(buffer_string(&out), "Upgrade: websocket\r\n"));
     assert_non_null(strstr(buffer_string(&out), "Connection: upgrade\r\n"));
     assert_int_equal(forward_head(&forward, "nothing", 7, &out), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options_stand_anywhere),
-        cmocka_unit_test(test_a_command_keeps_its_own_options),
-        cmocka_unit_test(test_names_of_two_words),
-        cmocka_unit_test(test_what_is_wrong_is_said),
-        cmocka_unit_test(test_every_row_can_be_found_by_its_name),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_envelopes_come_in_pieces),
-        cmocka_unit_test(test_the_head_of_a_forwarded_request),
-    };
-    return run_tests(tests);
 }

@@ -93,7 +93,7 @@ static void assert_text(const char *path, const char *text)
 
 /* --- what an honest one has --- */
 
-static void a_folder_comes_with_modes_times_and_links(void **state)
+TEST_WITH(a_folder_comes_with_modes_times_and_links, make_places, NULL)
 {
     struct stat found, name;
     begin();
@@ -115,7 +115,7 @@ static void a_folder_comes_with_modes_times_and_links(void **state)
     assert_int_equal(found.st_mtim.tv_sec, 500);
 }
 
-static void long_names_come_in_both_ways(void **state)
+TEST_WITH(long_names_come_in_both_ways, make_places, NULL)
 {
     char name[300] = "", record[400];
     while (strlen(name) < 240)
@@ -142,7 +142,7 @@ static void long_names_come_in_both_ways(void **state)
     assert_text(gnu, "one");
 }
 
-static void what_is_there_is_replaced_and_not_written_through(void **state)
+TEST_WITH(what_is_there_is_replaced_and_not_written_through, make_places, NULL)
 {
     begin();
     put('0', "file", "", 0644, "old");
@@ -157,7 +157,7 @@ static void what_is_there_is_replaced_and_not_written_through(void **state)
 
 /* --- ways out --- */
 
-static void no_path_leads_out(void **state)
+TEST_WITH(no_path_leads_out, make_places, NULL)
 {
     static const char *const paths[] = {"../away/file", "a/../../away/file", "/tmp/away/file",
                                         "..",           "./../away/file",    "a/.."};
@@ -169,7 +169,7 @@ static void no_path_leads_out(void **state)
     }
 }
 
-static void no_link_of_the_archive_is_followed(void **state)
+TEST_WITH(no_link_of_the_archive_is_followed, make_places, NULL)
 {
     begin();
     put('2', "out", "../away", 0777, "");
@@ -178,7 +178,7 @@ static void no_link_of_the_archive_is_followed(void **state)
 }
 
 /* The first archive makes the link, the second goes through it. */
-static void no_link_of_an_earlier_archive_is_followed(void **state)
+TEST_WITH(no_link_of_an_earlier_archive_is_followed, make_places, NULL)
 {
     begin();
     put('2', "out", "../away", 0777, "");
@@ -200,7 +200,7 @@ static void no_link_of_an_earlier_archive_is_followed(void **state)
     assert_text("here/out/file", "y");
 }
 
-static void no_hard_link_leads_out(void **state)
+TEST_WITH(no_hard_link_leads_out, make_places, NULL)
 {
     struct stat found;
     assert_int_equal(system("echo secret >away/secret"), 0); /* NOLINT */
@@ -221,7 +221,7 @@ static void no_hard_link_leads_out(void **state)
     assert_text("away/secret", "secret\n");
 }
 
-static void a_folder_that_became_a_link_keeps_its_mode(void **state)
+TEST_WITH(a_folder_that_became_a_link_keeps_its_mode, make_places, NULL)
 {
     assert_int_equal(chmod("away", 0700), 0);
     begin();
@@ -237,7 +237,7 @@ static void a_folder_that_became_a_link_keeps_its_mode(void **state)
 
 /* --- what is left out --- */
 
-static void special_bits_and_files_are_left_out(void **state)
+TEST_WITH(special_bits_and_files_are_left_out, make_places, NULL)
 {
     struct error *err = NULL;
     uint64_t left_out;
@@ -258,7 +258,7 @@ static void special_bits_and_files_are_left_out(void **state)
 
 /* --- what is none --- */
 
-static void what_is_no_archive_is_refused(void **state)
+TEST_WITH(what_is_no_archive_is_refused, make_places, NULL)
 {
     begin();
     put('S', "sparse", "", 0644, "x");
@@ -282,7 +282,7 @@ static void what_is_no_archive_is_refused(void **state)
 
 /* --- what a terminal sees of names --- */
 
-static void a_terminal_sees_no_controls(void **state)
+TEST(a_terminal_sees_no_controls)
 {
     static const char *const texts[][2] = {
         {"plain ä € 😀", "plain ä € 😀"},
@@ -307,20 +307,4 @@ static void a_terminal_sees_no_controls(void **state)
     assert_string_equal(lines, "a\nb\tc?");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_folder_comes_with_modes_times_and_links, make_places),
-        cmocka_unit_test_setup(long_names_come_in_both_ways, make_places),
-        cmocka_unit_test_setup(what_is_there_is_replaced_and_not_written_through, make_places),
-        cmocka_unit_test_setup(no_path_leads_out, make_places),
-        cmocka_unit_test_setup(no_link_of_the_archive_is_followed, make_places),
-        cmocka_unit_test_setup(no_link_of_an_earlier_archive_is_followed, make_places),
-        cmocka_unit_test_setup(no_hard_link_leads_out, make_places),
-        cmocka_unit_test_setup(a_folder_that_became_a_link_keeps_its_mode, make_places),
-        cmocka_unit_test_setup(special_bits_and_files_are_left_out, make_places),
-        cmocka_unit_test_setup(what_is_no_archive_is_refused, make_places),
-        cmocka_unit_test(a_terminal_sees_no_controls),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

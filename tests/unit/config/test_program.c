@@ -54,7 +54,7 @@ static int start(const struct program *program, struct program_call *call, ...)
     return status;
 }
 
-static void test_worker(void **state)
+TEST(test_worker)
 {
     struct program_call call;
     assert_int_equal(start(&worker, &call, "worker", "--config", config_path, NULL), PROGRAM_RUN);
@@ -68,7 +68,7 @@ static void test_worker(void **state)
     unsetenv("SANDLOT_CONFIG");
 }
 
-static void test_calls_that_end_at_once(void **state)
+TEST(test_calls_that_end_at_once)
 {
     struct program_call call;
     assert_int_equal(start(&worker, &call, "worker", "--help", NULL), EX_OK);
@@ -84,7 +84,7 @@ static void test_calls_that_end_at_once(void **state)
     assert_int_equal(start(&worker, &call, "worker", "word", NULL), EX_USAGE);
 }
 
-static void test_interactive(void **state)
+TEST(test_interactive)
 {
     struct program_call call;
     struct error *err = NULL;
@@ -104,12 +104,4 @@ static void test_interactive(void **state)
     settings_free(call.settings);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_worker),
-        cmocka_unit_test(test_calls_that_end_at_once),
-        cmocka_unit_test(test_interactive),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

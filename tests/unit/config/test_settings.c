@@ -45,7 +45,7 @@ static void refuse(const char *text, const char *expected)
     assert_null(settings);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
     struct error *err = NULL;
     settings_auto settings = NULL;
@@ -70,7 +70,7 @@ static void test_values(void **state)
     assert_null(settings_get(settings, "lease"));
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     refuse(REQUIRED "leese_s = 5\n", ":4: unknown setting \"leese_s\"; did you mean \"lease_s\"?");
     refuse(REQUIRED "something_else_entirely = 5\n",
@@ -91,7 +91,7 @@ static void test_refusals(void **state)
     refuse("base_url =\n", "base_url must be set");
 }
 
-static void test_long_lines(void **state)
+TEST(test_long_lines)
 {
     struct buffer text = BUFFER_INIT(100000);
     buffer_append_string(&text, REQUIRED "log_file = /");
@@ -101,7 +101,7 @@ static void test_long_lines(void **state)
     buffer_deinit(&text);
 }
 
-static void test_hosts(void **state)
+TEST(test_hosts)
 {
     static const char *const bad[] = {
         "api.example.com", "ftp://a.b",         "https://",          "https://a.b/",
@@ -121,7 +121,7 @@ static void test_hosts(void **state)
     refuse("image_templates = node:22=Node\n", "a template is 1 to 63");
 }
 
-static void test_missing_file(void **state)
+TEST(test_missing_file)
 {
     struct settings *settings = NULL;
     struct error *err = NULL;
@@ -141,7 +141,7 @@ static char *printed_by(void (*print)(FILE *out))
 }
 
 /* Each commented-out line of the sample is itself a setting at its default. */
-static void test_sample_is_valid(void **state)
+TEST(test_sample_is_valid)
 {
     struct error *err = NULL;
     settings_auto settings = NULL;
@@ -161,7 +161,7 @@ static void test_sample_is_valid(void **state)
     buffer_deinit(&text);
 }
 
-static void test_manual_has_each_setting(void **state)
+TEST(test_manual_has_each_setting)
 {
     autofree char *printed = printed_by(settings_print_manual);
     assert_true(setting_count > 100);
@@ -171,16 +171,4 @@ static void test_manual_has_each_setting(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_missing_file),
-        cmocka_unit_test(test_sample_is_valid),
-        cmocka_unit_test(test_manual_has_each_setting),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

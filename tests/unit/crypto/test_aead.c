@@ -18,7 +18,7 @@ static int free_ring(void **state)
     return 0;
 }
 
-static void opens_what_was_sealed(void **state)
+TEST(opens_what_was_sealed)
 {
     static const char secret[] = "{\"TOKEN\":\"s3cr3t\0with a NUL\"}";
     error_auto err = NULL;
@@ -35,7 +35,7 @@ static void opens_what_was_sealed(void **state)
     assert_memory_equal(plain.data + 4, secret, sizeof secret);
 }
 
-static void seals_nothing(void **state)
+TEST(seals_nothing)
 {
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
@@ -45,7 +45,7 @@ static void seals_nothing(void **state)
     assert_int_equal(plain.size, 0);
 }
 
-static void never_seals_alike(void **state)
+TEST(never_seals_alike)
 {
     error_auto err = NULL;
     buffer_auto one = BUFFER_INIT(1000);
@@ -55,7 +55,7 @@ static void never_seals_alike(void **state)
     assert_memory_not_equal(one.data, two.data, one.size);
 }
 
-static void refuses_each_changed_bit(void **state)
+TEST(refuses_each_changed_bit)
 {
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
@@ -72,7 +72,7 @@ static void refuses_each_changed_bit(void **state)
     assert_ok(aead_open(ring, sealed.data, sealed.size, "sbx_1", &plain, &err));
 }
 
-static void refuses_each_shorter_one(void **state)
+TEST(refuses_each_shorter_one)
 {
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
@@ -88,7 +88,7 @@ static void refuses_each_shorter_one(void **state)
     assert_int_equal(plain.size, 0);
 }
 
-static void refuses_what_was_moved_to_another_row(void **state)
+TEST(refuses_what_was_moved_to_another_row)
 {
     error_auto err = NULL;
     buffer_auto sealed = BUFFER_INIT(1000);
@@ -100,7 +100,7 @@ static void refuses_what_was_moved_to_another_row(void **state)
                         "was encrypted for another place");
 }
 
-static void outlives_a_rotation(void **state)
+TEST(outlives_a_rotation)
 {
     error_auto err = NULL;
     buffer_auto old = BUFFER_INIT(1000);
@@ -120,7 +120,7 @@ static void outlives_a_rotation(void **state)
 }
 
 /* Sealed by the first release: every later one must open it. */
-static void opens_the_first_format(void **state)
+TEST(opens_the_first_format)
 {
     static const unsigned char sealed[] = {
         0x01, 0x00, 0x01, 0x2a, 0xd9, 0xfe, 0x6d, 0x6a, 0x3a, 0x41, 0x57, 0x68,
@@ -133,7 +133,7 @@ static void opens_the_first_format(void **state)
     assert_string_equal(buffer_string(&plain), "A=1");
 }
 
-static void holds_to_its_limits(void **state)
+TEST(holds_to_its_limits)
 {
     error_auto err = NULL;
     buffer_auto small = BUFFER_INIT(46);
@@ -153,18 +153,4 @@ static void holds_to_its_limits(void **state)
     assert_int_equal(sealed.size, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_what_was_sealed),
-        cmocka_unit_test(seals_nothing),
-        cmocka_unit_test(never_seals_alike),
-        cmocka_unit_test(refuses_each_changed_bit),
-        cmocka_unit_test(refuses_each_shorter_one),
-        cmocka_unit_test(refuses_what_was_moved_to_another_row),
-        cmocka_unit_test(outlives_a_rotation),
-        cmocka_unit_test(opens_the_first_format),
-        cmocka_unit_test(holds_to_its_limits),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_ring, free_ring);
-}
+TEST_GROUP(make_ring, free_ring)

@@ -53,7 +53,7 @@ static int drop_authorities(void **state)
 }
 
 /* A host cannot call another, and a front cannot stand for a host. */
-static void roles(void **state)
+TEST(roles)
 {
     struct error *err = NULL;
     certificate_pair_auto front = {0}, host = {0};
@@ -68,7 +68,7 @@ static void roles(void **state)
 }
 
 /* What it has signed signs nothing itself. */
-static void leaves_sign_nothing(void **state)
+TEST(leaves_sign_nothing)
 {
     struct error *err = NULL;
     certificate_pair_auto host = {0}, below = {0};
@@ -78,7 +78,7 @@ static void leaves_sign_nothing(void **state)
     assert_false(is_accepted(&host, &below, X509_PURPOSE_SSL_CLIENT, "front.sandlot"));
 }
 
-static void renewal(void **state)
+TEST(renewal)
 {
     struct error *err = NULL;
     certificate_pair_auto host = {0};
@@ -91,11 +91,10 @@ static void renewal(void **state)
     assert_false(authority_signed(ours, "", "h1.host.sandlot", 4));
 }
 
-static void pairs_that_renew(void **state)
+TEST(pairs_that_renew)
 {
     struct error *err = NULL;
     certificate_pair_auto before = {0}, after = {0}, elsewhere = {0}, foreign = {0};
-    (void)state;
     assert_ok(
         authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &before, &err));
     assert_ok(
@@ -123,11 +122,10 @@ static void check_refused(const char *certificate, const char *key)
 }
 
 /* What a host stores is what was checked, and nothing behind it. */
-static void pairs_from_outside(void **state)
+TEST(pairs_from_outside)
 {
     struct error *err = NULL;
     certificate_pair_auto host = {0}, front = {0}, read = {0};
-    (void)state;
     assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLED, "h1.host.sandlot", 5, &host, &err));
     assert_ok(authority_sign(&authority, CERTIFICATE_OF_CALLER, "front.sandlot", 5, &front, &err));
     autofree char *two = xasprintf("%s%s", host.certificate, authority.key);
@@ -143,7 +141,7 @@ static void pairs_from_outside(void **state)
     check_refused(authority.certificate, authority.key);
 }
 
-static void wrong_pairs(void **state)
+TEST(wrong_pairs)
 {
     struct error *err = NULL;
     certificate_pair_auto made = {0};
@@ -155,12 +153,4 @@ static void wrong_pairs(void **state)
                         ERR_CONFIG, "does not belong to its certificate");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles),       cmocka_unit_test(leaves_sign_nothing),
-        cmocka_unit_test(renewal),     cmocka_unit_test(pairs_that_renew),
-        cmocka_unit_test(wrong_pairs), cmocka_unit_test(pairs_from_outside),
-    };
-    return cmocka_run_group_tests(tests, make_authorities, drop_authorities);
-}
+TEST_GROUP(make_authorities, drop_authorities)

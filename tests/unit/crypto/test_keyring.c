@@ -59,7 +59,7 @@ static int parse(const char *text, struct keyring **ring, struct error **err)
     return keyring_parse(text, strlen(text), ring, err);
 }
 
-static void reads_keys_in_their_order(void **state)
+TEST(reads_keys_in_their_order)
 {
     error_auto err = NULL;
     struct keyring *ring = NULL;
@@ -74,7 +74,7 @@ static void reads_keys_in_their_order(void **state)
     keyring_free(ring);
 }
 
-static void derives_a_key_for_each_purpose(void **state)
+TEST(derives_a_key_for_each_purpose)
 {
     error_auto err = NULL;
     struct keyring *ring = NULL;
@@ -91,7 +91,7 @@ static void derives_a_key_for_each_purpose(void **state)
 }
 
 /* What is sealed must still open with the next release: the derivation is part of the format. */
-static void derives_what_it_always_did(void **state)
+TEST(derives_what_it_always_did)
 {
     static const unsigned char expected[32] = {
         0x63, 0x85, 0x76, 0x32, 0x02, 0x1a, 0x04, 0x84, 0xf3, 0xca, 0x59,
@@ -107,7 +107,7 @@ static void derives_what_it_always_did(void **state)
     keyring_free(ring);
 }
 
-static void refuses_broken_lines(void **state)
+TEST(refuses_broken_lines)
 {
     static const struct {
         const char *text, *says;
@@ -147,7 +147,7 @@ static void refuses_broken_lines(void **state)
     }
 }
 
-static void refuses_a_nul_in_a_key(void **state)
+TEST(refuses_a_nul_in_a_key)
 {
     static const char text[] = "1 00112233445566778899aabbccddeeff\0"
                                "0112233445566778899aabbccddeeff0\n";
@@ -156,7 +156,7 @@ static void refuses_a_nul_in_a_key(void **state)
     assert_fails_saying(keyring_parse(text, sizeof text - 1, &ring, &err), ERR_CONFIG, "line 1");
 }
 
-static void refuses_too_many_keys(void **state)
+TEST(refuses_too_many_keys)
 {
     static char text[(KEYRING_KEYS_MAX + 1) * 80];
     size_t used = 0;
@@ -170,7 +170,7 @@ static void refuses_too_many_keys(void **state)
     keyring_free(ring);
 }
 
-static void refuses_a_file_that_others_can_touch(void **state)
+TEST_WITH(refuses_a_file_that_others_can_touch, NULL, remove_file)
 {
     static const mode_t refused[] = {0644, 0604, 0601, 0602, 0620, 0660, 0666};
     static const mode_t accepted[] = {0600, 0640, 0400, 0440};
@@ -188,7 +188,7 @@ static void refuses_a_file_that_others_can_touch(void **state)
     }
 }
 
-static void refuses_what_is_no_file(void **state)
+TEST_WITH(refuses_what_is_no_file, NULL, remove_file)
 {
     error_auto err = NULL;
     struct keyring *ring = NULL;
@@ -198,7 +198,7 @@ static void refuses_what_is_no_file(void **state)
     assert_fails_saying(keyring_load(path, &ring, &err), ERR_CONFIG, "regular");
 }
 
-static void refuses_an_endless_file(void **state)
+TEST_WITH(refuses_an_endless_file, NULL, remove_file)
 {
     char *text = xmalloc(70000);
     memset(text, '#', 69999);
@@ -210,7 +210,7 @@ static void refuses_an_endless_file(void **state)
     assert_fails_saying(keyring_load(path, &ring, &err), ERR_CONFIG, "too large");
 }
 
-static void creates_once(void **state)
+TEST_WITH(creates_once, NULL, remove_file)
 {
     error_auto err = NULL;
     struct keyring *ring = NULL;
@@ -229,7 +229,7 @@ static void creates_once(void **state)
     assert_string_equal(read_file(), before);
 }
 
-static void rotates(void **state)
+TEST_WITH(rotates, NULL, remove_file)
 {
     error_auto err = NULL;
     struct keyring *ring = NULL;
@@ -253,7 +253,7 @@ static void rotates(void **state)
     assert_int_equal(info.st_mode & 07777, 0640);
 }
 
-static void knows_a_key_before_it_uses_it(void **state)
+TEST_WITH(knows_a_key_before_it_uses_it, NULL, remove_file)
 {
     error_auto err = NULL;
     struct keyring *ring = NULL;
@@ -287,7 +287,7 @@ static void knows_a_key_before_it_uses_it(void **state)
     assert_fails_saying(keyring_load(path, &ring, &err), ERR_CONFIG, "in use");
 }
 
-static void rotates_behind_a_link(void **state)
+TEST_WITH(rotates_behind_a_link, NULL, remove_file)
 {
     error_auto err = NULL;
     char link_path[80];
@@ -314,7 +314,7 @@ static void check_file(const char *name, const char *expected, mode_t mode)
     buffer_wipe(&text);
 }
 
-static void puts_a_text_in_its_place(void **state)
+TEST_WITH(puts_a_text_in_its_place, NULL, remove_file)
 {
     error_auto err = NULL;
     struct buffer text = BUFFER_INIT(4096);
@@ -342,7 +342,7 @@ static void puts_a_text_in_its_place(void **state)
     buffer_wipe(&text);
 }
 
-static void refuses_to_rotate_what_it_cannot_read(void **state)
+TEST_WITH(refuses_to_rotate_what_it_cannot_read, NULL, remove_file)
 {
     error_auto err = NULL;
     write_file("1 abc\n", 0600);
@@ -354,24 +354,4 @@ static void refuses_to_rotate_what_it_cannot_read(void **state)
     assert_fails_saying(keyring_rotate(path, &err), ERR_CONFIG, "No such file");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_keys_in_their_order),
-        cmocka_unit_test(derives_a_key_for_each_purpose),
-        cmocka_unit_test(derives_what_it_always_did),
-        cmocka_unit_test(refuses_broken_lines),
-        cmocka_unit_test(refuses_a_nul_in_a_key),
-        cmocka_unit_test(refuses_too_many_keys),
-        cmocka_unit_test_teardown(refuses_a_file_that_others_can_touch, remove_file),
-        cmocka_unit_test_teardown(refuses_what_is_no_file, remove_file),
-        cmocka_unit_test_teardown(refuses_an_endless_file, remove_file),
-        cmocka_unit_test_teardown(creates_once, remove_file),
-        cmocka_unit_test_teardown(rotates, remove_file),
-        cmocka_unit_test_teardown(knows_a_key_before_it_uses_it, remove_file),
-        cmocka_unit_test_teardown(rotates_behind_a_link, remove_file),
-        cmocka_unit_test_teardown(puts_a_text_in_its_place, remove_file),
-        cmocka_unit_test_teardown(refuses_to_rotate_what_it_cannot_read, remove_file),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_directory, remove_directory);
-}
+TEST_GROUP(make_directory, remove_directory)

@@ -35,13 +35,13 @@ static void check_opens(const struct lockbox_with *close, const struct lockbox_w
     buffer_wipe(&plain);
 }
 
-static void opens_with_its_passphrase(void **state)
+TEST(opens_with_its_passphrase)
 {
     struct lockbox_with with = {.passphrase = "correct horse"};
     check_opens(&with, &with);
 }
 
-static void opens_with_the_private_key(void **state)
+TEST(opens_with_the_private_key)
 {
     char private_key[LOCKBOX_KEY_SIZE], public_key[LOCKBOX_KEY_SIZE];
     lockbox_new_pair(private_key, public_key);
@@ -49,7 +49,7 @@ static void opens_with_the_private_key(void **state)
                 &(struct lockbox_with){.key = private_key});
 }
 
-static void opens_with_nothing_else(void **state)
+TEST(opens_with_nothing_else)
 {
     error_auto err = NULL;
     char private_key[LOCKBOX_KEY_SIZE], public_key[LOCKBOX_KEY_SIZE], other[LOCKBOX_KEY_SIZE];
@@ -79,14 +79,4 @@ static void opens_with_nothing_else(void **state)
                         "64 hexadecimal");
     buffer_deinit(&locked);
     buffer_wipe(&plain);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_with_its_passphrase),
-        cmocka_unit_test(opens_with_the_private_key),
-        cmocka_unit_test(opens_with_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "crypto/mac.h"
 #include "unit/keyring.h"
 
-static void depends_on_everything(void **state)
+TEST(depends_on_everything)
 {
     error_auto err = NULL;
     struct keyring *ring = unit_keyring(UNIT_KEY_1 UNIT_KEY_2);
@@ -26,7 +26,7 @@ static void depends_on_everything(void **state)
     keyring_free(ring);
 }
 
-static void sees_each_bit(void **state)
+TEST(sees_each_bit)
 {
     unsigned char a[MAC_BYTES] = {0}, b[MAC_BYTES] = {0};
     assert_true(mac_equal(a, b));
@@ -37,7 +37,7 @@ static void sees_each_bit(void **state)
     }
 }
 
-static void spells_base64(void **state)
+TEST(spells_base64)
 {
     static const struct {
         const char *bytes, *text;
@@ -56,7 +56,7 @@ static void spells_base64(void **state)
     }
 }
 
-static void reads_exact_base64_only(void **state)
+TEST(reads_exact_base64_only)
 {
     static const char *const refused[] = {
         "Zg==", "Z", "Zm9v\n", " Zm9v", "Zm 9v", "Zm+v", "Zm/v", "Zm9v=", "Zh", "Zm9", "Z\xc3\xa9",
@@ -69,7 +69,7 @@ static void reads_exact_base64_only(void **state)
     assert_int_equal(base64url_decode("Zm9v", bytes, 3), 3);
 }
 
-static void spells_hex(void **state)
+TEST(spells_hex)
 {
     error_auto err = NULL;
     struct keyring *ring = unit_keyring(UNIT_KEY_1 UNIT_KEY_2);
@@ -85,23 +85,10 @@ static void spells_hex(void **state)
     keyring_free(ring);
 }
 
-static void fills_with_noise(void **state)
+TEST(fills_with_noise)
 {
     unsigned char a[32] = {0}, b[32] = {0};
     random_fill(a, sizeof a);
     random_fill(b, sizeof b);
     assert_memory_not_equal(a, b, sizeof a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(depends_on_everything),
-        cmocka_unit_test(sees_each_bit),
-        cmocka_unit_test(spells_base64),
-        cmocka_unit_test(reads_exact_base64_only),
-        cmocka_unit_test(spells_hex),
-        cmocka_unit_test(fills_with_noise),
-    };
-    return run_tests(tests);
 }

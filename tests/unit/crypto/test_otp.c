@@ -6,7 +6,7 @@
 /* RFC 6238, appendix B, whose codes have eight digits: these are their last six. */
 static const unsigned char secret[OTP_SECRET_BYTES] = "12345678901234567890";
 
-static void codes_of_the_rfc(void **state)
+TEST(codes_of_the_rfc)
 {
     static const struct {
         int64_t at_s;
@@ -24,7 +24,7 @@ static void codes_of_the_rfc(void **state)
 }
 
 /* A code is found one step early and late, and no step is found again. */
-static void steps_nearby(void **state)
+TEST(steps_nearby)
 {
     int64_t now_ms = 1234567890000, now = now_ms / 30000, step;
     char code[OTP_CODE_SIZE];
@@ -39,7 +39,7 @@ static void steps_nearby(void **state)
     assert_false(otp_find_step(secret, "0059240", now_ms, 0, &step));
 }
 
-static void base_32_of_the_rfc(void **state)
+TEST(base_32_of_the_rfc)
 {
     static const struct {
         const char *plain, *text;
@@ -50,14 +50,4 @@ static void base_32_of_the_rfc(void **state)
         base32_encode((const unsigned char *)cases[i].plain, strlen(cases[i].plain), text);
         assert_string_equal(text, cases[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes_of_the_rfc),
-        cmocka_unit_test(steps_nearby),
-        cmocka_unit_test(base_32_of_the_rfc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

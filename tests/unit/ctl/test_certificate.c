@@ -60,7 +60,7 @@ static void assert_expires(const char *expected)
     assert_string_equal(clock_format_iso8601(at_ms, text), expected);
 }
 
-static void reads_the_end_of_validity(void **state)
+TEST(reads_the_end_of_validity)
 {
     write_file("", version_3);
     assert_expires("2027-01-02T03:04:05.000Z");
@@ -68,13 +68,13 @@ static void reads_the_end_of_validity(void **state)
     assert_expires("2055-01-02T03:04:05.000Z");
 }
 
-static void takes_the_first_of_a_chain(void **state)
+TEST(takes_the_first_of_a_chain)
 {
     write_file(version_3, version_1);
     assert_expires("2027-01-02T03:04:05.000Z");
 }
 
-static void refuses_other_files(void **state)
+TEST(refuses_other_files)
 {
     struct error *err = NULL;
     int64_t at_ms;
@@ -94,7 +94,7 @@ static void refuses_other_files(void **state)
                         "/nonexistent");
 }
 
-static void survives_lengths_that_lie(void **state)
+TEST(survives_lengths_that_lie)
 {
     int64_t at_ms;
     static const unsigned char lies[][8] = {
@@ -113,13 +113,4 @@ static void survives_lengths_that_lie(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_end_of_validity),
-        cmocka_unit_test(takes_the_first_of_a_chain),
-        cmocka_unit_test(refuses_other_files),
-        cmocka_unit_test(survives_lengths_that_lie),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_path, drop_path);
-}
+TEST_GROUP(make_path, drop_path)

@@ -3,10 +3,6 @@
 
 #include "unit/schema.h"
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(schema_setup, schema_teardown)

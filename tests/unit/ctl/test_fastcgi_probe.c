@@ -38,7 +38,7 @@ static void serve(int fd)
     _exit(0);
 }
 
-static void a_worker_answers(void **state)
+TEST(a_worker_answers)
 {
     struct error *err = NULL;
     int fd = FCGX_OpenSocket(path, 8);
@@ -54,7 +54,7 @@ static void a_worker_answers(void **state)
     close(fd);
 }
 
-static void a_socket_without_workers_does_not(void **state)
+TEST(a_socket_without_workers_does_not)
 {
     struct error *err = NULL;
     unlink(path);
@@ -67,7 +67,7 @@ static void a_socket_without_workers_does_not(void **state)
     assert_fails_saying(fastcgi_probe(path, 50, &err), ERR_CONFIG, "refused");
 }
 
-static void no_socket_at_all(void **state)
+TEST(no_socket_at_all)
 {
     struct error *err = NULL;
     char too_long[256];
@@ -77,12 +77,4 @@ static void no_socket_at_all(void **state)
     assert_fails_saying(fastcgi_probe(too_long, 50, &err), ERR_CONFIG, "too long");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_answers),
-        cmocka_unit_test(a_socket_without_workers_does_not),
-        cmocka_unit_test(no_socket_at_all),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -7,7 +7,7 @@
 
 /* --- versions --- */
 
-static void compares_as_dpkg_does(void **state)
+TEST(compares_as_dpkg_does)
 {
     /* Each is older than the next. */
     static const char *const ascending[] = {
@@ -45,7 +45,7 @@ static void compares_as_dpkg_does(void **state)
 
 /* --- verdicts --- */
 
-static void judges_by_the_rows_of_the_release(void **state)
+TEST(judges_by_the_rows_of_the_release)
 {
     holes_auto holes = {0};
     struct hole one = {"nginx", "bookworm", "1-1+deb12u3", "CVE-2026-1 CVE-2026-2", "first"};
@@ -70,7 +70,7 @@ static void judges_by_the_rows_of_the_release(void **state)
 }
 
 /* A kernel of bookworm-backports is newer than each good version of bookworm's own. */
-static void counts_a_backport_as_the_version_it_was_made_from(void **state)
+TEST(counts_a_backport_as_the_version_it_was_made_from)
 {
     holes_auto holes = {0};
     holes_built_in(&holes);
@@ -95,7 +95,7 @@ static FILE *text_file(const char *text)
     return file;
 }
 
-static void reads_what_it_writes(void **state)
+TEST(reads_what_it_writes)
 {
     error_auto err = NULL;
     holes_auto holes = {0}, again = {0};
@@ -113,7 +113,7 @@ static void reads_what_it_writes(void **state)
     }
 }
 
-static void names_the_line_that_is_wrong(void **state)
+TEST(names_the_line_that_is_wrong)
 {
     error_auto err = NULL;
     holes_auto holes = {0};
@@ -125,7 +125,7 @@ static void names_the_line_that_is_wrong(void **state)
 
 /* --- the tracker --- */
 
-static void takes_the_rows_of_the_tracker(void **state)
+TEST(takes_the_rows_of_the_tracker)
 {
     error_auto err = NULL;
     holes_auto holes = {0};
@@ -156,7 +156,7 @@ static void takes_the_rows_of_the_tracker(void **state)
     assert_string_equal(holes.rows[1].why, "by AF_ALG");
 }
 
-static void keeps_its_rows_when_the_file_is_wrong(void **state)
+TEST(keeps_its_rows_when_the_file_is_wrong)
 {
     static const char *const wrong[] = {
         "{}",
@@ -176,18 +176,4 @@ static void keeps_its_rows_when_the_file_is_wrong(void **state)
         assert_int_equal(holes.count, 1);
         assert_string_equal(holes.rows[0].fixed, "1-1");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compares_as_dpkg_does),
-        cmocka_unit_test(judges_by_the_rows_of_the_release),
-        cmocka_unit_test(counts_a_backport_as_the_version_it_was_made_from),
-        cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(names_the_line_that_is_wrong),
-        cmocka_unit_test(takes_the_rows_of_the_tracker),
-        cmocka_unit_test(keeps_its_rows_when_the_file_is_wrong),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "ctl/versions.h"
 
-static void a_newer_version_is_known(void **state)
+TEST(a_newer_version_is_known)
 {
     char next[32];
     unsigned major, minor;
@@ -25,7 +25,7 @@ static void a_newer_version_is_known(void **state)
     }
 }
 
-static void versions_are_found_by_their_names(void **state)
+TEST(versions_are_found_by_their_names)
 {
     char version[16];
     assert_true(
@@ -38,13 +38,4 @@ static void versions_are_found_by_their_names(void **state)
     assert_false(component_version_in("qemu", "7.2.0", "lxc", version, sizeof version));
     assert_false(component_version_in("qemu | lxc", "7.2.0", "lxc", version, sizeof version));
     assert_false(component_version_in("", "", "lxc", version, sizeof version));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_newer_version_is_known),
-        cmocka_unit_test(versions_are_found_by_their_names),
-    };
-    return run_tests(tests);
 }

@@ -278,20 +278,20 @@ static void a_server_that_does_not_encrypt_is_refused(void **state)
     assert_fails_saying(open_at(SECOND, &tls, &err), ERR_DB_UNAVAILABLE, "SSL");
 }
 
-#define TEST(name)     cmocka_unit_test_setup_teardown(name, begin, end)
+#define PLAIN(name)    cmocka_unit_test_setup_teardown(name, begin, end)
 #define TLS_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_tls)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_first_that_takes_writes_is_used),
-        TEST(a_dead_one_is_passed_over),
-        TEST(the_connection_moves_when_its_server_dies),
-        TEST(while_none_is_promoted_nothing_is_written),
-        TEST(a_demoted_primary_is_left),
-        TEST(of_two_that_take_writes_neither_is_used),
-        TEST(a_server_with_two_names_is_one),
-        TEST(one_alone_may_be_read_only),
+        PLAIN(the_first_that_takes_writes_is_used),
+        PLAIN(a_dead_one_is_passed_over),
+        PLAIN(the_connection_moves_when_its_server_dies),
+        PLAIN(while_none_is_promoted_nothing_is_written),
+        PLAIN(a_demoted_primary_is_left),
+        PLAIN(of_two_that_take_writes_neither_is_used),
+        PLAIN(a_server_with_two_names_is_one),
+        PLAIN(one_alone_may_be_read_only),
         TLS_TEST(a_server_that_proves_its_name),
         TLS_TEST(a_server_of_another_name_is_refused),
         TLS_TEST(a_server_of_another_authority_is_refused),

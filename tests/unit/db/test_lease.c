@@ -41,10 +41,9 @@ static int close_all(void **state)
 }
 
 /* Of cloned machines, a process can have the name and the number of another. */
-static void no_two_owners_have_the_same_name(void **state)
+TEST(no_two_owners_have_the_same_name)
 {
     char one[LEASE_OWNER_SIZE], other[LEASE_OWNER_SIZE];
-    (void)state;
     lease_name_owner(one, "sandlot-dispatcher");
     lease_name_owner(other, "sandlot-dispatcher");
     assert_string_not_equal(one, other);
@@ -75,14 +74,14 @@ static void assert_taken(const struct lease_table *table, const char *owner, con
     assert_int_equal(taking.attempts, attempts);
 }
 
-static void rows_are_taken_once_longest_free_first(void **state)
+TEST_WITH(rows_are_taken_once_longest_free_first, make_table, close_all)
 {
     assert_taken(&held, "a", "first", 1);
     assert_taken(&held, "b", "late", 1);
     assert_taken(&held, "c", "", 0);
 }
 
-static void a_row_that_is_let_go_is_anybodys(void **state)
+TEST_WITH(a_row_that_is_let_go_is_anybodys, make_table, close_all)
 {
     struct error *err = NULL;
     assert_taken(&held, "a", "first", 1);
@@ -95,7 +94,7 @@ static void a_row_that_is_let_go_is_anybodys(void **state)
     assert_ok(lease_renew(db, &held, "first", "b", LONG_MS, &err));
 }
 
-static void what_is_closed_is_nobodys(void **state)
+TEST_WITH(what_is_closed_is_nobodys, make_table, close_all)
 {
     struct error *err = NULL;
     assert_taken(&held, "a", "first", 1);
@@ -104,7 +103,7 @@ static void what_is_closed_is_nobodys(void **state)
                         "first");
 }
 
-static void a_table_without_holders(void **state)
+TEST_WITH(a_table_without_holders, make_table, close_all)
 {
     struct error *err = NULL;
     assert_taken(&plain, NULL, "first", 0);
@@ -116,7 +115,7 @@ static void a_table_without_holders(void **state)
 
 /* --- while its owner works --- */
 
-static void a_lease_is_renewed_in_time_only(void **state)
+TEST_WITH(a_lease_is_renewed_in_time_only, make_table, close_all)
 {
     struct error *err = NULL;
     struct lease lease;
@@ -129,7 +128,7 @@ static void a_lease_is_renewed_in_time_only(void **state)
     assert_fails_saying(lease_check(&lease, &err), ERR_LEASE_LOST, "first");
 }
 
-static void with_the_database_away_it_counts_until_its_time_is_over(void **state)
+TEST_WITH(with_the_database_away_it_counts_until_its_time_is_over, make_table, close_all)
 {
     struct error *err = NULL;
     struct lease lease;
@@ -181,14 +180,15 @@ static char taken_by(const struct process *process)
 }
 
 /* A key is a team, a number and a user. */
-static void add_row(const char *key)
+static void add_row(const char *key, size_t due_ms)
 {
     char sql[96];
-    snprintf(sql, sizeof sql, "INSERT INTO builds VALUES ('%s', 'open', NULL, 0, 1)", key);
+    snprintf(sql, sizeof sql, "INSERT INTO builds VALUES ('%s', 'open', NULL, %zu, 1)", key,
+             due_ms);
     server_say(raw, sql);
 }
 
-static void a_team_has_its_share_of_the_processes(void **state)
+TEST_WITH(a_team_has_its_share_of_the_processes, make_table, close_all)
 {
     static const struct {
         const char *adds;
@@ -206,7 +206,7 @@ static void a_team_has_its_share_of_the_processes(void **state)
     assert_int_equal(lease_board_open(), 0);
     struct process processes[ARRAY_SIZE(steps)];
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-        add_row(steps[i].adds);
+        add_row(steps[i].adds, i);
         processes[i] = start_process(go);
         assert_int_equal(taken_by(&processes[i]), steps[i].takes);
     }
@@ -218,20 +218,4 @@ static void a_team_has_its_share_of_the_processes(void **state)
     assert_int_equal(taking.key[0], 'a');
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_two_owners_have_the_same_name),
-        cmocka_unit_test_setup_teardown(rows_are_taken_once_longest_free_first, make_table,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(a_row_that_is_let_go_is_anybodys, make_table, close_all),
-        cmocka_unit_test_setup_teardown(what_is_closed_is_nobodys, make_table, close_all),
-        cmocka_unit_test_setup_teardown(a_table_without_holders, make_table, close_all),
-        cmocka_unit_test_setup_teardown(a_lease_is_renewed_in_time_only, make_table, close_all),
-        cmocka_unit_test_setup_teardown(a_team_has_its_share_of_the_processes, make_table,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(with_the_database_away_it_counts_until_its_time_is_over,
-                                        make_table, close_all),
-    };
-    return cmocka_run_group_tests(tests, own_server, server_teardown);
-}
+TEST_GROUP(own_server, server_teardown)

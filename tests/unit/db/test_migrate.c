@@ -65,7 +65,7 @@ static bool has_table(const char *name)
 
 /* --- files --- */
 
-static void splits_at_semicolons_that_end_a_line(void **state)
+TEST(splits_at_semicolons_that_end_a_line)
 {
     static const char text[] = "-- a comment; with a semicolon;\n"
                                "\n"
@@ -102,7 +102,7 @@ static void refuses_files(const char *says)
     assert_false(has_table("a"));
 }
 
-static void refuses_directories_that_are_not_whole(void **state)
+TEST_WITH(refuses_directories_that_are_not_whole, start_empty, clean_up)
 {
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
     refuses_files("this program needs 2");
@@ -123,7 +123,7 @@ static void refuses_directories_that_are_not_whole(void **state)
 
 /* --- applying --- */
 
-static void applies_in_order_and_once(void **state)
+TEST_WITH(applies_in_order_and_once, start_empty, clean_up)
 {
     error_auto err = NULL;
     unsigned applied = 9, version = 9;
@@ -148,7 +148,7 @@ static void applies_in_order_and_once(void **state)
     assert_true(has_table("c"));
 }
 
-static void applies_the_schema_of_this_release(void **state)
+TEST_WITH(applies_the_schema_of_this_release, start_empty, clean_up)
 {
     error_auto err = NULL;
     unsigned applied = 0;
@@ -164,7 +164,7 @@ static void applies_the_schema_of_this_release(void **state)
     assert_int_equal(applied, 0);
 }
 
-static void refuses_a_file_that_changed(void **state)
+TEST_WITH(refuses_a_file_that_changed, start_empty, clean_up)
 {
     error_auto err = NULL;
     put("0001-a.sql", "CREATE TABLE a (x INT);\n");
@@ -174,7 +174,7 @@ static void refuses_a_file_that_changed(void **state)
                         "has changed since the database got it");
 }
 
-static void refuses_a_database_that_is_newer(void **state)
+TEST_WITH(refuses_a_database_that_is_newer, start_empty, clean_up)
 {
     error_auto err = NULL;
     char late[32];
@@ -193,7 +193,7 @@ static void refuses_a_database_that_is_newer(void **state)
                         "the database lacks migration 0001-a");
 }
 
-static void says_what_to_do_about_a_half_applied_one(void **state)
+TEST_WITH(says_what_to_do_about_a_half_applied_one, start_empty, clean_up)
 {
     error_auto err = NULL;
     unsigned applied = 9, version;
@@ -219,7 +219,7 @@ static void says_what_to_do_about_a_half_applied_one(void **state)
     assert_int_equal(applied, 0);
 }
 
-static void a_first_statement_that_is_refused_leaves_no_trace(void **state)
+TEST_WITH(a_first_statement_that_is_refused_leaves_no_trace, start_empty, clean_up)
 {
     error_auto err = NULL;
     put("0001-a.sql", "CREATE TABEL a (x INT);\n");
@@ -239,7 +239,7 @@ static void *migrate_in_thread(void *context)
     return err;
 }
 
-static void two_at_once_take_turns(void **state)
+TEST_WITH(two_at_once_take_turns, start_empty, clean_up)
 {
     error_auto err = NULL;
     unsigned here = 0, there = 0;
@@ -257,19 +257,4 @@ static void two_at_once_take_turns(void **state)
     assert_int_equal(server_ask(raw, "SELECT id FROM migration_guard FOR UPDATE"), 1);
 }
 
-int main(void)
-{
-#define empty(test) cmocka_unit_test_setup_teardown(test, start_empty, clean_up)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splits_at_semicolons_that_end_a_line),
-        empty(refuses_directories_that_are_not_whole),
-        empty(applies_in_order_and_once),
-        empty(applies_the_schema_of_this_release),
-        empty(refuses_a_file_that_changed),
-        empty(refuses_a_database_that_is_newer),
-        empty(says_what_to_do_about_a_half_applied_one),
-        empty(a_first_statement_that_is_refused_leaves_no_trace),
-        empty(two_at_once_take_turns),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, setup, server_teardown);
-}
+TEST_GROUP(setup, server_teardown)

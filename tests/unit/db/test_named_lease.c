@@ -31,7 +31,7 @@ static void release(const char *owner)
     assert_ok(named_lease_release(db, "unit", owner, &err));
 }
 
-static void the_first_has_it(void **state)
+TEST_WITH(the_first_has_it, begin, NULL)
 {
     assert_false(is_held());
     assert_true(take("a"));
@@ -40,7 +40,7 @@ static void the_first_has_it(void **state)
     assert_true(is_held());
 }
 
-static void it_ends_with_its_time(void **state)
+TEST_WITH(it_ends_with_its_time, begin, NULL)
 {
     assert_true(take("a"));
     server_say(raw, "UPDATE leases SET until_ms = 1");
@@ -49,7 +49,7 @@ static void it_ends_with_its_time(void **state)
     assert_false(take("a"));
 }
 
-static void its_holder_puts_the_end_off(void **state)
+TEST_WITH(its_holder_puts_the_end_off, begin, NULL)
 {
     assert_true(take("a"));
     server_say(raw, "UPDATE leases SET until_ms = until_ms - 10000");
@@ -58,7 +58,7 @@ static void its_holder_puts_the_end_off(void **state)
     assert_true(server_ask(raw, "SELECT until_ms FROM leases") > before);
 }
 
-static void only_its_holder_lets_go_of_it(void **state)
+TEST_WITH(only_its_holder_lets_go_of_it, begin, NULL)
 {
     assert_true(take("a"));
     release("b");
@@ -68,15 +68,4 @@ static void only_its_holder_lets_go_of_it(void **state)
     assert_true(take("b"));
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_first_has_it),
-        TEST(it_ends_with_its_time),
-        TEST(its_holder_puts_the_end_off),
-        TEST(only_its_holder_lets_go_of_it),
-    };
-    return cmocka_run_group_tests(tests, schema_setup, schema_teardown);
-}
+TEST_GROUP(schema_setup, schema_teardown)

@@ -49,7 +49,7 @@ static void insert(uint64_t id, const char *name)
                 NULL, &err));
 }
 
-static void gives_back_what_it_took(void **state)
+TEST_WITH(gives_back_what_it_took, make_table, close_db)
 {
     static const char blob[] = "\0\x01\xff\x00zero";
     static const char note[] = "na\xc3\xafve \xf0\x9f\x98\x80 'quoted' \"and\" \\ more";
@@ -79,7 +79,7 @@ static void gives_back_what_it_took(void **state)
     assert_false(db_rows_next(rows));
 }
 
-static void reads_null_as_nothing(void **state)
+TEST_WITH(reads_null_as_nothing, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -97,7 +97,7 @@ static void reads_null_as_nothing(void **state)
     assert_int_equal(size, 0);
 }
 
-static void tells_empty_from_null(void **state)
+TEST_WITH(tells_empty_from_null, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -113,7 +113,7 @@ static void tells_empty_from_null(void **state)
 }
 
 /* The longest value of a result sizes the buffers: none may be cut, short ones keep their size. */
-static void never_cuts_a_value(void **state)
+TEST_WITH(never_cuts_a_value, make_table, close_db)
 {
     static const struct db_statement all_statement = {
         "unit.all", "SELECT note, data FROM things ORDER BY id", true};
@@ -146,7 +146,7 @@ static void never_cuts_a_value(void **state)
     free(text);
 }
 
-static void counts_matched_rows(void **state)
+TEST_WITH(counts_matched_rows, make_table, close_db)
 {
     error_auto err = NULL;
     uint64_t affected;
@@ -161,7 +161,7 @@ static void counts_matched_rows(void **state)
     assert_int_equal(affected, 0);
 }
 
-static void reads_sums_and_other_types(void **state)
+TEST_WITH(reads_sums_and_other_types, make_table, close_db)
 {
     static const struct db_statement sums_statement = {
         "unit.sums",
@@ -190,7 +190,7 @@ static void reads_sums_and_other_types(void **state)
     assert_true(db_get_u64(rows, 10) == UINT64_MAX);
 }
 
-static void tells_whether_there_is_a_row(void **state)
+TEST_WITH(tells_whether_there_is_a_row, make_table, close_db)
 {
     error_auto err = NULL;
     bool found = false;
@@ -203,7 +203,7 @@ static void tells_whether_there_is_a_row(void **state)
                         "unit.get");
 }
 
-static void names_the_key_of_a_duplicate_but_not_its_value(void **state)
+TEST_WITH(names_the_key_of_a_duplicate_but_not_its_value, make_table, close_db)
 {
     error_auto err = NULL;
     insert(1, "secret-name");
@@ -222,7 +222,7 @@ static void names_the_key_of_a_duplicate_but_not_its_value(void **state)
         ERR_DB_DUPLICATE, "PRIMARY");
 }
 
-static void is_strict(void **state)
+TEST_WITH(is_strict, make_table, close_db)
 {
     error_auto err = NULL;
     assert_fails_saying(
@@ -249,7 +249,7 @@ static void is_strict(void **state)
     insert(1, "a");
 }
 
-static void sets_its_session(void **state)
+TEST_WITH(sets_its_session, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -277,7 +277,7 @@ static void assert_access_is(MYSQL_RES *plan, const char *type)
 }
 
 /* The server does not compare an ascii column with a text that is not ascii; see db_text(). */
-static void looks_up_in_ascii(void **state)
+TEST_WITH(looks_up_in_ascii, make_table, close_db)
 {
     static const struct db_statement by_name_statement = {
         "unit.by_name", "SELECT id FROM things WHERE name = ?", true};
@@ -311,7 +311,7 @@ static void looks_up_in_ascii(void **state)
     mysql_close(raw);
 }
 
-static void prepares_once(void **state)
+TEST_WITH(prepares_once, make_table, close_db)
 {
     error_auto err = NULL;
     MYSQL *raw = server_raw(server);
@@ -328,14 +328,14 @@ static void prepares_once(void **state)
 
 DB_STATEMENT(wrong_statement) = {"unit.wrong", "SELECT x FROM nowhere", true};
 
-static void checks_statements(void **state)
+TEST_WITH(checks_statements, make_table, close_db)
 {
     error_auto err = NULL;
     assert_fails_saying(db_check_statements(db, &err), ERR_INTERNAL, "unit.wrong");
     insert(1, "a");
 }
 
-static void refuses_a_call_that_does_not_fit_its_statement(void **state)
+TEST_WITH(refuses_a_call_that_does_not_fit_its_statement, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -411,7 +411,7 @@ static void fitting(const struct db_rows *rows)
     db_get_text(rows, 3);
 }
 
-static void ends_at_a_defect(void **state)
+TEST_WITH(ends_at_a_defect, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -431,7 +431,7 @@ static void ends_at_a_defect(void **state)
     assert_true(aborts(fitting, rows)); /* behind the last one */
 }
 
-static void keeps_rows_while_others_are_read(void **state)
+TEST_WITH(keeps_rows_while_others_are_read, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *first = NULL;
@@ -480,7 +480,7 @@ static int insert_one(struct db *of, void *context, struct error **err)
                    NULL, err);
 }
 
-static void an_error_has_one_meaning(void **state)
+TEST_WITH(an_error_has_one_meaning, make_table, close_db)
 {
     static const struct {
         unsigned code;
@@ -515,7 +515,7 @@ static void an_error_has_one_meaning(void **state)
     }
 }
 
-static void what_lost_against_another_is_run_again(void **state)
+TEST_WITH(what_lost_against_another_is_run_again, make_table, close_db)
 {
     error_auto err = NULL;
     answer_with(1213, "Deadlock found");
@@ -524,7 +524,7 @@ static void what_lost_against_another_is_run_again(void **state)
 }
 
 /* It waited for long already. */
-static void what_waited_in_vain_is_not(void **state)
+TEST_WITH(what_waited_in_vain_is_not, make_table, close_db)
 {
     error_auto err = NULL;
     answer_with(1205, "Lock wait timeout exceeded");
@@ -532,29 +532,4 @@ static void what_waited_in_vain_is_not(void **state)
     assert_int_equal(runs_of_the_connection(), 1);
 }
 
-int main(void)
-{
-#define with_table(test) cmocka_unit_test_setup_teardown(test, make_table, close_db)
-    const struct CMUnitTest tests[] = {
-        with_table(gives_back_what_it_took),
-        with_table(reads_null_as_nothing),
-        with_table(tells_empty_from_null),
-        with_table(never_cuts_a_value),
-        with_table(counts_matched_rows),
-        with_table(reads_sums_and_other_types),
-        with_table(tells_whether_there_is_a_row),
-        with_table(names_the_key_of_a_duplicate_but_not_its_value),
-        with_table(is_strict),
-        with_table(sets_its_session),
-        with_table(looks_up_in_ascii),
-        with_table(prepares_once),
-        with_table(checks_statements),
-        with_table(refuses_a_call_that_does_not_fit_its_statement),
-        with_table(ends_at_a_defect),
-        with_table(keeps_rows_while_others_are_read),
-        with_table(an_error_has_one_meaning),
-        with_table(what_lost_against_another_is_run_again),
-        with_table(what_waited_in_vain_is_not),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
-}
+TEST_GROUP(own_server, server_teardown)

@@ -87,7 +87,7 @@ static void start_watcher(struct watcher *watcher, bool kill_server)
 
 /* --- between statements --- */
 
-static void a_restart_in_between_goes_unnoticed(void **state)
+TEST_WITH(a_restart_in_between_goes_unnoticed, make_table, close_db)
 {
     error_auto err = NULL;
     assert_ok(insert(db, 1, &err)); /* prepared on the first server */
@@ -102,7 +102,7 @@ static void a_restart_in_between_goes_unnoticed(void **state)
     assert_int_equal(db_get_u64(rows, 0), 2);
 }
 
-static void a_dead_server_is_unavailable_at_once(void **state)
+TEST_WITH(a_dead_server_is_unavailable_at_once, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -125,7 +125,7 @@ static void a_dead_server_is_unavailable_at_once(void **state)
     assert_int_equal(notes(), 1);
 }
 
-static void an_idle_connection_may_be_closed(void **state)
+TEST_WITH(an_idle_connection_may_be_closed, make_table, close_db)
 {
     error_auto err = NULL;
     assert_ok(db_exec(db, &short_idle_statement, DB_NO_ARGS, NULL, &err));
@@ -138,7 +138,7 @@ static void an_idle_connection_may_be_closed(void **state)
 
 /* --- under a statement --- */
 
-static void a_write_under_a_crash_is_unknown(void **state)
+TEST_WITH(a_write_under_a_crash_is_unknown, make_table, close_db)
 {
     error_auto err = NULL;
     struct watcher watcher;
@@ -152,7 +152,7 @@ static void a_write_under_a_crash_is_unknown(void **state)
     assert_ok(insert(db, 1, &err));
 }
 
-static void a_read_under_a_crash_is_unavailable(void **state)
+TEST_WITH(a_read_under_a_crash_is_unavailable, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -165,7 +165,7 @@ static void a_read_under_a_crash_is_unavailable(void **state)
     server_kill(server);
 }
 
-static void a_read_is_sent_again(void **state)
+TEST_WITH(a_read_is_sent_again, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -182,7 +182,7 @@ static void a_read_is_sent_again(void **state)
     assert_true(connection_id() != watcher.id);
 }
 
-static void a_killed_write_is_not_sent_again(void **state)
+TEST_WITH(a_killed_write_is_not_sent_again, make_table, close_db)
 {
     error_auto err = NULL;
     struct watcher watcher;
@@ -193,7 +193,7 @@ static void a_killed_write_is_not_sent_again(void **state)
     assert_true(notes() <= 1); /* Oracle's ends the sleep only, and inserts */
 }
 
-static void a_silent_server_costs_one_timeout(void **state)
+TEST_WITH(a_silent_server_costs_one_timeout, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -235,7 +235,7 @@ static void lossy_close(struct lossy *lossy)
     unlink(lossy->path);
 }
 
-static void a_write_whose_answer_is_lost_is_unknown(void **state)
+TEST_WITH(a_write_whose_answer_is_lost_is_unknown, make_table, close_db)
 {
     error_auto err = NULL;
     struct lossy lossy = lossy_open();
@@ -248,7 +248,7 @@ static void a_write_whose_answer_is_lost_is_unknown(void **state)
     lossy_close(&lossy);
 }
 
-static void a_write_that_was_not_prepared_did_not_happen(void **state)
+TEST_WITH(a_write_that_was_not_prepared_did_not_happen, make_table, close_db)
 {
     error_auto err = NULL;
     struct lossy lossy = lossy_open();
@@ -258,7 +258,7 @@ static void a_write_that_was_not_prepared_did_not_happen(void **state)
     lossy_close(&lossy);
 }
 
-static void a_read_whose_answer_is_lost_is_sent_again(void **state)
+TEST_WITH(a_read_whose_answer_is_lost_is_sent_again, make_table, close_db)
 {
     error_auto err = NULL;
     db_rows_auto *rows = NULL;
@@ -289,7 +289,7 @@ static int insert_around_a_crash(struct db *in, void *context, struct error **er
     return insert(in, 3, err);
 }
 
-static void a_transaction_cut_off_did_not_happen(void **state)
+TEST_WITH(a_transaction_cut_off_did_not_happen, make_table, close_db)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -310,7 +310,7 @@ static int insert_and_crash(struct db *in, void *context, struct error **err)
     return 0;
 }
 
-static void a_commit_that_was_never_sent_did_not_happen(void **state)
+TEST_WITH(a_commit_that_was_never_sent_did_not_happen, make_table, close_db)
 {
     error_auto err = NULL;
     assert_fails_saying(db_transaction(db, insert_and_crash, NULL, &err), ERR_DB_UNAVAILABLE,
@@ -327,7 +327,7 @@ static int insert_one(struct db *in, void *context, struct error **err)
     return insert(in, 1, err);
 }
 
-static void a_transaction_may_begin_on_a_new_connection(void **state)
+TEST_WITH(a_transaction_may_begin_on_a_new_connection, make_table, close_db)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -338,7 +338,7 @@ static void a_transaction_may_begin_on_a_new_connection(void **state)
     assert_int_equal(notes(), 1);
 }
 
-static void a_lost_beginning_is_said_again(void **state)
+TEST_WITH(a_lost_beginning_is_said_again, make_table, close_db)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -350,25 +350,4 @@ static void a_lost_beginning_is_said_again(void **state)
     lossy_close(&lossy);
 }
 
-int main(void)
-{
-#define with_table(test) cmocka_unit_test_setup_teardown(test, make_table, close_db)
-    const struct CMUnitTest tests[] = {
-        with_table(a_restart_in_between_goes_unnoticed),
-        with_table(a_dead_server_is_unavailable_at_once),
-        with_table(an_idle_connection_may_be_closed),
-        with_table(a_write_under_a_crash_is_unknown),
-        with_table(a_read_under_a_crash_is_unavailable),
-        with_table(a_read_is_sent_again),
-        with_table(a_killed_write_is_not_sent_again),
-        with_table(a_silent_server_costs_one_timeout),
-        with_table(a_write_whose_answer_is_lost_is_unknown),
-        with_table(a_write_that_was_not_prepared_did_not_happen),
-        with_table(a_read_whose_answer_is_lost_is_sent_again),
-        with_table(a_transaction_cut_off_did_not_happen),
-        with_table(a_commit_that_was_never_sent_did_not_happen),
-        with_table(a_transaction_may_begin_on_a_new_connection),
-        with_table(a_lost_beginning_is_said_again),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
-}
+TEST_GROUP(own_server, server_teardown)

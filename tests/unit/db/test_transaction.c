@@ -63,7 +63,7 @@ static int move_ten(struct db *in, void *context, struct error **err)
     return add(in, 2, 10, err);
 }
 
-static void commits_both_or_none(void **state)
+TEST_WITH(commits_both_or_none, make_table, close_all)
 {
     error_auto err = NULL;
     assert_ok(db_transaction(db, move_ten, NULL, &err));
@@ -81,7 +81,7 @@ static int give_up(struct db *in, void *context, struct error **err)
     return error_set(err, ERR_SANDBOX_BUSY, "not now");
 }
 
-static void rolls_back_what_its_body_refuses(void **state)
+TEST_WITH(rolls_back_what_its_body_refuses, make_table, close_all)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -107,7 +107,7 @@ static int duplicate(struct db *in, void *context, struct error **err)
     return add(in, 1, 5, err);
 }
 
-static void goes_on_after_a_duplicate(void **state)
+TEST_WITH(goes_on_after_a_duplicate, make_table, close_all)
 {
     error_auto err = NULL;
     assert_ok(db_transaction(db, duplicate, NULL, &err));
@@ -135,7 +135,7 @@ static int take_two(struct db *in, void *context, struct error **err)
     return db_transaction(other, take, &ids[1], err);
 }
 
-static void workers_take_different_rows(void **state)
+TEST_WITH(workers_take_different_rows, make_table, close_all)
 {
     error_auto err = NULL;
     uint64_t ids[2] = {0, 0};
@@ -169,7 +169,7 @@ static void *cross_in_thread(void *context)
     return err;
 }
 
-static void runs_again_after_a_deadlock(void **state)
+TEST_WITH(runs_again_after_a_deadlock, make_table, close_all)
 {
     error_auto err = NULL;
     pthread_barrier_t barrier;
@@ -195,7 +195,7 @@ static int always_deadlocked(struct db *in, void *context, struct error **err)
     return error_set(err, ERR_DB_DEADLOCK, "again");
 }
 
-static void does_not_try_forever(void **state)
+TEST_WITH(does_not_try_forever, make_table, close_all)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -218,7 +218,7 @@ static int hold_and_add_elsewhere(struct db *in, void *context, struct error **e
     return 0;
 }
 
-static void a_lock_wait_ends_before_the_timeout(void **state)
+TEST_WITH(a_lock_wait_ends_before_the_timeout, make_table, close_all)
 {
     error_auto err = NULL;
     error_auto inner = NULL;
@@ -250,7 +250,7 @@ static int hold_and_transact_elsewhere(struct db *in, void *context, struct erro
     return 0;
 }
 
-static void lock_waits_together_end_soon(void **state)
+TEST_WITH(lock_waits_together_end_soon, make_table, close_all)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -286,7 +286,7 @@ static int overlook(struct db *in, void *context, struct error **err)
     return add(in, 2, 7, err) < 0 ? -1 : add(in, 3, 7, err);
 }
 
-static void an_overlooked_deadlock_is_not_committed(void **state)
+TEST_WITH(an_overlooked_deadlock_is_not_committed, make_table, close_all)
 {
     error_auto err = NULL;
     int runs = 0;
@@ -324,31 +324,14 @@ static void lost_commit(enum proxy_loss loss, long expected)
     unlink(path);
 }
 
-static void a_commit_that_arrived_is_unknown(void **state)
+TEST_WITH(a_commit_that_arrived_is_unknown, make_table, close_all)
 {
     lost_commit(PROXY_LOSE_ANSWER, 900);
 }
 
-static void a_commit_that_did_not_arrive_is_unknown(void **state)
+TEST_WITH(a_commit_that_did_not_arrive_is_unknown, make_table, close_all)
 {
     lost_commit(PROXY_LOSE_QUESTION, -1);
 }
 
-int main(void)
-{
-#define with_table(test) cmocka_unit_test_setup_teardown(test, make_table, close_all)
-    const struct CMUnitTest tests[] = {
-        with_table(commits_both_or_none),
-        with_table(rolls_back_what_its_body_refuses),
-        with_table(goes_on_after_a_duplicate),
-        with_table(workers_take_different_rows),
-        with_table(runs_again_after_a_deadlock),
-        with_table(does_not_try_forever),
-        with_table(a_lock_wait_ends_before_the_timeout),
-        with_table(lock_waits_together_end_soon),
-        with_table(an_overlooked_deadlock_is_not_committed),
-        with_table(a_commit_that_arrived_is_unknown),
-        with_table(a_commit_that_did_not_arrive_is_unknown),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, own_server, server_teardown);
-}
+TEST_GROUP(own_server, server_teardown)

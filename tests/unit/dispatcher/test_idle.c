@@ -6,27 +6,27 @@
 
 static const char long_idle[] = "{\"idle_ms\": 3600000, \"connections\": 0}";
 
-static void test_idle_for_the_timeout(void **state)
+TEST(test_idle_for_the_timeout)
 {
     const struct sandbox_ready ready = {.idle_timeout_s = 60};
     assert_true(idle_is_over(&ready, "{\"idle_ms\": 60000, \"connections\": 0}", 60000));
     assert_false(idle_is_over(&ready, "{\"idle_ms\": 59999, \"connections\": 0}", 60000));
 }
 
-static void test_without_a_timeout_nothing_is_idle(void **state)
+TEST(test_without_a_timeout_nothing_is_idle)
 {
     const struct sandbox_ready ready = {.idle_timeout_s = 0};
     assert_false(idle_is_over(&ready, long_idle, 3600000));
 }
 
-static void test_an_agent_of_an_earlier_run_is_not_believed(void **state)
+TEST(test_an_agent_of_an_earlier_run_is_not_believed)
 {
     const struct sandbox_ready ready = {.idle_timeout_s = 60};
     assert_false(idle_is_over(&ready, long_idle, 59999));
     assert_true(idle_is_over(&ready, long_idle, 60000));
 }
 
-static void test_connections_keep_it_awake_unless_they_are_ignored(void **state)
+TEST(test_connections_keep_it_awake_unless_they_are_ignored)
 {
     const char *answer = "{\"idle_ms\": 60000, \"connections\": 1}";
     struct sandbox_ready ready = {.idle_timeout_s = 60};
@@ -35,7 +35,7 @@ static void test_connections_keep_it_awake_unless_they_are_ignored(void **state)
     assert_true(idle_is_over(&ready, answer, 60000));
 }
 
-static void test_a_hold_keeps_it_awake(void **state)
+TEST(test_a_hold_keeps_it_awake)
 {
     struct sandbox_ready ready = {.idle_timeout_s = 60, .hold_until_ms = clock_now_ms() + 60000};
     assert_false(idle_is_over(&ready, long_idle, 3600000));
@@ -43,7 +43,7 @@ static void test_a_hold_keeps_it_awake(void **state)
     assert_true(idle_is_over(&ready, long_idle, 3600000));
 }
 
-static void test_failed_pauses_are_tried_less_often(void **state)
+TEST(test_failed_pauses_are_tried_less_often)
 {
     struct sandbox_ready ready = {.idle_timeout_s = 60, .pause_failures = 1};
     assert_false(idle_is_over(&ready, long_idle, 119999));
@@ -52,7 +52,7 @@ static void test_failed_pauses_are_tried_less_often(void **state)
     assert_true(idle_is_over(&ready, long_idle, 60000 * 32));
 }
 
-static void test_other_answers_are_not_idle(void **state)
+TEST(test_other_answers_are_not_idle)
 {
     const struct sandbox_ready ready = {.idle_timeout_s = 60};
     static const char *const answers[] = {
@@ -68,18 +68,4 @@ static void test_other_answers_are_not_idle(void **state)
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         assert_false(idle_is_over(&ready, answers[i], 3600000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_for_the_timeout),
-        cmocka_unit_test(test_without_a_timeout_nothing_is_idle),
-        cmocka_unit_test(test_an_agent_of_an_earlier_run_is_not_believed),
-        cmocka_unit_test(test_connections_keep_it_awake_unless_they_are_ignored),
-        cmocka_unit_test(test_a_hold_keeps_it_awake),
-        cmocka_unit_test(test_failed_pauses_are_tried_less_often),
-        cmocka_unit_test(test_other_answers_are_not_idle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

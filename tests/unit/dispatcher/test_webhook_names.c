@@ -61,7 +61,7 @@ static enum webhook_name_state find(struct webhook_names *names, const char *tea
     return state;
 }
 
-static void names_are_found_and_kept(void **state)
+TEST(names_are_found_and_kept)
 {
     struct webhook_names *names = webhook_names_open();
     const char *text;
@@ -76,7 +76,7 @@ static void names_are_found_and_kept(void **state)
     webhook_names_close(names);
 }
 
-static void silent_names_of_a_team_delay_that_team_alone(void **state)
+TEST(silent_names_of_a_team_delay_that_team_alone)
 {
     struct webhook_names *names = webhook_names_open();
     const char *text;
@@ -97,13 +97,4 @@ static void silent_names_of_a_team_delay_that_team_alone(void **state)
     pthread_mutex_unlock(&silence);
     while (silent)
         clock_sleep_ms(1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_found_and_kept),
-        cmocka_unit_test(silent_names_of_a_team_delay_that_team_alone),
-    };
-    return run_tests(tests);
 }

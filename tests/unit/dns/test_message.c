@@ -76,7 +76,7 @@ static int read_result(const struct message *message, const char *name, struct d
 
 /* --- questions --- */
 
-static void a_question_is_read(void **state)
+TEST(a_question_is_read)
 {
     struct message message = new_message(0x0100, "API.Example.com", LDNS_RR_TYPE_A, 0);
     struct dns_question question;
@@ -90,7 +90,7 @@ static void a_question_is_read(void **state)
     dns_question_deinit(&question);
 }
 
-static void what_is_no_question_is_ignored(void **state)
+TEST(what_is_no_question_is_ignored)
 {
     struct message answer = new_message(0x8180, "example.com", LDNS_RR_TYPE_A, 0);
     struct dns_question question;
@@ -100,7 +100,7 @@ static void what_is_no_question_is_ignored(void **state)
     assert_int_equal(dns_question_read(NULL, 0, &question, &rcode), DNS_IGNORED);
 }
 
-static void other_questions_are_refused(void **state)
+TEST(other_questions_are_refused)
 {
     static const struct {
         unsigned flags;
@@ -125,7 +125,7 @@ static void other_questions_are_refused(void **state)
 
 /* --- answers of an upstream --- */
 
-static void aliases_are_followed_to_the_addresses(void **state)
+TEST(aliases_are_followed_to_the_addresses)
 {
     struct message message = new_message(0x8180, "www.example.com", LDNS_RR_TYPE_A, 4);
     struct dns_result result;
@@ -145,7 +145,7 @@ static void aliases_are_followed_to_the_addresses(void **state)
     dns_result_deinit(&result);
 }
 
-static void an_alias_that_leads_out_is_not_complete(void **state)
+TEST(an_alias_that_leads_out_is_not_complete)
 {
     struct message message = new_message(0x8180, "www.example.com", LDNS_RR_TYPE_A, 1);
     struct message rest = new_message(0x8180, "edge.example.net", LDNS_RR_TYPE_A, 1);
@@ -163,7 +163,7 @@ static void an_alias_that_leads_out_is_not_complete(void **state)
     dns_result_deinit(&result);
 }
 
-static void aliases_in_a_circle_end(void **state)
+TEST(aliases_in_a_circle_end)
 {
     struct message message = new_message(0x8180, "a.example", LDNS_RR_TYPE_A, 2);
     struct dns_result result;
@@ -174,7 +174,7 @@ static void aliases_in_a_circle_end(void **state)
     dns_result_deinit(&result);
 }
 
-static void an_answer_to_something_else_does_not_count(void **state)
+TEST(an_answer_to_something_else_does_not_count)
 {
     struct message message = new_message(0x8180, "www.example.com", LDNS_RR_TYPE_A, 0);
     struct dns_result result;
@@ -200,7 +200,7 @@ static bool keep_odd(void *context, uint32_t address)
     return address & 1;
 }
 
-static void only_kept_addresses_leave_and_times_are_bounded(void **state)
+TEST(only_kept_addresses_leave_and_times_are_bounded)
 {
     struct message asked = new_message(0x0100, "api.example.com", LDNS_RR_TYPE_A, 0);
     struct message message = new_message(0x8180, "api.example.com", LDNS_RR_TYPE_A, 2);
@@ -228,7 +228,7 @@ static void only_kept_addresses_leave_and_times_are_bounded(void **state)
     dns_question_deinit(&question);
 }
 
-static void what_does_not_fit_is_truncated(void **state)
+TEST(what_does_not_fit_is_truncated)
 {
     struct message asked = new_message(0x0100, "api.example.com", LDNS_RR_TYPE_A, 0);
     struct message message = new_message(0x8180, "api.example.com", LDNS_RR_TYPE_A, 40);
@@ -268,7 +268,7 @@ static struct dns_question refused_question(bool edns)
     return question;
 }
 
-static void a_refusal_says_why_to_those_who_understand_it(void **state)
+TEST(a_refusal_says_why_to_those_who_understand_it)
 {
     static const uint8_t option[] = {0, 15, 0, 5, 0, 18, 'w', 'h', 'y'};
     uint8_t *wire = NULL;
@@ -289,21 +289,4 @@ static void a_refusal_says_why_to_those_who_understand_it(void **state)
     assert_int_equal(size, 12 + 17 + 4);
     free(wire);
     dns_question_deinit(&question);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_question_is_read),
-        cmocka_unit_test(what_is_no_question_is_ignored),
-        cmocka_unit_test(other_questions_are_refused),
-        cmocka_unit_test(aliases_are_followed_to_the_addresses),
-        cmocka_unit_test(an_alias_that_leads_out_is_not_complete),
-        cmocka_unit_test(aliases_in_a_circle_end),
-        cmocka_unit_test(an_answer_to_something_else_does_not_count),
-        cmocka_unit_test(only_kept_addresses_leave_and_times_are_bounded),
-        cmocka_unit_test(what_does_not_fit_is_truncated),
-        cmocka_unit_test(a_refusal_says_why_to_those_who_understand_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

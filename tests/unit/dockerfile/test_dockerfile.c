@@ -12,7 +12,7 @@
 static struct dockerfile_plan plan(const char *text, const struct dockerfile_build *build)
 {
     dockerfile_auto *file = NULL;
-    struct dockerfile_plan made = {NULL, NULL, NULL, NULL};
+    struct dockerfile_plan made = {.bases = NULL};
     error_auto err = NULL;
     assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
     assert_ok(dockerfile_plan(file, build, &made, &err));
@@ -31,7 +31,7 @@ static void assert_json(const char *text, const json_t *made, const char *expect
 }
 
 /* Each file begins with "FROM x\n", so its first instruction is on line 2. */
-static void makes_steps(void **state)
+TEST(makes_steps)
 {
     static const struct {
         const char *text, *steps;
@@ -55,9 +55,9 @@ static void makes_steps(void **state)
         {"RUN cat <<-'A' >/x\n\tone\n\tA",
          "[{\"type\":\"run\",\"command\":\"cat <<-'A' >/x\"," SHELL
          "\"cat <<-'A' >/x\\n\\tone\\n\\tA\\n\"]" NONE ",\"line\":2}]"},
-        {"RUN echo \"<<A\" $((1 << 2))",
-         "[{\"type\":\"run\",\"command\":\"echo \\\"<<A\\\" $((1 << 2))\"," SHELL
-         "\"echo \\\"<<A\\\" $((1 << 2))\"]" NONE ",\"line\":2}]"},
+        {"RUN echo \"<<A\" $((1 << n))",
+         "[{\"type\":\"run\",\"command\":\"echo \\\"<<A\\\" $((1 << n))\"," SHELL
+         "\"echo \\\"<<A\\\" $((1 << n))\"]" NONE ",\"line\":2}]"},
         {"ENV A=1 B=\"x y\" C='$A' D=a\\ b",
          "[{\"type\":\"env\",\"envs\":{\"A\":\"1\",\"B\":\"x y\",\"C\":\"$A\",\"D\":\"a b\"},"
          "\"line\":2}]"},
@@ -89,7 +89,23 @@ static void makes_steps(void **state)
          "\"user\":\"7:7\",\"exact\":true,\"line\":4},{\"type\":\"copy\",\"files\":\"" HASH "\","
          "\"source\":\".\",\"destination\":\"${E}/\",\"user\":\"0:0\",\"exact\":true,\"open\":true,"
          "\"line\":5}]"},
-        {"LABEL a=b \"c d\"=e\nLABEL f g\nMAINTAINER me\nVOLUME /a /b\nVOLUME [\"/c\"]", "[]"},
+        {"LABEL a=b \"c d\"=e\nLABEL f g\nMAINTAINER me", "[]"},
+        {"RUN cat << EOF >/x\n$a\nEOF\nRUN <<- 'B'\n\tb\n\tB",
+         "[{\"type\":\"run\",\"command\":\"cat << EOF >/x\"," SHELL "\"cat << EOF "
+         ">/x\\n$a\\nEOF\\n\"]" NONE ",\"line\":2},{\"type\":\"run\",\"command\":\"<<- 'B'\"," SHELL
+         "\"b\\n\"]" NONE ",\"line\":5}]"},
+        {"RUN -- a", "[{\"type\":\"run\",\"command\":\"a\"," SHELL "\"a\"]" NONE ",\"line\":2}]"},
+        {"USER ${U}:$G", "[{\"type\":\"user\",\"user\":\"${U}:${G}\",\"open\":true,\"line\":2}]"},
+        {"COPY --chown=$U a $$/b",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"a\",\"destination\":"
+         "\"\\\\$\\\\$/b\",\"user\":\"${U}\",\"exact\":true,\"open\":true,\"line\":2}]"},
+        {"COPY --exclude=*.md --link=false --exclude=\"a b\" --parents ./x/./y /z/",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"x/./y\",\"destination\":\"/z/\","
+         "\"user\":\"0:0\",\"exact\":true,\"excludes\":[\"*.md\",\"a "
+         "b\"],\"parents\":true,\"line\":2}]"},
+        {"ADD --unpack=false a /b",
+         "[{\"type\":\"copy\",\"files\":\"" HASH "\",\"source\":\"a\",\"destination\":\"/b\","
+         "\"user\":\"0:0\",\"exact\":true,\"line\":2}]"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         autofree char *text = xasprintf("FROM x\n%s", cases[i].text);
@@ -101,7 +117,7 @@ static void makes_steps(void **state)
     }
 }
 
-static void makes_a_configuration(void **state)
+TEST(makes_a_configuration)
 {
     static const struct {
         const char *text, *config;
@@ -115,11 +131,16 @@ static void makes_a_configuration(void **state)
          "{\"entrypoint\":[\"/bin/bash\",\"-c\",\"a\"],\"command\":[]}"},
         {"ARG P=80\nEXPOSE $P 53/udp\nEXPOSE 8000-8010",
          "{\"exposed_ports\":[\"80/tcp\",\"53/udp\",\"8000-8010/tcp\"]}"},
+        {"EXPOSE 80/TCP 9/sctp", "{\"exposed_ports\":[\"80/tcp\",\"9/sctp\"]}"},
         {"STOPSIGNAL SIGINT", "{\"stop_signal\":\"SIGINT\"}"},
-        {"HEALTHCHECK --interval=5s --retries=3 CMD a b",
-         "{\"health_check\":[\"CMD-SHELL\",\"a b\"]}"},
-        {"HEALTHCHECK CMD [\"a\"]", "{\"health_check\":[\"CMD\",\"a\"]}"},
-        {"HEALTHCHECK none", "{\"health_check\":[\"NONE\"]}"},
+        {"STOPSIGNAL quit", "{\"stop_signal\":\"QUIT\"}"},
+        {"ARG D=/d\nVOLUME $D /b\nVOLUME [\"/c d\"]", "{\"volumes\":[\"/d\",\"/b\",\"/c d\"]}"},
+        {"HEALTHCHECK --interval=1m5s --timeout=1500ms --retries=3 CMD a b",
+         "{\"health_interval\":65,\"health_timeout\":2,\"health_check\":[\"CMD-SHELL\",\"a b\"]}"},
+        {"HEALTHCHECK CMD [\"a\"]",
+         "{\"health_interval\":0,\"health_timeout\":0,\"health_check\":[\"CMD\",\"a\"]}"},
+        {"HEALTHCHECK none",
+         "{\"health_interval\":0,\"health_timeout\":0,\"health_check\":[\"NONE\"]}"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         autofree char *text = xasprintf("FROM x\n%s\n", cases[i].text);
@@ -131,7 +152,83 @@ static void makes_a_configuration(void **state)
 }
 
 /* The names of env steps say which stages were walked. */
-static void chooses_a_stage(void **state)
+TEST(keeps_triggers_for_others)
+{
+    static const char text[] =
+        "FROM x\nONBUILD run  a \\\n  b\nCMD c\nONBUILD COPY --chown=1 d e\n";
+    struct dockerfile_plan made = plan(text, &(struct dockerfile_build){.machine = NULL});
+    assert_json(text, made.steps, "[]");
+    assert_json(text, json_object_get(made.config, DOCKERFILE_TRIGGERS),
+                "[\"run  a   b\",\"COPY --chown=1 d e\"]");
+    dockerfile_plan_deinit(&made);
+}
+
+TEST(runs_the_triggers_of_a_base)
+{
+    json_auto_t *args = json_pack("{s:s, s:s}", "MODE", "fast", "OTHER", "o");
+    json_auto_t *triggers =
+        json_pack("[s, s, s, s]", "ARG MODE=slow", "ENV A=$MODE", "COPY . /app", "CMD [\"run\"]");
+    const struct dockerfile_build given = {.args = args, .context = HASH};
+    static const char text[] = "ARG MODE\nARG OTHER\n\nFROM x\n";
+    struct dockerfile_plan own = plan(text, &given), made;
+    struct dockerfile_build build;
+    error_auto err = NULL;
+    unsigned line = dockerfile_build_read(own.build, NULL, &build);
+    assert_int_equal(line, 4);
+    assert_ok(dockerfile_plan_triggers(triggers, &build, line, &made, &err));
+    assert_json(text, made.steps,
+                "[{\"type\":\"env\",\"envs\":{\"A\":\"fast\"},\"on_build\":true,\"line\":4},{"
+                "\"type\":\"copy\","
+                "\"files\":\"" HASH "\",\"source\":\".\",\"destination\":\"/app\","
+                "\"user\":\"0:0\",\"exact\":true,\"on_build\":true,\"line\":4}]");
+    assert_json(text, json_object_get(made.config, "command"), "[\"run\"]");
+    dockerfile_plan_deinit(&made);
+    dockerfile_plan_deinit(&own);
+}
+
+TEST(triggers_without_steps_leave_a_mark)
+{
+    json_auto_t *triggers = json_pack("[s]", "EXPOSE 80");
+    const struct dockerfile_build build = {.machine = NULL};
+    struct dockerfile_plan made;
+    error_auto err = NULL;
+    assert_ok(dockerfile_plan_triggers(triggers, &build, 7, &made, &err));
+    assert_json("EXPOSE", made.steps,
+                "[{\"type\":\"env\",\"envs\":{},\"on_build\":true,\"line\":7}]");
+    dockerfile_plan_deinit(&made);
+}
+
+/* Two bytes of the last character of a trigger are its 200th and the next one. */
+#define TEN     "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+TEST(names_the_trigger_that_is_wrong)
+{
+    static const struct {
+        const char *second, *said;
+    } cases[] = {
+        {"EXPOSE " HUNDRED "aaa" TEN TEN TEN TEN TEN TEN TEN TEN "aaaaaaaaa\xc3\xa4",
+         "aaaaaaaaa: write a port"},
+        {"EXPOSE x", "Line 7: the base has ONBUILD EXPOSE x: write a port"},
+        {"FROM y", "Line 7: the base has ONBUILD FROM y: ONBUILD cannot have FROM."},
+        {"ONBUILD RUN b", "Line 7: the base has ONBUILD ONBUILD RUN b: ONBUILD cannot have"},
+        {"RUM a", "Line 7: the base has ONBUILD RUM a: there is no instruction RUM"},
+        {"COPY a b", "Line 7: the base has ONBUILD COPY a b, which copies files: upload"},
+        {"COPY --from=y a b",
+         "Line 7: the base has ONBUILD COPY --from=y a b: ONBUILD cannot copy"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        json_auto_t *triggers = json_pack("[s, s]", "RUN a", cases[i].second);
+        const struct dockerfile_build build = {.machine = NULL};
+        struct dockerfile_plan made;
+        struct error *err = NULL;
+        assert_fails_saying(dockerfile_plan_triggers(triggers, &build, 7, &made, &err),
+                            ERR_INVALID_REQUEST, cases[i].said);
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+TEST(chooses_a_stage)
 {
     static const char text[] = "ARG TAG=1\n"
                                "FROM image:${TAG:-2} AS Base\n"
@@ -168,7 +265,7 @@ static void chooses_a_stage(void **state)
 }
 
 /* A stage that no wanted one copies from is left out. */
-static void copies_from_stages(void **state)
+TEST(copies_from_stages)
 {
     static const char text[] = "FROM build AS one\n"
                                "ENV a=1\n"
@@ -201,7 +298,7 @@ static void copies_from_stages(void **state)
 }
 
 /* An image is a stage without instructions, once for all that copy from it. */
-static void copies_from_images(void **state)
+TEST(copies_from_images)
 {
     static const char text[] = "ARG V=2\n"
                                "FROM a AS one\n"
@@ -213,11 +310,11 @@ static void copies_from_images(void **state)
     const struct dockerfile_build build = {.args = NULL};
     struct dockerfile_plan made = plan(text, &build);
     assert_json(text, made.bases, "[\"tools:2\",\"last\"]");
-    assert_json(text, made.lines, "[6,4]");
+    assert_json(text, made.places, "[[6,6],[4,6]]");
     assert_json(
         text, made.steps,
-        "[{\"type\":\"stage\",\"number\":0,\"path\":\"tools:2\",\"line\":6},"
-        "{\"type\":\"save\",\"stage\":2,\"sources\":[\"bin/t\",\"u\"],"
+        "[{\"type\":\"stage\",\"number\":0,\"path\":\"tools:2\",\"line\":6,"
+        "\"files_only\":true},{\"type\":\"save\",\"stage\":2,\"sources\":[\"bin/t\",\"u\"],"
         "\"path\":\"tools:2\",\"line\":6},"
         "{\"type\":\"stage\",\"number\":1,\"path\":\"last\",\"line\":4},"
         "{\"type\":\"copy_stage\",\"stage\":2,\"source\":\"bin/t\",\"destination\":\"/bin/\","
@@ -227,7 +324,7 @@ static void copies_from_images(void **state)
     dockerfile_plan_deinit(&made);
 }
 
-static void knows_the_processor(void **state)
+TEST(knows_the_processor)
 {
     const struct dockerfile_build build = {.machine = "arm64"};
     struct dockerfile_plan made =
@@ -241,7 +338,119 @@ static void knows_the_processor(void **state)
     dockerfile_plan_deinit(&made);
 }
 
-static void reads_directives(void **state)
+/* Each file sets V at its end. */
+TEST(expands_variables)
+{
+    static const struct {
+        const char *text, *value;
+    } cases[] = {
+        {"ARG A=1\nENV A=2\nENV V=$A", "2"},
+        {"ENV A=2\nARG A=1\nENV V=$A", "1"},
+        {"ENV A=2\nARG A\nENV V=$A", "2"},
+        {"ARG A=a.b.c\nENV V=${A#*.}-${A##*.}-${A%.*}-${A%%.*}", "b.c-c-a.b-a"},
+        {"ARG A=a.b.c\nENV V=${A/./}-${A//./_}-${A/b*/x}", "ab.c-a_b_c-a.x"},
+        {"ARG A=a/b}c\nENV V=${A/\\//-}-${A%\\}c}-${A#?}", "a-b}c-a/b-/b}c"},
+        {"ARG A=a*b B=b\nENV V=${A%\\*$B}-${A%'*'b}-${A#x}", "a-a*-a*b"},
+        {"ARG A=aXbX\nENV V=${A/%X}", NULL},
+        {"ARG A=[x]y\nENV V=${A#[x]}", "y"},
+        {"ARG A\nENV V=-${A%x}-${A/x/y}-", "---"},
+        {"ARG A=1\nENV V=${A:?no}${A?no}", "11"},
+        {"ENV V=a\\ b\\\"c", "a b\"c"},
+        {"ENV V=\"a\\\\b\\c\\\"d\"", "a\\b\\c\"d"},
+        {"ENV V='a\\b'\\''c'", "a\\b'c"},
+        {"ENV A=1 \\\n  # note\n  V=\"x \\\n y\"", "x  y"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        autofree char *text = xasprintf("FROM x\n%s\n", cases[i].text);
+        const struct dockerfile_build build = {.args = NULL};
+        dockerfile_auto *file = NULL;
+        struct dockerfile_plan made = {.bases = NULL};
+        error_auto err = NULL;
+        assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
+        if (cases[i].value) {
+            assert_ok(dockerfile_plan(file, &build, &made, &err));
+            const json_t *last = json_array_get(made.steps, json_array_size(made.steps) - 1);
+            const char *value =
+                json_string_value(json_object_get(json_object_get(last, "envs"), "V"));
+            if (!value || strcmp(value, cases[i].value) != 0)
+                fail_msg("%s\nbecomes  %s\nexpected %s", text, value, cases[i].value);
+        } else {
+            assert_fails(dockerfile_plan(file, &build, &made, &err), ERR_INVALID_REQUEST);
+        }
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+/* Stars over a long value: each character is compared once with each token. */
+TEST(bounds_patterns)
+{
+    char value[4200], text[9000];
+    const struct dockerfile_build build = {.args = NULL};
+    memset(value, 'a', sizeof value);
+    for (size_t length = 4096; length <= 4097; length++) {
+        dockerfile_auto *file = NULL;
+        struct dockerfile_plan made = {.bases = NULL};
+        error_auto err = NULL;
+        snprintf(text, sizeof text, "FROM x\nARG A=%.*s\nENV V=-${A%%%%*a*a*a*a*a*a*a*a*a*a*a*ab}",
+                 (int)length, value);
+        assert_ok(dockerfile_parse(text, strlen(text), &file, &err));
+        if (length == 4096)
+            assert_ok(dockerfile_plan(file, &build, &made, &err));
+        else
+            assert_fails(dockerfile_plan(file, &build, &made, &err), ERR_INVALID_REQUEST);
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+/* A stage has the ARG of the stage with which it begins, and its shell. */
+TEST(continues_a_stage)
+{
+    static const char text[] =
+        "FROM x AS one\nARG A=1\nARG B=2\nSHELL [\"s\"]\nFROM one\nARG B=3\nRUN a\n";
+    const struct dockerfile_build build = {.args = NULL};
+    struct dockerfile_plan made = plan(text, &build);
+    assert_json(text, made.steps,
+                "[{\"type\":\"run\",\"command\":\"a\",\"arguments\":[\"s\",\"a\"],\"variables\":"
+                "{\"A\":\"1\",\"B\":\"3\"},\"line\":7}]");
+    dockerfile_plan_deinit(&made);
+}
+
+/* The variables of the processor have values in each FROM. */
+TEST(begins_with_the_processor)
+{
+    static const struct {
+        const char *text, *base;
+    } cases[] = {
+        {"FROM a-$TARGETARCH", "a-amd64"},
+        {"FROM --platform=$BUILDPLATFORM a-${TARGETOS}${TARGETVARIANT}", "a-linux"},
+        {"ARG P=linux/x86_64\nFROM --platform=${P:-linux/arm64} a", "a"},
+        {"FROM --platform=\"amd64\" a", "a"},
+        {"FROM --platform=linux a", "a"},
+        {"ARG TARGETARCH=own\nFROM a-$TARGETARCH", "a-own"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct dockerfile_build build = {.machine = "amd64"};
+        struct dockerfile_plan made = plan(cases[i].text, &build);
+        assert_string_equal(json_string_value(json_array_get(made.bases, 0)), cases[i].base);
+        dockerfile_plan_deinit(&made);
+    }
+}
+
+/* All of a stage, and the default id of a secret: the last name of its target. */
+TEST(has_defaults)
+{
+    json_auto_t *secrets = json_pack("{s:s}", ".npmrc", "x");
+    static const char text[] = "FROM x AS one\nFROM scratch\nCOPY --from=one / /\n"
+                               "RUN --mount=type=secret,target=/root/.npmrc,required a\n";
+    const struct dockerfile_build build = {.secrets = secrets};
+    struct dockerfile_plan made = plan(text, &build);
+    assert_json(text, json_object_get(json_array_get(made.steps, 1), "sources"), "[\".\"]");
+    assert_json(text, json_object_get(json_array_get(made.steps, 4), "secrets"),
+                "[{\"id\":\".npmrc\",\"target\":\"/root/.npmrc\"}]");
+    dockerfile_plan_deinit(&made);
+}
+
+TEST(reads_directives)
 {
     static const char *const texts[] = {
         "# syntax=docker/dockerfile:1\n# escape=`\nFROM x\nENV A=\\b `\n C=`$d",
@@ -256,7 +465,7 @@ static void reads_directives(void **state)
     }
 }
 
-static void passes_arguments(void **state)
+TEST(passes_arguments)
 {
     json_auto_t *args = json_pack("{s:s, s:s}", "A", "given", "HTTP_PROXY", "p");
     const struct dockerfile_build build = {.args = args};
@@ -276,7 +485,7 @@ static void assert_text(const char *member, const json_t *object, const char *te
         assert_string_equal(found ? found : "(nothing)", text);
 }
 
-static void wraps_caches_and_files(void **state)
+TEST(wraps_caches_and_files)
 {
     static const char text[] =
         "FROM x\nRUN --mount=type=cache,id=c,target=/c/,mode=0700,uid=7,sharing=locked"
@@ -310,7 +519,7 @@ static void wraps_caches_and_files(void **state)
 }
 
 /* A cache is known by its id, which is its target without another one. */
-static void names_caches(void **state)
+TEST(names_caches)
 {
     static const char text[] = "FROM x\nRUN --mount=type=cache,target=/c a\n"
                                "RUN --mount=type=cache,target=/d,id=/c a\n"
@@ -334,7 +543,7 @@ static void names_caches(void **state)
     dockerfile_plan_deinit(&made);
 }
 
-static void copies_files_of_mounts(void **state)
+TEST(copies_files_of_mounts)
 {
     static const char text[] = "FROM x AS one\nFROM y\nRUN "
                                "--mount=type=bind,source=/a/,target=b --mount=target=/all "
@@ -362,22 +571,4 @@ static void copies_files_of_mounts(void **state)
     assert_int_equal(json_array_size(before), 4 + ARRAY_SIZE(places));
     assert_string_equal(json_string_value(json_array_get(before, 4)), "b");
     dockerfile_plan_deinit(&made);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(makes_steps),
-        cmocka_unit_test(makes_a_configuration),
-        cmocka_unit_test(copies_from_stages),
-        cmocka_unit_test(copies_from_images),
-        cmocka_unit_test(knows_the_processor),
-        cmocka_unit_test(chooses_a_stage),
-        cmocka_unit_test(reads_directives),
-        cmocka_unit_test(passes_arguments),
-        cmocka_unit_test(wraps_caches_and_files),
-        cmocka_unit_test(names_caches),
-        cmocka_unit_test(copies_files_of_mounts),
-    };
-    return run_tests(tests);
 }

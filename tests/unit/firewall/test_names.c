@@ -37,7 +37,7 @@ static void assert_elements(const struct names *names, int64_t now_ms, const cha
     assert_string_equal(buffer_string(&text), expected);
 }
 
-static void answers_open_their_ports_until_they_end(void **state)
+TEST(answers_open_their_ports_until_they_end)
 {
     policy_auto policy = POLICY_OF(POLICY_DENY, "+a.example:443", "+b.example");
     struct names names = {0};
@@ -51,7 +51,7 @@ static void answers_open_their_ports_until_they_end(void **state)
     names_deinit(&names);
 }
 
-static void of_two_names_of_an_address_the_denied_one_counts(void **state)
+TEST(of_two_names_of_an_address_the_denied_one_counts)
 {
     policy_auto policy = POLICY_OF(POLICY_DENY, "+a.example", "+b.example", "-b.example:22",
                                    "-c.example", "+c.example:443");
@@ -66,7 +66,7 @@ static void of_two_names_of_an_address_the_denied_one_counts(void **state)
     names_deinit(&names);
 }
 
-static void watches_are_asked_in_turn_and_at_a_rate(void **state)
+TEST(watches_are_asked_in_turn_and_at_a_rate)
 {
     struct lookup_list *list = calloc(1, sizeof *list);
     struct lookup *lookups[2 * LOOKUP_BURST], *due;
@@ -98,7 +98,7 @@ static void watches_are_asked_in_turn_and_at_a_rate(void **state)
     free(list);
 }
 
-static void there_is_an_end_to_lookups(void **state)
+TEST(there_is_an_end_to_lookups)
 {
     struct lookup_list *list = calloc(1, sizeof *list);
     char name[32];
@@ -114,7 +114,7 @@ static void there_is_an_end_to_lookups(void **state)
     free(list);
 }
 
-static void what_is_denied_and_does_not_fit_is_told(void **state)
+TEST(what_is_denied_and_does_not_fit_is_told)
 {
     policy_auto policy = {.default_verdict = POLICY_ALLOW};
     struct name_lookup lookups[ELEMENTS_MAX / LOOKUP_ADDRESSES_MAX + 1];
@@ -144,7 +144,7 @@ static void what_is_denied_and_does_not_fit_is_told(void **state)
     free(list);
 }
 
-static void a_watched_name_denies_without_end(void **state)
+TEST(a_watched_name_denies_without_end)
 {
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "-bad.example:25", "+good.example");
     struct lookup_list list = {0};
@@ -168,7 +168,7 @@ static void a_watched_name_denies_without_end(void **state)
     assert_null(list.at);
 }
 
-static void another_policy_keeps_what_it_allows(void **state)
+TEST(another_policy_keeps_what_it_allows)
 {
     policy_auto before = POLICY_OF(POLICY_DENY, "+a.example", "+b.example");
     policy_auto after = POLICY_OF(POLICY_DENY, "+b.example:443");
@@ -181,7 +181,7 @@ static void another_policy_keeps_what_it_allows(void **state)
     names_deinit(&names);
 }
 
-static void answers_are_bounded(void **state)
+TEST(answers_are_bounded)
 {
     policy_auto policy = POLICY_OF(POLICY_DENY, "+*.example");
     struct names names = {0};
@@ -193,7 +193,7 @@ static void answers_are_bounded(void **state)
     names_deinit(&names);
 }
 
-static void questions_are_decided_by_policy_and_type(void **state)
+TEST(questions_are_decided_by_policy_and_type)
 {
     static const struct {
         const char *name;
@@ -223,7 +223,7 @@ static void questions_are_decided_by_policy_and_type(void **state)
     assert_false(dns_by_wildcard(&closed, "a.example"));
 }
 
-static void a_rate_gives_a_burst_and_then_so_many_a_second(void **state)
+TEST(a_rate_gives_a_burst_and_then_so_many_a_second)
 {
     struct rate rate = {0};
     unsigned taken = 0;
@@ -235,7 +235,7 @@ static void a_rate_gives_a_burst_and_then_so_many_a_second(void **state)
     assert_int_equal(taken, 15);
 }
 
-static void upstreams_are_addresses_with_or_without_a_port(void **state)
+TEST(upstreams_are_addresses_with_or_without_a_port)
 {
     struct upstream upstreams[4];
     size_t count;
@@ -252,22 +252,4 @@ static void upstreams_are_addresses_with_or_without_a_port(void **state)
         assert_int_equal(upstreams_parse(wrong[i], upstreams, 4, &count, &problem), -1);
         assert_int_equal(problem->code, ERR_CONFIG);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_open_their_ports_until_they_end),
-        cmocka_unit_test(of_two_names_of_an_address_the_denied_one_counts),
-        cmocka_unit_test(watches_are_asked_in_turn_and_at_a_rate),
-        cmocka_unit_test(there_is_an_end_to_lookups),
-        cmocka_unit_test(what_is_denied_and_does_not_fit_is_told),
-        cmocka_unit_test(a_watched_name_denies_without_end),
-        cmocka_unit_test(another_policy_keeps_what_it_allows),
-        cmocka_unit_test(answers_are_bounded),
-        cmocka_unit_test(questions_are_decided_by_policy_and_type),
-        cmocka_unit_test(a_rate_gives_a_burst_and_then_so_many_a_second),
-        cmocka_unit_test(upstreams_are_addresses_with_or_without_a_port),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

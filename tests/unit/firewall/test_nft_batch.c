@@ -79,7 +79,7 @@ static void write_all(struct rules *rules)
 
 /* --- what does not need the kernel --- */
 
-static void the_messages_of_a_policy_follow_each_other(void **state)
+TEST(the_messages_of_a_policy_follow_each_other)
 {
     rules_auto rules = {0};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
@@ -101,7 +101,7 @@ static void the_messages_of_a_policy_follow_each_other(void **state)
     assert_int_equal(acknowledged, json_array_size(rules.commands));
 }
 
-static void sets_of_intervals_and_flushes_are_left_to_libnftables(void **state)
+TEST(sets_of_intervals_and_flushes_are_left_to_libnftables)
 {
     rules_auto rules = {0}, flush = {0};
     policy_auto policy = {.default_verdict = POLICY_DENY};
@@ -119,7 +119,7 @@ static void sets_of_intervals_and_flushes_are_left_to_libnftables(void **state)
     assert_false(nft_batch_write(&batch, flush.commands));
 }
 
-static void what_does_not_fit_a_socket_is_left_to_libnftables(void **state)
+TEST(what_does_not_fit_a_socket_is_left_to_libnftables)
 {
     rules_auto rules = {0};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
@@ -188,7 +188,7 @@ static void assert_same_lines(const char *a, const char *b)
             fail_msg("only one of them has: %s", line);
 }
 
-static void the_kernel_has_the_same_as_by_libnftables(void **state)
+TEST(the_kernel_has_the_same_as_by_libnftables)
 {
     rules_auto rules = {0};
     if (unshare(CLONE_NEWNET) < 0)
@@ -205,7 +205,7 @@ static void the_kernel_has_the_same_as_by_libnftables(void **state)
     assert_same_lines(by_batch, by_library);
 }
 
-static void what_the_kernel_refuses_is_named_and_nothing_is_changed(void **state)
+TEST(what_the_kernel_refuses_is_named_and_nothing_is_changed)
 {
     rules_auto missing = {0};
     buffer_auto batch = BUFFER_INIT(NFT_BATCH_MAX);
@@ -233,16 +233,4 @@ static void what_the_kernel_refuses_is_named_and_nothing_is_changed(void **state
     netfilter_close(&netfilter);
     autofree char *after = listing("table inet " TABLE);
     assert_string_equal(before, after);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_messages_of_a_policy_follow_each_other),
-        cmocka_unit_test(sets_of_intervals_and_flushes_are_left_to_libnftables),
-        cmocka_unit_test(what_does_not_fit_a_socket_is_left_to_libnftables),
-        cmocka_unit_test(the_kernel_has_the_same_as_by_libnftables),
-        cmocka_unit_test(what_the_kernel_refuses_is_named_and_nothing_is_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

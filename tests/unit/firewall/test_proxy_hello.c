@@ -33,11 +33,10 @@ static enum proxy_result answer(struct proxy_hello *hello, const char *bytes, si
 #define ANSWER(hello, bytes, wanted) \
     answer(hello, bytes, sizeof(bytes) - 1, wanted, sizeof(wanted) - 1)
 
-static void socks_sends_the_password_and_the_address(void **state)
+TEST(socks_sends_the_password_and_the_address)
 {
     struct proxy_hello hello = hello_of(false, "me");
     buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
-    (void)state;
     proxy_hello_begin(&hello, &out);
     assert_int_equal(out.size, 3);
     assert_memory_equal(out.data, "\5\1\2", 3);
@@ -48,12 +47,11 @@ static void socks_sends_the_password_and_the_address(void **state)
     proxy_hello_deinit(&hello);
 }
 
-static void socks_without_a_password(void **state)
+TEST(socks_without_a_password)
 {
     struct proxy_hello hello = hello_of(false, NULL);
     buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
     size_t used;
-    (void)state;
     proxy_hello_begin(&hello, &out);
     assert_memory_equal(out.data, "\5\1\0", 3);
     assert_int_equal(ANSWER(&hello, "\5\0", "\5\1\0\1\xcb\0\x71\7\1\xbb"), PROXY_MORE);
@@ -63,7 +61,7 @@ static void socks_without_a_password(void **state)
     assert_int_equal(used, 10);
 }
 
-static void socks_refusals(void **state)
+TEST(socks_refusals)
 {
     static const struct {
         const char *bytes;
@@ -76,7 +74,6 @@ static void socks_refusals(void **state)
                    {"\5\2\1\0\5\5\0\1\0", 9},
                    {"\5\2\1\0\5\0\0\2\0", 9},
                    {"HTTP/1.1", 8}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
         struct proxy_hello hello = hello_of(false, "me");
         buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
@@ -90,13 +87,12 @@ static void socks_refusals(void **state)
     }
 }
 
-static void connect_sends_the_password_and_keeps_the_rest(void **state)
+TEST(connect_sends_the_password_and_keeps_the_rest)
 {
     static const char bytes[] = "HTTP/1.0 200 OK\r\nX: y\r\n\r\nSSH-2.0";
     struct proxy_hello hello = hello_of(true, "me");
     buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
     size_t used;
-    (void)state;
     proxy_hello_begin(&hello, &out);
     assert_string_equal(buffer_string(&out),
                         "CONNECT 203.0.113.7:443 HTTP/1.1\r\nHost: 203.0.113.7:443\r\n"
@@ -108,12 +104,11 @@ static void connect_sends_the_password_and_keeps_the_rest(void **state)
     proxy_hello_deinit(&hello);
 }
 
-static void connect_refusals(void **state)
+TEST(connect_refusals)
 {
     static const char *const answers[] = {"HTTP/1.1 407 no\r\n\r\n", "HTTP/1.1 301 x\r\n\r\n",
                                           "HTTP/2 200\r\n\r\n", "220 mail\r\n",
                                           "HTTP/1.12200 OK\r\n\r\n"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
         struct proxy_hello hello = hello_of(true, NULL);
         buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
@@ -122,29 +117,15 @@ static void connect_refusals(void **state)
     }
 }
 
-static void an_answer_without_an_end_is_given_up(void **state)
+TEST(an_answer_without_an_end_is_given_up)
 {
     struct proxy_hello hello = hello_of(true, NULL);
     buffer_auto out = BUFFER_INIT(PROXY_HELLO_MAX);
     size_t total = 0, used;
-    (void)state;
     proxy_hello_begin(&hello, &out);
     enum proxy_result result = ANSWER(&hello, "HTTP/1.1 200 OK\r\n", "");
     for (; result == PROXY_MORE && total < 2 * PROXY_ANSWER_MAX; total += 10)
         result = proxy_hello_take(&hello, (const uint8_t *)"X-More: y\n", 10, &used, &out);
     assert_int_equal(result, PROXY_REFUSED);
     assert_in_range(total, PROXY_ANSWER_MAX - 40, PROXY_ANSWER_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(socks_sends_the_password_and_the_address),
-        cmocka_unit_test(socks_without_a_password),
-        cmocka_unit_test(socks_refusals),
-        cmocka_unit_test(connect_sends_the_password_and_keeps_the_rest),
-        cmocka_unit_test(connect_refusals),
-        cmocka_unit_test(an_answer_without_an_end_is_given_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

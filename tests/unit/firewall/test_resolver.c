@@ -69,7 +69,7 @@ static bool ask(struct fixture *fixture, unsigned tenant)
     return resolver_ask(fixture->resolver, &question, on_done, &tenants[tenant]) == 0;
 }
 
-static void the_tenant_with_most_gives_up_its_oldest(void **state)
+TEST_WITH(the_tenant_with_most_gives_up_its_oldest, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < RESOLVER_LOOKUPS_MAX; i++)
@@ -84,7 +84,7 @@ static void the_tenant_with_most_gives_up_its_oldest(void **state)
 }
 
 /* Two that take what they can have half of the lookups each, and a third still finds room. */
-static void shares_are_equal(void **state)
+TEST_WITH(shares_are_equal, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < RESOLVER_LOOKUPS_MAX; i++)
@@ -98,7 +98,7 @@ static void shares_are_equal(void **state)
     assert_true(ask(fixture, 3));
 }
 
-static void denied_names_have_room_of_their_own(void **state)
+TEST_WITH(denied_names_have_room_of_their_own, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < RESOLVER_LOOKUPS_MAX; i++)
@@ -126,12 +126,11 @@ static struct dns_result texts(unsigned count)
     return result;
 }
 
-static void large_answers_are_not_kept(void **state)
+TEST(large_answers_are_not_kept)
 {
     struct dns_cache *cache = dns_cache_new();
     struct dns_result small = texts(64), large = texts(2000);
     int64_t now_ms = clock_monotonic_ms(), left_ms;
-    (void)state;
     dns_cache_put(cache, "small.test", LDNS_RR_TYPE_TXT, &small, now_ms, 60000);
     dns_cache_put(cache, "large.test", LDNS_RR_TYPE_TXT, &large, now_ms, 60000);
     assert_non_null(dns_cache_get(cache, "small.test", LDNS_RR_TYPE_TXT, now_ms, &left_ms));
@@ -139,16 +138,4 @@ static void large_answers_are_not_kept(void **state)
     assert_non_null(large.records);
     dns_result_deinit(&large);
     dns_cache_free(cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_tenant_with_most_gives_up_its_oldest, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(shares_are_equal, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(denied_names_have_room_of_their_own, set_up, tear_down),
-        cmocka_unit_test(large_answers_are_not_kept),
-    };
-    return run_tests(tests);
 }

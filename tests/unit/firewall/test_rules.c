@@ -30,7 +30,7 @@ static char *text_of(const struct policy *policy)
     return json_dumps(rules.commands, JSON_COMPACT);
 }
 
-static void a_short_policy_becomes_rules(void **state)
+TEST(a_short_policy_becomes_rules)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY};
     add(&policy, "203.0.113.0/24:443", POLICY_ALLOW);
@@ -44,7 +44,7 @@ static void a_short_policy_becomes_rules(void **state)
     assert_int_equal(count_of(text, "by_name"), 0);
 }
 
-static void a_long_policy_becomes_one_set_without_overlaps(void **state)
+TEST(a_long_policy_becomes_one_set_without_overlaps)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY};
     add(&policy, "203.0.113.0/24", POLICY_ALLOW);
@@ -60,7 +60,7 @@ static void a_long_policy_becomes_one_set_without_overlaps(void **state)
     assert_int_equal(count_of(text, "\"concat\":["), 1 + 3 + 40 + 1); /* the link */
 }
 
-static void names_are_looked_at_where_there_are_some(void **state)
+TEST(names_are_looked_at_where_there_are_some)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY};
     add(&policy, "api.example.com", POLICY_ALLOW);
@@ -74,7 +74,7 @@ static void names_are_looked_at_where_there_are_some(void **state)
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"outlets\""), 1);
 }
 
-static void egress_rules_open_the_proxy(void **state)
+TEST(egress_rules_open_the_proxy)
 {
     policy_auto policy = {.default_verdict = POLICY_DENY, .egress = json_object()};
     autofree char *text = text_of(&policy);
@@ -82,18 +82,17 @@ static void egress_rules_open_the_proxy(void **state)
     assert_int_equal(count_of(text, "{\"delete\":{\"element\":{\"name\":\"proxied\""), 0);
 }
 
-static void an_egress_proxy_takes_all(void **state)
+TEST(an_egress_proxy_takes_all)
 {
     policy_auto policy = {.default_verdict = POLICY_ALLOW};
     autofree char *without = text_of(&policy);
-    (void)state;
     policy.proxy = json_object();
     autofree char *with = text_of(&policy);
     assert_int_equal(count_of(without, "\"outlets\""), 2); /* added, to be deleted */
     assert_int_equal(count_of(with, "\"outlets\""), 1);
 }
 
-static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
+TEST(elements_are_taken_out_whether_they_are_there_or_not)
 {
     rules_auto rules = {0};
     struct name_element old = {0xcb007107, 443, POLICY_ALLOW, 5000};
@@ -111,7 +110,7 @@ static void elements_are_taken_out_whether_they_are_there_or_not(void **state)
     assert_int_equal(count_of(text, "\"timeout\":9"), 1);
 }
 
-static void only_chains_of_sandboxes_of_the_table_are_dropped(void **state)
+TEST(only_chains_of_sandboxes_of_the_table_are_dropped)
 {
     rules_auto rules = {0};
     json_auto_t *listed =
@@ -125,7 +124,7 @@ static void only_chains_of_sandboxes_of_the_table_are_dropped(void **state)
     assert_int_equal(count_of(text, "sb_0a5c0001"), 2);
 }
 
-static void connections_past_the_limit_are_one_denial_a_protocol(void **state)
+TEST(connections_past_the_limit_are_one_denial_a_protocol)
 {
     struct denials denials = {0};
     denials_add(&denials, DENIAL_CONNECTION, "203.0.113.7", 443, "tcp", 1);
@@ -139,7 +138,7 @@ static void connections_past_the_limit_are_one_denial_a_protocol(void **state)
     assert_int_equal(json_integer_value(json_object_get(newest, "count")), 2 * DENIALS_MAX);
 }
 
-static void denials_are_counted_and_bounded(void **state)
+TEST(denials_are_counted_and_bounded)
 {
     struct denials denials = {0};
     for (int64_t i = 0; i < DENIALS_MAX + 10; i++) {
@@ -156,7 +155,7 @@ static void denials_are_counted_and_bounded(void **state)
     assert_true(json_is_null(json_object_get(json_array_get(list, 1), "protocol")));
 }
 
-static void asks_are_few_and_recent(void **state)
+TEST(asks_are_few_and_recent)
 {
     struct approval_entries asks = {0};
     assert_null(approval_entries_json(&asks, 10, 1));
@@ -175,21 +174,4 @@ static void asks_are_few_and_recent(void **state)
     assert_null(
         approval_entries_json(&asks, 100, 3 * APPROVAL_ENTRIES_MAX + APPROVAL_ENTRIES_RECENT_MS));
     approval_entries_deinit(&asks);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_short_policy_becomes_rules),
-        cmocka_unit_test(a_long_policy_becomes_one_set_without_overlaps),
-        cmocka_unit_test(names_are_looked_at_where_there_are_some),
-        cmocka_unit_test(egress_rules_open_the_proxy),
-        cmocka_unit_test(an_egress_proxy_takes_all),
-        cmocka_unit_test(elements_are_taken_out_whether_they_are_there_or_not),
-        cmocka_unit_test(only_chains_of_sandboxes_of_the_table_are_dropped),
-        cmocka_unit_test(denials_are_counted_and_bounded),
-        cmocka_unit_test(asks_are_few_and_recent),
-        cmocka_unit_test(connections_past_the_limit_are_one_denial_a_protocol),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #define FIRST  "tea_0123456789abcdefghijklmnop"
 #define SECOND "tea_0123456789abcdefghijklmnoq"
 
-static void a_team_has_the_address_of_its_entry(void **state)
+TEST(a_team_has_the_address_of_its_entry)
 {
     error_auto err = NULL;
     struct sources sources = {.count = 0};
@@ -19,7 +19,7 @@ static void a_team_has_the_address_of_its_entry(void **state)
     assert_int_equal(sources.count, 2);
 }
 
-static void wrong_entries_are_refused(void **state)
+TEST(wrong_entries_are_refused)
 {
     static const char *const wrong[] = {FIRST,
                                         FIRST "=",
@@ -34,7 +34,7 @@ static void wrong_entries_are_refused(void **state)
     }
 }
 
-static void addresses_of_other_machines_are_missing(void **state)
+TEST(addresses_of_other_machines_are_missing)
 {
     error_auto err = NULL;
     struct sources sources = {.count = 0};
@@ -43,14 +43,4 @@ static void addresses_of_other_machines_are_missing(void **state)
     json_auto_t *missing = sources_missing(&sources);
     assert_int_equal(json_array_size(missing), 1);
     assert_string_equal(json_string_value(json_array_get(missing, 0)), "203.0.113.8");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_team_has_the_address_of_its_entry),
-        cmocka_unit_test(wrong_entries_are_refused),
-        cmocka_unit_test(addresses_of_other_machines_are_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

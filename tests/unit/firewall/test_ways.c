@@ -11,11 +11,10 @@ static struct way way_of(uint32_t sandbox, uint64_t tenant, uint64_t user)
     return (struct way){.sandbox = sandbox, .rules = 7, .tenant = tenant, .user = user};
 }
 
-static void each_rule_of_each_sandbox_has_its_own(void **state)
+TEST(each_rule_of_each_sandbox_has_its_own)
 {
     autofree struct ways *ways = xcalloc(1, sizeof *ways);
     struct way asked = way_of(1, 1, 1);
-    (void)state;
     assert_int_equal(ways_take(ways, &asked, NOW), 0);
     asked.rule = 1;
     assert_int_equal(ways_take(ways, &asked, NOW), 1);
@@ -27,11 +26,10 @@ static void each_rule_of_each_sandbox_has_its_own(void **state)
     assert_int_equal(ways_take(ways, &asked, NOW), 0);
 }
 
-static void one_is_free_after_a_rest_without_connections(void **state)
+TEST(one_is_free_after_a_rest_without_connections)
 {
     autofree struct ways *ways = xcalloc(1, sizeof *ways);
     struct way first = way_of(1, 1, 1), second = way_of(2, 1, 1);
-    (void)state;
     assert_int_equal(ways_take(ways, &first, NOW), 0);
     assert_int_equal(ways_take(ways, &second, NOW + WAY_REST_MS), 1);
     atomic_store(&ways->connections[0], 1);
@@ -43,10 +41,9 @@ static void one_is_free_after_a_rest_without_connections(void **state)
     assert_int_equal(ways_take(ways, &first, NOW + WAY_REST_MS + 1), 3);
 }
 
-static void a_team_has_so_many(void **state)
+TEST(a_team_has_so_many)
 {
     autofree struct ways *ways = xcalloc(1, sizeof *ways);
-    (void)state;
     for (uint32_t i = 0; i < EGRESS_WAYS_KEPT_TEAM_MAX; i++) {
         struct way asked = way_of(i, 1, i % 2);
         assert_int_equal(ways_take(ways, &asked, NOW), i);
@@ -77,11 +74,10 @@ static int take_all(struct ways *ways, uint64_t tenant, uint64_t user)
     return count;
 }
 
-static void one_for_a_connection_is_free_when_it_is_open(void **state)
+TEST(one_for_a_connection_is_free_when_it_is_open)
 {
     autofree struct ways *ways = xcalloc(1, sizeof *ways);
     struct way asked = way_of(1, 1, 1);
-    (void)state;
     assert_int_equal(take_all(ways, 1, 1), EGRESS_WAYS_KEPT_TEAM_MAX + EGRESS_WAYS_ONCE_TEAM_MAX);
     int number = EGRESS_WAYS_KEPT + 3;
     ways_connected(ways, number);
@@ -94,26 +90,13 @@ static void one_for_a_connection_is_free_when_it_is_open(void **state)
     assert_int_equal(ways->all[3].rule, 3);
 }
 
-static void who_has_all_kept_ones_leaves_others_a_way(void **state)
+TEST(who_has_all_kept_ones_leaves_others_a_way)
 {
     autofree struct ways *ways = xcalloc(1, sizeof *ways);
     struct way asked = way_of(99, 99, 99);
-    (void)state;
     for (uint64_t team = 1; team <= EGRESS_WAYS_KEPT / EGRESS_WAYS_KEPT_TEAM_MAX; team++)
         take_all(ways, team, team);
     for (int i = EGRESS_WAYS_KEPT; i < EGRESS_WAYS_MAX; i++)
         ways_connected(ways, i);
     assert_int_equal(ways_take(ways, &asked, NOW), EGRESS_WAYS_KEPT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule_of_each_sandbox_has_its_own),
-        cmocka_unit_test(one_is_free_after_a_rest_without_connections),
-        cmocka_unit_test(a_team_has_so_many),
-        cmocka_unit_test(one_for_a_connection_is_free_when_it_is_open),
-        cmocka_unit_test(who_has_all_kept_ones_leaves_others_a_way),
-    };
-    return run_tests(tests);
 }

@@ -29,7 +29,7 @@ static char *with_next(void)
     return xasprintf(UNIT_KEY_1 "%.*s next\n", (int)strlen(UNIT_KEY_2) - 1, UNIT_KEY_2);
 }
 
-static void tells_a_front_of_another_ring(void **state)
+TEST(tells_a_front_of_another_ring)
 {
     error_auto err = NULL;
     bool forgotten;
@@ -90,7 +90,7 @@ static int is_in_use(const char *text, struct error **err)
     return result;
 }
 
-static void knows_whether_each_front_uses_the_newest_key(void **state)
+TEST(knows_whether_each_front_uses_the_newest_key)
 {
     error_auto err = NULL;
     autofree char *next = with_next();
@@ -109,11 +109,4 @@ static void knows_whether_each_front_uses_the_newest_key(void **state)
     assert_ok(is_in_use(UNIT_KEY_1 UNIT_KEY_2, &err)); /* it has ended */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_a_front_of_another_ring),
-        cmocka_unit_test(knows_whether_each_front_uses_the_newest_key),
-    };
-    return cmocka_run_group_tests(tests, schema_setup, schema_teardown);
-}
+TEST_GROUP(schema_setup, schema_teardown)

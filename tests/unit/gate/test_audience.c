@@ -24,7 +24,7 @@ static bool wants_page(const char *accept, const char *mode, const char *destina
     return wants;
 }
 
-static void test_accept(void **state)
+TEST(test_accept)
 {
     static const char *const people[] = {
         "text/html",
@@ -55,7 +55,7 @@ static void test_accept(void **state)
 }
 
 /* At E2B's hosts a browser is known by its name; elsewhere a name says nothing. */
-static void test_names_of_browsers(void **state)
+TEST(test_names_of_browsers)
 {
     static const struct {
         bool is_e2b, wants;
@@ -86,7 +86,7 @@ static void test_names_of_browsers(void **state)
 }
 
 /* What the browser says of a request is worth more than what it accepts. */
-static void test_fetch_metadata(void **state)
+TEST(test_fetch_metadata)
 {
     assert_true(wants_page("*/*", "navigate", "document"));
     assert_true(wants_page("*/*", "navigate", "iframe"));
@@ -96,14 +96,4 @@ static void test_fetch_metadata(void **state)
     assert_false(wants_page("text/html", "no-cors", "document"));
     assert_false(wants_page("text/html", "navigate", "image"));
     assert_false(wants_page("text/html", "websocket", NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accept),
-        cmocka_unit_test(test_names_of_browsers),
-        cmocka_unit_test(test_fetch_metadata),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static bool is_foreign(struct question question)
     return result;
 }
 
-static void test_own_pages_do_what_they_like(void **state)
+TEST(test_own_pages_do_what_they_like)
 {
     assert_false(is_foreign((struct question){"GET", "own", "cors", "empty", .origin = NULL}));
     assert_false(is_foreign((struct question){"POST", "own", "navigate", "document", "null"}));
@@ -43,14 +43,14 @@ static void test_own_pages_do_what_they_like(void **state)
     assert_false(is_foreign((struct question){"DELETE", "own"}));
 }
 
-static void test_other_pages_may_open_it(void **state)
+TEST(test_other_pages_may_open_it)
 {
     assert_false(is_foreign((struct question){"GET", "other", "navigate", "document"}));
     assert_false(is_foreign((struct question){"HEAD", "other", "navigate", "document"}));
     assert_false(is_foreign((struct question){"GET", "other", .accept = "text/html,*/*;q=0.8"}));
 }
 
-static void test_other_pages_may_do_nothing_else(void **state)
+TEST(test_other_pages_may_do_nothing_else)
 {
     static const struct question refused[] = {
         {"POST", "other", "navigate", "document", "https://x"},
@@ -71,14 +71,4 @@ static void test_other_pages_may_do_nothing_else(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
         assert_true(is_foreign(refused[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_pages_do_what_they_like),
-        cmocka_unit_test(test_other_pages_may_open_it),
-        cmocka_unit_test(test_other_pages_may_do_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

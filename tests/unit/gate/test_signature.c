@@ -52,7 +52,7 @@ static enum signature_verdict judge(const char *method, const char *query)
     return signature_check(ring, &(struct signature_of){sandbox, 0, TTL_S}, method, query);
 }
 
-static void good_links(void **state)
+TEST(good_links)
 {
     autofree char *read = sign("/a b/ü", "read", "", NULL);
     autofree char *query = xasprintf("path=%%2Fa+b/%%c3%%BC&signature=%s", read);
@@ -68,7 +68,7 @@ static void good_links(void **state)
     assert_int_equal(judge("GET", upload), SIGNATURE_BAD);
 }
 
-static void everything_is_signed(void **state)
+TEST(everything_is_signed)
 {
     autofree char *text = sign("/a", "read", "", "99999999999");
     static const char *const changed[] = {
@@ -102,7 +102,7 @@ static void everything_is_signed(void **state)
                      SIGNATURE_BAD);
 }
 
-static void links_end(void **state)
+TEST(links_end)
 {
     autofree char *past = xasprintf("%lld", (long long)(clock_now_ms() / 1000 - 2));
     autofree char *text = sign("/a", "read", "", past);
@@ -110,7 +110,7 @@ static void links_end(void **state)
     assert_int_equal(judge("GET", query), SIGNATURE_EXPIRED);
 }
 
-static void elsewhere_there_are_none(void **state)
+TEST(elsewhere_there_are_none)
 {
     assert_false(signature_is_present("/files", NULL));
     assert_false(signature_is_present("/files", ""));
@@ -119,13 +119,4 @@ static void elsewhere_there_are_none(void **state)
     assert_false(signature_is_present("//files", "signature=x"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_links),
-        cmocka_unit_test(everything_is_signed),
-        cmocka_unit_test(links_end),
-        cmocka_unit_test(elsewhere_there_are_none),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

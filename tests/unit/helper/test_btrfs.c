@@ -48,7 +48,7 @@ static struct btrfs_call read_text(char *text)
     return asked;
 }
 
-static void what_incusd_asks_is_known(void **state)
+TEST(what_incusd_asks_is_known)
 {
     char snapshot[] = "subvolume snapshot /a /b", delete[] = "subvolume delete /a";
     char seal[] = "property set -f -ts /a ro true", unseal[] = "property set -f -ts /b ro false";
@@ -82,7 +82,7 @@ static void what_incusd_asks_is_known(void **state)
     assert_string_equal(asked.path, "/a");
 }
 
-static void sizes_are_read(void **state)
+TEST(sizes_are_read)
 {
     char size[] = "qgroup limit 10737418240 0/257 /a", none[] = "qgroup limit -e none 0/257 /a";
     struct btrfs_call asked = read_text(size);
@@ -99,7 +99,7 @@ static void sizes_are_read(void **state)
     assert_true(asked.bytes == UINT64_MAX);
 }
 
-static void all_else_is_left_to_btrfs(void **state)
+TEST(all_else_is_left_to_btrfs)
 {
     static const char *const others[] = {
         "",
@@ -143,7 +143,7 @@ static void all_else_is_left_to_btrfs(void **state)
 
 /* --- images of forks --- */
 
-static void the_image_of_a_fork_is_beside_the_instances(void **state)
+TEST(the_image_of_a_fork_is_beside_the_instances)
 {
     static const char *const others[] = {
         "/pool/containers-snapshots/p_sbx/ckp-01",
@@ -162,7 +162,7 @@ static void the_image_of_a_fork_is_beside_the_instances(void **state)
         assert_null(fork_image_of(others[i]));
 }
 
-static void the_name_is_in_place_of_an_image(void **state)
+TEST(the_name_is_in_place_of_an_image)
 {
     struct stat found;
     make_folders("named/state images/p_sbx.fork-01");
@@ -177,7 +177,7 @@ static void the_name_is_in_place_of_an_image(void **state)
     assert_int_equal(fork_image_name("named", "images/p_sbx.fork-01"), -1);
 }
 
-static void an_image_that_nobody_owns_is_not_named(void **state)
+TEST(an_image_that_nobody_owns_is_not_named)
 {
     make_folders("unowned images/p_sbx.fork-02");
     assert_int_equal(fork_image_name("unowned", "images/p_sbx.fork-02"), -1);
@@ -188,7 +188,7 @@ static void an_image_that_nobody_owns_is_not_named(void **state)
     assert_false(files_exist("unowned", "state"));
 }
 
-static void what_is_no_subvolume_is_left_to_btrfs(void **state)
+TEST(what_is_no_subvolume_is_left_to_btrfs)
 {
     make_folders("plain/a");
     assert_int_equal(subvolume_copy("plain/a", "plain/b"), -1);
@@ -202,7 +202,7 @@ static void what_is_no_subvolume_is_left_to_btrfs(void **state)
     assert_false(files_exist("plain", "b"));
 }
 
-static void what_is_no_matter_of_a_fork_is_left(void **state)
+TEST(what_is_no_matter_of_a_fork_is_left)
 {
     make_folders("pool/containers-snapshots/c/fork-1 pool/containers/c/state");
     assert_int_equal(fork_image_snapshot("pool/containers/c", "pool/containers-snapshots/c/ckp-1"),
@@ -216,7 +216,7 @@ static void what_is_no_matter_of_a_fork_is_left(void **state)
     assert_true(files_exist("pool/containers-snapshots/c", "fork-1"));
 }
 
-static void a_snapshot_that_fails_leaves_nothing(void **state)
+TEST(a_snapshot_that_fails_leaves_nothing)
 {
     make_folders("failing/containers/c");
     /* It is no subvolume. */
@@ -231,7 +231,7 @@ static void a_snapshot_that_fails_leaves_nothing(void **state)
     assert_int_equal(rmdir("failing/containers-snapshots/c"), 0);
 }
 
-static void the_image_of_a_copy_is_put_aside(void **state)
+TEST(the_image_of_a_copy_is_put_aside)
 {
     make_folders("copies/own/state copies/other/state copies/bare");
     assert_int_equal(files_write_line("copies/own/state", "sandlot-owner", "own"), 0);
@@ -252,7 +252,7 @@ static void the_image_of_a_copy_is_put_aside(void **state)
 
 /* --- what goes to another server --- */
 
-static void what_is_no_matter_of_a_move_is_left(void **state)
+TEST(what_is_no_matter_of_a_move_is_left)
 {
     make_folders("moves/containers/a moves/containers/migration.1/a moves/containers/migration.2");
     assert_int_equal(transfer_snapshot("moves/containers/a", "moves/containers/b"), -1);
@@ -268,7 +268,7 @@ static void what_is_no_matter_of_a_move_is_left(void **state)
     assert_false(files_exist("moves/containers/migration.2", ".migration-send"));
 }
 
-static void what_is_gathered_is_the_same(void **state)
+TEST(what_is_gathered_is_the_same)
 {
     enum { SIZE = 300001 };
     int in[2], out[2];
@@ -305,7 +305,7 @@ static void write_number(const char *group, const char *file, uint64_t number)
     assert_int_equal(files_write_line(in, file, text), 0);
 }
 
-static void a_group_has_numbers(void **state)
+TEST(a_group_has_numbers)
 {
     write_number("0_300", "referenced", UINT64_C(1) << 40);
     assert_true(btrfs_group_read("qgroups", "0_300", "referenced") == UINT64_C(1) << 40);
@@ -313,7 +313,7 @@ static void a_group_has_numbers(void **state)
     assert_true(btrfs_group_read("qgroups", "0_301", "referenced") == 0);
 }
 
-static void who_puts_a_group_among_the_guests(void **state)
+TEST(who_puts_a_group_among_the_guests)
 {
     const uint64_t most = UINT64_C(4) << 30;
     /* Nothing is known of the guests' part. */
@@ -331,7 +331,7 @@ static void who_puts_a_group_among_the_guests(void **state)
     assert_int_equal(size_joiner_of("qgroups", 257), SIZE_GUARD);
 }
 
-static void the_top_is_where_it_is_mounted(void **state)
+TEST(the_top_is_where_it_is_mounted)
 {
     autofree char *process = btrfs_top_of("/proc/self/net");
     assert_string_equal(process, "/proc");
@@ -340,7 +340,7 @@ static void the_top_is_where_it_is_mounted(void **state)
     assert_null(btrfs_top_of("missing"));
 }
 
-static void no_size_is_set_without_btrfs(void **state)
+TEST(no_size_is_set_without_btrfs)
 {
     const struct btrfs_call asked = {.kind = BTRFS_CALL_SIZE, .path = "/proc/self", .group = 257};
     assert_int_equal(size_set(&asked), -1);
@@ -348,7 +348,7 @@ static void no_size_is_set_without_btrfs(void **state)
 
 /* --- the next one --- */
 
-static void it_does_not_call_itself(void **state)
+TEST(it_does_not_call_itself)
 {
     autofree char *path = xstrdup(getenv("PATH"));
     autofree char *own = xasprintf("%s/own:/sbin", folder);
@@ -362,26 +362,4 @@ static void it_does_not_call_itself(void **state)
     assert_int_equal(setenv("PATH", path, 1), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_incusd_asks_is_known),
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(all_else_is_left_to_btrfs),
-        cmocka_unit_test(the_image_of_a_fork_is_beside_the_instances),
-        cmocka_unit_test(the_name_is_in_place_of_an_image),
-        cmocka_unit_test(an_image_that_nobody_owns_is_not_named),
-        cmocka_unit_test(what_is_no_subvolume_is_left_to_btrfs),
-        cmocka_unit_test(what_is_no_matter_of_a_fork_is_left),
-        cmocka_unit_test(a_snapshot_that_fails_leaves_nothing),
-        cmocka_unit_test(the_image_of_a_copy_is_put_aside),
-        cmocka_unit_test(what_is_no_matter_of_a_move_is_left),
-        cmocka_unit_test(what_is_gathered_is_the_same),
-        cmocka_unit_test(a_group_has_numbers),
-        cmocka_unit_test(who_puts_a_group_among_the_guests),
-        cmocka_unit_test(the_top_is_where_it_is_mounted),
-        cmocka_unit_test(no_size_is_set_without_btrfs),
-        cmocka_unit_test(it_does_not_call_itself),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

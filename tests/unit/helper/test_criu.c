@@ -70,7 +70,7 @@ static char *joined(const struct call *call)
     return text;
 }
 
-static void a_profile_is_restored_where_it_can_be(void **state)
+TEST(a_profile_is_restored_where_it_can_be)
 {
     char criu[] = "criu";
     char arguments[] = "restore --lsm-profile apparmor:incus-b//&:incus-b: -D images";
@@ -81,7 +81,7 @@ static void a_profile_is_restored_where_it_can_be(void **state)
     call_deinit(&call);
 }
 
-static void a_call_is_mended(void **state)
+TEST(a_call_is_mended)
 {
     char criu[] = "loader criu";
     char arguments[] = "dump --lsm-profile apparmor:x --lsm-profile=y --cgroup-root pids:/p "
@@ -100,7 +100,7 @@ static void a_call_is_mended(void **state)
     call_deinit(&call);
 }
 
-static void an_option_is_removed_with_its_value(void **state)
+TEST(an_option_is_removed_with_its_value)
 {
     char criu[] = "criu", arguments[] = "dump -t 17 --freeze-cgroup /group -R";
     struct call call;
@@ -112,7 +112,7 @@ static void an_option_is_removed_with_its_value(void **state)
     call_deinit(&call);
 }
 
-static void all_is_logged_on_request(void **state)
+TEST(all_is_logged_on_request)
 {
     char criu[] = "criu", arguments[] = "dump -v4 -t 17";
     struct call call;
@@ -124,7 +124,7 @@ static void all_is_logged_on_request(void **state)
     call_deinit(&call);
 }
 
-static void a_call_that_ends_early_is_passed_on(void **state)
+TEST(a_call_that_ends_early_is_passed_on)
 {
     char criu[] = "criu", arguments[] = "check -D", none[] = "";
     char of_disk[] = "restore --root /disk";
@@ -142,7 +142,7 @@ static void a_call_that_ends_early_is_passed_on(void **state)
     call_deinit(&call);
 }
 
-static void the_folder_for_mounts_is_the_configurations(void **state)
+TEST(the_folder_for_mounts_is_the_configurations)
 {
     static const char config[] = "lxc.mount.auto = proc:rw sys:rw\n"
                                  "lxc.mount.auto = shmounts:/run/incus/c:/dev/.incus-mounts\n";
@@ -158,7 +158,7 @@ static void the_folder_for_mounts_is_the_configurations(void **state)
 
 /* --- images --- */
 
-static void an_image_that_was_changed_is_not_whole(void **state)
+TEST(an_image_that_was_changed_is_not_whole)
 {
     assert_int_equal(mkdir("one", 0700), 0);
     assert_int_equal(mkdir("one/state", 0700), 0);
@@ -177,7 +177,7 @@ static void an_image_that_was_changed_is_not_whole(void **state)
     assert_false(image_is_whole("one/state"));
 }
 
-static void an_image_has_an_owner(void **state)
+TEST(an_image_has_an_owner)
 {
     assert_int_equal(mkdir("two", 0700), 0);
     assert_int_equal(mkdir("two/state", 0700), 0);
@@ -189,7 +189,7 @@ static void an_image_has_an_owner(void **state)
     assert_false(image_is_of_owner("three/state"));
 }
 
-static void an_image_of_a_frozen_container_says_that_it_runs(void **state)
+TEST(an_image_of_a_frozen_container_says_that_it_runs)
 {
     static const char before[] = "x\x0a\x0d"
                                  "freezer.state\x12\x06"
@@ -260,7 +260,7 @@ static void write_timers(const char *path, const struct timer_case *cases, size_
     assert_int_equal(fclose(file), 0);
 }
 
-static void timers_of_an_image_fire_again(void **state)
+TEST(timers_of_an_image_fire_again)
 {
     static const struct timer_case cases[] = {
         {1, 1, 0, 5, 1},   /* periodic, expired unread */
@@ -324,7 +324,7 @@ static void check_clocks(const struct clock_case *cases, size_t count, bool at_a
     }
 }
 
-static void the_clock_of_an_image_continues_with_the_hosts(void **state)
+TEST(the_clock_of_an_image_continues_with_the_hosts)
 {
     static const struct clock_case dumps[] = {
         {BYTES(PLAIN), {0, 0}, BYTES(WIDE)},
@@ -380,7 +380,7 @@ static bool is_kept(const char *path, const char *data, size_t size)
     return stat(path, &found) == 0;
 }
 
-static void what_a_new_network_has_is_left_out(void **state)
+TEST(what_a_new_network_has_is_left_out)
 {
     static const char rules[] = NEW_RULES, more[] = NEW_RULES MAIN_RULE;
     static const char routes[] = "magi" ROUTE("\x02") ROUTE("\x02");
@@ -413,7 +413,7 @@ static void what_a_new_network_has_is_left_out(void **state)
 
 #define ROOT 2000000 /* of the container, on the host */
 
-static void an_image_gets_the_user_ids_of_its_container(void **state)
+TEST(an_image_gets_the_user_ids_of_its_container)
 {
     static const char config[] = "lxc.idmap = u 0 2000000 65536\n"
                                  "lxc.idmap = g 0 3000000 65536\n"
@@ -424,7 +424,6 @@ static void an_image_gets_the_user_ids_of_its_container(void **state)
                                 "\x12\x0b\x08\x00\x10\xc0\x8d\xb7\x01\x18\x80\x80\x04";
     char image[] = "users", out[sizeof after + 1];
     struct call call = {.images = image};
-    (void)state;
     if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         skip();
@@ -444,12 +443,11 @@ static void an_image_gets_the_user_ids_of_its_container(void **state)
     assert_int_equal(read_bytes("users/userns-9.img", out, sizeof out), sizeof before - 1);
 }
 
-static void a_disk_and_an_image_are_seen_as_the_containers(void **state)
+TEST(a_disk_and_an_image_are_seen_as_the_containers)
 {
     char image[] = "memory", disk[] = "disk";
     struct call call = {.images = image, .root = disk};
     struct stat found;
-    (void)state;
     if (geteuid() != 0)
         skip();
     assert_int_equal(mkdir("disk", 0755), 0);
@@ -504,7 +502,7 @@ static void assert_filled(const char *path)
     assert_string_equal(target, "/nowhere");
 }
 
-static void what_is_packed_is_unpacked(void **state)
+TEST(what_is_packed_is_unpacked)
 {
     autofree char *archive = NULL;
     size_t size = 0;
@@ -516,7 +514,7 @@ static void what_is_packed_is_unpacked(void **state)
     assert_filled("copy");
 }
 
-static void tar_reads_what_is_packed_and_is_read(void **state)
+TEST(tar_reads_what_is_packed_and_is_read)
 {
     autofree char *archive = NULL;
     char other[TAR_RECORD + 1];
@@ -540,7 +538,7 @@ static void tar_reads_what_is_packed_and_is_read(void **state)
     assert_filled("back");
 }
 
-static void what_is_not_small_and_plain_is_left_to_tar(void **state)
+TEST(what_is_not_small_and_plain_is_left_to_tar)
 {
     autofree char *archive = NULL;
     size_t size = 0;
@@ -570,7 +568,7 @@ static void what_is_not_small_and_plain_is_left_to_tar(void **state)
 }
 
 /* Cut off, or with a sum that is wrong. */
-static void an_archive_that_was_tampered_with_is_not_unpacked(void **state)
+TEST(an_archive_that_was_tampered_with_is_not_unpacked)
 {
     autofree char *archive = NULL;
     size_t size = 0;
@@ -598,10 +596,9 @@ static unsigned children(void)
 
 /* The test holds the lock as a process that writes does. Of eight calls, one process waits for the
  * lock. */
-static void one_image_is_written_and_one_waits(void **state)
+TEST(one_image_is_written_and_one_waits)
 {
     static const char image[] = "pool/containers/one/state";
-    (void)state;
     mkdir("pool", 0755);
     mkdir("pool/containers", 0755);
     mkdir("pool/containers/one", 0755);
@@ -620,28 +617,4 @@ static void one_image_is_written_and_one_waits(void **state)
     assert_true(wait(NULL) > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_mended),
-        cmocka_unit_test(a_profile_is_restored_where_it_can_be),
-        cmocka_unit_test(an_option_is_removed_with_its_value),
-        cmocka_unit_test(all_is_logged_on_request),
-        cmocka_unit_test(a_call_that_ends_early_is_passed_on),
-        cmocka_unit_test(the_folder_for_mounts_is_the_configurations),
-        cmocka_unit_test(an_image_that_was_changed_is_not_whole),
-        cmocka_unit_test(an_image_has_an_owner),
-        cmocka_unit_test(an_image_of_a_frozen_container_says_that_it_runs),
-        cmocka_unit_test(timers_of_an_image_fire_again),
-        cmocka_unit_test(the_clock_of_an_image_continues_with_the_hosts),
-        cmocka_unit_test(what_a_new_network_has_is_left_out),
-        cmocka_unit_test(an_image_gets_the_user_ids_of_its_container),
-        cmocka_unit_test(a_disk_and_an_image_are_seen_as_the_containers),
-        cmocka_unit_test(what_is_packed_is_unpacked),
-        cmocka_unit_test(tar_reads_what_is_packed_and_is_read),
-        cmocka_unit_test(what_is_not_small_and_plain_is_left_to_tar),
-        cmocka_unit_test(an_archive_that_was_tampered_with_is_not_unpacked),
-        cmocka_unit_test(one_image_is_written_and_one_waits),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -13,7 +13,7 @@
 
 /* --- room --- */
 
-static void the_reserve_is_a_part_of_the_pool(void **state)
+TEST(the_reserve_is_a_part_of_the_pool)
 {
     assert_true(guard_room_of(100 * GIB, 0, 10).reserve == 10 * GIB);
     assert_true(guard_room_of(100 * GIB, 0, 25).reserve == 25 * GIB);
@@ -24,7 +24,7 @@ static void the_reserve_is_a_part_of_the_pool(void **state)
     assert_true(guard_room_of(100 * GIB, 0, 100).reserve == 25 * GIB);
 }
 
-static void guests_have_what_is_beyond_it(void **state)
+TEST(guests_have_what_is_beyond_it)
 {
     assert_true(guard_room_of(100 * GIB, 30 * GIB, 10).room == 20 * GIB);
     assert_true(guard_room_of(100 * GIB, 10 * GIB, 10).room == 0);
@@ -32,7 +32,7 @@ static void guests_have_what_is_beyond_it(void **state)
 }
 
 /* It is full below a quarter of the reserve, and has room again above a half. */
-static void it_is_full_a_while(void **state)
+TEST(it_is_full_a_while)
 {
     struct guard_room room = {.reserve = 8 * GIB, .room = 2 * GIB};
     assert_false(guard_is_full(&room));
@@ -47,7 +47,7 @@ static void it_is_full_a_while(void **state)
 
 /* --- limits --- */
 
-static void the_limit_follows_the_pool(void **state)
+TEST(the_limit_follows_the_pool)
 {
     struct guard_room room = {.room = 32 * GIB};
     const uint64_t small = 2 * GIB + 16 * MIB; /* a change that waits */
@@ -60,7 +60,7 @@ static void the_limit_follows_the_pool(void **state)
     assert_true(guard_limit_changes(&room, 5 * GIB, 37 * GIB + small + 1, &wanted));
 }
 
-static void the_last_room_is_closed_at_once(void **state)
+TEST(the_last_room_is_closed_at_once)
 {
     const struct guard_room room = {.room = 0};
     uint64_t wanted;
@@ -73,7 +73,7 @@ static void the_last_room_is_closed_at_once(void **state)
     assert_true(wanted == MIB);
 }
 
-static void a_small_subvolume_has_a_guarantee(void **state)
+TEST(a_small_subvolume_has_a_guarantee)
 {
     assert_true(guard_lean_limit(10 * MIB, 0, 256 * MIB) == 256 * MIB);
     assert_true(guard_lean_limit(250 * MIB, 16 * MIB, 256 * MIB) == 266 * MIB);
@@ -85,7 +85,7 @@ static void a_small_subvolume_has_a_guarantee(void **state)
 
 /* --- the pool --- */
 
-static void what_has_no_simple_quotas_is_no_pool(void **state)
+TEST(what_has_no_simple_quotas_is_no_pool)
 {
     struct guard_pool pool;
     assert_int_equal(guard_pool_find(&pool, "/proc/self"), -1);
@@ -108,7 +108,7 @@ static bool has(const uint64_t *ids, unsigned count, uint64_t id)
     return false;
 }
 
-static void groups_are_listed_by_their_level(void **state)
+TEST(groups_are_listed_by_their_level)
 {
     unsigned count;
     make_folders("groups/0_5 groups/0_257 groups/1_0 groups/2_257 groups/2_x groups/20_1");
@@ -139,7 +139,7 @@ static void assert_left(const char *inside, leftover_source *source, const char 
     assert_string_equal(found, expected);
 }
 
-static void images_without_snapshots_are_left_over(void **state)
+TEST(images_without_snapshots_are_left_over)
 {
     autofree char *snapshot = leftovers_snapshot_of("/p", "sandlot_sbx-1.fork-2.3");
     assert_string_equal(snapshot, "/p/containers-snapshots/sandlot_sbx-1/fork-2.3");
@@ -151,7 +151,7 @@ static void images_without_snapshots_are_left_over(void **state)
     assert_left("sandlot-images", leftovers_snapshot_of, "p_a.restored ");
 }
 
-static void copies_without_instances_are_left_over(void **state)
+TEST(copies_without_instances_are_left_over)
 {
     autofree char *instance = leftovers_instance_of("/p", "sandlot_tpl.v2.17");
     assert_string_equal(instance, "/p/containers/sandlot_tpl.v2");
@@ -160,19 +160,4 @@ static void copies_without_instances_are_left_over(void **state)
     assert_left("sandlot-parents", leftovers_instance_of, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_reserve_is_a_part_of_the_pool),
-        cmocka_unit_test(guests_have_what_is_beyond_it),
-        cmocka_unit_test(it_is_full_a_while),
-        cmocka_unit_test(the_limit_follows_the_pool),
-        cmocka_unit_test(the_last_room_is_closed_at_once),
-        cmocka_unit_test(a_small_subvolume_has_a_guarantee),
-        cmocka_unit_test(what_has_no_simple_quotas_is_no_pool),
-        cmocka_unit_test(groups_are_listed_by_their_level),
-        cmocka_unit_test(images_without_snapshots_are_left_over),
-        cmocka_unit_test(copies_without_instances_are_left_over),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

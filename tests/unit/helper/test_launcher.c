@@ -30,7 +30,7 @@
 
 /* --- the configuration --- */
 
-static void a_configuration_is_read(void **state)
+TEST(a_configuration_is_read)
 {
     container_config_auto config;
     error_auto err = NULL;
@@ -69,7 +69,7 @@ static void a_configuration_is_read(void **state)
     assert_false(config.goes_on);
 }
 
-static void a_configuration_has_a_bound(void **state)
+TEST(a_configuration_has_a_bound)
 {
     container_config_auto config, missing;
     error_auto err = NULL;
@@ -108,7 +108,7 @@ static void assert_configured(const char *weight, const char *expected)
     assert_string_equal(found, whole);
 }
 
-static void a_start_has_the_processors_of_its_weight(void **state)
+TEST(a_start_has_the_processors_of_its_weight)
 {
     make_groups("0-1\n");
     assert_configured("lxc.cgroup2.cpu.weight = 25\n", "lxc.cgroup2.cpuset.cpus = 2\n");
@@ -120,7 +120,7 @@ static void a_start_has_the_processors_of_its_weight(void **state)
     assert_configured("lxc.cgroup2.cpu.weight = 25\n", "");
 }
 
-static void a_start_with_a_hierarchy_for_each_controller(void **state)
+TEST(a_start_with_a_hierarchy_for_each_controller)
 {
     make_groups("0\n");
     assert_int_equal(system("mv groups cpuset && mkdir groups && mv cpuset groups &&" /* NOLINT */
@@ -142,7 +142,7 @@ static void assert_corrected(unsigned vcpus, const char *expected)
     assert_string_equal(found, expected);
 }
 
-static void a_restore_has_another_number_of_processors(void **state)
+TEST(a_restore_has_another_number_of_processors)
 {
     make_groups("0-1\n");
     assert_int_equal(mkdir("groups/lxc.payload.b", 0755), 0);
@@ -196,7 +196,7 @@ static void make_rootfs(void)
     assert_int_equal(mkfifo("outside/pipe", 0600), 0);
 }
 
-static void places_of_mounts_are_looked_at(void **state)
+TEST(places_of_mounts_are_looked_at)
 {
     make_rootfs();
     assert_let("/s mnt none bind");
@@ -213,7 +213,7 @@ static void places_of_mounts_are_looked_at(void **state)
     assert_let("/s dev/fuse none bind,create=file");
 }
 
-static void a_mount_on_a_mount_is_looked_at_where_it_is(void **state)
+TEST(a_mount_on_a_mount_is_looked_at_where_it_is)
 {
     autofree char *let =
         xasprintf("%s/outside mnt none bind\nlxc.mount.entry = /s mnt/new", folder);
@@ -224,7 +224,7 @@ static void a_mount_on_a_mount_is_looked_at_where_it_is(void **state)
     assert_let("/s mnt/pipe none bind");
 }
 
-static void the_kernels_own_places_are_looked_at(void **state)
+TEST(the_kernels_own_places_are_looked_at)
 {
     assert_int_equal(rmdir("rootfs/sys"), 0);
     assert_int_equal(mkfifo("rootfs/sys", 0600), 0);
@@ -251,7 +251,7 @@ static pid_t pid_in(const char *path)
     return pid;
 }
 
-static void a_command_in_time_has_its_status(void **state)
+TEST(a_command_in_time_has_its_status)
 {
     char missing[] = "/nothing/there";
     error_auto err = NULL;
@@ -273,7 +273,7 @@ static int refuse(void)
     return -1;
 }
 
-static void a_command_begins_after_what_comes_before(void **state)
+TEST(a_command_begins_after_what_comes_before)
 {
     char shell[] = "/bin/sh", option[] = "-c", script[] = "test \"$PWD\" = / && exit 7";
     error_auto err = NULL;
@@ -286,7 +286,7 @@ static void a_command_begins_after_what_comes_before(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 127);
 }
 
-static void what_made_itself_independent_is_killed_too(void **state)
+TEST(what_made_itself_independent_is_killed_too)
 {
     error_auto err = NULL;
     int status;
@@ -300,7 +300,7 @@ static void what_made_itself_independent_is_killed_too(void **state)
     assert_int_equal(kill(pid, 0), -1);
 }
 
-static void what_a_command_in_time_left_lives_on(void **state)
+TEST(what_a_command_in_time_left_lives_on)
 {
     error_auto err = NULL;
     int status;
@@ -318,7 +318,7 @@ static void make_old(const char *path)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static void folders_of_deleted_instances_go(void **state)
+TEST(folders_of_deleted_instances_go)
 {
     static const char *const folders[] = {
         "state",
@@ -353,7 +353,7 @@ static void folders_of_deleted_instances_go(void **state)
 
 /* --- hooks --- */
 
-static void a_start_calls_the_launcher(void **state)
+TEST(a_start_calls_the_launcher)
 {
     static const char known[] =
         "lxc.hook.version = 1\n"
@@ -423,7 +423,7 @@ static int call_answered(const char *answer, const char *hook, struct error **er
     return result;
 }
 
-static void a_hook_is_told_to_incusd(void **state)
+TEST(a_hook_is_told_to_incusd)
 {
     static const char fine[] = "HTTP/1.0 200 OK\r\n\r\n{}";
     error_auto err = NULL;
@@ -445,7 +445,7 @@ static void a_hook_is_told_to_incusd(void **state)
     assert_int_equal(call_answered(fine, "stop", &refused), -1);
 }
 
-static void a_hook_that_is_not_known_is_left_to_incusd(void **state)
+TEST(a_hook_that_is_not_known_is_left_to_incusd)
 {
     error_auto err = NULL;
     assert_int_equal(call_hook(". project name freeze", &err), 1);
@@ -469,7 +469,7 @@ static void assert_image(const char *folder_path, const char *expected)
 }
 
 /* An instance whose folder is a link into the pool, as Incus has it. */
-static void the_memory_that_one_goes_on_from_is_found(void **state)
+TEST(the_memory_that_one_goes_on_from_is_found)
 {
     static const char *const folders[] = {
         "pool",        "pool/containers",   "pool/containers/p_one",
@@ -495,7 +495,7 @@ static void the_memory_that_one_goes_on_from_is_found(void **state)
     assert_false(memory_is_of_other(&config, "p_one", memory));
 }
 
-static void a_restore_has_time_by_its_size(void **state)
+TEST(a_restore_has_time_by_its_size)
 {
     static char block[1 << 20];
     FILE *file;
@@ -510,7 +510,7 @@ static void a_restore_has_time_by_its_size(void **state)
     assert_int_equal(memory_read_s("large"), 2);
 }
 
-static void an_image_that_was_put_aside_is_given_back(void **state)
+TEST(an_image_that_was_put_aside_is_given_back)
 {
     static const char *const folders[] = {"i", "i/state", "i/sandlot-memory"};
     make_folders(folders, ARRAY_SIZE(folders));
@@ -531,7 +531,7 @@ static void an_image_that_was_put_aside_is_given_back(void **state)
 }
 
 /* A folder that is no subvolume has nothing that would delete it later. */
-static void a_restored_image_without_subvolume_is_deleted_at_once(void **state)
+TEST(a_restored_image_without_subvolume_is_deleted_at_once)
 {
     static const char *const folders[] = {"q", "q/containers", "q/containers/p_one",
                                           "q/containers/p_one/state"};
@@ -545,7 +545,7 @@ static void a_restored_image_without_subvolume_is_deleted_at_once(void **state)
 
 /* --- incusd --- */
 
-static void what_is_no_daemon_has_no_library(void **state)
+TEST(what_is_no_daemon_has_no_library)
 {
     assert_null(incusd_library());
     setenv("SANDLOT_INCUSD", "/x/incusd", 1);
@@ -571,7 +571,7 @@ static unsigned count_after(const char *hook)
     return (unsigned)strtoul(text, NULL, 10);
 }
 
-static void reboots_have_an_end(void **state)
+TEST(reboots_have_an_end)
 {
     assert_int_equal(count_after("stopns"), 1);
     assert_int_equal(count_after("stopns"), 2);
@@ -594,7 +594,7 @@ static void reboots_have_an_end(void **state)
     assert_int_equal(count_after("stop"), 1);
 }
 
-static void a_third_reboot_waits(void **state)
+TEST(a_third_reboot_waits)
 {
     struct timespec before, after;
     write_reboots(3, 0);
@@ -607,7 +607,7 @@ static void a_third_reboot_waits(void **state)
 
 /* --- volumes that incusd was not told of --- */
 
-static void what_it_was_given_is_not_mounted_again(void **state)
+TEST(what_it_was_given_is_not_mounted_again)
 {
     struct mount_noted noted = {.path = "/data"};
     error_auto err = NULL;
@@ -623,7 +623,7 @@ static void what_it_was_given_is_not_mounted_again(void **state)
     assert_false(granted_mounts_has("notes", "p_d", "volume", "/data"));
 }
 
-static void it_does_not_start_without_what_it_was_given(void **state)
+TEST(it_does_not_start_without_what_it_was_given)
 {
     const struct mount_noted noted[] = {{.path = "/data"}, {.path = "/mnt/a b"}};
     struct container_config config = {.mount_count = 1, .mounts = {{.target = (char[]){"data"}}}};
@@ -656,7 +656,7 @@ static int machine_status(char **words)
     return WEXITSTATUS(status);
 }
 
-static void a_machine_starts_with_its_limits(void **state)
+TEST(a_machine_starts_with_its_limits)
 {
     char limit[] = "limit=memlock:4096:8192", fd[] = "fd=9", verb[] = "forklimits", end[] = "--";
     char shell[] = "/bin/sh", c[] = "-c";
@@ -668,7 +668,7 @@ static void a_machine_starts_with_its_limits(void **state)
     assert_int_equal(machine_status((char *[]){verb, end, shell, c, no_fd, NULL}), 8);
 }
 
-static void words_that_are_not_understood_start_no_machine(void **state)
+TEST(words_that_are_not_understood_start_no_machine)
 {
     char verb[] = "forklimits", end[] = "--", program[] = "/bin/true";
     static const char *const wrong[] = {
@@ -681,36 +681,4 @@ static void words_that_are_not_understood_start_no_machine(void **state)
     assert_int_equal(machine_status((char *[]){verb, end, NULL}), EXIT_FAILURE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_configuration_is_read),
-        cmocka_unit_test(a_configuration_has_a_bound),
-        cmocka_unit_test(a_start_has_the_processors_of_its_weight),
-        cmocka_unit_test(a_start_with_a_hierarchy_for_each_controller),
-        cmocka_unit_test(a_restore_has_another_number_of_processors),
-        cmocka_unit_test(places_of_mounts_are_looked_at),
-        cmocka_unit_test(a_mount_on_a_mount_is_looked_at_where_it_is),
-        cmocka_unit_test(the_kernels_own_places_are_looked_at),
-        cmocka_unit_test(a_command_in_time_has_its_status),
-        cmocka_unit_test(a_command_begins_after_what_comes_before),
-        cmocka_unit_test(what_made_itself_independent_is_killed_too),
-        cmocka_unit_test(what_a_command_in_time_left_lives_on),
-        cmocka_unit_test(folders_of_deleted_instances_go),
-        cmocka_unit_test(a_start_calls_the_launcher),
-        cmocka_unit_test(a_hook_is_told_to_incusd),
-        cmocka_unit_test(a_hook_that_is_not_known_is_left_to_incusd),
-        cmocka_unit_test(the_memory_that_one_goes_on_from_is_found),
-        cmocka_unit_test(a_restore_has_time_by_its_size),
-        cmocka_unit_test(an_image_that_was_put_aside_is_given_back),
-        cmocka_unit_test(a_restored_image_without_subvolume_is_deleted_at_once),
-        cmocka_unit_test(what_is_no_daemon_has_no_library),
-        cmocka_unit_test(what_it_was_given_is_not_mounted_again),
-        cmocka_unit_test(it_does_not_start_without_what_it_was_given),
-        cmocka_unit_test(reboots_have_an_end),
-        cmocka_unit_test(a_third_reboot_waits),
-        cmocka_unit_test(a_machine_starts_with_its_limits),
-        cmocka_unit_test(words_that_are_not_understood_start_no_machine),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -20,7 +20,6 @@ static int image;
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     image = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return image < 0;
@@ -29,7 +28,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     autofree char *command = xasprintf("rm -r %s", folder);
-    (void)state;
     close(image);
     return system(command);
 }
@@ -84,7 +82,7 @@ static void assert_ranges(const char *expected)
     assert_int_equal(ranges.size, size);
 }
 
-static void lazy_pages_are_read(void **state)
+TEST(lazy_pages_are_read)
 {
     /* Eager pages, absent ones, and a count in both forms. */
     static const char mixed[] = "\x02\x00\x00\x00"
@@ -110,7 +108,7 @@ static void lazy_pages_are_read(void **state)
     assert_int_equal(page_ranges_read(image, 8, &ranges, &pages_id), -1);
 }
 
-static void parts_are_cut(void **state)
+TEST(parts_are_cut)
 {
     begin();
     page_ranges_cut(&ranges, 20 * PAGE, 22 * PAGE);
@@ -129,7 +127,7 @@ static void parts_are_cut(void **state)
     assert_null(page_ranges_find(&ranges, 16 * PAGE));
 }
 
-static void parts_are_moved(void **state)
+TEST(parts_are_moved)
 {
     struct page_ranges copy;
     begin();
@@ -143,7 +141,7 @@ static void parts_are_moved(void **state)
     page_ranges_deinit(&copy);
 }
 
-static void ranges_may_overlap_after_a_move(void **state)
+TEST(ranges_may_overlap_after_a_move)
 {
     begin();
     page_ranges_move(&ranges, 16 * PAGE, 20 * PAGE, 16 * PAGE);
@@ -154,7 +152,7 @@ static void ranges_may_overlap_after_a_move(void **state)
 
 /* --- other images --- */
 
-static void advice_for_forks_is_found(void **state)
+TEST(advice_for_forks_is_found)
 {
     WRITE_IMAGE("mm-1.img", "\x06\x00\x00\x00"
                             "\x72\x04\x08\x01\x48\x08");
@@ -174,7 +172,7 @@ static void advice_for_forks_is_found(void **state)
     page_ranges_deinit(&wiped);
 }
 
-static void shared_things_are_known(void **state)
+TEST(shared_things_are_known)
 {
     uint32_t memory, files;
     WRITE_IMAGE("ids-1.img", "\x04\x00\x00\x00"
@@ -193,15 +191,4 @@ static void shared_things_are_known(void **state)
     assert_int_equal(pages_files_highest(image, 3), -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lazy_pages_are_read),
-        cmocka_unit_test(parts_are_cut),
-        cmocka_unit_test(parts_are_moved),
-        cmocka_unit_test(ranges_may_overlap_after_a_move),
-        cmocka_unit_test(advice_for_forks_is_found),
-        cmocka_unit_test(shared_things_are_known),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

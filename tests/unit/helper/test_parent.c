@@ -40,12 +40,12 @@ static bool are_alike(void)
     return memcmp(a, b, sizeof a) == 0;
 }
 
-static void copies_are_alike(void **state)
+TEST_WITH(copies_are_alike, make_trees, NULL)
 {
     assert_true(are_alike());
 }
 
-static void each_change_is_seen(void **state)
+TEST(each_change_is_seen)
 {
     static const char *const changes[] = {
         "printf dato >b/file && touch -d @500 b/file",
@@ -77,7 +77,7 @@ static void each_change_is_seen(void **state)
     }
 }
 
-static void an_attribute_is_seen(void **state)
+TEST_WITH(an_attribute_is_seen, make_trees, NULL)
 {
     if (system("setfattr -n user.some -v one b/file 2>/dev/null") != 0) /* NOLINT(cert-env33-c) */
         skip();
@@ -87,7 +87,7 @@ static void an_attribute_is_seen(void **state)
     assert_true(are_alike());
 }
 
-static void folders_are_of_no_time(void **state)
+TEST_WITH(folders_are_of_no_time, make_trees, NULL)
 {
     struct stat found;
     run("touch -d @600 b/in b");
@@ -98,14 +98,14 @@ static void folders_are_of_no_time(void **state)
     assert_int_equal(found.st_mtim.tv_sec, 500);
 }
 
-static void a_hole_takes_no_time(void **state)
+TEST_WITH(a_hole_takes_no_time, make_trees, NULL)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
     run("truncate -s 4T a/sparse");
     digest_of("a", digest);
 }
 
-static void more_data_than_may_be_read(void **state)
+TEST(more_data_than_may_be_read)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
     make_trees(state);
@@ -114,7 +114,7 @@ static void more_data_than_may_be_read(void **state)
     assert_int_equal(errno, E2BIG);
 }
 
-static void a_folder_that_is_not_there(void **state)
+TEST(a_folder_that_is_not_there)
 {
     unsigned char digest[TREE_DIGEST_SIZE];
     assert_int_equal(tree_digest("nowhere", TREE_BYTES_MAX, digest), -1);
@@ -149,7 +149,7 @@ static int remove_pool(void **state)
 }
 
 /* A template's team decides how much work a move has with it, so it is read once. */
-static void a_source_that_is_too_large_is_read_once(void **state)
+TEST_WITH(a_source_that_is_too_large_is_read_once, make_pool, remove_pool)
 {
     struct stat found;
     bool *is_mounted = *state;
@@ -189,7 +189,7 @@ static void assert_source(const char *record, const char *expected)
         assert_string_equal(source, expected);
 }
 
-static void the_record_names_the_source(void **state)
+TEST(the_record_names_the_source)
 {
     char source[PARENT_SOURCE_SIZE];
     run("mkdir -p containers/it volume");
@@ -232,7 +232,7 @@ static size_t left_of(const char *stream, size_t size, char *left, size_t room)
     return (size_t)count;
 }
 
-static void a_note_is_taken_from_a_stream(void **state)
+TEST(a_note_is_taken_from_a_stream)
 {
     static const char note[] = "sandlot-parent tpl-01";
     char stream[15 + PARENT_SOURCE_SIZE + 12] = {0}, left[sizeof stream];
@@ -242,7 +242,7 @@ static void a_note_is_taken_from_a_stream(void **state)
     assert_memory_equal(left, "btrfs-stream", 12);
 }
 
-static void a_stream_without_a_note_stays_whole(void **state)
+TEST(a_stream_without_a_note_stays_whole)
 {
     static const char *const streams[] = {"btrfs-stream and what follows", "short", ""};
     char left[64];
@@ -253,21 +253,4 @@ static void a_stream_without_a_note_stays_whole(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(copies_are_alike, make_trees),
-        cmocka_unit_test(each_change_is_seen),
-        cmocka_unit_test_setup(an_attribute_is_seen, make_trees),
-        cmocka_unit_test_setup(folders_are_of_no_time, make_trees),
-        cmocka_unit_test_setup(a_hole_takes_no_time, make_trees),
-        cmocka_unit_test(more_data_than_may_be_read),
-        cmocka_unit_test(a_folder_that_is_not_there),
-        cmocka_unit_test_setup_teardown(a_source_that_is_too_large_is_read_once, make_pool,
-                                        remove_pool),
-        cmocka_unit_test(the_record_names_the_source),
-        cmocka_unit_test(a_note_is_taken_from_a_stream),
-        cmocka_unit_test(a_stream_without_a_note_stays_whole),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

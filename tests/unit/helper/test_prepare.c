@@ -16,7 +16,7 @@ static void assert_line(const char *line, const char *expected)
     assert_string_equal(found, expected);
 }
 
-static void hooks_of_lxcfs_are_replaced(void **state)
+TEST(hooks_of_lxcfs_are_replaced)
 {
     static const char *const same[] = {
         "lxc.hook.mount = /usr/share/lxcfs/lxc.mount.hook.other\n",
@@ -45,7 +45,7 @@ static void assert_file(const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void the_configuration_is_copied(void **state)
+TEST(the_configuration_is_copied)
 {
     assert_int_equal(mkdir("from", 0755), 0);
     assert_int_equal(mkdir("from/common.conf.d", 0755), 0);
@@ -67,7 +67,7 @@ static void the_configuration_is_copied(void **state)
     }
 }
 
-static void links_of_no_sandbox_are_found(void **state)
+TEST(links_of_no_sandbox_are_found)
 {
     static const char *const others[] = {
         "12: sl0123456789abc@if11: <BROADCAST> mtu 1500",
@@ -85,12 +85,4 @@ static void links_of_no_sandbox_are_found(void **state)
         assert_null(stale_link_in(others[i], "sl"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hooks_of_lxcfs_are_replaced),
-        cmocka_unit_test(the_configuration_is_copied),
-        cmocka_unit_test(links_of_no_sandbox_are_found),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

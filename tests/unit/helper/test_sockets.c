@@ -141,7 +141,7 @@ static void is_closed(const struct connection *connection)
     assert_memory_equal(image.data, once.data, image.size);
 }
 
-static void connections_on_loopback_stay(void **state)
+TEST(connections_on_loopback_stay)
 {
     static const struct connection stay[] = {
         {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 40000, 8888, "127.0.0.1", "127.0.0.1"},
@@ -158,7 +158,7 @@ static void connections_on_loopback_stay(void **state)
         is_left(&stay[i]);
 }
 
-static void connections_to_the_outside_end(void **state)
+TEST(connections_to_the_outside_end)
 {
     static const struct connection end[] = {
         {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 40000, 443, "10.0.0.5", "192.0.2.1"},
@@ -172,7 +172,7 @@ static void connections_to_the_outside_end(void **state)
         is_closed(&end[i]);
 }
 
-static void an_image_that_is_cut_is_not_changed(void **state)
+TEST(an_image_that_is_cut_is_not_changed)
 {
     static const struct connection outside = {AF_INET, IPPROTO_TCP, TCP_ESTABLISHED, 40000,
                                               443,     "10.0.0.5",  "192.0.2.1"};
@@ -188,14 +188,4 @@ static void an_image_that_is_cut_is_not_changed(void **state)
         assert_int_equal(sockets_edit(image.data, size), -1);
         assert_memory_equal(image.data, before.data, image.size);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connections_on_loopback_stay),
-        cmocka_unit_test(connections_to_the_outside_end),
-        cmocka_unit_test(an_image_that_is_cut_is_not_changed),
-    };
-    return run_tests(tests);
 }

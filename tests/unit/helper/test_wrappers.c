@@ -28,7 +28,7 @@ static int split(char *text, char *words[WORDS_MAX])
 
 /* --- ip --- */
 
-static void an_added_route_is_known(void **state)
+TEST(an_added_route_is_known)
 {
     static const char *const others[] = {
         "ip",
@@ -49,7 +49,7 @@ static void an_added_route_is_known(void **state)
     }
 }
 
-static void the_link_of_a_route_is_read(void **state)
+TEST(the_link_of_a_route_is_read)
 {
     autofree char *link = ip_link_of_route("10.0.0.7 dev sl00000000000a1 scope link \n");
     assert_string_equal(link, "sl00000000000a1");
@@ -62,7 +62,7 @@ static void the_link_of_a_route_is_read(void **state)
     assert_null(ip_link_of_route("10.0.0.7 dev "));
 }
 
-static void a_link_with_both_ends_here_is_stale(void **state)
+TEST(a_link_with_both_ends_here_is_stale)
 {
     assert_true(ip_is_stale("7: sl1@veth9: <BROADCAST> mtu 1500\n", "sl1"));
     assert_true(ip_is_stale("7: sl1@ifb: <BROADCAST> mtu 1500\n", "sl1"));
@@ -82,7 +82,7 @@ static enum nft_call nft_of(const char *command)
     return nft_read(words);
 }
 
-static void lists_of_rules_are_known(void **state)
+TEST(lists_of_rules_are_known)
 {
     assert_int_equal(nft_of("--json -nn list ruleset"), NFT_LIST);
     assert_int_equal(nft_of("create table inet incus_test_1"), NFT_TRY);
@@ -107,7 +107,7 @@ static void make_file(const char *path, const char *text, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static void the_named_criu_comes_first(void **state)
+TEST(the_named_criu_comes_first)
 {
     struct words criu = {.list = NULL};
     assert_int_equal(setenv("SANDLOT_CRIU", "/usr/sbin/criu", 1), 0);
@@ -119,7 +119,7 @@ static void the_named_criu_comes_first(void **state)
     assert_int_equal(unsetenv("SANDLOT_CRIU"), 0);
 }
 
-static void an_unpacked_criu_has_its_own_loader(void **state)
+TEST(an_unpacked_criu_has_its_own_loader)
 {
     struct words criu = {.list = NULL};
     assert_int_equal(criu_path_find("unpacked", "first.so", &criu), -1);
@@ -148,7 +148,7 @@ static void an_unpacked_criu_has_its_own_loader(void **state)
 }
 
 /* As long as it is known. */
-static void the_version_is_told_without_criu(void **state)
+TEST(the_version_is_told_without_criu)
 {
     char version[] = "--version", check[] = "check";
     assert_false(criu_path_tell_version("known", (char *[]){version, NULL}));
@@ -168,7 +168,7 @@ static char *read_of(const char *script, size_t most)
     return run_read((char *[]){(char *)"sh", (char *)"-c", (char *)script, NULL}, most);
 }
 
-static void commands_are_run(void **state)
+TEST(commands_are_run)
 {
     char shell[] = "sh", option[] = "-c", ends[] = "exit 7", killed[] = "kill -KILL $$";
     char missing[] = "/nowhere/program";
@@ -185,14 +185,14 @@ static void commands_are_run(void **state)
     assert_string_equal(cut, "abc");
 }
 
-static void the_first_program_that_is_there_is_taken(void **state)
+TEST(the_first_program_that_is_there_is_taken)
 {
     static const char *const places[] = {"/nowhere/sh", "/bin/sh", "/usr/bin/sh"};
     assert_string_equal(run_first_of(places, ARRAY_SIZE(places)), "/bin/sh");
     assert_string_equal(run_first_of(places, 1), "/nowhere/sh");
 }
 
-static void own_folders_are_not_in_the_path(void **state)
+TEST(own_folders_are_not_in_the_path)
 {
     assert_int_equal(mkdir("own", 0755), 0);
     assert_int_equal(mkdir("copy", 0755), 0);
@@ -212,19 +212,4 @@ static void own_folders_are_not_in_the_path(void **state)
     assert_string_equal(whole, "/nowhere:own");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_added_route_is_known),
-        cmocka_unit_test(the_link_of_a_route_is_read),
-        cmocka_unit_test(a_link_with_both_ends_here_is_stale),
-        cmocka_unit_test(lists_of_rules_are_known),
-        cmocka_unit_test(the_named_criu_comes_first),
-        cmocka_unit_test(an_unpacked_criu_has_its_own_loader),
-        cmocka_unit_test(the_version_is_told_without_criu),
-        cmocka_unit_test(commands_are_run),
-        cmocka_unit_test(the_first_program_that_is_there_is_taken),
-        cmocka_unit_test(own_folders_are_not_in_the_path),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

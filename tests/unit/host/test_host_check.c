@@ -6,7 +6,7 @@
 
 #include "host/host_check.h"
 
-static void reads_ranges(void **state)
+TEST(reads_ranges)
 {
     struct address_range range;
     assert_int_equal(address_range_parse("10.90.0.0/16", &range), 0);
@@ -19,7 +19,7 @@ static void reads_ranges(void **state)
     assert_int_equal(range.last - range.first, 7);
 }
 
-static void refuses_other_ranges(void **state)
+TEST(refuses_other_ranges)
 {
     static const char *const bad[] = {"",
                                       "10.90.0.0",
@@ -39,7 +39,7 @@ static void refuses_other_ranges(void **state)
             fail_msg("'%s' was taken", bad[i]);
 }
 
-static void finds_overlaps(void **state)
+TEST(finds_overlaps)
 {
     struct address_range a, b, c;
     assert_int_equal(address_range_parse("10.90.0.0/16", &a), 0);
@@ -52,7 +52,7 @@ static void finds_overlaps(void **state)
     assert_false(address_ranges_overlap(c, b));
 }
 
-static void formats_addresses(void **state)
+TEST(formats_addresses)
 {
     char text[IPV4_TEXT_SIZE];
     assert_string_equal(ipv4_format(0x0a5a0102, text), "10.90.1.2");
@@ -71,7 +71,7 @@ static const struct host good = {
     .memory_overcommit = 100,
 };
 
-static void checks_each_field(void **state)
+TEST(checks_each_field)
 {
     struct error *err = NULL;
     struct host host = good;
@@ -114,7 +114,7 @@ static void checks_each_field(void **state)
     assert_ok(host_check(&host, &err));
 }
 
-static void a_network_holds_the_range(void **state)
+TEST(a_network_holds_the_range)
 {
     struct error *err = NULL;
     struct host host = good;
@@ -128,14 +128,4 @@ static void a_network_holds_the_range(void **state)
                                       "10.64.0.1/10"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_refused("network", snprintf(host.network, sizeof host.network, "%s", bad[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_ranges),      cmocka_unit_test(refuses_other_ranges),
-        cmocka_unit_test(finds_overlaps),    cmocka_unit_test(formats_addresses),
-        cmocka_unit_test(checks_each_field), cmocka_unit_test(a_network_holds_the_range),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

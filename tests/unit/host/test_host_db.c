@@ -128,7 +128,7 @@ static void assert_full(const struct runtime_resources *wanted)
 
 /* --- hosts --- */
 
-static void a_host_is_put_and_changed(void **state)
+TEST(a_host_is_put_and_changed)
 {
     struct error *err = NULL;
     struct host stored, host = host_of("one", "10.1.0.0/28", 4, 4096);
@@ -163,7 +163,7 @@ static long inserts(void)
                  " WHERE VARIABLE_NAME IN ('COM_INSERT', 'COM_INSERT_SELECT')");
 }
 
-static void a_large_range_is_filled_in_pieces(void **state)
+TEST(a_large_range_is_filled_in_pieces)
 {
     if (getenv("SANDLOT_TEST_MYSQL"))
         return; /* Oracle's does not count what was prepared */
@@ -179,7 +179,7 @@ static void a_large_range_is_filled_in_pieces(void **state)
     assert_int_equal(count("SELECT MAX(address) - MIN(address) FROM host_addresses"), 16380);
 }
 
-static void ranges_do_not_overlap_nor_change_in_use(void **state)
+TEST(ranges_do_not_overlap_nor_change_in_use)
 {
     struct error *err = NULL;
     struct host a = host_of("a", "10.3.0.0/24", 4, 4096), b = host_of("b", "10.3.0.0/25", 4, 4096);
@@ -195,6 +195,30 @@ static void ranges_do_not_overlap_nor_change_in_use(void **state)
     assert_ok(host_put(db, &b, &err));
 }
 
+TEST(all_hosts_have_one_architecture)
+{
+    struct error *err = NULL;
+    struct host a = host_of("a", "10.3.0.0/24", 4, 4096), b = host_of("b", "10.4.0.0/24", 4, 4096);
+    struct host stored;
+    forget_all_hosts();
+    snprintf(a.architecture, sizeof a.architecture, "x86_64");
+    snprintf(b.architecture, sizeof b.architecture, "aarch64");
+    put(&a);
+    assert_fails_saying(host_put(db, &b, &err), ERR_INVALID_REQUEST,
+                        "host b has aarch64 processors, and host a has x86_64");
+    assert_int_equal(count("SELECT COUNT(*) FROM hosts"), 1);
+    /* A row of an earlier release does not know it. */
+    server_say(raw, "UPDATE hosts SET architecture = ''");
+    assert_ok(host_put(db, &b, &err));
+    assert_fails_saying(host_check_architecture(db, "a", a.architecture, &err), ERR_INVALID_REQUEST,
+                        "host b has aarch64");
+    server_say(raw, "UPDATE hosts SET lost_at_ms = 1 WHERE name = 'b'");
+    assert_ok(host_put(db, &a, &err)); /* a lost host never starts anything again */
+    assert_ok(host_get_by_name(db, "a", &stored, &err));
+    assert_string_equal(stored.architecture, "x86_64");
+    host_deinit(&stored);
+}
+
 /* --- moving --- */
 
 static int rehost_body(struct db *with, void *context, struct error **err)
@@ -208,7 +232,7 @@ static int rehost_body(struct db *with, void *context, struct error **err)
     return db_exec(with, &rehost, DB_ARGS(db_text(placement->id)), NULL, err);
 }
 
-static void an_address_goes_along_and_its_host_may_go(void **state)
+TEST(an_address_goes_along_and_its_host_may_go)
 {
     struct error *err = NULL;
     struct host a = host_of("a", "10.3.0.0/29", 4, 4096), b = host_of("b", "10.4.0.0/29", 4, 512);
@@ -257,7 +281,7 @@ static struct host another_machine(const char *name, const char *range)
     return host;
 }
 
-static void a_host_that_does_not_answer_takes_no_new_sandboxes(void **state)
+TEST(a_host_that_does_not_answer_takes_no_new_sandboxes)
 {
     struct error *err = NULL;
     struct host stored, away = another_machine("away", "10.40.0.0/28");
@@ -280,7 +304,7 @@ static void a_host_that_does_not_answer_takes_no_new_sandboxes(void **state)
     assert_int_equal(place(&resources).host_id, away.id);
 }
 
-static void this_machine_is_tried_in_any_case(void **state)
+TEST(this_machine_is_tried_in_any_case)
 {
     struct error *err = NULL;
     struct host here = host_of("here", "10.42.0.0/28", 10, 400);
@@ -296,7 +320,7 @@ static int lose_body(struct db *with, void *context, struct error **err)
     return host_note_lost(with, *(const uint32_t *)context, err);
 }
 
-static void a_lost_host_stays_lost(void **state)
+TEST(a_lost_host_stays_lost)
 {
     struct error *err = NULL;
     struct host gone = another_machine("gone", "10.43.0.0/28");
@@ -316,7 +340,7 @@ static void a_lost_host_stays_lost(void **state)
 
 /* --- placement --- */
 
-static void the_host_with_most_free_memory_is_taken(void **state)
+TEST(the_host_with_most_free_memory_is_taken)
 {
     struct error *err = NULL;
     struct host small = host_of("small", "10.5.0.0/28", 10, 250);
@@ -334,7 +358,7 @@ static void the_host_with_most_free_memory_is_taken(void **state)
     assert_int_equal(place(&resources).host_id, large.id);
 }
 
-static void a_host_needs_the_source_and_vcpus(void **state)
+TEST(a_host_needs_the_source_and_vcpus)
 {
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 2, 4096);
@@ -360,7 +384,7 @@ static int reserve_body(struct db *with, void *context, struct error **err)
     return host_reserve(with, reservation->host_id, &reservation->resources, err);
 }
 
-static void memory_may_be_promised_more_than_once(void **state)
+TEST(memory_may_be_promised_more_than_once)
 {
     struct host host = host_of("h", "10.5.0.0/28", 100, 150);
     forget_all_hosts();
@@ -375,7 +399,7 @@ static void memory_may_be_promised_more_than_once(void **state)
 }
 
 /* Its own sandboxes come back all the same. */
-static void a_host_that_is_low_on_memory_takes_no_new_sandboxes(void **state)
+TEST(a_host_that_is_low_on_memory_takes_no_new_sandboxes)
 {
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 100, 4096);
@@ -395,7 +419,7 @@ static void a_host_that_is_low_on_memory_takes_no_new_sandboxes(void **state)
     place(&resources);
 }
 
-static void the_longest_free_address_is_taken(void **state)
+TEST(the_longest_free_address_is_taken)
 {
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/29", 100, 100000);
@@ -415,7 +439,7 @@ static void the_longest_free_address_is_taken(void **state)
     assert_int_equal(count("SELECT COUNT(DISTINCT address) FROM sandboxes WHERE reserved = 1"), 5);
 }
 
-static void a_resume_reserves_on_its_own_host(void **state)
+TEST(a_resume_reserves_on_its_own_host)
 {
     struct error *err = NULL;
     struct host host = host_of("h", "10.5.0.0/28", 10, 250);
@@ -432,7 +456,7 @@ static void a_resume_reserves_on_its_own_host(void **state)
     assert_ok(db_transaction(db, reserve_body, &fits, &err));
 }
 
-static void the_list_says_what_is_reserved(void **state)
+TEST(the_list_says_what_is_reserved)
 {
     struct error *err = NULL;
     struct host a = host_of("a", "10.5.0.0/28", 10, 1000), b = host_of("b", "10.6.0.0/28", 10, 64);
@@ -454,7 +478,7 @@ static void the_list_says_what_is_reserved(void **state)
 }
 
 /* Among many hosts a few are looked at, and whoever is there in the end finds the last room. */
-static void many_hosts_fill_evenly_and_wholly(void **state)
+TEST(many_hosts_fill_evenly_and_wholly)
 {
     enum { HOSTS = 20, EACH = 3 };
     forget_all_hosts();
@@ -534,7 +558,7 @@ static void assert_exact(void)
                      0);
 }
 
-static void workers_never_pass_the_capacity(void **state)
+TEST(workers_never_pass_the_capacity)
 {
     /* One host is limited by vCPUs, one by memory, one by addresses. */
     struct host hosts[] = {host_of("a", "10.5.0.0/27", 7, 100000),
@@ -566,26 +590,6 @@ static void workers_never_pass_the_capacity(void **state)
     assert_exact();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-        cmocka_unit_test(a_host_is_put_and_changed),
-        cmocka_unit_test(a_large_range_is_filled_in_pieces),
-        cmocka_unit_test(ranges_do_not_overlap_nor_change_in_use),
-        cmocka_unit_test(an_address_goes_along_and_its_host_may_go),
-        cmocka_unit_test(a_host_that_does_not_answer_takes_no_new_sandboxes),
-        cmocka_unit_test(this_machine_is_tried_in_any_case),
-        cmocka_unit_test(a_lost_host_stays_lost),
-        cmocka_unit_test(the_host_with_most_free_memory_is_taken),
-        cmocka_unit_test(a_host_needs_the_source_and_vcpus),
-        cmocka_unit_test(memory_may_be_promised_more_than_once),
-        cmocka_unit_test(a_host_that_is_low_on_memory_takes_no_new_sandboxes),
-        cmocka_unit_test(the_longest_free_address_is_taken),
-        cmocka_unit_test(a_resume_reserves_on_its_own_host),
-        cmocka_unit_test(the_list_says_what_is_reserved),
-        cmocka_unit_test(many_hosts_fill_evenly_and_wholly),
-        cmocka_unit_test(workers_never_pass_the_capacity),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, schema_teardown)

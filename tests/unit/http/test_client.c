@@ -64,7 +64,7 @@ static CURLcode ask(CURL *curl, struct buffer *answer)
     return curl_easy_perform(curl);
 }
 
-static void keeps_its_connection_and_asks_no_proxy(void **state)
+TEST_WITH(keeps_its_connection_and_asks_no_proxy, start_server, end_server)
 {
     CURL *kept = NULL;
     /* Nobody listens there. */
@@ -77,7 +77,7 @@ static void keeps_its_connection_and_asks_no_proxy(void **state)
     curl_easy_cleanup(kept);
 }
 
-static void forgets_the_request_before(void **state)
+TEST_WITH(forgets_the_request_before, start_server, end_server)
 {
     CURL *kept = NULL;
     long code = 0;
@@ -89,21 +89,10 @@ static void forgets_the_request_before(void **state)
     curl_easy_cleanup(kept);
 }
 
-static void refuses_a_body_that_is_too_large(void **state)
+TEST_WITH(refuses_a_body_that_is_too_large, start_server, end_server)
 {
     CURL *kept = NULL;
     buffer_auto answer = BUFFER_INIT(3);
     assert_int_equal(ask(http_client_handle(&kept), &answer), CURLE_WRITE_ERROR);
     curl_easy_cleanup(kept);
-}
-
-int main(void)
-{
-#define with_server(test) cmocka_unit_test_setup_teardown(test, start_server, end_server)
-    const struct CMUnitTest tests[] = {
-        with_server(keeps_its_connection_and_asks_no_proxy),
-        with_server(forgets_the_request_before),
-        with_server(refuses_a_body_that_is_too_large),
-    };
-    return run_tests(tests);
 }

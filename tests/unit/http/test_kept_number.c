@@ -25,7 +25,7 @@ static void keeps(const char *value, const char *expected)
     assert_string_equal(buffer_string(&text), expected);
 }
 
-static void numbers_keep_their_text(void **state)
+TEST(numbers_keep_their_text)
 {
     static const char *const texts[] = {
         "0",     "-0",     "0.1",  "0.10",  "19.99",    "9223372036854775808",
@@ -35,7 +35,7 @@ static void numbers_keep_their_text(void **state)
         keeps(texts[i], texts[i]);
 }
 
-static void other_values_stay(void **state)
+TEST(other_values_stay)
 {
     keeps("\"0.10\"", "\"0.10\"");
     keeps("\"a \\\" 1\"", "\"a \\\" 1\"");
@@ -46,14 +46,14 @@ static void other_values_stay(void **state)
 }
 
 /* The mark of a number is a NUL, which clients may send as well. */
-static void strings_are_not_taken_for_numbers(void **state)
+TEST(strings_are_not_taken_for_numbers)
 {
     keeps("\"\\u00005\"", "\"\\u00005\"");
     keeps("\"\\u0000\"", "\"\\u0000\"");
     keeps("[\"\\u0000\\u0000x\",5]", "[\"\\u0000\\u0000x\",5]");
 }
 
-static void text_that_is_not_json_is_refused(void **state)
+TEST(text_that_is_not_json_is_refused)
 {
     static const char *const values[] = {"01", "1.",  ".5",  "-",   "1e",
                                          "+1", "0x1", "NaN", "1 2", "\"1"};
@@ -73,23 +73,46 @@ static void text_that_is_not_json_is_refused(void **state)
     error_clear(&err);
 }
 
+TEST(numbers_beyond_a_double_are_replaced_and_nothing_else)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"[1e400,-2.5E+999]", "[1e300,-1e000300]"},
+        {"[1e40,12345]", "[1e40,12345]"},
+        {"[-inf,-,1e,\"1e400\"]", "[-inf,-,1e,\"1e400\"]"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        autofree char *text = xstrdup(cases[i].text);
+        numbers_clamp(text, strlen(text));
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
+/* Digits that are no number are read a fixed number of times; otherwise this takes an hour. */
+TEST(digits_without_a_number_cost_their_length)
+{
+    static const char *const ends[] = {"", ".", "e", ".5e"};
+    enum { SIZE = 4 * 1024 * 1024, ROOM = 8 };
+    autofree char *text = xmalloc(SIZE + ROOM);
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        memcpy(text, "{\"a\":[", 6);
+        memset(text + 6, i ? '1' : '0', SIZE - 6);
+        snprintf(text + SIZE, ROOM, "%s", ends[i]);
+        autofree char *copy = xstrdup(text);
+        numbers_clamp(copy, strlen(copy));
+        assert_string_equal(copy, text);
+        buffer_auto out = BUFFER_INIT(SIZE + ROOM);
+        kept_numbers(text, strlen(text), "a", &out);
+        assert_string_equal(buffer_string(&out), text);
+    }
+}
+
 /* Members outside of the one that keeps its numbers are parsed as usual. */
-static void the_rest_is_copied(void **state)
+TEST(the_rest_is_copied)
 {
     const char *text = "{\"count\":1,\"list\":[1,{\"labels\":2}],\"labels\":{},\"after\":[3]}";
     buffer_auto out = BUFFER_INIT(1024);
     assert_false(kept_numbers(text, strlen(text), "labels", &out));
     assert_string_equal(buffer_string(&out), text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_keep_their_text),
-        cmocka_unit_test(other_values_stay),
-        cmocka_unit_test(strings_are_not_taken_for_numbers),
-        cmocka_unit_test(text_that_is_not_json_is_refused),
-        cmocka_unit_test(the_rest_is_copied),
-    };
-    return run_tests(tests);
 }

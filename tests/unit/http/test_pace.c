@@ -5,7 +5,7 @@
 
 #define SECOND_US INT64_C(1000000)
 
-static void test_a_client_that_does_nothing(void **state)
+TEST(test_a_client_that_does_nothing)
 {
     struct pace pace;
     pace_init(&pace, 1024, 10);
@@ -15,7 +15,7 @@ static void test_a_client_that_does_nothing(void **state)
     assert_true(pace_is_too_slow(&pace));
 }
 
-static void test_the_least_speed_is_enough(void **state)
+TEST(test_the_least_speed_is_enough)
 {
     struct pace pace;
     pace_init(&pace, 1024, 10);
@@ -32,7 +32,7 @@ static void test_the_least_speed_is_enough(void **state)
 }
 
 /* However much came before, a client that stalls is slow after six times the grace. */
-static void test_a_quick_beginning_is_no_credit_for_ever(void **state)
+TEST(test_a_quick_beginning_is_no_credit_for_ever)
 {
     struct pace pace;
     pace_init(&pace, 1, 10);
@@ -44,22 +44,11 @@ static void test_a_quick_beginning_is_no_credit_for_ever(void **state)
     assert_true(pace_is_too_slow(&pace));
 }
 
-static void test_no_least_speed(void **state)
+TEST(test_no_least_speed)
 {
     struct pace pace;
     pace_init(&pace, 0, 0);
     pace_waited(&pace, 1000 * SECOND_US);
     pace_moved(&pace, 1);
     assert_false(pace_is_too_slow(&pace));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_client_that_does_nothing),
-        cmocka_unit_test(test_the_least_speed_is_enough),
-        cmocka_unit_test(test_a_quick_beginning_is_no_credit_for_ever),
-        cmocka_unit_test(test_no_least_speed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

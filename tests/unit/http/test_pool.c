@@ -43,7 +43,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_a_team_has_half(void **state)
+TEST_WITH(test_a_team_has_half, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
@@ -59,7 +59,7 @@ static void test_a_team_has_half(void **state)
     assert_true(pool_enter(pools[0], &one));
 }
 
-static void test_a_user_has_half_in_all_teams(void **state)
+TEST_WITH(test_a_user_has_half_in_all_teams, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
@@ -76,7 +76,7 @@ static void test_a_user_has_half_in_all_teams(void **state)
     assert_true(pool_enter(pools[0], &(struct pool_claim){.team = 9, .user = 7}));
 }
 
-static void test_a_narrow_claim_leaves_half_of_its_share(void **state)
+TEST_WITH(test_a_narrow_claim_leaves_half_of_its_share, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
@@ -88,7 +88,7 @@ static void test_a_narrow_claim_leaves_half_of_its_share(void **state)
     assert_true(pool_enter(pools[2], &elsewhere));
 }
 
-static void test_claims_that_wait_leave_half(void **state)
+TEST_WITH(test_claims_that_wait_leave_half, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
@@ -109,7 +109,7 @@ static void test_claims_that_wait_leave_half(void **state)
     assert_true(pool_enter(pools[0], &waits[3]));
 }
 
-static void test_what_nobody_else_wants_is_lent(void **state)
+TEST_WITH(test_what_nobody_else_wants_is_lent, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
@@ -133,7 +133,7 @@ static unsigned starts_beside_others(void)
     return half < 2 ? 2 : half < WORKERS / 2 ? (unsigned)half : WORKERS / 2;
 }
 
-static void test_beside_others_a_tenant_starts_few(void **state)
+TEST_WITH(test_beside_others_a_tenant_starts_few, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool **pools = fixture->pools;
@@ -162,7 +162,42 @@ static void test_beside_others_a_tenant_starts_few(void **state)
     assert_int_equal(pool_enter(pools[most + 1], &one), most < WORKERS / 2);
 }
 
-static void test_a_sandbox_has_one(void **state)
+/* While a request waits for a copy, another one of the tenant starts. Then it waits for its turn.
+ */
+TEST_WITH(test_a_start_that_waits_does_not_count, set_up, tear_down)
+{
+    struct fixture *fixture = *state;
+    struct pool **pools = fixture->pools;
+    const struct pool_claim start = {.team = 1, .user = 7, .starts = true};
+    const struct pool_claim neighbour = {.team = 2, .user = 8, .starts = true};
+    const struct pool_claim labors_not = {.team = 3, .user = 9};
+    unsigned most = starts_beside_others();
+    if (most == WORKERS / 2)
+        skip(); /* the half of the pool is the narrower bound */
+    for (unsigned i = 0; i < most; i++)
+        assert_true(pool_enter(pools[i], &start));
+    assert_true(pool_enter(pools[WORKERS - 1], &neighbour));
+    assert_false(pool_enter(pools[most], &start));
+    assert_true(pool_resume_start(pools[0])); /* it counts already */
+    pool_suspend_start(pools[0]);
+    assert_true(pool_enter(pools[most], &start));
+    assert_false(pool_resume_start(pools[0]));
+    assert_false(pool_resume_start(pools[0]));
+    pool_leave(pools[most]);
+    assert_true(pool_resume_start(pools[0]));
+    assert_false(pool_enter(pools[most], &start));
+    /* A request that is no start does not become one. */
+    assert_true(pool_enter(pools[most], &labors_not));
+    assert_true(pool_resume_start(pools[most]));
+    assert_false(pool_repeats(pools[most]));
+    pool_leave(pools[0]);
+    assert_true(pool_resume_start(pools[0]));
+    assert_true(pool_enter(pools[0], &start));
+    pool_suspend_start(NULL);
+    assert_true(pool_resume_start(NULL));
+}
+
+TEST_WITH(test_a_sandbox_has_one, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     struct pool_claim alone = {.team = 1, .sandbox = 10, .alone = true};
@@ -174,7 +209,7 @@ static void test_a_sandbox_has_one(void **state)
     assert_true(pool_enter(fixture->pools[2], &alone));
 }
 
-static void test_nobody_is_not_bounded(void **state)
+TEST_WITH(test_nobody_is_not_bounded, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     const struct pool_claim nobody = {0};
@@ -183,7 +218,7 @@ static void test_nobody_is_not_bounded(void **state)
 }
 
 /* A child takes a place in the pool and is killed in the middle of a request. */
-static void test_a_killed_worker_counts_no_more(void **state)
+TEST_WITH(test_a_killed_worker_counts_no_more, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     int ready[2];
@@ -211,7 +246,7 @@ static void test_a_killed_worker_counts_no_more(void **state)
 }
 
 /* What the dead left is taken over, so that half of the pool stays what it is. */
-static void test_places_are_taken_again(void **state)
+TEST_WITH(test_places_are_taken_again, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     error_auto err = NULL;
@@ -222,28 +257,9 @@ static void test_places_are_taken_again(void **state)
     test_a_team_has_half(state);
 }
 
-static void test_no_folder(void **state)
+TEST(test_no_folder)
 {
     struct pool *pool;
     error_auto err = NULL;
     assert_fails(pool_open_as("/nowhere", "api", &pool, &err), ERR_CONFIG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_team_has_half, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_user_has_half_in_all_teams, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_narrow_claim_leaves_half_of_its_share, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_claims_that_wait_leave_half, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_nobody_else_wants_is_lent, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_beside_others_a_tenant_starts_few, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_sandbox_has_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nobody_is_not_bounded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_killed_worker_counts_no_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_places_are_taken_again, set_up, tear_down),
-        cmocka_unit_test(test_no_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void make(struct http_request *request, ...)
     http_request_init(request, parameters, 1024);
 }
 
-static void test_basics(void **state)
+TEST(test_basics)
 {
     struct http_request request;
     make(&request, "REQUEST_METHOD=POST", "REQUEST_URI=/v1/a%20b?x=/y?", "REMOTE_ADDR=192.0.2.1",
@@ -39,7 +39,7 @@ static void test_basics(void **state)
 }
 
 /* The id goes into headers and logs, so only harmless ones are taken over. */
-static void test_request_ids(void **state)
+TEST(test_request_ids)
 {
     static const char *const bad[] = {"SANDLOT_REQUEST_ID=", "SANDLOT_REQUEST_ID=a b",
                                       "SANDLOT_REQUEST_ID=a\r\nX: y",
@@ -53,7 +53,7 @@ static void test_request_ids(void **state)
     }
 }
 
-static void test_query(void **state)
+TEST(test_query)
 {
     struct http_request request;
     struct error *err = NULL;
@@ -68,7 +68,7 @@ static void test_query(void **state)
     http_request_deinit(&request);
 }
 
-static void test_bad_queries(void **state)
+TEST(test_bad_queries)
 {
     static const struct {
         const char *query, *field;
@@ -89,7 +89,7 @@ static void test_bad_queries(void **state)
     }
 }
 
-static void test_bytes_that_are_no_text(void **state)
+TEST(test_bytes_that_are_no_text)
 {
     struct http_request request;
     struct error *err = NULL;
@@ -106,7 +106,7 @@ static void test_bytes_that_are_no_text(void **state)
     http_request_deinit(&request);
 }
 
-static void test_query_limits(void **state)
+TEST(test_query_limits)
 {
     struct buffer query = BUFFER_INIT(65536);
     struct http_request request;
@@ -136,17 +136,4 @@ static void test_query_limits(void **state)
     assert_fails_saying(http_request_parse_query(&request, &err), ERR_INVALID_REQUEST, "longer");
     http_request_deinit(&request);
     buffer_deinit(&query);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_basics),
-        cmocka_unit_test(test_request_ids),
-        cmocka_unit_test(test_query),
-        cmocka_unit_test(test_bad_queries),
-        cmocka_unit_test(test_bytes_that_are_no_text),
-        cmocka_unit_test(test_query_limits),
-    };
-    return run_tests(tests);
 }

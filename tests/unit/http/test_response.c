@@ -21,7 +21,7 @@ static void assert_formats(char **parameters, struct http_response *response, co
     http_response_deinit(response);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     struct http_response response;
     for (int i = 0; i < 2; i++) {
@@ -38,7 +38,7 @@ static void test_json(void **state)
     }
 }
 
-static void test_no_content(void **state)
+TEST(test_no_content)
 {
     struct http_response response;
     http_response_init(&response);
@@ -47,7 +47,7 @@ static void test_no_content(void **state)
                    "Status: 204 No Content\r\nX-Request-Id: r1\r\nCache-Control: no-store\r\n\r\n");
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
     struct http_response response;
     http_response_init(&response);
@@ -83,7 +83,7 @@ static void assert_error(enum error_code code, const char *field, const char *me
     http_request_deinit(&request);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
     assert_error(ERR_INVALID_REQUEST, "/a", "bad",
                  "{\"error\":\"invalid_request\",\"message\":\"bad\",\"field\":\"/a\","
@@ -105,7 +105,7 @@ static void test_errors(void **state)
                  "");
 }
 
-static void test_inner_errors_stay_inside(void **state)
+TEST(test_inner_errors_stay_inside)
 {
     static const enum error_code codes[] = {ERR_INTERNAL,     ERR_CONFIG,      ERR_DB_UNAVAILABLE,
                                             ERR_DB_DUPLICATE, ERR_DB_DEADLOCK, ERR_OUTCOME_UNKNOWN,
@@ -124,16 +124,4 @@ static void test_inner_errors_stay_inside(void **state)
         http_response_deinit(&response);
         http_request_deinit(&request);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_no_content),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_inner_errors_stay_inside),
-    };
-    return run_tests(tests);
 }

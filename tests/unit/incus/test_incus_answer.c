@@ -16,7 +16,7 @@ static json_t *load(const char *text)
     return document;
 }
 
-static void reads_envelopes(void **state)
+TEST(reads_envelopes)
 {
     struct incus_answer answer;
 
@@ -42,7 +42,7 @@ static void reads_envelopes(void **state)
     assert_string_equal(answer.error, "Not Found");
 }
 
-static void refuses_other_documents(void **state)
+TEST(refuses_other_documents)
 {
     static const char *const texts[] = {
         "{}",
@@ -65,7 +65,7 @@ static void refuses_other_documents(void **state)
     }
 }
 
-static void reads_operations(void **state)
+TEST(reads_operations)
 {
     static const struct {
         const char *text;
@@ -99,7 +99,7 @@ static void reads_operations(void **state)
 }
 
 /* Words as Incus 6.0 says them. */
-static void sorts_refusals(void **state)
+TEST(sorts_refusals)
 {
     static const struct {
         int code;
@@ -154,7 +154,7 @@ static void sorts_refusals(void **state)
         assert_int_equal(incus_error_of(cases[i].code, cases[i].text), cases[i].kind);
 }
 
-static void words_a_refusal(void **state)
+TEST(words_a_refusal)
 {
     static const struct {
         enum incus_error kind;
@@ -175,7 +175,7 @@ static void words_a_refusal(void **state)
     }
 }
 
-static void keeps_a_refusal_short(void **state)
+TEST(keeps_a_refusal_short)
 {
     error_auto long_error = NULL;
     error_auto empty_error = NULL;
@@ -191,14 +191,4 @@ static void keeps_a_refusal_short(void **state)
     assert_true(str_is_utf8(long_error->message, strlen(long_error->message)));
     incus_error_set(&empty_error, INCUS_ERROR_OTHER, "");
     assert_string_equal(empty_error->message, "Incus: it refused and gave no reason");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_envelopes),  cmocka_unit_test(refuses_other_documents),
-        cmocka_unit_test(reads_operations), cmocka_unit_test(sorts_refusals),
-        cmocka_unit_test(words_a_refusal),  cmocka_unit_test(keeps_a_refusal_short),
-    };
-    return run_tests(tests);
 }

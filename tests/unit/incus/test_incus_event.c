@@ -16,7 +16,7 @@
     "Connection: Upgrade\r\n"              \
     "Sec-WebSocket-Accept: " ACCEPT "\r\n\r\n"
 
-static void answers_to_a_key(void **state)
+TEST(answers_to_a_key)
 {
     char accept[INCUS_UPGRADE_ACCEPT_SIZE];
 
@@ -24,7 +24,7 @@ static void answers_to_a_key(void **state)
     assert_string_equal(accept, ACCEPT);
 }
 
-static void makes_a_new_key_each_time(void **state)
+TEST(makes_a_new_key_each_time)
 {
     char first[INCUS_UPGRADE_KEY_SIZE], second[INCUS_UPGRADE_KEY_SIZE];
 
@@ -43,7 +43,7 @@ static int read_head(const char *text)
     return incus_upgrade_read(bytes, size, ACCEPT);
 }
 
-static void reads_an_agreement(void **state)
+TEST(reads_an_agreement)
 {
     assert_int_equal(read_head(HEAD), strlen(HEAD));
     assert_int_equal(read_head(HEAD "\x81\x02{}"), strlen(HEAD));
@@ -52,7 +52,7 @@ static void reads_an_agreement(void **state)
                   "sec-websocket-accept: " ACCEPT "\r\n\r\n") > 0);
 }
 
-static void waits_for_the_whole_head(void **state)
+TEST(waits_for_the_whole_head)
 {
     for (size_t size = 0; size < strlen(HEAD); size++) {
         autofree char *part = xstrndup(HEAD, size);
@@ -60,7 +60,7 @@ static void waits_for_the_whole_head(void **state)
     }
 }
 
-static void refuses_other_heads(void **state)
+TEST(refuses_other_heads)
 {
     static const char *const heads[] = {
         "HTTP/1.1 403 Forbidden\r\n\r\n",
@@ -84,7 +84,7 @@ static void refuses_other_heads(void **state)
         assert_int_equal(read_head(heads[i]), -1);
 }
 
-static void refuses_a_head_without_end(void **state)
+TEST(refuses_a_head_without_end)
 {
     char head[INCUS_UPGRADE_HEAD_MAX];
 
@@ -108,7 +108,7 @@ static struct incus_event read_event(const char *text)
     "\"" action "\",\"source\":\"/1.0/instances/" name "?project=sandlot\",\"name\":\"" name     \
     "\",\"project\":\"sandlot\"},\"location\":\"none\",\"project\":\"sandlot\"}"
 
-static void reads_events(void **state)
+TEST(reads_events)
 {
     static const struct {
         const char *text;
@@ -127,7 +127,7 @@ static void reads_events(void **state)
     }
 }
 
-static void passes_over_the_rest(void **state)
+TEST(passes_over_the_rest)
 {
     static const char *const texts[] = {
         "",
@@ -153,15 +153,4 @@ static void passes_over_the_rest(void **state)
         assert_int_equal(event.kind, INCUS_EVENT_OTHER);
         assert_string_equal(event.instance, "");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_to_a_key),    cmocka_unit_test(makes_a_new_key_each_time),
-        cmocka_unit_test(reads_an_agreement),  cmocka_unit_test(waits_for_the_whole_head),
-        cmocka_unit_test(refuses_other_heads), cmocka_unit_test(refuses_a_head_without_end),
-        cmocka_unit_test(reads_events),        cmocka_unit_test(passes_over_the_rest),
-    };
-    return run_tests(tests);
 }

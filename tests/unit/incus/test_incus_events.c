@@ -173,7 +173,7 @@ static void tells_of_two(int client, const char *request)
     say_text(client, TEXT("restarted"));
 }
 
-static void hears_what_matters(void **state)
+TEST(hears_what_matters)
 {
     struct server server;
     start(&server, tells_of_two);
@@ -200,7 +200,7 @@ static void tells_in_pieces(int client, const char *request)
     say_frame(client, 0x80, &text[sizeof text - 2], 1);
 }
 
-static void puts_fragments_together_and_answers_pings(void **state)
+TEST(puts_fragments_together_and_answers_pings)
 {
     struct server server;
     start(&server, tells_in_pieces);
@@ -220,7 +220,7 @@ static void tells_too_much(int client, const char *request)
     say_frame(client, 0x81, text, MESSAGE_MAX + 1);
 }
 
-static void takes_no_more_than_it_should(void **state)
+TEST(takes_no_more_than_it_should)
 {
     struct server server;
     start(&server, tells_too_much);
@@ -243,7 +243,7 @@ static void tells_very_much(int client, const char *request)
     say(client, all.data, all.size);
 }
 
-static void loses_none(void **state)
+TEST(loses_none)
 {
     struct server server;
     start(&server, tells_very_much);
@@ -302,7 +302,7 @@ static void is_silent(int client, const char *request)
     pause();
 }
 
-static void breaks_off_with_those(void **state)
+TEST(breaks_off_with_those)
 {
     static behaviour *const early[] = {refuses, agrees_to_another, is_silent};
     static behaviour *const late[] = {hangs_up, says_goodbye, speaks_nonsense, masks_its_frames,
@@ -334,7 +334,7 @@ static void answers_pings(int client, const char *request)
     say_text(client, TEXT("stopped"));
 }
 
-static void keeps_a_quiet_stream(void **state)
+TEST(keeps_a_quiet_stream)
 {
     struct server server;
     start(&server, answers_pings);
@@ -343,7 +343,7 @@ static void keeps_a_quiet_stream(void **state)
     stop(&server);
 }
 
-static void waits_no_longer_than_asked(void **state)
+TEST(waits_no_longer_than_asked)
 {
     error_auto err = NULL;
     enum incus_heard heard;
@@ -358,7 +358,7 @@ static void waits_no_longer_than_asked(void **state)
     stop(&server);
 }
 
-static void nobody_there(void **state)
+TEST(nobody_there)
 {
     error_auto err = NULL;
     struct incus *incus;
@@ -368,19 +368,4 @@ static void nobody_there(void **state)
     assert_int_equal(incus_events_open(incus, &events, &err), -1);
     assert_int_equal(err->code, ERR_RUNTIME_UNAVAILABLE);
     incus_close(incus);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hears_what_matters),
-        cmocka_unit_test(puts_fragments_together_and_answers_pings),
-        cmocka_unit_test(takes_no_more_than_it_should),
-        cmocka_unit_test(loses_none),
-        cmocka_unit_test(breaks_off_with_those),
-        cmocka_unit_test(keeps_a_quiet_stream),
-        cmocka_unit_test(waits_no_longer_than_asked),
-        cmocka_unit_test(nobody_there),
-    };
-    return run_tests(tests);
 }

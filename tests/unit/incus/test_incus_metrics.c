@@ -7,7 +7,7 @@
 
 #define LABELS(name) "name=\"" name "\",project=\"sandlot\",type=\"container\"}"
 
-static void adds_up_processors_and_modes(void **state)
+TEST(adds_up_processors_and_modes)
 {
     autofree struct incus_usage *list = NULL;
     size_t count;
@@ -48,7 +48,7 @@ static void adds_up_processors_and_modes(void **state)
     assert_int_equal(list[1].cpu_ms, 2001750);
 }
 
-static void passes_over_what_it_does_not_know(void **state)
+TEST(passes_over_what_it_does_not_know)
 {
     static const char *const texts[] = {
         "",
@@ -77,7 +77,7 @@ static void passes_over_what_it_does_not_know(void **state)
     }
 }
 
-static void takes_thousands_of_instances(void **state)
+TEST(takes_thousands_of_instances)
 {
     buffer_auto text = BUFFER_INIT(1 << 20);
     autofree struct incus_usage *list = NULL;
@@ -90,14 +90,4 @@ static void takes_thousands_of_instances(void **state)
     incus_metrics_parse(buffer_string(&text), &list, &count);
     assert_int_equal(count, 3000);
     assert_true(list[2999].virtual_machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adds_up_processors_and_modes),
-        cmocka_unit_test(passes_over_what_it_does_not_know),
-        cmocka_unit_test(takes_thousands_of_instances),
-    };
-    return run_tests(tests);
 }

@@ -37,7 +37,7 @@ static void touch(int directory, const char *name)
     assert_true(fd >= 0);
 }
 
-static void an_older_generation_is_refused(void **state)
+TEST(an_older_generation_is_refused)
 {
     struct fence *fence = fence_of("generations");
     struct keeper_error error;
@@ -65,7 +65,7 @@ static void *raise_it(void *context)
     return NULL;
 }
 
-static void raising_waits_for_what_is_under_way(void **state)
+TEST(raising_waits_for_what_is_under_way)
 {
     struct fence *fence = fence_of("waiting");
     struct keeper_error error;
@@ -114,7 +114,7 @@ static void *go_in_and_out(void *context)
     return NULL;
 }
 
-static void nobody_is_inside_behind_a_raised_fence(void **state)
+TEST(nobody_is_inside_behind_a_raised_fence)
 {
     struct crowd crowd = {fence_of("crowd"), 1, {0}};
     pthread_t threads[CROWD];
@@ -132,7 +132,7 @@ static void nobody_is_inside_behind_a_raised_fence(void **state)
     assert_int_equal(late, 0);
 }
 
-static void links_do_not_lead_out(void **state)
+TEST(links_do_not_lead_out)
 {
     struct stat status;
     struct keeper_error error;
@@ -159,7 +159,7 @@ static void links_do_not_lead_out(void **state)
     assert_int_equal(error.code, KEEPER_NOT_MOUNTED);
 }
 
-static void a_deep_tree_goes_and_links_stay_unfollowed(void **state)
+TEST(a_deep_tree_goes_and_links_stay_unfollowed)
 {
     assert_int_equal(mkdirat(root, "tree", 0700), 0);
     int at = openat(root, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -183,14 +183,4 @@ static void a_deep_tree_goes_and_links_stay_unfollowed(void **state)
     assert_int_equal(faccessat(root, "dir/file", F_OK, 0), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_older_generation_is_refused),
-        cmocka_unit_test(raising_waits_for_what_is_under_way),
-        cmocka_unit_test(nobody_is_inside_behind_a_raised_fence),
-        cmocka_unit_test(links_do_not_lead_out),
-        cmocka_unit_test(a_deep_tree_goes_and_links_stay_unfollowed),
-    };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
-}
+TEST_GROUP(make_root, remove_root)

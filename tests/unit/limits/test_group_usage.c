@@ -33,7 +33,7 @@ static void make_unified(const char *group)
     write_in(".", group, "memory.events", "oom 9\noom_kill 3\noom_group_kill 1\n");
 }
 
-static void one_hierarchy_is_read(void **state)
+TEST_WITH(one_hierarchy_is_read, in_empty_folder, NULL)
 {
     struct group_usage list[GROUP_USAGE_PAGE];
     char next[GROUP_USAGE_NAME_SIZE];
@@ -54,7 +54,7 @@ static void one_hierarchy_is_read(void **state)
     assert_int_equal(group_usage_read(".", "sbx-b", list, next), 0);
 }
 
-static void a_hierarchy_for_each_controller_is_read(void **state)
+TEST_WITH(a_hierarchy_for_each_controller_is_read, in_empty_folder, NULL)
 {
     struct group_usage list[GROUP_USAGE_PAGE];
     char next[GROUP_USAGE_NAME_SIZE];
@@ -70,7 +70,7 @@ static void a_hierarchy_for_each_controller_is_read(void **state)
     assert_int_equal(list[0].memory_kills, 1);
 }
 
-static void a_long_list_has_parts(void **state)
+TEST_WITH(a_long_list_has_parts, in_empty_folder, NULL)
 {
     struct group_usage list[GROUP_USAGE_PAGE];
     char next[GROUP_USAGE_NAME_SIZE];
@@ -87,7 +87,7 @@ static void a_long_list_has_parts(void **state)
     assert_string_equal(next, "");
 }
 
-static void no_groups_are_no_list(void **state)
+TEST(no_groups_are_no_list)
 {
     struct group_usage list[GROUP_USAGE_PAGE];
     char next[GROUP_USAGE_NAME_SIZE];
@@ -95,13 +95,4 @@ static void no_groups_are_no_list(void **state)
     assert_string_equal(next, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(one_hierarchy_is_read, in_empty_folder),
-        cmocka_unit_test_setup(a_hierarchy_for_each_controller_is_read, in_empty_folder),
-        cmocka_unit_test_setup(a_long_list_has_parts, in_empty_folder),
-        cmocka_unit_test(no_groups_are_no_list),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

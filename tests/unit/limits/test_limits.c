@@ -34,7 +34,7 @@ static void assert_file(const char *path, const char *text)
 
 /* --- orders --- */
 
-static void names_are_those_of_sandboxes(void **state)
+TEST(names_are_those_of_sandboxes)
 {
     static const char *const others[] = {
         "",
@@ -54,17 +54,21 @@ static void names_are_those_of_sandboxes(void **state)
 
 #define VOLUME "vol-01m84zv6v7k928m8ea9wv1r61y"
 
-static void an_order_may_name_the_tenant_alone(void **state)
+TEST(an_order_may_name_the_tenant_alone)
 {
     struct order order;
     error_auto err = NULL;
     assert_int_equal(order_read(NAME " tenant:17", &order, &err), 0);
     assert_string_equal(order.instance, NAME);
-    assert_int_equal(order.tenant, 17);
+    assert_int_equal(order.tenant.team, 17);
+    assert_int_equal(order.tenant.user, 0);
     assert_int_equal(order.cpu, 0);
+    assert_int_equal(order_read(NAME " tenant:17:18", &order, &err), 0);
+    assert_int_equal(order.tenant.team, 17);
+    assert_int_equal(order.tenant.user, 18);
 }
 
-static void an_order_is_four_words_before_its_volumes(void **state)
+TEST(an_order_is_four_words_before_its_volumes)
 {
     static const char *const others[] = {
         "",
@@ -101,7 +105,7 @@ static void an_order_is_four_words_before_its_volumes(void **state)
     assert_int_equal(order_read(longer, &order, &err), -1);
 }
 
-static void an_order_names_volumes_and_places(void **state)
+TEST(an_order_names_volumes_and_places)
 {
     struct order order;
     error_auto err = NULL;
@@ -112,13 +116,13 @@ static void an_order_names_volumes_and_places(void **state)
     assert_string_equal(order.mounts[0].volume, VOLUME);
     assert_string_equal(order.mounts[0].path, "/data");
     assert_string_equal(order.mounts[1].path, "/mnt/a b%/\xc3\xa9:x");
-    assert_int_equal(order.tenant, 0);
+    assert_int_equal(order.tenant.team, 0);
     assert_int_equal(order_read(NAME " 2 1024 0 tenant:17 " VOLUME ":/data", &order, &err), 0);
-    assert_int_equal(order.tenant, 17);
+    assert_int_equal(order.tenant.team, 17);
     assert_int_equal(order.mount_count, 1);
 }
 
-static void what_is_no_volume_and_place_is_refused(void **state)
+TEST(what_is_no_volume_and_place_is_refused)
 {
     static const char *const others[] = {
         "",
@@ -143,6 +147,9 @@ static void what_is_no_volume_and_place_is_refused(void **state)
         "tenant:",
         "tenant:0",
         "tenant:x",
+        "tenant:1:",
+        "tenant:1:0",
+        "tenant:1:2:3",
         "tenant:1 tenant:2",
         VOLUME ":/a tenant:1",
     };
@@ -155,7 +162,7 @@ static void what_is_no_volume_and_place_is_refused(void **state)
     }
 }
 
-static void an_order_has_a_bound_of_volumes(void **state)
+TEST(an_order_has_a_bound_of_volumes)
 {
     buffer_auto line = BUFFER_INIT(SIZING_MAX);
     struct order order;
@@ -188,7 +195,7 @@ static void assert_chosen(const char *own, const char *there, unsigned wanted, c
     assert_string_equal(text, expected);
 }
 
-static void processors_are_chosen_among_those_that_are_there(void **state)
+TEST(processors_are_chosen_among_those_that_are_there)
 {
     assert_chosen("3", "0-7", 1, "", "3");
     assert_chosen("3", "0-7", 1, "0-2", "3");
@@ -201,7 +208,7 @@ static void processors_are_chosen_among_those_that_are_there(void **state)
     assert_chosen("", "", 2, "", "");
 }
 
-static void what_is_no_set_of_processors_is_refused(void **state)
+TEST(what_is_no_set_of_processors_is_refused)
 {
     static const char *const others[] = {"x", "1-", "3-1", "1 2", "4096", "0-99999999999", "1,,2"};
     struct cpus cpus;
@@ -265,7 +272,7 @@ static int size(const char *project, const struct order *order, struct error **e
     return result;
 }
 
-static void limits_are_set_in_one_hierarchy(void **state)
+TEST_WITH(limits_are_set_in_one_hierarchy, in_empty_folder, NULL)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
@@ -286,7 +293,7 @@ static void limits_are_set_in_one_hierarchy(void **state)
     assert_true(cpus.words[0] >> 1 & 1);
 }
 
-static void limits_are_set_in_one_for_each_controller(void **state)
+TEST_WITH(limits_are_set_in_one_for_each_controller, in_empty_folder, NULL)
 {
     const struct order larger = {.instance = NAME, .cpu = 8, .memory_mb = 1024};
     const struct order smaller = {.instance = NAME, .cpu = 1, .memory_mb = 256};
@@ -305,7 +312,7 @@ static void limits_are_set_in_one_for_each_controller(void **state)
     assert_file("cpuset/" GROUP "/cpuset.cpus", "0");
 }
 
-static void more_memory_than_the_limit_is_left_alone(void **state)
+TEST_WITH(more_memory_than_the_limit_is_left_alone, in_empty_folder, NULL)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 128};
     error_auto err = NULL;
@@ -317,7 +324,7 @@ static void more_memory_than_the_limit_is_left_alone(void **state)
     assert_file(GROUP "/cpu.weight", "30\n");
 }
 
-static void another_projects_instance_is_none(void **state)
+TEST_WITH(another_projects_instance_is_none, in_empty_folder, NULL)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
@@ -328,7 +335,7 @@ static void another_projects_instance_is_none(void **state)
     assert_int_equal(size("default", &order, &err), -1);
 }
 
-static void a_link_is_not_followed(void **state)
+TEST_WITH(a_link_is_not_followed, in_empty_folder, NULL)
 {
     const struct order order = {.instance = NAME, .cpu = 2, .memory_mb = 1024};
     error_auto err = NULL;
@@ -363,14 +370,14 @@ static void assert_weighed(const char *file, double weight, const char *text)
     groups_close(&groups);
 }
 
-static void a_weight_is_set_in_one_hierarchy(void **state)
+TEST_WITH(a_weight_is_set_in_one_hierarchy, in_empty_folder, NULL)
 {
     make_unified();
     assert_weighed(GROUP "/cpu.weight", 5.4, "5");
     assert_weighed(GROUP "/cpu.weight", 0.1, "1");
 }
 
-static void a_weight_is_set_in_one_for_each_controller(void **state)
+TEST_WITH(a_weight_is_set_in_one_for_each_controller, in_empty_folder, NULL)
 {
     make_single();
     assert_weighed("cpu/" GROUP "/cpu.shares", 50, "513");
@@ -388,7 +395,7 @@ static void assert_divided(double busy, unsigned cpus, unsigned busy_count, unsi
     assert_true(weight > expected * 0.9 && weight < expected * 1.1);
 }
 
-static void a_team_divides_its_weight_among_busy_processors(void **state)
+TEST(a_team_divides_its_weight_among_busy_processors)
 {
     assert_divided(1, 1, 1, 0, TEAM_WEIGHT);
     assert_divided(1, 1, 1, 19, TEAM_WEIGHT);
@@ -399,13 +406,15 @@ static void a_team_divides_its_weight_among_busy_processors(void **state)
     assert_divided(0, 1, 20, 0, TEAM_WEIGHT);
 }
 
-static void teams_are_noted_over_a_restart(void **state)
+TEST_WITH(teams_are_noted_over_a_restart, in_empty_folder, NULL)
 {
     struct balance *balance = balance_open("teams");
-    balance_note(balance, NAME, 17);
-    balance_note(balance, NAME, UINT64_MAX);
+    balance_note(balance, NAME, &(struct tenant){17, 0});
+    balance_note(balance, NAME, &(struct tenant){UINT64_MAX, 18});
     assert_int_equal(balance_count(balance), 1);
     balance_close(balance);
+    const struct tenant noted = team_note_read("teams", "sandlot_" NAME);
+    assert_true(noted.team == UINT64_MAX && noted.user == 18);
     assert_int_equal(symlink("18", "teams/other"), 0);
     balance = balance_open("teams");
     assert_int_equal(balance_count(balance), 1);
@@ -436,7 +445,7 @@ static unsigned processors_of(const char *instance)
 #define SECOND "sbx-01m84zv6v7k928m8ea9wv1r612"
 #define THIRD  "sbx-01m84zv6v7k928m8ea9wv1r613"
 
-static void instances_are_spread_over_processors(void **state)
+TEST_WITH(instances_are_spread_over_processors, in_empty_folder, NULL)
 {
     struct groups groups;
     struct spread *spread = NULL;
@@ -459,7 +468,7 @@ static void instances_are_spread_over_processors(void **state)
     groups_close(&groups);
 }
 
-static void another_weight_is_seen(void **state)
+TEST_WITH(another_weight_is_seen, in_empty_folder, NULL)
 {
     struct groups groups;
     struct spread *spread = NULL;
@@ -484,7 +493,7 @@ static void another_weight_is_seen(void **state)
 
 /* --- disks --- */
 
-static void the_link_to_a_quota_group_is_read(void **state)
+TEST(the_link_to_a_quota_group_is_read)
 {
     static const char *const others[] = {
         "",
@@ -511,7 +520,7 @@ static void the_link_to_a_quota_group_is_read(void **state)
 
 /* --- what is noted of volumes --- */
 
-static void a_note_says_what_is_mounted(void **state)
+TEST_WITH(a_note_says_what_is_mounted, in_empty_folder, NULL)
 {
     const struct stat one = {.st_dev = 70, .st_ino = 256}, two = {.st_dev = 7, .st_ino = 256};
     const struct mount_noted mounts[] = {{one, "/data"}, {one, "/mnt/a b"}};
@@ -535,30 +544,4 @@ static void a_note_says_what_is_mounted(void **state)
     assert_null(mount_note_read("notes", NAME));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_those_of_sandboxes),
-        cmocka_unit_test(an_order_is_four_words_before_its_volumes),
-        cmocka_unit_test(an_order_may_name_the_tenant_alone),
-        cmocka_unit_test(an_order_names_volumes_and_places),
-        cmocka_unit_test(what_is_no_volume_and_place_is_refused),
-        cmocka_unit_test(an_order_has_a_bound_of_volumes),
-        cmocka_unit_test(processors_are_chosen_among_those_that_are_there),
-        cmocka_unit_test(what_is_no_set_of_processors_is_refused),
-        cmocka_unit_test_setup(limits_are_set_in_one_hierarchy, in_empty_folder),
-        cmocka_unit_test_setup(limits_are_set_in_one_for_each_controller, in_empty_folder),
-        cmocka_unit_test_setup(more_memory_than_the_limit_is_left_alone, in_empty_folder),
-        cmocka_unit_test_setup(another_projects_instance_is_none, in_empty_folder),
-        cmocka_unit_test_setup(a_link_is_not_followed, in_empty_folder),
-        cmocka_unit_test_setup(a_weight_is_set_in_one_hierarchy, in_empty_folder),
-        cmocka_unit_test_setup(a_weight_is_set_in_one_for_each_controller, in_empty_folder),
-        cmocka_unit_test(a_team_divides_its_weight_among_busy_processors),
-        cmocka_unit_test_setup(teams_are_noted_over_a_restart, in_empty_folder),
-        cmocka_unit_test_setup(instances_are_spread_over_processors, in_empty_folder),
-        cmocka_unit_test_setup(another_weight_is_seen, in_empty_folder),
-        cmocka_unit_test(the_link_to_a_quota_group_is_read),
-        cmocka_unit_test_setup(a_note_says_what_is_mounted, in_empty_folder),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -186,7 +186,7 @@ static unsigned count_mounts(const char *path)
     return count;
 }
 
-static void a_volume_is_mounted_once(void **state)
+TEST(a_volume_is_mounted_once)
 {
     struct stat made;
     error_auto err = NULL;
@@ -208,7 +208,7 @@ static void a_volume_is_mounted_once(void **state)
                         "cannot open a mount point");
 }
 
-static void a_guest_leads_nowhere(void **state)
+TEST(a_guest_leads_nowhere)
 {
     static const char *const places[] = {"/link", "/link/a", "/tmp", "/tmp/a"};
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -222,7 +222,7 @@ static void a_guest_leads_nowhere(void **state)
     assert_null(note);
 }
 
-static void one_without_ids_of_instances_is_left_to_incusd(void **state)
+TEST(one_without_ids_of_instances_is_left_to_incusd)
 {
     static const uid_t others[] = {65535, FIRST + 1000};
     error_auto err = NULL;
@@ -236,7 +236,7 @@ static void one_without_ids_of_instances_is_left_to_incusd(void **state)
     assert_int_equal(chown("pool/custom/p_" VOLUME, 1000, 1000), 0);
 }
 
-static void what_is_not_there_is_refused(void **state)
+TEST(what_is_not_there_is_refused)
 {
     error_auto err = NULL;
     if (!instance)
@@ -259,7 +259,7 @@ static uint64_t shared_memory_mb(struct statvfs *found)
     return (uint64_t)found->f_blocks * found->f_frsize >> 20;
 }
 
-static void shared_memory_is_half_of_the_new_size(void **state)
+TEST(shared_memory_is_half_of_the_new_size)
 {
     const struct order order = {.instance = NAME, .memory_mb = 1664};
     struct groups groups;
@@ -295,7 +295,7 @@ static bool ends(pid_t pid, unsigned within_ms)
 }
 
 /* An order keeps its place as long as the guest holds one of its processes. */
-static void a_process_that_a_guest_holds_is_waited_for(void **state)
+TEST(a_process_that_a_guest_holds_is_waited_for)
 {
     error_auto err = NULL;
     if (!instance)
@@ -318,15 +318,4 @@ static void a_process_that_a_guest_holds_is_waited_for(void **state)
     assert_true(ends(pid, 10000));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_volume_is_mounted_once),
-        cmocka_unit_test(a_guest_leads_nowhere),
-        cmocka_unit_test(one_without_ids_of_instances_is_left_to_incusd),
-        cmocka_unit_test(what_is_not_there_is_refused),
-        cmocka_unit_test(shared_memory_is_half_of_the_new_size),
-        cmocka_unit_test(a_process_that_a_guest_holds_is_waited_for),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, start_instance, end_instance);
-}
+TEST_GROUP(start_instance, end_instance)

@@ -5,7 +5,7 @@
 
 #define LIST "10.1.2.3, 192.168.0.0/22 ,2001:db8::/33,::1"
 
-static void lists_are_checked(void **state)
+TEST(lists_are_checked)
 {
     static const char *const wrong[] = {"x",      "10.0.0.0/33", "10.0.0.0/",     "10.0.0.0/-1",
                                         "::/129", ",",           "10.0.0.1,,::1", "10.0.0.1/8/8"};
@@ -17,7 +17,7 @@ static void lists_are_checked(void **state)
                             "login_header_from");
 }
 
-static void addresses_are_found(void **state)
+TEST(addresses_are_found)
 {
     static const char *const in[] = {"10.1.2.3", "::ffff:10.1.2.3", "192.168.3.255", "192.168.0.0",
                                      "::1",      "2001:db8:7fff::1"};
@@ -30,13 +30,4 @@ static void addresses_are_found(void **state)
     assert_false(address_list_has("", "10.1.2.3"));
     assert_true(address_list_has("0.0.0.0/0", "10.1.2.3"));
     assert_false(address_list_has("0.0.0.0/0", "::1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_are_checked),
-        cmocka_unit_test(addresses_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

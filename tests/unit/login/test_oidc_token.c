@@ -131,7 +131,7 @@ static bool opens_with(const char *name, json_t *value)
     return oidc_token_open(token, keys, &expected, &got, &err) == 0;
 }
 
-static void signed_tokens_are_opened(void **state)
+TEST(signed_tokens_are_opened)
 {
     struct error *err = NULL;
     json_auto_t *claims = good_claims();
@@ -151,7 +151,7 @@ static void signed_tokens_are_opened(void **state)
     assert_string_equal(none, "");
 }
 
-static void claims_have_to_fit(void **state)
+TEST(claims_have_to_fit)
 {
     assert_true(opens_with("extra", json_true()));
     assert_true(opens_with("aud", json_pack("[s]", "client")));
@@ -182,7 +182,7 @@ static void refused(const char *token)
     assert_null(got);
 }
 
-static void who_has_not_signed_signs_nothing(void **state)
+TEST(who_has_not_signed_signs_nothing)
 {
     json_auto_t *claims = good_claims();
     autofree char *other = sign(other_rsa, "RS256", "r", claims);
@@ -203,7 +203,7 @@ static void who_has_not_signed_signs_nothing(void **state)
     refused("e30.e30.AA.AA");
 }
 
-static void every_changed_character_counts(void **state)
+TEST(every_changed_character_counts)
 {
     json_auto_t *claims = good_claims();
     autofree char *token = sign(ec, "ES256", "e", claims);
@@ -216,13 +216,4 @@ static void every_changed_character_counts(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signed_tokens_are_opened),
-        cmocka_unit_test(claims_have_to_fit),
-        cmocka_unit_test(who_has_not_signed_signs_nothing),
-        cmocka_unit_test(every_changed_character_counts),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

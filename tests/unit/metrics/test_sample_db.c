@@ -45,7 +45,7 @@ static void near(double a, double b)
         fail_msg("%f is not %f", a, b);
 }
 
-static void few_samples_come_as_they_are(void **state)
+TEST_WITH(few_samples_come_as_they_are, NULL, forget)
 {
     add((struct sample_row){.at_ms = 0, .memory_bytes = 5});
     add((struct sample_row){.at_ms = 10007,
@@ -78,7 +78,7 @@ static void few_samples_come_as_they_are(void **state)
 }
 
 /* An hour of samples every second, with ten minutes missing in the middle. */
-static void many_samples_come_in_pieces(void **state)
+TEST_WITH(many_samples_come_in_pieces, NULL, forget)
 {
     static struct sample_row rows[3600];
     size_t count = 0;
@@ -122,7 +122,7 @@ static void many_samples_come_in_pieces(void **state)
     free(answer.points);
 }
 
-static void a_span_never_has_too_many_points(void **state)
+TEST_WITH(a_span_never_has_too_many_points, NULL, forget)
 {
     for (int i = 0; i < 1500; i++)
         add((struct sample_row){.at_ms = i * 613, .span_ms = 613});
@@ -135,7 +135,7 @@ static void a_span_never_has_too_many_points(void **state)
     }
 }
 
-static void old_ones_go_in_pieces(void **state)
+TEST_WITH(old_ones_go_in_pieces, NULL, forget)
 {
     struct error *err = NULL;
     uint64_t removed;
@@ -150,7 +150,7 @@ static void old_ones_go_in_pieces(void **state)
     free(answer.points);
 }
 
-static void who_is_asked_for(void **state)
+TEST(who_is_asked_for)
 {
     struct error *err = NULL;
     sample_id *ids;
@@ -168,14 +168,4 @@ static void who_is_asked_for(void **state)
     free(ids);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(few_samples_come_as_they_are, forget),
-        cmocka_unit_test_teardown(many_samples_come_in_pieces, forget),
-        cmocka_unit_test_teardown(a_span_never_has_too_many_points, forget),
-        cmocka_unit_test_teardown(old_ones_go_in_pieces, forget),
-        cmocka_unit_test(who_is_asked_for),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
-}
+TEST_GROUP(schema_setup, schema_teardown)

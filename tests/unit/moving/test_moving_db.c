@@ -43,7 +43,7 @@ static struct move take(bool asked)
     return move;
 }
 
-static void a_team_has_one_at_a_time_that_it_asked_for(void **state)
+TEST_WITH(a_team_has_one_at_a_time_that_it_asked_for, NULL, forget)
 {
     struct error *err = NULL;
     begin("vol_1", team_a, MOVE_VOLUME, true);
@@ -60,7 +60,7 @@ static void a_team_has_one_at_a_time_that_it_asked_for(void **state)
     assert_string_not_equal(next.id, of_a->id);
 }
 
-static void whoever_dies_keeps_no_turn(void **state)
+TEST_WITH(whoever_dies_keeps_no_turn, NULL, forget)
 {
     struct error *err = NULL;
     begin("vol_1", team_a, MOVE_VOLUME, true);
@@ -71,7 +71,7 @@ static void whoever_dies_keeps_no_turn(void **state)
     assert_string_equal(take(true).id, "");
 }
 
-static void templates_and_drains_have_no_turns(void **state)
+TEST_WITH(templates_and_drains_have_no_turns, NULL, forget)
 {
     begin("tpv_1", team_a, MOVE_TEMPLATE, true);
     begin("tpv_2", team_a, MOVE_TEMPLATE, true);
@@ -85,12 +85,4 @@ static void templates_and_drains_have_no_turns(void **state)
     assert_string_equal(take(true).id, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_team_has_one_at_a_time_that_it_asked_for, forget),
-        cmocka_unit_test_teardown(whoever_dies_keeps_no_turn, forget),
-        cmocka_unit_test_teardown(templates_and_drains_have_no_turns, forget),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, schema_setup, schema_teardown);
-}
+TEST_GROUP(schema_setup, schema_teardown)

@@ -25,7 +25,7 @@ static struct egress_request get(const char *uri)
     return (struct egress_request){HOST, HOST, HOST, EGRESS_PORT, "GET", uri};
 }
 
-static void the_first_rule_with_method_and_path_decides(void **state)
+TEST(the_first_rule_with_method_and_path_decides)
 {
     const char *rules =
         "[{\"host\":\"" HOST "\",\"methods\":[\"GET\"],\"paths\":[\"/a*\"],"
@@ -43,7 +43,7 @@ static void the_first_rule_with_method_and_path_decides(void **state)
     assert_non_null(strstr(decide(rules, get("/")), "allows the method"));
 }
 
-static void names_must_agree(void **state)
+TEST(names_must_agree)
 {
     static const struct {
         const char *sni, *host, *http_host;
@@ -68,7 +68,7 @@ static void names_must_agree(void **state)
     }
 }
 
-static void http_has_rules_of_its_own(void **state)
+TEST(http_has_rules_of_its_own)
 {
     const char *rules = "[{\"host\":\"" HOST "\",\"headers\":{\"cookie\":\"tls\"}},"
                         "{\"host\":\"" HOST "\",\"port\":80,\"headers\":{\"cookie\":\"plain\"}}]";
@@ -87,7 +87,7 @@ static void http_has_rules_of_its_own(void **state)
     assert_non_null(strstr(decide("[{\"host\":\"" HOST "\"}]", request), "at this port"));
 }
 
-static void a_path_that_a_server_could_read_otherwise_is_refused(void **state)
+TEST(a_path_that_a_server_could_read_otherwise_is_refused)
 {
     static const char *const odd[] = {"/a/../b",     "/a/./b",   "/a/..",  "/a/.",   "/a//b",
                                       "/a/%2e%2e/b", "/a/%2E/b", "/a/%2f", "/a/%5C", "/a/%25",
@@ -103,7 +103,7 @@ static void a_path_that_a_server_could_read_otherwise_is_refused(void **state)
     assert_string_equal(decide(rules, get("/a/../b")), "{}");
 }
 
-static void a_closed_rule_says_why(void **state)
+TEST(a_closed_rule_says_why)
 {
     assert_string_equal(decide("[{\"host\":\"" HOST "\",\"refused\":\"gone\"}]", get("/")), "gone");
 }
@@ -114,7 +114,7 @@ static const char *value_of(void *context, const char *name)
     return !strcmp(name, "a") ? "1" : !strcmp(name, "b") ? "${secrets.a}" : NULL;
 }
 
-static void mentions_are_filled_once(void **state)
+TEST(mentions_are_filled_once)
 {
     autofree char *both = egress_value_fill("x ${secrets.a}${secrets.b} $", value_of, NULL);
     assert_string_equal(both, "x 1${secrets.a} $");
@@ -122,7 +122,7 @@ static void mentions_are_filled_once(void **state)
     assert_null(egress_value_fill("${other}", value_of, NULL));
 }
 
-static void parameters_of_a_rule_replace_those_of_the_request(void **state)
+TEST(parameters_of_a_rule_replace_those_of_the_request)
 {
     static const char *const targets[][2] = {
         {"/v1", "/v1?key=a%20b%26c"},
@@ -151,18 +151,4 @@ static void parameters_of_a_rule_replace_those_of_the_request(void **state)
     autofree char *path = xcalloc(EGRESS_TARGET_MAX + 1, 1);
     memset(path, '/', EGRESS_TARGET_MAX);
     assert_null(egress_target(rule, path));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_rule_with_method_and_path_decides),
-        cmocka_unit_test(names_must_agree),
-        cmocka_unit_test(http_has_rules_of_its_own),
-        cmocka_unit_test(a_path_that_a_server_could_read_otherwise_is_refused),
-        cmocka_unit_test(a_closed_rule_says_why),
-        cmocka_unit_test(mentions_are_filled_once),
-        cmocka_unit_test(parameters_of_a_rule_replace_those_of_the_request),
-    };
-    return run_tests(tests);
 }

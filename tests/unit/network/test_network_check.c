@@ -26,7 +26,7 @@ static void assert_verdict(const struct policy *policy, const struct protected_n
     assert_int_equal(verdict.rule != NULL, strcmp(reason, "entry") == 0);
 }
 
-static void a_policy_decides(void **state)
+TEST(a_policy_decides)
 {
     static const struct protected_networks networks = {0};
     policy_auto closed = policy_with(POLICY_DENY, "a.test:443"),
@@ -39,7 +39,7 @@ static void a_policy_decides(void **state)
     assert_verdict(&open, &networks, "192.0.2.1", 443, POLICY_ALLOW, "default");
 }
 
-static void some_things_are_closed_to_all(void **state)
+TEST(some_things_are_closed_to_all)
 {
     static const struct protected_networks networks = {0};
     policy_auto open = policy_with(POLICY_ALLOW, "0.0.0.0/0");
@@ -50,7 +50,7 @@ static void some_things_are_closed_to_all(void **state)
     assert_verdict(&open, &networks, "a.test", 853, POLICY_DENY, "name_service");
 }
 
-static void what_the_operator_opens_is_decided(void **state)
+TEST(what_the_operator_opens_is_decided)
 {
     struct protected_networks networks = {0};
     error_auto err = NULL;
@@ -62,7 +62,7 @@ static void what_the_operator_opens_is_decided(void **state)
     assert_verdict(&closed, &networks, "10.20.0.129", 80, POLICY_DENY, "protected_network");
 }
 
-static void what_is_no_host_is_refused(void **state)
+TEST(what_is_no_host_is_refused)
 {
     static const struct protected_networks networks = {0};
     static const char *const bad[] = {"127.1", "a b", "", "[a.test]", "10.0.0.0/8", "*.a.test"};
@@ -79,7 +79,7 @@ static void what_is_no_host_is_refused(void **state)
     }
 }
 
-static void classes_are_known(void **state)
+TEST(classes_are_known)
 {
     struct network_class class = network_class_of("internet");
     assert_true(class.internet && !class.registries);
@@ -87,16 +87,4 @@ static void classes_are_known(void **state)
     assert_true(!class.internet && class.registries);
     class = network_class_of("isolated");
     assert_true(!class.internet && !class.registries);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_policy_decides),
-        cmocka_unit_test(some_things_are_closed_to_all),
-        cmocka_unit_test(what_the_operator_opens_is_decided),
-        cmocka_unit_test(what_is_no_host_is_refused),
-        cmocka_unit_test(classes_are_known),
-    };
-    return run_tests(tests);
 }

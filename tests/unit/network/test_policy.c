@@ -39,7 +39,7 @@ static void assert_address_(const struct policy *policy, const char *text, uint1
 #define assert_address(policy, text, port, expected) \
     assert_address_(&(policy), text, port, expected)
 
-static void the_default_decides_what_nothing_matches(void **state)
+TEST(the_default_decides_what_nothing_matches)
 {
     policy_auto open = {.default_verdict = POLICY_ALLOW}, closed = {0};
     assert_name(open, "example.com", 443, "allow by default");
@@ -48,7 +48,7 @@ static void the_default_decides_what_nothing_matches(void **state)
     assert_address(open, "2001:db8::1", 443, "allow by default");
 }
 
-static void the_most_specific_name_decides(void **state)
+TEST(the_most_specific_name_decides)
 {
     policy_auto policy = POLICY_OF(POLICY_DENY, "+*.example.com", "-*.b.example.com",
                                    "+a.b.example.com:443", "-a.b.example.com");
@@ -59,7 +59,7 @@ static void the_most_specific_name_decides(void **state)
     assert_name(policy, "example.com", 80, "deny by default");
 }
 
-static void the_most_specific_network_decides(void **state)
+TEST(the_most_specific_network_decides)
 {
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "+203.0.113.0/24", "-203.0.113.7", "-0.0.0.0/0",
                                    "+203.0.113.7:443", "-::/0");
@@ -70,7 +70,7 @@ static void the_most_specific_network_decides(void **state)
     assert_address(policy, "2001:db8::1", 443, "deny by 4");
 }
 
-static void a_tie_denies(void **state)
+TEST(a_tie_denies)
 {
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "+a.test", "-a.test", "-b.test", "+b.test",
                                    "+203.0.113.0/24:80", "-203.0.113.0/24:80");
@@ -102,7 +102,7 @@ static void assert_found(const struct policy *policy, const char *name, const ch
     assert_string_equal(text, expected);
 }
 
-static void names_resolve_when_a_port_is_allowed(void **state)
+TEST(names_resolve_when_a_port_is_allowed)
 {
     policy_auto closed = POLICY_OF(POLICY_DENY, "+a.test:443", "+a.test:80", "-a.test:8080",
                                    "+*.b.test", "-x.b.test:443", "-y.b.test", "-z.test:1");
@@ -141,7 +141,7 @@ static char *ranges_text(const struct policy *policy, enum policy_family family)
     return text;
 }
 
-static void networks_become_intervals(void **state)
+TEST(networks_become_intervals)
 {
     policy_auto policy = POLICY_OF(POLICY_ALLOW, "-203.0.113.0/24", "+203.0.113.7:443",
                                    "+203.0.113.128/25", "-198.51.100.0/25", "-198.51.100.128/25",
@@ -157,7 +157,7 @@ static void networks_become_intervals(void **state)
     assert_string_equal(ipv6, "2001:db8::-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff deny\n");
 }
 
-static void everything_is_one_interval(void **state)
+TEST(everything_is_one_interval)
 {
     policy_auto policy =
         POLICY_OF(POLICY_ALLOW, "-0.0.0.0/0", "-128.0.0.0/1", "-::/0", "+[ffff::/16]:443");
@@ -168,7 +168,7 @@ static void everything_is_one_interval(void **state)
                               "ffff::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff deny 443=allow\n");
 }
 
-static void survives_the_wire(void **state)
+TEST(survives_the_wire)
 {
     struct error *err = NULL;
     policy_wire_auto sent = {.sandbox_id = xstrdup("sbx_1"),
@@ -188,7 +188,7 @@ static void survives_the_wire(void **state)
     assert_false(got.policy.asks);
 }
 
-static void a_policy_that_asks_denies_by_default(void **state)
+TEST(a_policy_that_asks_denies_by_default)
 {
     struct error *err = NULL;
     policy_wire_auto sent = {
@@ -201,7 +201,7 @@ static void a_policy_that_asks_denies_by_default(void **state)
     assert_int_equal(got.policy.default_verdict, POLICY_DENY);
 }
 
-static void refuses_other_wires(void **state)
+TEST(refuses_other_wires)
 {
     static const char *const cases[][2] = {
         {"{}", "/sandbox_id"},
@@ -233,21 +233,4 @@ static void refuses_other_wires(void **state)
         assert_string_equal(err->field, cases[i][1]);
         error_clear(&err);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_default_decides_what_nothing_matches),
-        cmocka_unit_test(the_most_specific_name_decides),
-        cmocka_unit_test(the_most_specific_network_decides),
-        cmocka_unit_test(a_tie_denies),
-        cmocka_unit_test(names_resolve_when_a_port_is_allowed),
-        cmocka_unit_test(networks_become_intervals),
-        cmocka_unit_test(everything_is_one_interval),
-        cmocka_unit_test(survives_the_wire),
-        cmocka_unit_test(a_policy_that_asks_denies_by_default),
-        cmocka_unit_test(refuses_other_wires),
-    };
-    return run_tests(tests);
 }

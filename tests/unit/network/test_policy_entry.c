@@ -6,7 +6,7 @@
 
 #define LABEL_63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static void gives_the_canonical_text(void **state)
+TEST(gives_the_canonical_text)
 {
     static const char *const cases[][2] = {
         {"api.example.com", "api.example.com"},
@@ -45,7 +45,7 @@ static void gives_the_canonical_text(void **state)
     }
 }
 
-static void refuses_everything_else(void **state)
+TEST(refuses_everything_else)
 {
     static const char *const cases[][2] = {
         {"", "1 to 300"},
@@ -120,7 +120,7 @@ static void refuses_everything_else(void **state)
     }
 }
 
-static void bounds_names(void **state)
+TEST(bounds_names)
 {
     struct error *err = NULL;
     struct policy_entry entry;
@@ -147,7 +147,7 @@ static bool name_matches(const char *text, const char *name)
     return matches;
 }
 
-static void matches_names(void **state)
+TEST(matches_names)
 {
     assert_true(name_matches("example.com", "example.com"));
     assert_false(name_matches("example.com", "a.example.com"));
@@ -174,7 +174,7 @@ static bool address_matches(const char *text, const char *address)
     return matches;
 }
 
-static void matches_addresses(void **state)
+TEST(matches_addresses)
 {
     assert_true(address_matches("203.0.113.0/25", "203.0.113.127"));
     assert_false(address_matches("203.0.113.0/25", "203.0.113.128"));
@@ -188,7 +188,7 @@ static void matches_addresses(void **state)
 }
 
 /* Each is more specific than the next. */
-static void orders_by_specificity(void **state)
+TEST(orders_by_specificity)
 {
     static const char *const texts[] = {
         "a.example.com:443", "a.example.com",  "*.example.com:443", "*.example.com",
@@ -207,17 +207,4 @@ static void orders_by_specificity(void **state)
         }
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         policy_entry_deinit(&entries[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_the_canonical_text),
-        cmocka_unit_test(refuses_everything_else),
-        cmocka_unit_test(bounds_names),
-        cmocka_unit_test(matches_names),
-        cmocka_unit_test(matches_addresses),
-        cmocka_unit_test(orders_by_specificity),
-    };
-    return run_tests(tests);
 }

@@ -276,7 +276,7 @@ static void check_wire(const struct policy *policy)
     assert_true(json_equal(json, json_again));
 }
 
-static void policies_mean_what_the_plain_evaluator_says(void **state)
+TEST(policies_mean_what_the_plain_evaluator_says)
 {
     const char *seed = getenv("SANDLOT_TEST_SEED");
     uint64_t first = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
@@ -291,12 +291,4 @@ static void policies_mean_what_the_plain_evaluator_says(void **state)
         check_names(&plain, &policy);
         check_wire(&policy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(policies_mean_what_the_plain_evaluator_says),
-    };
-    return run_tests(tests);
 }

@@ -10,7 +10,7 @@ static const char *reason(const struct protected_networks *networks, const char 
     return protected_reason(networks, &address);
 }
 
-static void protects_special_networks(void **state)
+TEST(protects_special_networks)
 {
     static const char *const closed[] = {
         "0.0.0.0",
@@ -45,7 +45,7 @@ static void protects_special_networks(void **state)
             fail_msg("%s is protected: %s", open[i], reason(&networks, open[i]));
 }
 
-static void opens_what_the_operator_opens(void **state)
+TEST(opens_what_the_operator_opens)
 {
     struct protected_networks networks = {0};
     error_auto err = NULL;
@@ -59,7 +59,7 @@ static void opens_what_the_operator_opens(void **state)
     assert_non_null(reason(&networks, "10.20.30.40"));
 }
 
-static void never_opens_the_rest(void **state)
+TEST(never_opens_the_rest)
 {
     static const char *const bad[] = {"169.254.169.254", "127.0.0.0/8", "0.0.0.0/0", "224.0.0.1",
                                       "fe80::/64",       "128.0.0.0/1", "::/0"};
@@ -104,7 +104,7 @@ static void assert_intervals(const struct protected_networks *networks)
     }
 }
 
-static void the_intervals_say_the_same(void **state)
+TEST(the_intervals_say_the_same)
 {
     error_auto err = NULL;
     struct protected_networks networks = {0};
@@ -114,15 +114,4 @@ static void the_intervals_say_the_same(void **state)
     assert_ok(protected_close(&networks, "10.20.30.0/24", &err));
     assert_ok(protected_close(&networks, "198.51.0.0/16", &err));
     assert_intervals(&networks);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(protects_special_networks),
-        cmocka_unit_test(opens_what_the_operator_opens),
-        cmocka_unit_test(never_opens_the_rest),
-        cmocka_unit_test(the_intervals_say_the_same),
-    };
-    return run_tests(tests);
 }

@@ -77,7 +77,7 @@ static int tear_down(void **state)
     return rmdir(root);
 }
 
-static void test_rendering(void **state)
+TEST(test_rendering)
 {
     struct error *err = NULL;
     write_text("in/a.conf.in", "@api_host@ @data_plane_domain@ @data_plane_domain_regex@ "
@@ -99,7 +99,7 @@ static void test_rendering(void **state)
     assert_text("out/a.conf", "second");
 }
 
-static void test_what_is_set_replaces_what_follows(void **state)
+TEST(test_what_is_set_replaces_what_follows)
 {
     struct error *err = NULL;
     free(settings->gate_cache_dir);
@@ -153,7 +153,7 @@ static void set_ipv6(const char *value)
     settings->listen_ipv6 = xstrdup(value);
 }
 
-static void test_ipv6_is_where_the_machine_has_it(void **state)
+TEST(test_ipv6_is_where_the_machine_has_it)
 {
     struct error *err = NULL;
     assert_string_equal(settings->listen_ipv6, "auto");
@@ -174,7 +174,7 @@ static void test_ipv6_is_where_the_machine_has_it(void **state)
 }
 
 /* The nginx of another machine is told of it on request alone. */
-static void test_relays_listen_on_ipv6_when_told(void **state)
+TEST(test_relays_listen_on_ipv6_when_told)
 {
     struct error *err = NULL;
     autofree char *templates = xasprintf("%s/in", root);
@@ -194,7 +194,7 @@ static void test_relays_listen_on_ipv6_when_told(void **state)
 }
 
 /* A set of files that does not render leaves the old set whole. */
-static void test_unknown_placeholder(void **state)
+TEST(test_unknown_placeholder)
 {
     struct error *err = NULL;
     write_text("in/a.conf.in", "third");
@@ -205,7 +205,7 @@ static void test_unknown_placeholder(void **state)
     write_text("in/b.inc.in", "");
 }
 
-static void test_values_stay_one_word(void **state)
+TEST(test_values_stay_one_word)
 {
     static const char *const bad[] = {"/a b", "/a;b", "/a{b", "/a\"b", "/a$b", "/a\\b", "/a#b", ""};
     struct error *err = NULL;
@@ -221,15 +221,4 @@ static void test_values_stay_one_word(void **state)
                         "absolute");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rendering),
-        cmocka_unit_test(test_what_is_set_replaces_what_follows),
-        cmocka_unit_test(test_ipv6_is_where_the_machine_has_it),
-        cmocka_unit_test(test_relays_listen_on_ipv6_when_told),
-        cmocka_unit_test(test_unknown_placeholder),
-        cmocka_unit_test(test_values_stay_one_word),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

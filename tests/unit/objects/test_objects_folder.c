@@ -29,7 +29,7 @@ static int count_one(void *context, const struct objects_listed *one, struct err
     return 0;
 }
 
-static void writes_reads_lists_and_removes(void **state)
+TEST(writes_reads_lists_and_removes)
 {
     error_auto err = NULL;
     struct objects *objects = open_folder();
@@ -56,7 +56,7 @@ static void writes_reads_lists_and_removes(void **state)
     objects_close(objects);
 }
 
-static void has_no_object_before_its_upload_is_finished(void **state)
+TEST(has_no_object_before_its_upload_is_finished)
 {
     error_auto err = NULL;
     struct objects *objects = open_folder();
@@ -86,7 +86,7 @@ static void has_no_object_before_its_upload_is_finished(void **state)
 }
 
 /* A mount that is away leaves an empty place behind, which must not be filled. */
-static void never_makes_the_folder_itself(void **state)
+TEST(never_makes_the_folder_itself)
 {
     error_auto err = NULL;
     struct objects *objects = NULL;
@@ -105,7 +105,7 @@ static int refuse(void *context, struct error **err)
     return error_set(err, ERR_LEASE_LOST, "no more");
 }
 
-static void ends_when_told_so(void **state)
+TEST(ends_when_told_so)
 {
     error_auto err = NULL;
     struct objects *objects = open_folder();
@@ -114,7 +114,7 @@ static void ends_when_told_so(void **state)
     objects_close(objects);
 }
 
-static void refuses_what_is_no_place(void **state)
+TEST(refuses_what_is_no_place)
 {
     static const char *const wrong[] = {"",
                                         "/",
@@ -149,7 +149,7 @@ static void write_credentials(const char *path, const char *text, mode_t mode)
     assert_int_equal(fchmod(fileno(file), mode), 0);
 }
 
-static void takes_credentials_from_a_closed_file(void **state)
+TEST(takes_credentials_from_a_closed_file)
 {
     static const struct {
         const char *text;
@@ -188,15 +188,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_reads_lists_and_removes),
-        cmocka_unit_test(has_no_object_before_its_upload_is_finished),
-        cmocka_unit_test(never_makes_the_folder_itself),
-        cmocka_unit_test(refuses_what_is_no_place),
-        cmocka_unit_test(takes_credentials_from_a_closed_file),
-        cmocka_unit_test(ends_when_told_so),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "objects/objects_xml.h"
 
-static void finds_elements_in_their_order(void **state)
+TEST(finds_elements_in_their_order)
 {
     const char *at =
         "<?xml version=\"1.0\"?><R><Key>a/b</Key><X/><Key>c&amp;d&lt;&quot;&bogus;</Key></R>";
@@ -17,20 +17,11 @@ static void finds_elements_in_their_order(void **state)
     assert_null(objects_xml_next(&at, "Key"));
 }
 
-static void takes_nothing_of_what_is_cut_off(void **state)
+TEST(takes_nothing_of_what_is_cut_off)
 {
     assert_null(objects_xml_find("<UploadId>abc", "UploadId"));
     assert_null(objects_xml_find("<UploadId", "UploadId"));
     assert_null(objects_xml_find("", "UploadId"));
     autofree char *empty = objects_xml_find("<Code></Code>", "Code");
     assert_string_equal(empty, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_elements_in_their_order),
-        cmocka_unit_test(takes_nothing_of_what_is_cut_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void takes_names_apart(void **state)
+TEST(takes_names_apart)
 {
     static const struct {
         const char *name, *registry, *repository, *tag, *digest;
@@ -33,7 +33,7 @@ static void takes_names_apart(void **state)
     }
 }
 
-static void refuses_other_names(void **state)
+TEST(refuses_other_names)
 {
     static const char *const names[] = {
         "",
@@ -72,7 +72,7 @@ static void refuses_other_names(void **state)
     }
 }
 
-static void a_short_name_needs_a_default(void **state)
+TEST(a_short_name_needs_a_default)
 {
     struct image_reference reference;
     error_auto err = NULL;
@@ -82,7 +82,7 @@ static void a_short_name_needs_a_default(void **state)
     assert_int_equal(image_reference_parse("host.example/small", "", &reference, &err), 0);
 }
 
-static void asks_mirrors(void **state)
+TEST(asks_mirrors)
 {
     const struct settings settings = {
         .image_registry_mirrors =
@@ -111,7 +111,7 @@ static void asks_mirrors(void **state)
     }
 }
 
-static void a_wrong_mirror_is_an_error(void **state)
+TEST(a_wrong_mirror_is_an_error)
 {
     static const char *const wrong[] = {"one.example", "=two", "one.example=", "one.example/a=two"};
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
@@ -126,7 +126,7 @@ static void a_wrong_mirror_is_an_error(void **state)
     }
 }
 
-static void finds_templates_for_images(void **state)
+TEST(finds_templates_for_images)
 {
     static const struct {
         const char *setting, *name, *template;
@@ -151,17 +151,4 @@ static void finds_templates_for_images(void **state)
         else
             assert_null(template);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_names_apart),
-        cmocka_unit_test(refuses_other_names),
-        cmocka_unit_test(a_short_name_needs_a_default),
-        cmocka_unit_test(asks_mirrors),
-        cmocka_unit_test(a_wrong_mirror_is_an_error),
-        cmocka_unit_test(finds_templates_for_images),
-    };
-    return run_tests(tests);
 }

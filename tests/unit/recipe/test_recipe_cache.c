@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "recipe/recipe_cache.h"
+#include "recipe/recipe_row.h"
 
 #define DIGEST "sha256:" ZEROS ZEROS ZEROS ZEROS
 #define ZEROS  "0000000000000000"
@@ -21,7 +22,7 @@ static struct recipe_keys keys_of(const char *team, const char *base, const char
 #define STEPS(list)  "{\"steps\": [" list "]}"
 #define RUN(command) "{\"type\": \"run\", \"command\": \"" command "\"}"
 
-static void a_key_depends_on_all_before_it(void **state)
+TEST(a_key_depends_on_all_before_it)
 {
     struct recipe_keys keys = keys_of("tea_a", "tpv_a", STEPS(RUN("a") ", " RUN("b")));
     struct recipe_keys last = keys_of("tea_a", "tpv_a", STEPS(RUN("a") ", " RUN("c")));
@@ -34,7 +35,7 @@ static void a_key_depends_on_all_before_it(void **state)
     assert_string_not_equal(keys.at[1], keys.at[2]);
 }
 
-static void teams_and_bases_have_their_own(void **state)
+TEST(teams_and_bases_have_their_own)
 {
     struct recipe_keys keys = keys_of("tea_a", "tpv_a", STEPS(RUN("a")));
     struct recipe_keys team = keys_of("tea_b", "tpv_a", STEPS(RUN("a")));
@@ -46,7 +47,7 @@ static void teams_and_bases_have_their_own(void **state)
     assert_string_not_equal(keys.at[1], dockerfile.at[1]);
 }
 
-static void the_line_of_a_dockerfile_does_not_count(void **state)
+TEST(the_line_of_a_dockerfile_does_not_count)
 {
     struct recipe_keys one =
         keys_of("tea_a", "tpv_a", STEPS("{\"type\": \"run\", \"command\": \"a\", \"line\": 2}"));
@@ -55,7 +56,7 @@ static void the_line_of_a_dockerfile_does_not_count(void **state)
     assert_string_equal(one.at[1], two.at[1]);
 }
 
-static void an_image_needs_a_digest_and_no_login(void **state)
+TEST(an_image_needs_a_digest_and_no_login)
 {
     static const struct {
         const char *step;
@@ -63,7 +64,8 @@ static void an_image_needs_a_digest_and_no_login(void **state)
         bool lacks;
     } cases[] = {
         {"{\"type\": \"image\", \"reference\": \"latest\"}", 0, true},
-        {"{\"type\": \"image\", \"reference\": \"" DIGEST "\"}", 2, false},
+        {"{\"type\": \"image\", \"reference\": \"" DIGEST "\"}", 2, true},
+        {"{\"type\": \"image\", \"reference\": \"" DIGEST "\", \"layers\": []}", 2, false},
         {"{\"type\": \"image\", \"reference\": \"" DIGEST "\", \"user\": \"u\"}", 0, false},
         {"{\"type\": \"image\", \"reference\": \"latest\", \"user\": \"u\"}", 0, false},
     };
@@ -72,11 +74,51 @@ static void an_image_needs_a_digest_and_no_login(void **state)
         snprintf(text, sizeof text, STEPS("%s, %s"), cases[i].step, RUN("a"));
         json_auto_t *step = json_loads(cases[i].step, 0, NULL);
         assert_int_equal(keys_of("tea_a", "tpv_a", text).known, cases[i].known);
-        assert_int_equal(recipe_lacks_digest(step), cases[i].lacks);
+        assert_int_equal(recipe_lacks_digests(step), cases[i].lacks);
     }
 }
 
-static void the_key_of_the_result_has_all_that_decides(void **state)
+#define IMAGE(name, layers)                                                   \
+    "{\"type\": \"image\", \"image\": \"" name "\", \"reference\": \"" DIGEST \
+    "\", \"layers\": [" layers "]}"
+
+TEST(layers_have_keys_without_the_image)
+{
+    static const struct {
+        const char *team, *text, *digest;
+        bool same;
+    } cases[] = {
+        {"tea_a", STEPS(IMAGE("one", "\"" DIGEST "\"")), DIGEST, true},
+        {"tea_a", STEPS(IMAGE("two", "\"" DIGEST "\", \"other\"") ", " RUN("a")), DIGEST, true},
+        {"tea_a", STEPS(IMAGE("one", "\"" DIGEST "\"")), "other", false},
+        {"tea_b", STEPS(IMAGE("one", "\"" DIGEST "\"")), DIGEST, false},
+        {"tea_a", STEPS("{\"type\": \"image\", \"reference\": \"" DIGEST "\", \"stage\": 0}"),
+         DIGEST, false},
+    };
+    char first[RECIPE_KEY_SIZE] = "", key[RECIPE_KEY_SIZE];
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct recipe_keys keys = keys_of(cases[i].team, "tpv_a", cases[i].text);
+        json_auto_t *recipe = json_loads(cases[i].text, 0, NULL);
+        recipe_layers_key(&keys, recipe, 0, cases[i].digest, key);
+        assert_int_equal(strlen(key), RECIPE_KEY_SIZE - 1);
+        if (!i)
+            memcpy(first, key, sizeof first);
+        assert_int_equal(!strcmp(key, first), cases[i].same);
+        assert_string_not_equal(key, keys.at[0]);
+        assert_string_not_equal(key, keys.at[1]);
+    }
+}
+
+TEST(the_layers_are_no_part_of_the_key_of_the_step)
+{
+    struct recipe_keys with = keys_of("tea_a", "tpv_a", STEPS(IMAGE("one", "\"" DIGEST "\"")));
+    struct recipe_keys without =
+        keys_of("tea_a", "tpv_a",
+                STEPS("{\"type\": \"image\", \"image\": \"one\", \"reference\": \"" DIGEST "\"}"));
+    assert_string_equal(with.at[1], without.at[1]);
+}
+
+TEST(the_key_of_the_result_has_all_that_decides)
 {
     static const struct {
         const char *recipe;
@@ -103,7 +145,7 @@ static void the_key_of_the_result_has_all_that_decides(void **state)
     }
 }
 
-static void an_unknown_step_leaves_the_result_unknown(void **state)
+TEST(an_unknown_step_leaves_the_result_unknown)
 {
     const struct template_version version = {.cpu = 1, .memory_mb = 512};
     const char *text = STEPS("{\"type\": \"image\", \"reference\": \"latest\"}");
@@ -114,15 +156,18 @@ static void an_unknown_step_leaves_the_result_unknown(void **state)
     assert_string_equal(key, "");
 }
 
-int main(void)
+/* The digests of layers, which the service adds, do not count. */
+TEST(keeps_recipes_of_a_size)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_depends_on_all_before_it),
-        cmocka_unit_test(teams_and_bases_have_their_own),
-        cmocka_unit_test(the_line_of_a_dockerfile_does_not_count),
-        cmocka_unit_test(an_image_needs_a_digest_and_no_login),
-        cmocka_unit_test(the_key_of_the_result_has_all_that_decides),
-        cmocka_unit_test(an_unknown_step_leaves_the_result_unknown),
-    };
-    return run_tests(tests);
+    static char text[RECIPE_KEPT_MAX + 1];
+    memset(text, 'x', RECIPE_KEPT_MAX);
+    json_auto_t *layers = json_pack("[s]", text);
+    json_auto_t *image =
+        json_pack("{s:{s:[{s:s, s:O}, {s:s, s:s%}]}}", "recipe", "steps", "type", "image", "layers",
+                  layers, "type", "run", "command", text, (size_t)RECIPE_KEPT_MAX - 200);
+    json_auto_t *large =
+        json_pack("{s:{s:[{s:s, s:s}]}}", "recipe", "steps", "type", "run", "command", text);
+    assert_true(recipe_may_be_kept(image));
+    assert_false(recipe_may_be_kept(large));
+    assert_false(recipe_may_be_kept(NULL));
 }

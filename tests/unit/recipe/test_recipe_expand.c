@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "recipe/recipe_expand.h"
 
-static void expands_as_dockerfiles_do(void **state)
+TEST(expands_as_dockerfiles_do)
 {
     static const struct {
         const char *text, *expected;
@@ -29,10 +29,4 @@ static void expands_as_dockerfiles_do(void **state)
         autofree char *made = recipe_expand(cases[i].text, envs);
         assert_string_equal(made, cases[i].expected);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(expands_as_dockerfiles_do)};
-    return run_tests(tests);
 }

@@ -80,7 +80,8 @@ static char *list_packed(const struct buffer *archive)
 
 static char *context(const char *changed)
 {
-    static const char *const names[] = {"a.txt", "b.md", "src/one.c", "src/deep/two.c", "[id].js"};
+    static const char *const names[] = {"a.txt",          "b.md",    "src/one.c",
+                                        "src/deep/two.c", "[id].js", "src/.hidden.c"};
     struct buffer archive = BUFFER_INIT(MOST);
     add(&archive, '5', "./", "");
     add(&archive, '5', "src/", "");
@@ -99,11 +100,12 @@ static char *context(const char *changed)
 static void key_of(const char *text, const char *source, char key[RECIPE_LISTING_KEY_SIZE])
 {
     json_auto_t *listing = json_loads(text, 0, NULL);
+    size_t left = RECIPE_LISTING_WORK;
     assert_non_null(listing);
-    recipe_listing_key(listing, source, key);
+    recipe_listing_key(listing, source, &left, key);
 }
 
-static void a_source_counts_its_files_alone(void **state)
+TEST(a_source_counts_its_files_alone)
 {
     static const struct {
         const char *source, *changed;
@@ -116,7 +118,7 @@ static void a_source_counts_its_files_alone(void **state)
         {"*.txt", "b.md", false},           {"*.txt", "src/one.c", false},
         {"s*/*.c", "src/one.c", true},      {"s*/*.c", "src/deep/two.c", false},
         {"src/d*", "src/deep/two.c", true}, {"[id].js", "[id].js", true},
-        {"[id].js", "a.txt", false},
+        {"[id].js", "a.txt", false},        {"s*/*.c", "src/.hidden.c", true},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         char before[RECIPE_LISTING_KEY_SIZE], after[RECIPE_LISTING_KEY_SIZE];
@@ -129,7 +131,7 @@ static void a_source_counts_its_files_alone(void **state)
     }
 }
 
-static void an_unsure_source_has_no_key(void **state)
+TEST(an_unsure_source_has_no_key)
 {
     static const char *const sources[] = {"to-src", "to-src/one.c", "t*/one.c", "to*",
                                           "none",   "a\\.txt",      "*"};
@@ -141,7 +143,32 @@ static void an_unsure_source_has_no_key(void **state)
     }
 }
 
-static void the_kind_of_an_entry_counts(void **state)
+/* Patterns that match nothing until their end, in all steps that a recipe may have. */
+TEST(too_much_work_counts_as_unsure)
+{
+    char name[4001], pattern[4001], key[RECIPE_LISTING_KEY_SIZE];
+    json_auto_t *listing = json_array();
+    size_t left = RECIPE_LISTING_WORK;
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    memset(pattern, 'a', sizeof pattern / 2);
+    pattern[0] = '*';
+    strcpy(pattern + sizeof pattern / 2, "b");
+    for (unsigned i = 0; i < 1000; i++)
+        json_array_append_new(listing, json_pack("[s, s, b]", name, "hash", 0));
+    recipe_listing_key(listing, name, &left, key);
+    assert_int_equal(strlen(key), RECIPE_LISTING_KEY_SIZE - 1);
+    assert_true(left < RECIPE_LISTING_WORK);
+    for (unsigned step = 0; step < 200; step++)
+        recipe_listing_key(listing, pattern, &left, key);
+    assert_int_equal(left, 0);
+    assert_string_equal(key, "");
+    recipe_listing_key(listing, name, &left, key);
+    assert_string_equal(key, "");
+    assert_false(recipe_listing_take_work(listing, &left));
+}
+
+TEST(the_kind_of_an_entry_counts)
 {
     char keys[3][RECIPE_LISTING_KEY_SIZE];
     static const char types[] = {'0', '5', '2'};
@@ -159,7 +186,7 @@ static void the_kind_of_an_entry_counts(void **state)
     assert_string_not_equal(keys[0], keys[2]);
 }
 
-static void some_archives_have_no_list(void **state)
+TEST(some_archives_have_no_list)
 {
     struct buffer archive = BUFFER_INIT(MOST);
     assert_null(list("", 0, MOST));
@@ -186,15 +213,4 @@ static void some_archives_have_no_list(void **state)
         assert_null(list(archive.data, archive.size, MOST));
     }
     buffer_deinit(&archive);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_source_counts_its_files_alone),
-        cmocka_unit_test(an_unsure_source_has_no_key),
-        cmocka_unit_test(the_kind_of_an_entry_counts),
-        cmocka_unit_test(some_archives_have_no_list),
-    };
-    return run_tests(tests);
 }

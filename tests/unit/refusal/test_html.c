@@ -22,7 +22,7 @@ static struct refusal_html page_of(enum refusal_reason reason)
 }
 
 /* Each reason with a page has all its texts, and no slot is left open. */
-static void test_every_reason(void **state)
+TEST(test_every_reason)
 {
     for (int i = 0; i < REFUSAL_REASON_COUNT; i++) {
         enum refusal_reason reason = (enum refusal_reason)i;
@@ -45,7 +45,7 @@ static void test_every_reason(void **state)
     }
 }
 
-static void test_what_is_not_ours_is_escaped(void **state)
+TEST(test_what_is_not_ours_is_escaped)
 {
     static const char evil[] = "\"><script>alert('1')</script>&{{script}}";
     struct http_response response;
@@ -58,7 +58,7 @@ static void test_what_is_not_ours_is_escaped(void **state)
     http_response_deinit(&response);
 }
 
-static void test_only_a_waiting_page_has_a_script(void **state)
+TEST(test_only_a_waiting_page_has_a_script)
 {
     struct http_response response;
     struct refusal_html page = page_of(REFUSAL_NO_LISTENER);
@@ -71,14 +71,4 @@ static void test_only_a_waiting_page_has_a_script(void **state)
     assert_non_null(strstr(headers, "; connect-src 'self'"));
     assert_null(strstr(headers, "unsafe"));
     http_response_deinit(&response);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_reason),
-        cmocka_unit_test(test_what_is_not_ours_is_escaped),
-        cmocka_unit_test(test_only_a_waiting_page_has_a_script),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static bool remove_ended(void)
     return more;
 }
 
-static void only_what_ended_long_ago_is_removed(void **state)
+TEST(only_what_ended_long_ago_is_removed)
 {
     put_sandbox("old", "destroyed", 0, 100, 95);
     put_sandbox("late", "destroyed", 0, 101, 1);
@@ -105,7 +105,7 @@ static void only_what_ended_long_ago_is_removed(void **state)
                      2);
 }
 
-static void many_take_several_turns(void **state)
+TEST(many_take_several_turns)
 {
     char tag[8];
     /* A 'u' is in no time of an identifier. */
@@ -118,7 +118,7 @@ static void many_take_several_turns(void **state)
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id LIKE '%mu0%'"), 0);
 }
 
-static void a_volume_goes_when_no_row_names_it(void **state)
+TEST(a_volume_goes_when_no_row_names_it)
 {
     char id[ID_SIZE];
     id_floor("vol_", now_ms - 200 * DAY_MS, id);
@@ -137,7 +137,7 @@ static void a_volume_goes_when_no_row_names_it(void **state)
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM volumes"), 0);
 }
 
-static void revoked_keys_go_and_others_stay(void **state)
+TEST(revoked_keys_go_and_others_stay)
 {
     char id[ID_SIZE];
     const char *const prefixes[] = {"key_", "ssk_", "key_", "ssk_"};
@@ -170,7 +170,7 @@ static void put_many(const char *into, const char *values)
     say("INSERT INTO %s " MANY_ROWS " SELECT %s FROM rows_", into, values);
 }
 
-static void a_team_keeps_so_many_rows_of_what_has_ended(void **state)
+TEST(a_team_keeps_so_many_rows_of_what_has_ended)
 {
     static const char *const tables[] = {"sandboxes", "checkpoints", "volumes"};
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
@@ -202,7 +202,7 @@ static void a_team_keeps_so_many_rows_of_what_has_ended(void **state)
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_9'"), 1);
 }
 
-static void a_sandbox_keeps_its_newest_operations(void **state)
+TEST(a_sandbox_keeps_its_newest_operations)
 {
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
     put_many("operations (id, sandbox_id, state, finished_at_ms)",
@@ -218,7 +218,7 @@ static void a_sandbox_keeps_its_newest_operations(void **state)
     assert_int_equal(server_ask(raw, "SELECT COUNT(*) FROM operations WHERE id = 'opr_80'"), 1);
 }
 
-static void versions_go_that_no_row_names(void **state)
+TEST(versions_go_that_no_row_names)
 {
     server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
     server_say(raw, "INSERT INTO templates (id, owner, slug) VALUES ('tpl_gone', 'crowd',"
@@ -245,7 +245,7 @@ static struct template_use use_of_it(void)
     struct error *err = NULL;
     autofree struct template_use *uses = NULL;
     unsigned count;
-    assert_ok(template_uses_list(db, user.personal_team_id, &uses, &count, &err));
+    assert_ok(template_uses_list(db, version.owner, &uses, &count, &err));
     return template_use_of(uses, count, version.template_id);
 }
 
@@ -255,7 +255,7 @@ static void count_uses(void)
     assert_ok(template_uses_count(db, &err));
 }
 
-static void what_a_template_was_used_for_outlives_the_rows(void **state)
+TEST(what_a_template_was_used_for_outlives_the_rows)
 {
     struct template_use before = use_of_it();
     put_sandbox("gone", "destroyed", 0, 100, 95);
@@ -272,18 +272,6 @@ static void what_a_template_was_used_for_outlives_the_rows(void **state)
     assert_int_equal(template_use_of(NULL, 0, version.template_id).sandboxes, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-        cmocka_unit_test(only_what_ended_long_ago_is_removed),
-        cmocka_unit_test(many_take_several_turns),
-        cmocka_unit_test(a_volume_goes_when_no_row_names_it),
-        cmocka_unit_test(revoked_keys_go_and_others_stay),
-        cmocka_unit_test(a_team_keeps_so_many_rows_of_what_has_ended),
-        cmocka_unit_test(a_sandbox_keeps_its_newest_operations),
-        cmocka_unit_test(versions_go_that_no_row_names),
-        cmocka_unit_test(what_a_template_was_used_for_outlives_the_rows),
-    };
-    return cmocka_run_group_tests(tests, set_up, schema_teardown);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, schema_teardown)

@@ -37,7 +37,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_all_workers_know(void **state)
+TEST_WITH(test_all_workers_know, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     assert_false(agent_notes_is_silent(fixture->others, SANDBOX));
@@ -52,7 +52,7 @@ static void test_all_workers_know(void **state)
 }
 
 /* Two sandboxes on one place: neither is ever taken for the other. */
-static void test_a_place_belongs_to_one(void **state)
+TEST_WITH(test_a_place_belongs_to_one, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     agent_notes_silent(fixture->notes, SANDBOX);
@@ -66,7 +66,7 @@ static void test_a_place_belongs_to_one(void **state)
 }
 
 /* An answer counts for a moment, for its sandbox alone, and until the agent is silent. */
-static void test_an_answer_is_fresh(void **state)
+TEST_WITH(test_an_answer_is_fresh, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     assert_false(agent_notes_is_fresh(fixture->notes, SANDBOX));
@@ -77,20 +77,9 @@ static void test_an_answer_is_fresh(void **state)
     assert_false(agent_notes_is_fresh(fixture->notes, SANDBOX));
 }
 
-static void test_times_end(void **state)
+TEST_WITH(test_times_end, set_up, tear_down)
 {
     struct fixture *fixture = *state;
     agent_notes_slow(fixture->notes, SANDBOX, 0);
     assert_false(agent_notes_is_slow(fixture->notes, SANDBOX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_all_workers_know, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_place_belongs_to_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_answer_is_fresh, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_times_end, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

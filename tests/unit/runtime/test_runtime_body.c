@@ -31,7 +31,7 @@ static const char *text_at(json_t *object, const char *a, const char *b, const c
     return json_string_value(value);
 }
 
-static void host_names_are_fresh(void **state)
+TEST(host_names_are_fresh)
 {
     char first[RUNTIME_HOST_NAME_SIZE], second[RUNTIME_HOST_NAME_SIZE];
 
@@ -45,7 +45,7 @@ static void host_names_are_fresh(void **state)
     assert_int_equal(strlen(first), 14);
 }
 
-static void a_copy_takes_the_disk_alone(void **state)
+TEST(a_copy_takes_the_disk_alone)
 {
     json_auto_t *devices = json_pack("{s:{s:s}, s:{s:s}, s:{s:s}}", "root", "type", "disk", "eth0",
                                      "type", "nic", "volume-1", "type", "disk");
@@ -62,7 +62,7 @@ static void a_copy_takes_the_disk_alone(void **state)
     assert_string_equal(text_at(body, "config", RUNTIME_KEY_SANDBOX, NULL), "ckp_1");
 }
 
-static void what_moves_is_the_same_elsewhere(void **state)
+TEST(what_moves_is_the_same_elsewhere)
 {
     json_auto_t *original = json_pack(
         "{s:s, s:s, s:s, s:b, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s, s:s}, s:{s:{s:s, s:s}, "
@@ -93,7 +93,7 @@ static void what_moves_is_the_same_elsewhere(void **state)
     assert_string_equal(text_at(original, "devices", "eth0", "host_name"), "old");
 }
 
-static void hardware_addresses_follow_addresses(void **state)
+TEST(hardware_addresses_follow_addresses)
 {
     char out[RUNTIME_HWADDR_SIZE];
 
@@ -106,7 +106,7 @@ static void hardware_addresses_follow_addresses(void **state)
     assert_int_equal(runtime_hwaddr("10.0.0.1/32", out), -1);
 }
 
-static void a_paused_root_has_room_for_the_memory(void **state)
+TEST(a_paused_root_has_room_for_the_memory)
 {
     struct runtime_resources resources = {.cpu = 1, .memory_mb = 512, .disk_gb = 10};
     char size[RUNTIME_SIZE_SIZE];
@@ -120,7 +120,7 @@ static void a_paused_root_has_room_for_the_memory(void **state)
     assert_string_equal(size, "4402341477439MiB");
 }
 
-static void a_container_is_one_request(void **state)
+TEST(a_container_is_one_request)
 {
     struct runtime_instance wanted = instance();
     json_auto_t *body = runtime_create_body(&runtime, &wanted);
@@ -159,7 +159,7 @@ static void a_container_is_one_request(void **state)
     assert_null(runtime_create_body(&runtime, &wanted));
 }
 
-static void a_machine_keeps_its_memory_apart(void **state)
+TEST(a_machine_keeps_its_memory_apart)
 {
     struct runtime_instance wanted = instance();
     wanted.virtual_machine = true;
@@ -175,7 +175,7 @@ static void a_machine_keeps_its_memory_apart(void **state)
     assert_null(json_object_get(profile, "security.syscalls.deny"));
 }
 
-static void a_console_ends_in_plain_words(void **state)
+TEST(a_console_ends_in_plain_words)
 {
     char tail[RUNTIME_CONSOLE_SIZE], many[2048];
     runtime_console_tail("", tail);
@@ -193,7 +193,7 @@ static void a_console_ends_in_plain_words(void **state)
     assert_string_equal(tail, "");
 }
 
-static void a_machine_has_an_address_that_its_card_tells(void **state)
+TEST(a_machine_has_an_address_that_its_card_tells)
 {
     struct runtime_instance wanted = instance();
     error_auto err = NULL;
@@ -208,7 +208,7 @@ static void a_machine_has_an_address_that_its_card_tells(void **state)
     assert_int_equal(runtime_check_address(&wanted, &err), 0);
 }
 
-static void the_profile_is_hardened(void **state)
+TEST(the_profile_is_hardened)
 {
     json_auto_t *profile = runtime_profile_config(false);
     const char *denied = text_at(profile, "security.syscalls.deny", NULL, NULL);
@@ -226,7 +226,7 @@ static void the_profile_is_hardened(void **state)
     assert_non_null(strstr(text_at(profile, "raw.lxc", NULL, NULL), "lxc.cap.keep=chown "));
 }
 
-static void a_memory_that_is_not_kept_has_its_cause(void **state)
+TEST(a_memory_that_is_not_kept_has_its_cause)
 {
     assert_int_equal(runtime_memory_refusal("(00.05) Error (compel/src/lib/infect.c:358): Unable "
                                             "to connect to 17: Operation not permitted"),
@@ -246,7 +246,7 @@ static void a_memory_that_is_not_kept_has_its_cause(void **state)
 }
 
 /* liblxc needs the capability to load the filter, with the profile in force. */
-static void the_rules_for_apparmor_leave_what_a_start_needs(void **state)
+TEST(the_rules_for_apparmor_leave_what_a_start_needs)
 {
     json_auto_t *config = runtime_confinement();
     const char *rules = json_string_value(json_object_get(config, "raw.apparmor"));
@@ -256,7 +256,7 @@ static void the_rules_for_apparmor_leave_what_a_start_needs(void **state)
 }
 
 /* Incus puts them into a profile like this one when the host has AppArmor. */
-static void the_rules_for_apparmor_are_understood(void **state)
+TEST(the_rules_for_apparmor_are_understood)
 {
     json_auto_t *config = runtime_confinement();
     if (access("/sbin/apparmor_parser", X_OK) < 0)
@@ -273,7 +273,7 @@ static void the_rules_for_apparmor_are_understood(void **state)
     assert_int_equal(pclose(parser), 0);
 }
 
-static void a_volume_has_the_user_ids_inside(void **state)
+TEST(a_volume_has_the_user_ids_inside)
 {
     json_auto_t *config = runtime_volume_config(5);
     assert_string_equal(text_at(config, "size", NULL, NULL), "5GiB");
@@ -282,7 +282,7 @@ static void a_volume_has_the_user_ids_inside(void **state)
     assert_string_equal(text_at(config, "initial.gid", NULL, NULL), "1000");
 }
 
-static void addresses_have_user_ids_of_their_own(void **state)
+TEST(addresses_have_user_ids_of_their_own)
 {
     static const struct {
         const char *address, *base;
@@ -299,7 +299,7 @@ static void addresses_have_user_ids_of_their_own(void **state)
     assert_null(runtime_users_config("somewhere"));
 }
 
-static void statuses_tell_paused_from_stopped(void **state)
+TEST(statuses_tell_paused_from_stopped)
 {
     struct incus_instance found = {.status = INCUS_STOPPED, .stateful = true};
 
@@ -312,27 +312,4 @@ static void statuses_tell_paused_from_stopped(void **state)
     assert_int_equal(runtime_status_of(&found), RUNTIME_FROZEN);
     found.status = INCUS_IN_BETWEEN;
     assert_int_equal(runtime_status_of(&found), RUNTIME_OTHER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_names_are_fresh),
-        cmocka_unit_test(hardware_addresses_follow_addresses),
-        cmocka_unit_test(a_copy_takes_the_disk_alone),
-        cmocka_unit_test(what_moves_is_the_same_elsewhere),
-        cmocka_unit_test(a_paused_root_has_room_for_the_memory),
-        cmocka_unit_test(a_container_is_one_request),
-        cmocka_unit_test(a_machine_keeps_its_memory_apart),
-        cmocka_unit_test(a_console_ends_in_plain_words),
-        cmocka_unit_test(a_machine_has_an_address_that_its_card_tells),
-        cmocka_unit_test(the_profile_is_hardened),
-        cmocka_unit_test(a_memory_that_is_not_kept_has_its_cause),
-        cmocka_unit_test(the_rules_for_apparmor_leave_what_a_start_needs),
-        cmocka_unit_test(the_rules_for_apparmor_are_understood),
-        cmocka_unit_test(a_volume_has_the_user_ids_inside),
-        cmocka_unit_test(addresses_have_user_ids_of_their_own),
-        cmocka_unit_test(statuses_tell_paused_from_stopped),
-    };
-    return run_tests(tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Logs of stopped sandboxes: written while a pause is under way only, and bounded for a team. */
+/* Logs of paused sandboxes: written while a pause is under way only, and bounded for a team. */
 #include "unit/unit.h"
 
 #include "account/account.h"
@@ -64,7 +64,7 @@ static char kept(const struct sandbox *sandbox)
     return sealed.size ? sealed.data[0] : '\0';
 }
 
-static void the_last_pause_counts(void **state)
+TEST(the_last_pause_counts)
 {
     struct error *err = NULL;
     struct sandbox sandbox = put_sandbox(alice.personal_team_id, "stopping");
@@ -75,7 +75,7 @@ static void the_last_pause_counts(void **state)
     assert_int_equal(kept(&sandbox), 0);
 }
 
-static void nothing_is_kept_beside_a_pause(void **state)
+TEST(nothing_is_kept_beside_a_pause)
 {
     struct sandbox ready = put_sandbox(alice.personal_team_id, "ready"),
                    deleted = put_sandbox(alice.personal_team_id, "destroying"),
@@ -89,7 +89,7 @@ static void nothing_is_kept_beside_a_pause(void **state)
     assert_int_equal(kept(&overtaken), 0);
 }
 
-static void the_oldest_of_a_team_make_room(void **state)
+TEST(the_oldest_of_a_team_make_room)
 {
     struct error *err = NULL;
     struct sandbox own[4], others = put_sandbox(bob.personal_team_id, "stopping");
@@ -109,13 +109,6 @@ static void the_oldest_of_a_team_make_room(void **state)
     assert_int_equal(kept(&others), 'o');
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-        cmocka_unit_test(the_last_pause_counts),
-        cmocka_unit_test(nothing_is_kept_beside_a_pause),
-        cmocka_unit_test(the_oldest_of_a_team_make_room),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, schema_teardown)

@@ -11,7 +11,7 @@ static json_t *parse(const char *text)
     return json;
 }
 
-static void values_become_strings(void **state)
+TEST(values_become_strings)
 {
     struct error *err = NULL;
     json_auto_t *given = parse("{\"a\":\"x\",\"b\":42,\"c\":true,\"d\":{\"k\":[1, 2]},\"e\":1.5}");
@@ -25,7 +25,7 @@ static void values_become_strings(void **state)
     assert_string_equal(json_string_value(json_object_get(stored, "e")), "1.5");
 }
 
-static void nothing_is_an_empty_object(void **state)
+TEST(nothing_is_an_empty_object)
 {
     struct error *err = NULL;
     autofree char *text = NULL;
@@ -33,7 +33,7 @@ static void nothing_is_an_empty_object(void **state)
     assert_string_equal(text, "{}");
 }
 
-static void refuses_with_the_pointer(void **state)
+TEST(refuses_with_the_pointer)
 {
     static const struct {
         const char *text, *field;
@@ -59,7 +59,7 @@ static void append(char *text)
     memcpy(text + strlen(text), "\xc3\xa4", 3);
 }
 
-static void lengths_are_counted_in_characters(void **state)
+TEST(lengths_are_counted_in_characters)
 {
     char value[METADATA_VALUE_MAX * 2 + 8] = "";
     for (int i = 0; i < METADATA_VALUE_MAX; i++)
@@ -77,7 +77,7 @@ static void lengths_are_counted_in_characters(void **state)
     }
 }
 
-static void patches_merge_and_remove(void **state)
+TEST(patches_merge_and_remove)
 {
     struct error *err = NULL;
     json_auto_t *patch = parse("{\"a\":null,\"b\":\"2\",\"c\":3,\"none\":null}");
@@ -88,7 +88,16 @@ static void patches_merge_and_remove(void **state)
     assert_true(json_equal(stored, expected));
 }
 
-static void counts_keys_after_the_patch(void **state)
+TEST(a_patch_of_null_removes_all)
+{
+    struct error *err = NULL;
+    json_auto_t *patch = json_null();
+    autofree char *text = NULL;
+    assert_ok(metadata_patch("{\"a\":\"1\",\"b\":\"1\"}", patch, &text, &err));
+    assert_string_equal(text, "{}");
+}
+
+TEST(counts_keys_after_the_patch)
 {
     struct error *err = NULL;
     json_auto_t *full = json_object();
@@ -103,17 +112,4 @@ static void counts_keys_after_the_patch(void **state)
     assert_ok(metadata_patch(stored, swap, &swapped, &err));
     json_auto_t *add = parse("{\"one-more\":\"v\"}");
     assert_fails_saying(metadata_patch(stored, add, &more, &err), ERR_INVALID_REQUEST, "64");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_become_strings),
-        cmocka_unit_test(nothing_is_an_empty_object),
-        cmocka_unit_test(refuses_with_the_pointer),
-        cmocka_unit_test(lengths_are_counted_in_characters),
-        cmocka_unit_test(patches_merge_and_remove),
-        cmocka_unit_test(counts_keys_after_the_patch),
-    };
-    return run_tests(tests);
 }

@@ -19,7 +19,7 @@ static void assert_text(const struct sandbox *sandbox, const char *expected)
     }
 }
 
-static void they_are_kept_by_number(void **state)
+TEST(they_are_kept_by_number)
 {
     struct sandbox sandbox = {0};
     assert_text(&sandbox, "");
@@ -37,7 +37,7 @@ static void they_are_kept_by_number(void **state)
     assert_text(&sandbox, "3000/2,65535/3");
 }
 
-static void as_many_as_there_may_be(void **state)
+TEST(as_many_as_there_may_be)
 {
     struct sandbox sandbox = {0};
     char text[SANDBOX_PORTS_TEXT_SIZE];
@@ -51,7 +51,33 @@ static void as_many_as_there_may_be(void **state)
     assert_in_range(strlen(text), 1, 1600);
 }
 
-static void hosts_that_servers_see(void **state)
+TEST(images_expose_ports)
+{
+    static const struct {
+        const char *list;
+        unsigned most;
+        const char *text;
+    } cases[] = {
+        {"[\"80/tcp\", \"81\"]", 100, "80/0,81/0"},
+        {"[\"443/tcp\", \"53/udp\", \"9/sctp\", \"22/tcp\", \"8000-8002/tcp\"]", 100,
+         "443/2,3000/1,8000/0,8001/0,8002/0"},
+        {"[\"1-65535/tcp\"]", 4, "1/0,2/0,3/0,3000/1"},
+        {"[\"0/tcp\", \"65536/tcp\", \"9-8/tcp\", \"a/tcp\", \"80/\", \"-/tcp\", 7, null]", 100,
+         "3000/1"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sandbox sandbox = {.id = ""};
+        char text[SANDBOX_PORTS_TEXT_SIZE];
+        json_auto_t *list = json_loads(cases[i].list, 0, NULL);
+        assert_non_null(list);
+        if (i)
+            sandbox_port_add(&sandbox, (struct exposed_port){3000, true, false});
+        sandbox_ports_of_image(list, cases[i].most, &sandbox);
+        assert_string_equal(sandbox_ports_to_text(&sandbox, text), cases[i].text);
+    }
+}
+
+TEST(hosts_that_servers_see)
 {
     static const char *const good[] = {"localhost",       "localhost:${PORT}", "a_b.example:8080",
                                        "${PORT}.example", "127.0.0.1:1",       "p${PORT}"};
@@ -70,14 +96,4 @@ static void hosts_that_servers_see(void **state)
     assert_string_equal(request_host_of(&sandbox, 3000, text), "localhost:3000");
     sandbox.request_host[0] = '\0';
     assert_string_equal(request_host_of(&sandbox, 3000, text), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_are_kept_by_number),
-        cmocka_unit_test(as_many_as_there_may_be),
-        cmocka_unit_test(hosts_that_servers_see),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

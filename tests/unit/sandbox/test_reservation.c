@@ -54,7 +54,7 @@ static bool take(void)
     " + (SELECT sandboxes + used_vcpus + used_memory_mb FROM hosts)"                              \
     " + (SELECT promised_gb FROM host_pools)"
 
-static void all_of_it_is_taken(void **state)
+TEST(all_of_it_is_taken)
 {
     server_say(raw, before);
     long sum = server_ask(raw, SUM);
@@ -67,7 +67,7 @@ static void all_of_it_is_taken(void **state)
                      0);
 }
 
-static void what_one_refuses_none_gives(void **state)
+TEST(what_one_refuses_none_gives)
 {
     static const char *const refusals[] = {
         "UPDATE teams SET used_sandboxes = used_sandboxes + 1 WHERE slug = 'acme'",
@@ -94,11 +94,4 @@ static void what_one_refuses_none_gives(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_of_it_is_taken),
-        cmocka_unit_test(what_one_refuses_none_gives),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
-}
+TEST_GROUP(set_up, schema_teardown)

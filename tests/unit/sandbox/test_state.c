@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "sandbox/sandbox_state.h"
 
-static void names_are_their_own_inverse(void **state)
+TEST(names_are_their_own_inverse)
 {
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
         enum sandbox_state parsed;
@@ -19,7 +19,7 @@ static void names_are_their_own_inverse(void **state)
     assert_int_equal(sandbox_state_parse("", &parsed), -1);
 }
 
-static void only_listed_moves_are_legal(void **state)
+TEST(only_listed_moves_are_legal)
 {
     static const struct {
         enum sandbox_event event;
@@ -75,7 +75,7 @@ static void only_listed_moves_are_legal(void **state)
     }
 }
 
-static void delete_is_legal_wherever_a_sandbox_is_shown(void **state)
+TEST(delete_is_legal_wherever_a_sandbox_is_shown)
 {
     for (unsigned from = 0; from < SANDBOX_STATE_COUNT; from++) {
         error_auto err = NULL;
@@ -85,7 +85,7 @@ static void delete_is_legal_wherever_a_sandbox_is_shown(void **state)
     }
 }
 
-static void stopped_is_told_from_busy(void **state)
+TEST(stopped_is_told_from_busy)
 {
     struct error *err = NULL;
     enum sandbox_state to;
@@ -110,7 +110,7 @@ static void assert_line(const char *name, const char *begin)
     fail_msg("%s has no line that begins with '%s'", path, begin);
 }
 
-static void words_are_those_of_page_and_console(void **state)
+TEST(words_are_those_of_page_and_console)
 {
     assert_string_equal(sandbox_state_word(SANDBOX_READY), "running");
     for (unsigned i = 0; i < SANDBOX_STATE_COUNT; i++) {
@@ -155,7 +155,7 @@ static size_t read_picture(struct drawn *drawn, size_t most)
     return count;
 }
 
-static void the_picture_in_the_documentation_is_the_table(void **state)
+TEST(the_picture_in_the_documentation_is_the_table)
 {
     static const struct {
         const char *event;
@@ -178,17 +178,4 @@ static void the_picture_in_the_documentation_is_the_table(void **state)
                      sandbox_state_name(table[i].from), found);
     }
     assert_int_equal(count, ARRAY_SIZE(table));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_their_own_inverse),
-        cmocka_unit_test(only_listed_moves_are_legal),
-        cmocka_unit_test(delete_is_legal_wherever_a_sandbox_is_shown),
-        cmocka_unit_test(stopped_is_told_from_busy),
-        cmocka_unit_test(words_are_those_of_page_and_console),
-        cmocka_unit_test(the_picture_in_the_documentation_is_the_table),
-    };
-    return run_tests(tests);
 }

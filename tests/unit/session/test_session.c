@@ -20,7 +20,7 @@ static int drop_ring(void **state)
     return 0;
 }
 
-static void opens_what_it_issued(void **state)
+TEST(opens_what_it_issued)
 {
     struct error *err = NULL;
     struct session session;
@@ -35,7 +35,7 @@ static void opens_what_it_issued(void **state)
     assert_true(left_ms > 50000 && left_ms <= 60000);
 }
 
-static void tokens_end_with_their_epoch(void **state)
+TEST(tokens_end_with_their_epoch)
 {
     struct error *err = NULL;
     struct session session;
@@ -58,7 +58,7 @@ static void tokens_end_with_their_epoch(void **state)
     assert_false(session_fits(&claim, id, 8));
 }
 
-static void refuses_an_expired_token(void **state)
+TEST(refuses_an_expired_token)
 {
     struct error *err = NULL;
     struct session session;
@@ -71,7 +71,7 @@ static void refuses_an_expired_token(void **state)
 }
 
 /* Every single character matters. */
-static void refuses_any_change(void **state)
+TEST(refuses_any_change)
 {
     struct error *err = NULL;
     struct session session;
@@ -105,7 +105,7 @@ static struct session_claim open_now(const char *token)
     return claim;
 }
 
-static void a_token_opens_what_it_is_for(void **state)
+TEST(a_token_opens_what_it_is_for)
 {
     struct error *err = NULL;
     struct session all, previews, one, of_cookie;
@@ -138,7 +138,7 @@ static bool is_this(const char *token, void *context)
 }
 
 /* Files must not be signed with what opens a preview. */
-static void previews_sign_nothing(void **state)
+TEST(previews_sign_nothing)
 {
     struct error *err = NULL;
     struct session session;
@@ -157,7 +157,7 @@ static bool count(const char *token, void *context)
     return false;
 }
 
-static void knows_what_it_may_have_issued(void **state)
+TEST(knows_what_it_may_have_issued)
 {
     static const uint64_t lives_s[] = {1, 60, 3600, 604800};
     struct error *err = NULL;
@@ -179,16 +179,4 @@ static void knows_what_it_may_have_issued(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_what_it_issued),
-        cmocka_unit_test(tokens_end_with_their_epoch),
-        cmocka_unit_test(a_token_opens_what_it_is_for),
-        cmocka_unit_test(previews_sign_nothing),
-        cmocka_unit_test(refuses_an_expired_token),
-        cmocka_unit_test(refuses_any_change),
-        cmocka_unit_test(knows_what_it_may_have_issued),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, load_ring, drop_ring);
-}
+TEST_GROUP(load_ring, drop_ring)

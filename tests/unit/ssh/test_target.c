@@ -12,7 +12,7 @@ static struct target parsed(const char *text)
     return target;
 }
 
-static void new_ones(void **state)
+TEST(new_ones)
 {
     struct target target = parsed("new");
     assert_null(target.name);
@@ -35,7 +35,7 @@ static void new_ones(void **state)
     target_deinit(&target);
 }
 
-static void options_and_metadata(void **state)
+TEST(options_and_metadata)
 {
     struct target target =
         parsed("new+keep+timeout=30m+cpu=2+memory=2048+name=work+team=acme+a:b+c:d=e");
@@ -50,7 +50,7 @@ static void options_and_metadata(void **state)
     target_deinit(&target);
 }
 
-static void terminals_that_are_there(void **state)
+TEST(terminals_that_are_there)
 {
     static const char *const bad[] = {"new+attach",   "work+attach+keep",
                                       "attach=5",     "work+attach+name=x",
@@ -71,7 +71,7 @@ static void terminals_that_are_there(void **state)
     }
 }
 
-static void ones_that_are_there(void **state)
+TEST(ones_that_are_there)
 {
     struct target target = parsed("work");
     assert_true(target.may_exist);
@@ -82,7 +82,7 @@ static void ones_that_are_there(void **state)
     target_deinit(&target);
 }
 
-static void what_means_nothing(void **state)
+TEST(what_means_nothing)
 {
     static const char *const wrong[] = {
         "",     "+",         "new+",        "-o",         "new+-x",  "new+cpu=",
@@ -103,16 +103,4 @@ static void what_means_nothing(void **state)
     struct target target;
     assert_fails_saying(target_parse(long_one, &target, &err), ERR_INVALID_REQUEST, "too long");
     target_deinit(&target);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_ones),
-        cmocka_unit_test(options_and_metadata),
-        cmocka_unit_test(terminals_that_are_there),
-        cmocka_unit_test(ones_that_are_there),
-        cmocka_unit_test(what_means_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,14 +11,14 @@
 
 static struct template_reference reference;
 
-static void slug(void **state)
+TEST(slug)
 {
     assert_int_equal(template_reference_parse("python", &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_SLUG);
     assert_string_equal(reference.slug, "python");
 }
 
-static void slug_and_version(void **state)
+TEST(slug_and_version)
 {
     assert_int_equal(template_reference_parse("python:12", &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_SLUG_NUMBER);
@@ -30,7 +30,7 @@ static void slug_and_version(void **state)
     assert_string_equal(reference.id, "tpv_" ULID);
 }
 
-static void slug_and_tag(void **state)
+TEST(slug_and_tag)
 {
     static const char *const tags[] = {"default", "v1.0", "2026-11-21", "a_b"};
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
@@ -43,7 +43,7 @@ static void slug_and_tag(void **state)
     }
 }
 
-static void team_and_slug(void **state)
+TEST(team_and_slug)
 {
     assert_int_equal(template_reference_parse("acme/python", &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_SLUG);
@@ -57,7 +57,7 @@ static void team_and_slug(void **state)
     assert_string_equal(reference.team, "");
 }
 
-static void ids(void **state)
+TEST(ids)
 {
     assert_int_equal(template_reference_parse("tpl_" ULID, &reference), 0);
     assert_int_equal(reference.kind, REFERENCE_TEMPLATE);
@@ -66,7 +66,7 @@ static void ids(void **state)
     assert_int_equal(reference.kind, REFERENCE_VERSION);
 }
 
-static void other_forms(void **state)
+TEST(other_forms)
 {
     static const char *const bad[] = {
         "",
@@ -104,7 +104,7 @@ static void other_forms(void **state)
 }
 
 /* Numbers that no version can have are names of tags. */
-static void tags_of_digits(void **state)
+TEST(tags_of_digits)
 {
     static const char *const good[] = {"0", "01", "99999999999"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -115,24 +115,9 @@ static void tags_of_digits(void **state)
     }
 }
 
-static void name_of_the_source(void **state)
+TEST(name_of_the_source)
 {
     char name[64];
     runtime_source_name("tpv_" ULID, name);
     assert_string_equal(name, "tpl-" ULID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slug),
-        cmocka_unit_test(slug_and_version),
-        cmocka_unit_test(slug_and_tag),
-        cmocka_unit_test(team_and_slug),
-        cmocka_unit_test(ids),
-        cmocka_unit_test(other_forms),
-        cmocka_unit_test(tags_of_digits),
-        cmocka_unit_test(name_of_the_source),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

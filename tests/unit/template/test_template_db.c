@@ -47,7 +47,7 @@ static void assert_unknown(const char *team_id, const char *reference)
     error_clear(&err);
 }
 
-static void versions_are_numbered(void **state)
+TEST(versions_are_numbered)
 {
     struct error *err = NULL;
     struct template_version stored, first = add(TEAM_DEPLOYMENT_ID, "numbered", true);
@@ -68,7 +68,7 @@ static void versions_are_numbered(void **state)
                         "version");
 }
 
-static void a_slug_means_the_newest_ready_version(void **state)
+TEST(a_slug_means_the_newest_ready_version)
 {
     struct error *err = NULL;
     struct template_version building;
@@ -89,7 +89,7 @@ static void a_slug_means_the_newest_ready_version(void **state)
     assert_unknown(acme.id, "python:4");
 }
 
-static void ids_pin_templates_and_versions(void **state)
+TEST(ids_pin_templates_and_versions)
 {
     struct template_version first = add(TEAM_DEPLOYMENT_ID, "pinned", true),
                             second = add(TEAM_DEPLOYMENT_ID, "pinned", true);
@@ -104,7 +104,7 @@ static void ids_pin_templates_and_versions(void **state)
     assert_unknown(acme.id, "not a template");
 }
 
-static void an_own_template_hides_the_deployments(void **state)
+TEST(an_own_template_hides_the_deployments)
 {
     struct template_version general = add(TEAM_DEPLOYMENT_ID, "node", true);
     assert_resolves(acme.id, "node", general.id);
@@ -131,9 +131,8 @@ static void assign(const struct template_version *version, const char *tag)
     assert_ok(template_tags_assign(db, version->template_id, version->id, &tag, 1, "tag", &err));
 }
 
-static void wanted_tags_come_with_the_ready_version(void **state)
+TEST(wanted_tags_come_with_the_ready_version)
 {
-    (void)state;
     struct error *err = NULL;
     const char *const moved = "stable";
     char many[TEMPLATE_TAGS_MAX - 2][8];
@@ -159,7 +158,7 @@ static void wanted_tags_come_with_the_ready_version(void **state)
     assert_unknown(acme.id, "wanted:beyond");
 }
 
-static void tags_point_to_versions(void **state)
+TEST(tags_point_to_versions)
 {
     struct error *err = NULL;
     const char *const both[] = {"stable", "old"}, *const invalid = "Old", *const gone = "gone";
@@ -214,13 +213,13 @@ static void follows_the_newest_until_it_is_assigned(const char *slug, const char
     assert_resolves(acme.id, slug, second.id);
 }
 
-static void default_and_latest_follow_the_newest_until_they_are_assigned(void **state)
+TEST(default_and_latest_follow_the_newest_until_they_are_assigned)
 {
     follows_the_newest_until_it_is_assigned("rolled", "default", "latest");
     follows_the_newest_until_it_is_assigned("led", "latest", "default");
 }
 
-static void a_number_that_is_a_tag_means_the_tag(void **state)
+TEST(a_number_that_is_a_tag_means_the_tag)
 {
     struct error *err = NULL;
     const char *const tag = "1";
@@ -235,7 +234,7 @@ static void a_number_that_is_a_tag_means_the_tag(void **state)
     assert_resolves(acme.id, "counted:1", first.id);
 }
 
-static void only_plain_tags_are_for_the_interface(void **state)
+TEST(only_plain_tags_are_for_the_interface)
 {
     char long_tag[TEMPLATE_TAG_MAX + 1] = "";
     memset(long_tag, 'a', TEMPLATE_TAG_PLAIN_MAX + 1);
@@ -252,7 +251,7 @@ static void only_plain_tags_are_for_the_interface(void **state)
     }
 }
 
-static void a_template_has_so_many_tags(void **state)
+TEST(a_template_has_so_many_tags)
 {
     struct error *err = NULL;
     char tag[16];
@@ -270,7 +269,7 @@ static void a_template_has_so_many_tags(void **state)
     assert_unknown(acme.id, "full:one-more");
 }
 
-static void names_with_a_team(void **state)
+TEST(names_with_a_team)
 {
     struct error *err = NULL;
     struct template_version general = add(TEAM_DEPLOYMENT_ID, "named", true),
@@ -298,7 +297,48 @@ static void names_with_a_team(void **state)
     assert_unknown(other.id, "acme/named");
 }
 
-static void a_version_is_finished_once(void **state)
+static unsigned count_listed(const char *team_id, const char *slug)
+{
+    struct error *err = NULL;
+    autofree struct template_version *seen = NULL;
+    unsigned count, found = 0;
+    assert_ok(template_version_list(db, team_id, &seen, &count, &err));
+    for (unsigned i = 0; i < count; i++)
+        found += !strcmp(seen[i].slug, slug);
+    return found;
+}
+
+static unsigned count_named(const char *team_id, const char *team_slug, const char *slug)
+{
+    struct error *err = NULL;
+    autofree struct template_version *seen = NULL;
+    unsigned count;
+    assert_ok(template_version_list_named(db, team_id, team_slug, slug, &seen, &count, &err));
+    return count;
+}
+
+TEST(only_the_owner_sees_failed_versions)
+{
+    struct error *err = NULL;
+    struct template_version version, own = add(acme.id, "shaky", true);
+    add(acme.id, "shaky", false);
+    assert_ok(template_set_public(db, own.template_id, true, &err));
+    assert_int_equal(count_named(acme.id, "acme", "shaky"), 2);
+    assert_int_equal(count_named(other.id, "acme", "shaky"), 1);
+    assert_int_equal(count_listed(acme.id, "shaky"), 2);
+    add(TEAM_DEPLOYMENT_ID, "broken", false);
+    assert_int_equal(count_listed(acme.id, "broken"), 0);
+    assert_int_equal(count_named(acme.id, "deployment", "broken"), 0);
+    assert_int_equal(count_listed(TEAM_DEPLOYMENT_ID, "broken"), 1);
+    assert_int_equal(count_listed(NULL, "broken"), 1);
+    assert_fails_saying(
+        template_resolve(db, TEAM_DEPLOYMENT_ID, "broken", "/template", &version, &err),
+        ERR_TEMPLATE_NOT_FOUND, "1 is failed");
+    assert_fails_saying(template_resolve(db, acme.id, "broken", "/template", &version, &err),
+                        ERR_TEMPLATE_NOT_FOUND, "has a template");
+}
+
+TEST(a_version_is_finished_once)
 {
     struct error *err = NULL;
     struct template_version version = add(TEAM_DEPLOYMENT_ID, "once", true);
@@ -307,7 +347,7 @@ static void a_version_is_finished_once(void **state)
     assert_resolves(TEAM_DEPLOYMENT_ID, "once", version.id);
 }
 
-static void lists_what_a_team_sees(void **state)
+TEST(lists_what_a_team_sees)
 {
     struct error *err = NULL;
     struct template_version *versions;
@@ -327,7 +367,7 @@ static void lists_what_a_team_sees(void **state)
     free(versions);
 }
 
-static void bad_requests_name_their_field(void **state)
+TEST(bad_requests_name_their_field)
 {
     struct error *err = NULL;
     struct template_version version;
@@ -365,7 +405,7 @@ static bool is_missing(uint32_t host_id, const char *version_id)
     return false;
 }
 
-static void knows_which_sources_a_host_lacks(void **state)
+TEST(knows_which_sources_a_host_lacks)
 {
     struct error *err = NULL;
     struct host host = {UNIT_HOST, .name = "h", .address_range = "10.1.0.0/29", .vcpus = 1,
@@ -382,25 +422,6 @@ static void knows_which_sources_a_host_lacks(void **state)
     assert_false(is_missing(host.id, ready.id));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_statement_can_be_prepared),
-        cmocka_unit_test(versions_are_numbered),
-        cmocka_unit_test(a_slug_means_the_newest_ready_version),
-        cmocka_unit_test(ids_pin_templates_and_versions),
-        cmocka_unit_test(an_own_template_hides_the_deployments),
-        cmocka_unit_test(wanted_tags_come_with_the_ready_version),
-        cmocka_unit_test(tags_point_to_versions),
-        cmocka_unit_test(default_and_latest_follow_the_newest_until_they_are_assigned),
-        cmocka_unit_test(a_number_that_is_a_tag_means_the_tag),
-        cmocka_unit_test(only_plain_tags_are_for_the_interface),
-        cmocka_unit_test(a_template_has_so_many_tags),
-        cmocka_unit_test(names_with_a_team),
-        cmocka_unit_test(a_version_is_finished_once),
-        cmocka_unit_test(lists_what_a_team_sees),
-        cmocka_unit_test(bad_requests_name_their_field),
-        cmocka_unit_test(knows_which_sources_a_host_lacks),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
-}
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, schema_teardown)

@@ -62,7 +62,7 @@ static int claim_body(struct db *with, void *context, struct error **err)
     return result;
 }
 
-static void claims_at_the_same_time_find_an_instance_each(void **state)
+TEST(claims_at_the_same_time_find_an_instance_each)
 {
     struct error *err = NULL;
     struct claims claims = {0};
@@ -90,7 +90,7 @@ static int claim_one_body(struct db *with, void *context, struct error **err)
     return warm_claim(with, version.id, &wanted, true, 0, 0, context, err);
 }
 
-static void what_was_known_may_have_gone(void **state)
+TEST(what_was_known_may_have_gone)
 {
     struct error *err = NULL;
     struct warm_instance warm;
@@ -115,7 +115,7 @@ static int claim_but_two_body(struct db *with, void *context, struct error **err
     return warm_claim(with, version.id, &wanted, true, 0, 2, context, err);
 }
 
-static void the_last_ones_are_left_to_others(void **state)
+TEST(the_last_ones_are_left_to_others)
 {
     struct error *err = NULL;
     struct warm_instance warm;
@@ -134,7 +134,7 @@ static void the_last_ones_are_left_to_others(void **state)
     }
 }
 
-static void who_starts_one_learns_that_it_was_dismissed(void **state)
+TEST(who_starts_one_learns_that_it_was_dismissed)
 {
     struct error *err = NULL;
     add_starting("warm-dismissed", &wanted);
@@ -146,7 +146,7 @@ static void who_starts_one_learns_that_it_was_dismissed(void **state)
     error_clear(&err);
 }
 
-static void what_starts_or_leaves_does_not_wait(void **state)
+TEST(what_starts_or_leaves_does_not_wait)
 {
     struct error *err = NULL;
     struct warm_ready *list;
@@ -164,14 +164,4 @@ static void what_starts_or_leaves_does_not_wait(void **state)
     free(list);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_at_the_same_time_find_an_instance_each),
-        cmocka_unit_test(what_was_known_may_have_gone),
-        cmocka_unit_test(the_last_ones_are_left_to_others),
-        cmocka_unit_test(who_starts_one_learns_that_it_was_dismissed),
-        cmocka_unit_test(what_starts_or_leaves_does_not_wait),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, schema_teardown);
-}
+TEST_GROUP(set_up, schema_teardown)

@@ -23,7 +23,7 @@ static unsigned wanted(const char *version, struct runtime_resources resources)
     return warm_plan_find(&plan, version, &resources)->wanted;
 }
 
-static void a_wave_is_expected_again_and_a_fourth_more(void **state)
+TEST(a_wave_is_expected_again_and_a_fourth_more)
 {
     plan = (struct warm_plan){.memory_mb = 2400};
     ask("one", "v", SMALL, 100);
@@ -33,7 +33,7 @@ static void a_wave_is_expected_again_and_a_fourth_more(void **state)
     assert_int_equal(wanted("v", LARGE), 10);
 }
 
-static void teams_that_ask_for_the_same_are_added_up(void **state)
+TEST(teams_that_ask_for_the_same_are_added_up)
 {
     plan = (struct warm_plan){.memory_mb = 2400};
     ask("one", "v", SMALL, 8);
@@ -44,7 +44,7 @@ static void teams_that_ask_for_the_same_are_added_up(void **state)
 }
 
 /* Whatever one asks for, in however many sizes, others have their part. */
-static void no_team_takes_the_part_of_another(void **state)
+TEST(no_team_takes_the_part_of_another)
 {
     plan = (struct warm_plan){.memory_mb = 1600}; /* a hundred */
     for (unsigned i = 0; i < 20; i++)
@@ -60,7 +60,7 @@ static void no_team_takes_the_part_of_another(void **state)
     assert_int_equal(sum, 100);
 }
 
-static void a_virtual_machine_takes_all_of_its_memory(void **state)
+TEST(a_virtual_machine_takes_all_of_its_memory)
 {
     plan = (struct warm_plan){.memory_mb = 5000};
     struct warm_want want = {.virtual_machine = true, .resources = LARGE};
@@ -78,7 +78,7 @@ static void ask_memory(const char *team, const char *version, unsigned memory_mb
 }
 
 /* Their programs run without a sandbox that counts. */
-static void few_instances_of_a_team_start_from_memory(void **state)
+TEST(few_instances_of_a_team_start_from_memory)
 {
     plan = (struct warm_plan){.memory_mb = 8000};
     ask_memory("one", "v", 512, 100);
@@ -96,7 +96,7 @@ static void few_instances_of_a_team_start_from_memory(void **state)
     assert_int_equal(wanted("v", ((struct runtime_resources){1, 600, 10})), 1);
 }
 
-static void without_memory_or_demand_nothing_waits(void **state)
+TEST(without_memory_or_demand_nothing_waits)
 {
     plan = (struct warm_plan){.memory_mb = 1000};
     warm_plan_decide(&plan);
@@ -120,7 +120,7 @@ static unsigned wanted_disk(unsigned disk_gb)
     return want ? want->wanted : 0;
 }
 
-static void what_waits_in_any_case_is_of_the_sizes_of_most_teams(void **state)
+TEST(what_waits_in_any_case_is_of_the_sizes_of_most_teams)
 {
     const struct warm_sizes sizes = {4, {{20, 60}, {10, 30}, {50, 9}, {5, 1}}};
     struct warm_want want = default_template();
@@ -132,7 +132,7 @@ static void what_waits_in_any_case_is_of_the_sizes_of_most_teams(void **state)
     assert_int_equal(wanted_disk(5), 0);
 }
 
-static void without_teams_one_size_waits(void **state)
+TEST(without_teams_one_size_waits)
 {
     const struct warm_sizes sizes = {2, {{10, 0}, {20, 0}}};
     struct warm_want want = default_template();
@@ -143,7 +143,7 @@ static void without_teams_one_size_waits(void **state)
 }
 
 /* Of the rest of the memory others have their part. */
-static void what_waits_in_any_case_takes_two_thirds(void **state)
+TEST(what_waits_in_any_case_takes_two_thirds)
 {
     const struct warm_sizes sizes = {1, {{10, 1}}};
     struct warm_want want = default_template();
@@ -156,7 +156,7 @@ static void what_waits_in_any_case_takes_two_thirds(void **state)
     assert_int_equal(wanted("v", SMALL), 100);
 }
 
-static void what_waits_in_any_case_serves_who_asks(void **state)
+TEST(what_waits_in_any_case_serves_who_asks)
 {
     const struct warm_sizes sizes = {1, {{10, 1}}};
     struct warm_want want = default_template();
@@ -169,7 +169,7 @@ static void what_waits_in_any_case_serves_who_asks(void **state)
 }
 
 /* Without a share of the memory as many as is said. */
-static void what_waits_in_any_case_alone(void **state)
+TEST(what_waits_in_any_case_alone)
 {
     const struct warm_sizes sizes = {1, {{10, 1}}};
     struct warm_want want = default_template();
@@ -177,22 +177,4 @@ static void what_waits_in_any_case_alone(void **state)
     warm_plan_keep(&plan, &want, &sizes, 20);
     warm_plan_decide(&plan);
     assert_int_equal(wanted_disk(10), 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wave_is_expected_again_and_a_fourth_more),
-        cmocka_unit_test(teams_that_ask_for_the_same_are_added_up),
-        cmocka_unit_test(no_team_takes_the_part_of_another),
-        cmocka_unit_test(a_virtual_machine_takes_all_of_its_memory),
-        cmocka_unit_test(few_instances_of_a_team_start_from_memory),
-        cmocka_unit_test(without_memory_or_demand_nothing_waits),
-        cmocka_unit_test(what_waits_in_any_case_is_of_the_sizes_of_most_teams),
-        cmocka_unit_test(without_teams_one_size_waits),
-        cmocka_unit_test(what_waits_in_any_case_takes_two_thirds),
-        cmocka_unit_test(what_waits_in_any_case_serves_who_asks),
-        cmocka_unit_test(what_waits_in_any_case_alone),
-    };
-    return run_tests(tests);
 }

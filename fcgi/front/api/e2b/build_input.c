@@ -31,9 +31,9 @@ static const struct schema_member step_members[] = {
     {.name = "args", .type = SCHEMA_ARRAY, .max = 512, .item = &arg_item},
     {.name = "filesHash", .type = SCHEMA_STRING, .max = 64},
     {.name = "force", .type = SCHEMA_BOOLEAN},
-    {.name = "forceUpload", .type = SCHEMA_BOOLEAN, .nullable = true},
-    {.name = "resolveSymlinks", .type = SCHEMA_BOOLEAN, .nullable = true},
-    {.name = "gzip", .type = SCHEMA_BOOLEAN, .nullable = true},
+    {.name = "forceUpload", .type = SCHEMA_BOOLEAN},
+    {.name = "resolveSymlinks", .type = SCHEMA_BOOLEAN},
+    {.name = "gzip", .type = SCHEMA_BOOLEAN},
     {.name = NULL}};
 static const struct schema_member step_item = {.type = SCHEMA_OBJECT, .members = step_members};
 const struct schema_member e2b_build_start_schema[] = {

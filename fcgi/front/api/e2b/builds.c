@@ -442,26 +442,37 @@ static const char *status_of(const struct template_version *version,
     return e2b_build_status(version->state);
 }
 
-/* Return the reason of a failed build. Programs compare E2B's sentence about a user of RUN who does
- * not exist. */
-static char *read_failure(const char *failure)
+/* Return the command of the step that failed, from its title in the build log. */
+static const char *failed_command(const json_t *steps, const struct recipe_status *status)
 {
-    static const char run[] = ": run ", refusal[] = ": the sandbox has no user ";
-    const char *command = strstr(failure, run);
-    const char *user = command ? strstr(command, refusal) : NULL;
-    if (!*failure)
-        return xstrdup("The template could not be built; the build's log has the reason.");
-    if (!user)
-        return xstrdup(failure);
-    command += strlen(run);
-    return xasprintf("failed to run command '%.*s': command failed: unauthenticated: "
-                     "invalid username: %s",
-                     (int)(user - command), command, user + strlen(refusal));
+    static const char run[] = "run ";
+    size_t at;
+    json_t *step;
+    json_array_foreach ((json_t *)(uintptr_t)steps, at, step) {
+        const char *title = json_string_value(json_object_get(step, "title"));
+        if (title &&
+            str_equal(json_string_value(json_object_get(step, "name")), status->failed_step))
+            return str_starts_with(title, run) ? title + strlen(run) : title;
+    }
+    return "";
 }
 
-static void add_reason(const struct recipe_status *status, json_t *json)
+/* Return the reason of a failed build. Programs compare E2B's sentence about a user of RUN who does
+ * not exist. */
+static char *read_failure(const json_t *steps, const struct recipe_status *status)
 {
-    autofree char *message = read_failure(status->failure);
+    if (status->code == RECIPE_NO_USER)
+        return xasprintf("failed to run command '%s': command failed: unauthenticated: "
+                         "invalid username: '%s'",
+                         failed_command(steps, status), status->no_user);
+    return xstrdup(*status->failure
+                       ? status->failure
+                       : "The template could not be built; the build's log has the reason.");
+}
+
+static void add_reason(const json_t *steps, const struct recipe_status *status, json_t *json)
+{
+    autofree char *message = read_failure(steps, status);
     json_t *reason = json_pack("{s:s, s:[]}", "message", message, "logEntries");
     if (*status->failed_step)
         json_object_set_new(reason, "step", json_string(status->failed_step));
@@ -475,6 +486,7 @@ int e2b_builds_status(void *context, struct http_request *request, struct http_r
     struct template_version version;
     struct recipe_status status;
     autofree char *log = NULL;
+    json_auto_t *steps = NULL;
     uint64_t offset = 0, limit = LOGS_MOST;
     bool by_steps, errors_alone;
     if (find_build(api, request, &version, err) < 0 ||
@@ -482,6 +494,7 @@ int e2b_builds_status(void *context, struct http_request *request, struct http_r
         read_number(request, "limit", 0, &limit, err) < 0 ||
         read_level(request, &errors_alone, err) < 0 ||
         recipe_status_get(api->worker.db, version.id, &status, &by_steps, err) < 0 ||
+        recipe_steps_read(api->worker.db, &version, &steps, err) < 0 ||
         template_version_log(api->worker.db, version.id, &log, err) < 0)
         return -1;
     json_auto_t *entries = read_log(log);
@@ -490,7 +503,7 @@ int e2b_builds_status(void *context, struct http_request *request, struct http_r
                              status_of(&version, &status, by_steps), "logEntries",
                              page_of(entries, (size_t)offset, (size_t)limit, errors_alone), "logs");
     if (version.state == TEMPLATE_FAILED)
-        add_reason(&status, json);
+        add_reason(steps, &status, json);
     return http_response_json(response, 200, json);
 }
 
@@ -584,12 +597,14 @@ int e2b_templates_show(void *context, struct http_request *request, struct http_
     template_view_auto view = {0};
     uint64_t limit = BUILDS_MOST, before = (uint64_t)UINT32_MAX + 1;
     autofree struct template_use *uses = NULL;
-    unsigned at, use_count;
+    unsigned at, use_count = 0;
     if (read_page(request, &limit, &before, err) < 0 ||
         e2b_template_find(api, request->captures[0], &view, &at, err) < 0)
         return -1;
     const struct template_version *newest = &view.versions[at], *last = NULL;
-    if (template_uses_list(api->worker.db, newest->owner, &uses, &use_count, err) < 0)
+    /* Other teams do not see how often a team uses its template. */
+    if (principal_reaches(&api->principal, newest->owner) &&
+        template_uses_list(api->worker.db, newest->owner, &uses, &use_count, err) < 0)
         return -1;
     struct template_use use = template_use_of(uses, use_count, newest->template_id);
     json_t *builds = json_array();

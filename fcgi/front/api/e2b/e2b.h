@@ -40,7 +40,7 @@ int e2b_network_body(const json_t *body, struct proxy_password *password, json_t
 
 /* --- names.c --- */
 
-/* Change capitals to small letters: names and tags have no capitals. */
+/* Change capitals to small letters: names of templates and volumes, and tags, have no capitals. */
 void e2b_lower(char *text);
 
 /* Find the reference of /v1 for a name, which the caller frees. The name `base` means the
@@ -58,6 +58,14 @@ int e2b_template_find(struct api *api, const char *name, struct template_view *v
 /* Change the tags of a body to small letters and check them. field: the field in errors. Errors:
  * ERR_INVALID_REQUEST. */
 int e2b_read_tags(json_t *tags, const char *field, struct error **err);
+
+/* The text before the name of a secret in a header's value: in E2B's API, and in /v1. */
+#define E2B_SECRET_THEIRS "${e2b.secrets."
+#define E2B_SECRET_OURS   "${secrets."
+
+/* Return a header's value with `to` in place of each `from`: E2B_SECRET_THEIRS and E2B_SECRET_OURS,
+ * or the reverse. The caller owns the reference. */
+json_t *e2b_rename_secrets(const char *text, const char *from, const char *to);
 
 /* --- lists.c --- */
 
@@ -132,7 +140,8 @@ void e2b_answer_error(struct http_response *response);
 /* --- handlers --- */
 
 route_handler e2b_health_show;
-route_handler e2b_sandboxes_create, e2b_sandboxes_create_v2, e2b_sandboxes_list;
+route_handler e2b_sandboxes_create, e2b_sandboxes_create_v2;
+route_handler e2b_sandboxes_list, e2b_sandboxes_list_v2;
 route_handler e2b_sandboxes_show, e2b_sandboxes_pause;
 route_handler e2b_sandboxes_connect, e2b_sandboxes_resume, e2b_sandboxes_timeout;
 route_handler e2b_sandboxes_refresh, e2b_sandboxes_network, e2b_sandboxes_metrics;
@@ -140,7 +149,8 @@ route_handler e2b_logs_list, e2b_logs_list_v2;
 route_handler e2b_sandboxes_fork, e2b_sandboxes_fork_v2;
 route_handler e2b_snapshots_create, e2b_snapshots_list;
 route_handler e2b_volumes_create, e2b_volumes_list, e2b_volumes_show;
-route_handler e2b_volume_files_put, e2b_volume_directories_put, e2b_volume_directories_list;
+route_handler e2b_volume_files_pass, e2b_volume_files_put, e2b_volume_directories_put,
+    e2b_volume_directories_list;
 route_handler e2b_volume_paths_show, e2b_volume_paths_update, e2b_volume_paths_delete;
 route_handler e2b_teams_list;
 route_handler e2b_team_metrics, e2b_team_metrics_max;

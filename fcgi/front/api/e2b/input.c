@@ -6,7 +6,6 @@
 
 #include "api/e2b/e2b.h"
 #include "api/network_input.h"
-#include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sandbox/metadata.h"
@@ -35,10 +34,9 @@ static const struct schema_member proxy_members[] = {
      .required = true,
      .min = 1,
      .max = PROXY_ADDRESS_MAX},
-    {.name = "username", .type = SCHEMA_STRING, .nullable = true, .max = EGRESS_PROXY_TEXT_MAX},
+    {.name = "username", .type = SCHEMA_STRING, .max = EGRESS_PROXY_TEXT_MAX},
     {.name = "password",
      .type = SCHEMA_STRING,
-     .nullable = true,
      .max = EGRESS_PROXY_TEXT_MAX,
      .check = secret_check_value},
     {.name = NULL}};
@@ -60,7 +58,7 @@ static const struct schema_member proxy_members[] = {
 static const struct schema_member network_members[] = {
     POLICY_MEMBERS,
     {.name = "allowPublicTraffic", .type = SCHEMA_BOOLEAN},
-    {.name = "maskRequestHost", .type = SCHEMA_STRING, .nullable = true, .max = 255},
+    {.name = "maskRequestHost", .type = SCHEMA_STRING, .max = 255},
     {.name = "httpsPorts", .type = SCHEMA_ARRAY, .max = 100, .item = &port_item},
     {.name = NULL}};
 
@@ -74,13 +72,13 @@ const struct schema_member e2b_create_schema[] = {
     {.name = "envVars", .type = SCHEMA_MAP, .item = &text_item},
     {.name = "autoPause", .type = SCHEMA_BOOLEAN},
     {.name = "autoPauseMemory", .type = SCHEMA_BOOLEAN},
-    {.name = "autoResume", .type = SCHEMA_OBJECT, .nullable = true, .members = resume_members},
+    {.name = "autoResume", .type = SCHEMA_OBJECT, .members = resume_members},
     {.name = "secure", .type = SCHEMA_BOOLEAN},
-    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN, .nullable = true},
-    {.name = "network", .type = SCHEMA_OBJECT, .nullable = true, .members = network_members},
+    {.name = "allow_internet_access", .type = SCHEMA_BOOLEAN},
+    {.name = "network", .type = SCHEMA_OBJECT, .members = network_members},
     {.name = "volumeMounts", .type = SCHEMA_ARRAY, .max = 32, .item = &mount_item},
-    {.name = "mcp", .type = SCHEMA_ANY, .nullable = true},
-    {.name = "iam", .type = SCHEMA_ANY, .nullable = true},
+    {.name = "mcp", .type = SCHEMA_ANY},
+    {.name = "iam", .type = SCHEMA_ANY},
     {.name = NULL}};
 
 /* --- members that are not served --- */
@@ -165,17 +163,9 @@ static json_t *denied(const json_t *policy)
     return list;
 }
 
-/* Translate a header's value: E2B's word for a secret has one more name in front. */
 static json_t *header_value(const char *text)
 {
-    static const char theirs[] = "${e2b.secrets.", ours[] = "${secrets.";
-    buffer_auto value = BUFFER_INIT(strlen(text) + 1);
-    for (const char *at; (at = strstr(text, theirs)); text = at + strlen(theirs)) {
-        buffer_append(&value, text, (size_t)(at - text));
-        buffer_append_string(&value, ours);
-    }
-    buffer_append_string(&value, text);
-    return json_string(buffer_string(&value));
+    return e2b_rename_secrets(text, E2B_SECRET_THEIRS, E2B_SECRET_OURS);
 }
 
 /* Translate the rules of one host. Each has a transform with headers. */
@@ -235,7 +225,6 @@ static int name_password(const char *host, const char *account, const char *valu
 static int add_account(const json_t *theirs, json_t *ours, struct proxy_password *kept,
                        struct error **err)
 {
-    static const char mention[] = "${e2b.secrets.";
     const char *host = json_string_value(json_object_get(ours, "host"));
     const char *username = json_string_value(json_object_get(theirs, "username"));
     const char *password = json_string_value(json_object_get(theirs, "password"));
@@ -245,7 +234,7 @@ static int add_account(const json_t *theirs, json_t *ours, struct proxy_password
                                      "A password needs a username.")
                    : 0;
     json_object_set_new(ours, "username", json_string(username));
-    if (password && str_starts_with(password, mention)) {
+    if (password && str_starts_with(password, E2B_SECRET_THEIRS)) {
         json_object_set_new(ours, "password", header_value(password));
     } else if (password && *password) {
         autofree char *account =
@@ -351,7 +340,9 @@ static int add_volumes(const json_t *body, json_t *out, struct error **err)
         if (json_object_get(mounts, path))
             return error_set_field(err, ERR_INVALID_REQUEST, "/volumeMounts",
                                    "Two volumes have the same path.");
-        json_object_set(mounts, path, json_object_get(mount, "name"));
+        autofree char *name = xstrdup(json_string_value(json_object_get(mount, "name")));
+        e2b_lower(name);
+        json_object_set_new(mounts, path, json_string(name));
     }
     if (json_object_size(mounts))
         json_object_set(out, "volume_mounts", mounts);

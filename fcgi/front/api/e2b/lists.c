@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lists: translate the parameters into those of /v1, and a page of /v1 into E2B's form. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/ulid.h"
+
+#define NO_SANDBOX "sbx_00000000000000000000000000" /* the id of no sandbox */
 
 int e2b_add_parameter(struct http_request *request, char *name, char *value, struct error **err)
 {
@@ -76,15 +79,19 @@ static int add_states(struct http_request *request, const char *value, struct er
     return 0;
 }
 
+/* Add the filter for a sandbox. Without such a sandbox, which may be deleted, the list is empty. */
 static int add_sandbox(struct api *api, struct http_request *request, const char *route,
                        struct error **err)
 {
     char id[ID_SIZE];
     autofree char *token = xstrndup(route, strcspn(route, "-"));
-    if (!route_token_is_valid(token))
-        return error_set(err, ERR_NOT_FOUND, "There is no such sandbox.");
-    if (sandbox_id_of_route(api->worker.db, token, id, err) < 0)
-        return -1;
+    error_auto missing = NULL;
+    if (!route_token_is_valid(token) ||
+        sandbox_id_of_route(api->worker.db, token, id, &missing) < 0) {
+        if (missing && missing->code != ERR_NOT_FOUND)
+            return error_move(err, &missing);
+        snprintf(id, sizeof id, NO_SANDBOX);
+    }
     return e2b_add_parameter(request, xstrdup("sandbox_id"), xstrdup(id), err);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of templates and tags. E2B's names ignore case, and `base` always exists. */
+/* Names of templates, tags and secrets. E2B's names ignore case, and `base` always exists. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/e2b/e2b.h"
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "template/template_tag.h"
@@ -82,4 +83,15 @@ int e2b_read_tags(json_t *tags, const char *field, struct error **err)
         json_string_set(tag, name);
     }
     return 0;
+}
+
+json_t *e2b_rename_secrets(const char *text, const char *from, const char *to)
+{
+    buffer_auto renamed = BUFFER_INIT(2 * strlen(text) + 1);
+    for (const char *at; (at = strstr(text, from)); text = at + strlen(from)) {
+        buffer_append(&renamed, text, (size_t)(at - text));
+        buffer_append_string(&renamed, to);
+    }
+    buffer_append_string(&renamed, text);
+    return json_string(buffer_string(&renamed));
 }

@@ -83,8 +83,18 @@ static int add_running(struct api *api, struct http_response *response, struct e
     return 0;
 }
 
+/* The list call of old clients: it has only running sandboxes. */
 int e2b_sandboxes_list(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
+{
+    if (!http_query(request, "state") &&
+        e2b_add_parameter(request, xstrdup("state"), xstrdup("running"), err) < 0)
+        return -1;
+    return e2b_sandboxes_list_v2(context, request, response, err);
+}
+
+int e2b_sandboxes_list_v2(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
 {
     struct page_kind kind = sandboxes_page;
     kind.complete = mark_builders;
@@ -299,18 +309,24 @@ int e2b_sandboxes_network(void *context, struct http_request *request,
 
 /* --- metrics --- */
 
+/* Return the percentage with two decimals: E2B's command line prints all that it gets. */
+static double cpu_used(const struct sandbox *sandbox, const struct sample_point *point)
+{
+    double hundredths = 10000.0 * point->vcpus / sandbox->resources.cpu;
+    return point->has_cpu ? (double)(int64_t)(hundredths + 0.5) / 100 : 0;
+}
+
 static json_t *point_to_json(const struct sandbox *sandbox, const struct sample_point *point)
 {
     char time[CLOCK_ISO8601_SIZE];
-    double used = point->has_cpu ? 100.0 * point->vcpus / sandbox->resources.cpu : 0;
-    return json_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "timestamp",
-                     clock_format_iso8601(point->at_ms, time), "timestampUnix",
-                     (json_int_t)(point->at_ms / 1000), "cpuUsedPct", used, "cpuCount",
-                     (json_int_t)sandbox->resources.cpu, "memUsed", (json_int_t)point->memory_bytes,
-                     "memTotal", (json_int_t)sandbox->resources.memory_mb << 20, "memCache",
-                     (json_int_t)point->cache_bytes, "diskUsed",
-                     (json_int_t)(point->has_disk ? point->disk_bytes : 0), "diskTotal",
-                     (json_int_t)sandbox->resources.disk_gb << 30);
+    return json_pack(
+        "{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "timestamp",
+        clock_format_iso8601(point->at_ms, time), "timestampUnix",
+        (json_int_t)(point->at_ms / 1000), "cpuUsedPct", cpu_used(sandbox, point), "cpuCount",
+        (json_int_t)sandbox->resources.cpu, "memUsed", (json_int_t)point->memory_bytes, "memTotal",
+        (json_int_t)sandbox->resources.memory_mb << 20, "memCache", (json_int_t)point->cache_bytes,
+        "diskUsed", (json_int_t)(point->has_disk ? point->disk_bytes : 0), "diskTotal",
+        (json_int_t)sandbox->resources.disk_gb << 30);
 }
 
 /* The age limit of a running sandbox's last sample, in intervals. An older sample does not show its

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Secrets: those of /v1 in E2B's form. There, a secret has no hosts but metadata; the member hosts
  * of the metadata, names separated by commas, binds it. Without it, it may be sent to any host. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/e2b/e2b.h"
+#include "api/page_list.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -118,22 +120,56 @@ int e2b_secrets_create(void *context, struct http_request *request, struct http_
                                                                  : answer(&secret, 201, response);
 }
 
+PAGE_ROW(struct secret);
+
+static int newest_first(const void *a, const void *b)
+{
+    return strcmp(((const struct secret *)b)->id, ((const struct secret *)a)->id);
+}
+
+/* Read all secrets of a team, which are few, and keep those of the page. */
+static int list_page(struct db *db, const struct page_query *query, void **rows, unsigned *count,
+                     struct error **err)
+{
+    struct secret *secrets;
+    unsigned all = 0;
+    int result = secret_list(db, query->team_id, &secrets, &all, err);
+    *rows = secrets;
+    if (all)
+        qsort(secrets, all, sizeof *secrets, newest_first);
+    for (unsigned i = 0; i < all; i++) {
+        bool is_on_page =
+            *count < query->limit && (!query->before || strcmp(secrets[i].id, query->before) < 0);
+        if (is_on_page)
+            secrets[(*count)++] = secrets[i];
+        else
+            secret_deinit(&secrets[i]);
+    }
+    return result;
+}
+
+static json_t *row_to_json(const struct api *api, const void *row)
+{
+    (void)api;
+    return secret_to_json(row);
+}
+
+static void row_deinit(void *row)
+{
+    secret_deinit(row);
+}
+
 int e2b_secrets_list(void *context, struct http_request *request, struct http_response *response,
                      struct error **err)
 {
-    struct api *api = context;
-    struct secret *secrets;
-    unsigned count;
-    json_t *list = json_array();
-    (void)request;
-    if (secret_list(api->worker.db, api->access.team->id, &secrets, &count, err) < 0) {
-        json_decref(list);
-        return -1;
-    }
-    for (unsigned i = 0; i < count; i++)
-        json_array_append_new(list, secret_to_json(&secrets[i]));
-    secrets_free(secrets, count);
-    return http_response_json(response, 200, list);
+    static const struct page_kind kind = {
+        .member = "secrets",
+        .row_size = sizeof(struct secret),
+        .list = list_page,
+        .deinit = row_deinit,
+        .to_json = row_to_json,
+    };
+    return e2b_list(context, &kind, request, response, err);
 }
 
 int e2b_secrets_show(void *context, struct http_request *request, struct http_response *response,

@@ -138,26 +138,57 @@ int e2b_templates_list_v2(void *context, struct http_request *request,
 
 /* --- one template --- */
 
+/* Find whether a template with this name is public. A tag in the name must exist too. */
+static int find_template(struct api *api, const char *name, bool *is_public, struct error **err)
+{
+    template_view_auto view = {0};
+    struct template_version tagged;
+    const struct template_version *found = &tagged;
+    autofree char *reference = NULL;
+    unsigned at;
+    if (!strchr(name, ':')) {
+        if (e2b_template_find(api, name, &view, &at, err) < 0)
+            return -1;
+        found = &view.versions[at];
+    } else if (e2b_template_of(api, name, &reference, err) < 0 ||
+               template_resolve(api->worker.db, api->access.team->id, reference, "alias", &tagged,
+                                err) < 0)
+        return -1;
+    *is_public = found->is_public || template_is_deployments(found);
+    return 0;
+}
+
+/* Return whether a name without a tag is meant, or one of these tags. */
+static bool has_tag(const json_t *tags, const char *name)
+{
+    const char *colon = strchr(name, ':');
+    for (size_t i = 0; i < json_array_size(tags); i++) {
+        const char *tag = json_string_value(json_object_get(json_array_get(tags, i), "tag"));
+        if (!colon || strcasecmp(colon + 1, tag) == 0)
+            return true;
+    }
+    return false;
+}
+
 int e2b_templates_alias(void *context, struct http_request *request, struct http_response *response,
                         struct error **err)
 {
     struct api *api = context;
-    template_view_auto view = {0};
     error_auto missing = NULL;
     const char *name = request->captures[0];
     json_auto_t *tags = json_array();
     bool is_public = false;
-    unsigned at;
-    if (e2b_template_find(api, name, &view, &at, &missing) == 0)
-        is_public = view.versions[at].is_public || template_is_deployments(&view.versions[at]);
-    else if (missing->code != ERR_NOT_FOUND)
-        return error_move(err, &missing);
-    else if (e2b_snapshots_tags(api, name, tags, err) < 0)
-        return -1;
-    else if (!json_array_size(tags))
-        return error_move(err, &missing);
+    if (find_template(api, name, &is_public, &missing) < 0) {
+        if (missing->code != ERR_NOT_FOUND && missing->code != ERR_TEMPLATE_NOT_FOUND)
+            return error_move(err, &missing);
+        if (e2b_snapshots_tags(api, name, tags, err) < 0)
+            return -1;
+        if (!has_tag(tags, name))
+            return error_move(err, &missing);
+    }
     return http_response_json(
-        response, 200, json_pack("{s:s, s:b}", "templateID", name, "public", (int)is_public));
+        response, 200,
+        json_pack("{s:s%, s:b}", "templateID", name, strcspn(name, ":"), "public", (int)is_public));
 }
 
 int e2b_templates_update(void *context, struct http_request *request,

@@ -5,6 +5,7 @@
 #include "api/e2b/e2b.h"
 #include "api/sandbox_output.h"
 #include "base/mem.h"
+#include "network/egress_proxy.h"
 #include "session/session.h"
 
 /* The version of E2B's agent whose protocol sandlot's agent supports. Clients use it to choose
@@ -62,6 +63,17 @@ int e2b_sandbox_to_json(struct api *api, const struct sandbox *sandbox, json_t *
     return 0;
 }
 
+static json_t *volumes_of(const struct sandbox *sandbox)
+{
+    json_auto_t *mounts = stored(sandbox->volume_mounts);
+    json_t *list = json_array();
+    const char *path;
+    json_t *name;
+    json_object_foreach (mounts, path, name)
+        json_array_append_new(list, json_pack("{s:O, s:s}", "name", name, "path", path));
+    return list;
+}
+
 json_t *e2b_listed_to_json(const struct sandbox *sandbox)
 {
     return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:o, s:o}",
@@ -71,17 +83,7 @@ json_t *e2b_listed_to_json(const struct sandbox *sandbox)
                      "state", state_of(sandbox), "cpuCount", (json_int_t)sandbox->resources.cpu,
                      "memoryMB", (json_int_t)sandbox->resources.memory_mb, "diskSizeMB",
                      (json_int_t)sandbox->resources.disk_gb * MIB_PER_GIB, "metadata",
-                     stored(sandbox->metadata), "volumeMounts", json_array());
-}
-
-static void show_volumes(const struct sandbox *sandbox, json_t *json)
-{
-    json_auto_t *mounts = stored(sandbox->volume_mounts);
-    json_t *list = json_object_get(json, "volumeMounts");
-    const char *path;
-    json_t *name;
-    json_object_foreach (mounts, path, name)
-        json_array_append_new(list, json_pack("{s:O, s:s}", "name", name, "path", path));
+                     stored(sandbox->metadata), "volumeMounts", volumes_of(sandbox));
 }
 
 static json_t *https_ports_of(const struct sandbox *sandbox)
@@ -93,13 +95,56 @@ static json_t *https_ports_of(const struct sandbox *sandbox)
     return ports;
 }
 
+static json_t *transform_of(const json_t *rule)
+{
+    json_t *headers = json_object(), *value;
+    const char *name;
+    json_object_foreach (json_object_get(rule, "headers"), name, value)
+        json_object_set_new(
+            headers, name,
+            e2b_rename_secrets(json_string_value(value), E2B_SECRET_OURS, E2B_SECRET_THEIRS));
+    return json_pack("{s:o}", "headers", headers);
+}
+
+/* Return the rules by host. A rule of /v1 shows its headers only: E2B's rules have nothing else. */
+static json_t *rules_of(const json_t *policy)
+{
+    json_t *hosts = json_object(), *rule;
+    size_t index;
+    json_array_foreach (json_object_get(policy, "rules"), index, rule) {
+        const char *host = json_string_value(json_object_get(rule, "host"));
+        json_t *list = json_object_get(hosts, host);
+        if (!list)
+            json_object_set_new(hosts, host, list = json_array());
+        json_array_append_new(list, json_object_get(rule, "headers")
+                                        ? json_pack("{s:o}", "transform", transform_of(rule))
+                                        : json_object());
+    }
+    return hosts;
+}
+
+/* Return the proxy without its password, which E2B's API never shows, or NULL. */
+static json_t *proxy_of(const json_t *policy)
+{
+    const json_t *proxy = json_object_get(policy, EGRESS_PROXY);
+    if (!json_object_size(proxy))
+        return NULL;
+    json_t *address = json_sprintf("%s:%d", json_string_value(json_object_get(proxy, "host")),
+                                   (int)json_integer_value(json_object_get(proxy, "port")));
+    return json_pack("{s:o, s:O*}", "address", address, "username",
+                     json_object_get(proxy, "username"));
+}
+
 static json_t *network_of(const struct sandbox *sandbox)
 {
     json_auto_t *policy = stored(sandbox->network);
     json_t *network =
-        json_pack("{s:O, s:O, s:b, s:o}", "allowOut", json_object_get(policy, "allow_out"),
+        json_pack("{s:O, s:O, s:b, s:o, s:o*}", "allowOut", json_object_get(policy, "allow_out"),
                   "denyOut", json_object_get(policy, "deny_out"), "allowPublicTraffic",
-                  (int)sandbox->allow_public_traffic, "httpsPorts", https_ports_of(sandbox));
+                  (int)sandbox->allow_public_traffic, "httpsPorts", https_ports_of(sandbox),
+                  "egressProxy", proxy_of(policy));
+    if (json_array_size(json_object_get(policy, "rules")))
+        json_object_set_new(network, "rules", rules_of(policy));
     if (sandbox->request_host[0])
         json_object_set_new(network, "maskRequestHost", json_string(sandbox->request_host));
     return network;
@@ -126,7 +171,6 @@ int e2b_detail_to_json(struct api *api, const struct sandbox *sandbox, json_t **
     if (principal_writes(&api->principal, sandbox->team_id) &&
         add_token(api, sandbox, made, err) < 0)
         return -1;
-    show_volumes(sandbox, made);
     json_object_set_new(made, "domain", json_string(api->settings->data_plane_host));
     json_object_set(made, "allowInternetAccess", json_object_get(policy, "allow_internet_access"));
     json_object_set_new(made, "network", network_of(sandbox));

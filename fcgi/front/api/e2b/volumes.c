@@ -6,6 +6,7 @@
 #include "account/volume_token.h"
 #include "api/e2b/e2b.h"
 #include "api/volume_path.h"
+#include "api/volumes.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "volume/volume.h"
@@ -55,7 +56,12 @@ static int answer_volume(struct api *api, int status, struct http_response *resp
 int e2b_volumes_create(void *context, struct http_request *request, struct http_response *response,
                        struct error **err)
 {
-    return volumes_create(context, request, response, err) < 0
+    json_t *given = json_object_get(request->json, "name");
+    autofree char *name = xstrdup(json_string_value(given));
+    e2b_lower(name);
+    json_string_set(given, name);
+    return volume_check_name(given, "/name", err) < 0 ||
+                   volumes_create(context, request, response, err) < 0
                ? -1
                : answer_volume(context, 201, response, err);
 }
@@ -124,6 +130,45 @@ static json_t *stat_to_json(const char *path, const json_t *entry)
     return json;
 }
 
+static void replace_value(struct http_request *request, const char *name, const char *value)
+{
+    for (size_t i = 0; i < request->query_count; i++) {
+        struct http_parameter *parameter = &request->query[i];
+        if (!str_equal(parameter->name, name))
+            continue;
+        free(parameter->value);
+        parameter->value = xstrdup(value);
+        parameter->value_size = strlen(value);
+    }
+}
+
+/* Make the path of the query absolute, and resolve its empty, . and .. parts, as E2B does. /v1
+ * refuses such paths. */
+static void clean_path(struct http_request *request)
+{
+    size_t size;
+    const char *given = http_query_bytes(request, "path", &size);
+    if (!given || strlen(given) != size)
+        return;
+    autofree char *copy = xstrdup(given), *clean = xmalloc(size + 2);
+    char *rest = copy, *end = clean;
+    for (char *part; (part = strsep(&rest, "/"));) {
+        if (str_equal(part, ".."))
+            while (end > clean && *--end != '/')
+                ;
+        else if (*part && !str_equal(part, ".")) {
+            size_t length = strlen(part);
+            *end++ = '/';
+            memcpy(end, part, length);
+            end += length;
+        }
+    }
+    if (end == clean)
+        *end++ = '/';
+    *end = '\0';
+    replace_value(request, "path", clean);
+}
+
 /* Translate the answer of a /v1 call. */
 static int answer_stat(const struct http_request *request, struct http_response *response,
                        int result)
@@ -149,18 +194,6 @@ static int read_mode(const struct http_request *request, char mode[8], struct er
                                "mode must be a decimal number up to 4095.");
     snprintf(mode, 8, "%04o", (unsigned)number);
     return 0;
-}
-
-static void replace_value(struct http_request *request, const char *name, const char *value)
-{
-    for (size_t i = 0; i < request->query_count; i++) {
-        struct http_parameter *parameter = &request->query[i];
-        if (!str_equal(parameter->name, name))
-            continue;
-        free(parameter->value);
-        parameter->value = xstrdup(value);
-        parameter->value_size = strlen(value);
-    }
 }
 
 /* Make the body for /v1: the attributes, and the path from the query. */
@@ -198,10 +231,18 @@ static int answer_made(const struct http_request *request, struct http_response 
     return 0;
 }
 
+int e2b_volume_files_pass(void *context, struct http_request *request,
+                          struct http_response *response, struct error **err)
+{
+    clean_path(request);
+    return volume_files_pass(context, request, response, err);
+}
+
 int e2b_volume_files_put(void *context, struct http_request *request,
                          struct http_response *response, struct error **err)
 {
     char mode[8];
+    clean_path(request);
     if (read_mode(request, mode, err) < 0 || read_force(request, err) < 0)
         return -1;
     if (!request->read_body)
@@ -216,6 +257,7 @@ int e2b_volume_directories_put(void *context, struct http_request *request,
 {
     json_auto_t *attributes = NULL;
     char mode[8];
+    clean_path(request);
     if (read_mode(request, mode, err) < 0 || read_force(request, err) < 0)
         return -1;
     replace_value(request, "mode", mode);
@@ -231,6 +273,7 @@ int e2b_volume_paths_update(void *context, struct http_request *request,
     json_auto_t *attributes = json_incref(request->json);
     const json_t *mode = json_object_get(attributes, "mode");
     autofree char *octal = xasprintf("%04o", (unsigned)json_integer_value(mode));
+    clean_path(request);
     if (mode)
         json_object_set_new(attributes, "mode", json_string(octal));
     if (set_body(request, attributes, err) < 0)
@@ -241,6 +284,7 @@ int e2b_volume_paths_update(void *context, struct http_request *request,
 int e2b_volume_paths_show(void *context, struct http_request *request,
                           struct http_response *response, struct error **err)
 {
+    clean_path(request);
     return answer_stat(request, response, volume_paths_show(context, request, response, err));
 }
 
@@ -248,6 +292,7 @@ int e2b_volume_paths_show(void *context, struct http_request *request,
 int e2b_volume_paths_delete(void *context, struct http_request *request,
                             struct http_response *response, struct error **err)
 {
+    clean_path(request);
     return e2b_add_parameter(request, xstrdup("recursive"), xstrdup("true"), err) < 0
                ? -1
                : volume_paths_delete(context, request, response, err);
@@ -270,6 +315,7 @@ int e2b_volume_directories_list(void *context, struct http_request *request,
 {
     const char *path;
     json_auto_t *list = json_array();
+    clean_path(request);
     if (volume_path_query(request, &path, err) < 0)
         return -1;
     for (unsigned calls = 0; calls < LIST_CALLS; calls++) {

@@ -113,7 +113,7 @@ static void announce(struct session *session, const json_t *document)
                       session->target.timeout ? session->target.timeout : "some minutes", called);
     else
         buffer_printf(notice,
-                      "It is deleted when you leave; `ssh new-keep@…` creates one that stays.\n");
+                      "It is deleted when you leave; `ssh new+keep@…` creates one that stays.\n");
     buffer_printf(notice, "If the connection breaks, `ssh %s+attach@…` enters a terminal again.\n",
                   called);
 }

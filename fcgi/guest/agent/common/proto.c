@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -24,6 +25,56 @@ static void to_snake_case(const char *name, char out[2 * NAME_MAX_LENGTH + 1])
     out[size] = '\0';
 }
 
+static json_t *parse(const char *text, size_t size, struct rpc_error *error)
+{
+    json_error_t where;
+    if (json_size_of(text, size) != JSON_FITS) {
+        rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                      "the message has more than %d values, or more than %d levels of nesting",
+                      JSON_VALUES_MAX, JSON_DEPTH_MAX);
+        return NULL;
+    }
+    json_t *message = json_read(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
+    if (!message && json_error_code(&where) == json_error_null_character)
+        rpc_error_set(error, RPC_INVALID_ARGUMENT,
+                      "a text in the message contains a NUL character");
+    else if (!message)
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the message is not valid JSON: %s (byte %d)",
+                      where.text, where.position);
+    return message;
+}
+
+static bool is_empty_array(const json_t *value)
+{
+    return json_is_array(value) && !json_array_size(value);
+}
+
+json_t *proto_read(const char *text, size_t size, struct rpc_error *error)
+{
+    json_auto_t *message = size ? parse(text, size, error) : json_null();
+    if (json_is_null(message) || is_empty_array(message))
+        return json_object();
+    if (message && !json_is_object(message))
+        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the message must be a JSON object");
+    return json_is_object(message) ? steal_pointer(&message) : NULL;
+}
+
+int proto_check_names(const json_t *message, const char *const names[], struct rpc_error *error)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)message, name, value) {
+        size_t i = 0;
+        while (names[i] && strcmp(name, names[i]) != 0)
+            i++;
+        if (names[i])
+            continue;
+        autofree char *field = xasprintf("/%s", name);
+        return rpc_error_set_unknown(error, "field", field, name, names);
+    }
+    return 0;
+}
+
 const json_t *proto_field(const json_t *message, const char *name)
 {
     const json_t *value = json_object_get(message, name);
@@ -35,9 +86,29 @@ const json_t *proto_field(const json_t *message, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
-static int bad_type(const char *name, const char *wanted, struct rpc_error *error)
+/* The pointer of a field, under the name that the message has for it. */
+static const char *pointer_of(const json_t *message, const char *name,
+                              char pointer[2 * NAME_MAX_LENGTH + 2])
 {
-    return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s must be %s", name, wanted);
+    pointer[0] = '/';
+    to_snake_case(name, pointer + 1);
+    if (!json_object_get(message, pointer + 1))
+        snprintf(pointer + 1, 2 * NAME_MAX_LENGTH + 1, "%s", name);
+    return pointer;
+}
+
+static int bad_type(const json_t *message, const char *name, const char *wanted,
+                    struct rpc_error *error)
+{
+    char pointer[2 * NAME_MAX_LENGTH + 2];
+    return rpc_error_set_field(error, pointer_of(message, name, pointer), "%s must be %s", name,
+                               wanted);
+}
+
+int proto_missing(const json_t *message, const char *name, struct rpc_error *error)
+{
+    char pointer[2 * NAME_MAX_LENGTH + 2];
+    return rpc_error_set_field(error, pointer_of(message, name, pointer), "%s is missing", name);
 }
 
 int proto_string(const json_t *message, const char *name, const char **value,
@@ -48,7 +119,7 @@ int proto_string(const json_t *message, const char *name, const char **value,
     if (!field)
         return 0;
     if (!json_is_string(field))
-        return bad_type(name, "a string", error);
+        return bad_type(message, name, "a string", error);
     *value = json_string_value(field);
     return 0;
 }
@@ -56,15 +127,16 @@ int proto_string(const json_t *message, const char *name, const char **value,
 int proto_object(const json_t *message, const char *name, const json_t **value,
                  struct rpc_error *error)
 {
-    *value = proto_field(message, name);
-    return !*value || json_is_object(*value) ? 0 : bad_type(name, "an object", error);
+    const json_t *field = proto_field(message, name);
+    *value = is_empty_array(field) ? NULL : field;
+    return !*value || json_is_object(*value) ? 0 : bad_type(message, name, "an object", error);
 }
 
 int proto_array(const json_t *message, const char *name, const json_t **value,
                 struct rpc_error *error)
 {
     *value = proto_field(message, name);
-    return !*value || json_is_array(*value) ? 0 : bad_type(name, "an array", error);
+    return !*value || json_is_array(*value) ? 0 : bad_type(message, name, "an array", error);
 }
 
 int proto_bool(const json_t *message, const char *name, bool fallback, bool *value,
@@ -72,12 +144,13 @@ int proto_bool(const json_t *message, const char *name, bool fallback, bool *val
 {
     const json_t *field = proto_field(message, name);
     *value = field ? json_is_true(field) : fallback;
-    return !field || json_is_boolean(field) ? 0 : bad_type(name, "true or false", error);
+    return !field || json_is_boolean(field) ? 0 : bad_type(message, name, "true or false", error);
 }
 
 int proto_integer(const json_t *message, const char *name, int64_t min, int64_t max, int64_t *value,
                   struct rpc_error *error)
 {
+    char pointer[2 * NAME_MAX_LENGTH + 2];
     const json_t *field = proto_field(message, name);
     *value = 0;
     if (!field)
@@ -94,13 +167,13 @@ int proto_integer(const json_t *message, const char *name, int64_t min, int64_t 
         errno = 0;
         *value = strtoll(text, &end, 10);
         if (errno || end == text || *end || isspace((unsigned char)*text) || *text == '+')
-            return bad_type(name, "an integer", error);
+            return bad_type(message, name, "an integer", error);
     } else {
-        return bad_type(name, "an integer", error);
+        return bad_type(message, name, "an integer", error);
     }
     if (*value < min || *value > max)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s must be %lld to %lld", name,
-                             (long long)min, (long long)max);
+        return rpc_error_set_field(error, pointer_of(message, name, pointer),
+                                   "%s must be %lld to %lld", name, (long long)min, (long long)max);
     return 0;
 }
 
@@ -108,7 +181,7 @@ int proto_bytes(const json_t *value, const char *name, char **data, size_t *size
                 struct rpc_error *error)
 {
     if (!json_is_string(value))
-        return bad_type(name, "base64", error);
+        return bad_type(NULL, name, "base64", error);
     const char *text = json_string_value(value);
     size_t length = json_string_length(value);
     bool url_safe = strpbrk(text, "-_");
@@ -121,7 +194,7 @@ int proto_bytes(const json_t *value, const char *name, char **data, size_t *size
     autofree char *bytes = xmalloc(room);
     if (sodium_base642bin((unsigned char *)bytes, room, text, length, NULL, size, NULL, variant) !=
         0)
-        return bad_type(name, "base64", error);
+        return bad_type(NULL, name, "base64", error);
     *data = steal_pointer(&bytes);
     return 0;
 }

@@ -38,6 +38,7 @@ __attribute__((format(printf, 3, 0))) static int set(struct rpc_error *error, en
                                                      const char *format, va_list ap)
 {
     error->code = code;
+    error->field[0] = '\0';
     vsnprintf(error->message, sizeof error->message, format, ap);
     clean_message(error->message);
     return -1;
@@ -50,6 +51,41 @@ int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *forma
     set(error, code, format, ap);
     va_end(ap);
     return -1;
+}
+
+int rpc_error_set_field(struct rpc_error *error, const char *field, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    set(error, RPC_INVALID_ARGUMENT, format, ap);
+    va_end(ap);
+    snprintf(error->field, sizeof error->field, "%s", field);
+    clean_message(error->field);
+    return -1;
+}
+
+int rpc_error_within(struct rpc_error *error, const char *objects)
+{
+    char member[sizeof error->field];
+    if (!*error->field)
+        return -1;
+    memcpy(member, error->field, sizeof member);
+    size_t length = (size_t)snprintf(error->field, sizeof error->field, "/%s", objects);
+    if (length < sizeof error->field)
+        snprintf(error->field + length, sizeof error->field - length, "%s", member);
+    return -1;
+}
+
+int rpc_error_set_unknown(struct rpc_error *error, const char *kind, const char *field,
+                          const char *name, const char *const known[])
+{
+    size_t count = 0;
+    while (known && known[count])
+        count++;
+    const char *nearest = str_nearest(name, known, count);
+    return rpc_error_set_field(error, field, "this call has no %s %s%s%s%s", kind, name,
+                               nearest ? "; is " : "", nearest ? nearest : "",
+                               nearest ? " meant?" : "");
 }
 
 static enum rpc_code code_of_errno(int errnum)

@@ -19,11 +19,26 @@ enum rpc_code {
 struct rpc_error {
     enum rpc_code code;
     char message[320]; /* UTF-8, without control characters; cut where it does not fit */
+    char field[81];    /* likewise: the wrong parameter, header or member; "": none */
 };
 
 /* Fill *error. Always returns -1, so that callers can `return rpc_error_set(error, …)`. */
 int rpc_error_set(struct rpc_error *error, enum rpc_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Do the same as rpc_error_set() with RPC_INVALID_ARGUMENT, and name the wrong input: a parameter,
+ * a header, or as "/name" a member of the body. */
+int rpc_error_set_field(struct rpc_error *error, const char *field, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Name the objects that hold the member of an error: "/cols" within "pty/size" is "/pty/size/cols".
+ * An error that names no member stays. Always returns -1. */
+int rpc_error_within(struct rpc_error *error, const char *objects);
+
+/* Refuse an input that the call does not have, with the nearest one that it has. kind: "field" or
+ * "query parameter". known ends with NULL. */
+int rpc_error_set_unknown(struct rpc_error *error, const char *kind, const char *field,
+                          const char *name, const char *const known[]);
 
 /* Do the same as rpc_error_set(), with the code that an errno value of a file operation means, and
  * its text after the message. */

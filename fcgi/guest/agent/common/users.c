@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 static const char *passwd_path = "/etc/passwd";
 static const char *group_path = "/etc/group";
@@ -45,6 +46,26 @@ static void find_groups(struct user *user)
             user->groups[user->group_count++] = group->gr_gid;
 }
 
+/* Let the user have this group alone, as Docker does. text: a name or a number. */
+static int take_group(const char *text, struct user *user, struct rpc_error *error)
+{
+    uint64_t number = 0;
+    bool is_known = str_parse_u64(text, 0, UINT32_MAX - 1, &number) == 0;
+    autofclose FILE *file = fopen(group_path, "re");
+    for (struct group *group; file && (group = fgetgrent(file));) {
+        if (!strcmp(group->gr_name, text)) {
+            number = group->gr_gid;
+            is_known = true;
+            break;
+        }
+    }
+    if (!is_known)
+        return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid group: '%s'", text);
+    user->gid = user->groups[0] = (gid_t)number;
+    user->group_count = 1;
+    return 0;
+}
+
 /* A system without a list of users still has root, who can write one. */
 static int find_without_list(const char *name, int errnum, struct user *user,
                              struct rpc_error *error)
@@ -64,17 +85,20 @@ int users_find(const char *name, struct user *user, struct rpc_error *error)
     memset(user, 0, sizeof *user);
     if (!*name || strlen(name) > USER_NAME_MAX)
         return rpc_error_set(error, RPC_UNAUTHENTICATED, "invalid username");
+    size_t length = strcspn(name, ":");
     autofclose FILE *file = fopen(passwd_path, "re");
     if (!file)
         return find_without_list(name, errno, user, error);
     for (struct passwd *entry; (entry = fgetpwent(file));) {
-        if (strcmp(entry->pw_name, name) != 0)
+        if (strlen(entry->pw_name) != length || strncmp(entry->pw_name, name, length) != 0)
             continue;
         user->name = xstrdup(entry->pw_name);
         user->home = xstrdup(*entry->pw_dir == '/' ? entry->pw_dir : "/");
         user->shell = xstrdup(*entry->pw_shell ? entry->pw_shell : "/bin/sh");
         user->uid = entry->pw_uid;
         user->gid = entry->pw_gid;
+        if (name[length])
+            return take_group(name + length + 1, user, error);
         find_groups(user);
         return 0;
     }

@@ -24,7 +24,9 @@ struct user {
 /* Set the paths of the two files; tests name others. Static storage. */
 void users_set_files(const char *passwd_file, const char *group_file);
 
-/* Look a user up by name. RPC_UNAUTHENTICATED: no such user; RPC_INTERNAL: no user list. */
+/* Look up "USER" or "USER:GROUP". The group is a name or a number, and replaces the user's own
+ * ones. The caller calls user_deinit(). RPC_UNAUTHENTICATED: no such user or group; RPC_INTERNAL:
+ * no user list. */
 int users_find(const char *name, struct user *user, struct rpc_error *error);
 void user_deinit(struct user *user);
 

@@ -130,13 +130,13 @@ static int read_sources(struct compose *compose, const json_t *paths, struct rpc
 {
     size_t count = json_array_size(paths);
     if (!count || count > SOURCES_MAX)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "source_paths must name 1 to %d files",
-                             SOURCES_MAX);
+        return rpc_error_set_field(error, "/source_paths", "source_paths must name 1 to %d files",
+                                   SOURCES_MAX);
     compose->sources = xcalloc(count, sizeof *compose->sources);
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_array_get(paths, i));
         if (!text)
-            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "source_paths must be strings");
+            return rpc_error_set_field(error, "/source_paths", "source_paths must be strings");
         if (paths_resolve(text, &compose->user, &compose->sources[i], error) < 0)
             return -1;
         compose->source_count++;
@@ -146,21 +146,24 @@ static int read_sources(struct compose *compose, const json_t *paths, struct rpc
     return 0;
 }
 
-static int read_body(const struct agent *agent, const json_t *body, struct compose *compose,
+static int read_body(const struct request *request, const json_t *body, struct compose *compose,
                      struct rpc_error *error)
 {
+    static const char *const names[] = {"source_paths", "sourcePaths", "destination", "username",
+                                        NULL};
+    const struct agent *agent = request->agent;
     const char *name, *destination;
     const json_t *paths;
     struct stat status;
-    if (!json_is_object(body))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body must be a JSON object");
+    if (request_is_strict(request) && proto_check_names(body, names, error) < 0)
+        return -1;
     if (proto_string(body, "username", &name, error) < 0 ||
         proto_string(body, "destination", &destination, error) < 0 ||
         proto_array(body, "sourcePaths", &paths, error) < 0 ||
         users_find(*name ? name : agent->default_user, &compose->user, error) < 0)
         return -1;
     if (!*destination)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "destination is missing");
+        return proto_missing(body, "destination", error);
     if (paths_resolve(destination, &compose->user, &compose->destination, error) < 0)
         return -1;
     if (stat(compose->destination, &status) == 0 && !S_ISREG(status.st_mode))
@@ -174,13 +177,8 @@ static int read_body(const struct agent *agent, const json_t *body, struct compo
 int files_compose_finish(struct request *request, struct rpc_error *error)
 {
     compose_auto compose = {.sources = NULL};
-    json_error_t where;
-    json_auto_t *body = json_loadb(buffer_string(&request->body), request->body.size,
-                                   JSON_REJECT_DUPLICATES, &where);
-    if (!body)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "the body is not valid JSON: %s",
-                             where.text);
-    if (read_body(request->agent, body, &compose, error) < 0)
+    json_auto_t *body = proto_read(request->body.data, request->body.size, error);
+    if (!body || read_body(request, body, &compose, error) < 0)
         return -1;
     return worker_run(request, work, &compose, error);
 }

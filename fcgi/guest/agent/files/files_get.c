@@ -112,9 +112,24 @@ static void format_etag(char etag[ETAG_SIZE], const struct file *file)
              file->gzip ? "-gzip" : "");
 }
 
+/* A refusal in the shape of all others. */
+static struct MHD_Response *make_refusal(struct request *request, const struct file *file, int code)
+{
+    unsigned status;
+    if (code == 412)
+        rpc_error_set(&request->error, RPC_PRECONDITION_FAILED,
+                      "'%s' has changed: it is not what If-Match or If-Unmodified-Since names",
+                      file->path);
+    else
+        rpc_error_set(&request->error, RPC_RANGE_NOT_SATISFIABLE,
+                      "'%s' has %jd bytes, and none of them is in the requested range", file->path,
+                      (intmax_t)file->status.st_size);
+    return httpd_failure_response(&request->http, &status);
+}
+
 /* The body of an answer with that status. Takes fd over. NULL: no memory. */
-static struct MHD_Response *make_body(const struct file *file, int code, int fd,
-                                      const struct file_parts *parts)
+static struct MHD_Response *make_body(struct request *request, const struct file *file, int code,
+                                      int fd, const struct file_parts *parts)
 {
     if (code == 200 && file->gzip)
         return files_gzip_response(fd);
@@ -126,7 +141,8 @@ static struct MHD_Response *make_body(const struct file *file, int code, int fd,
                                                        parts->items[0].first);
     close(fd);
     /* The length of a 304 would be that of the file (RFC 9110, section 8.6). */
-    return MHD_create_response_empty(code == 304 ? MHD_RF_HEAD_ONLY_RESPONSE : MHD_RF_NONE);
+    return code == 304 ? MHD_create_response_empty(MHD_RF_HEAD_ONLY_RESPONSE)
+                       : make_refusal(request, file, code);
 }
 
 /* The file of the body. */
@@ -159,7 +175,7 @@ static int reply_file(struct request *request, const struct file *file, int fd,
         conditions.range = NULL;
     struct file_parts parts;
     int code = files_select(&conditions, &version, &parts);
-    struct MHD_Response *response = make_body(file, code, fd, &parts);
+    struct MHD_Response *response = make_body(request, file, code, fd, &parts);
     if (!response)
         return rpc_error_set(error, RPC_RESOURCE_EXHAUSTED, "cannot send the file now; try again");
     if (!file->gzip)

@@ -48,6 +48,11 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
     for (size_t i = 0; i < length; i++)
         key[i] = (char)tolower((unsigned char)name[prefix + i]);
     key[length] = '\0';
+    collector->failed = json_object_get(collector->metadata, key);
+    if (collector->failed) {
+        rpc_error_set_field(collector->error, name, "the header %s may be given once only", name);
+        return MHD_NO;
+    }
     json_object_set_new(collector->metadata, key, json_stringn(value, value_size));
     return MHD_YES;
 }

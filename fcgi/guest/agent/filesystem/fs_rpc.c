@@ -36,7 +36,7 @@ static int read_target(const json_t *message, const char *name, const struct use
     if (proto_string(message, name, &text, error) < 0)
         return -1;
     if (!*text)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "%s is missing", name);
+        return proto_missing(message, name, error);
     return paths_resolve(text, user, path, error);
 }
 

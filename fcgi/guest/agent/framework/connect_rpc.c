@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/common/gunzip.h"
+#include "agent/common/proto.h"
 #include "agent/framework/envelope.h"
 #include "agent/framework/rpc_answer.h"
 #include "agent/framework/stream.h"
@@ -18,32 +19,12 @@ int rpc_begin(struct request *request, struct rpc_error *error)
     return rpc_check_type(request, request->route->rpc->stream, error);
 }
 
-static json_t *parse_plain(const char *text, size_t size, struct rpc_error *error)
-{
-    if (!size)
-        return json_object();
-    json_error_t where;
-    json_t *message = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-    if (!message && json_error_code(&where) == json_error_null_character)
-        rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                      "a text in the message contains a NUL character");
-    else if (!message)
-        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the message is not valid JSON: %s (byte %d)",
-                      where.text, where.position);
-    else if (!json_is_object(message)) {
-        json_decref(message);
-        message = NULL;
-        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the message must be a JSON object");
-    }
-    return message;
-}
-
 static json_t *parse_message(const struct request *request, const char *data, size_t size,
                              struct rpc_error *error)
 {
     if (request->type->binary)
         return message_read(request->route->rpc->request, data, size, error);
-    return parse_plain(data, size, error);
+    return proto_read(data, size, error);
 }
 
 static json_t *parse(const struct request *request, const char *data, size_t size, bool compressed,

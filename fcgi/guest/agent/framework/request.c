@@ -2,6 +2,8 @@
 #include "agent/framework/request.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "agent/agent.h"
 #include "agent/framework/connect_head.h"
@@ -30,6 +32,76 @@ void request_free(struct request *request)
         buffer_deinit(&request->body);
     httpd_request_deinit(&request->http);
     free(request);
+}
+
+bool request_is_strict(const struct request *request)
+{
+    return httpd_header(&request->http, "X-Request-Id");
+}
+
+/* --- names --- */
+
+#define NAMES_MAX 32
+
+/* Of these the first would count, and a proxy may read the last. */
+static const char *const single_headers[] = {
+    "Authorization",
+    "Connect-Content-Encoding",
+    "Connect-Timeout-Ms",
+    "Content-Encoding",
+    "Content-Type",
+    "Grpc-Encoding",
+    "Grpc-Timeout",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "If-Range",
+    "If-Unmodified-Since",
+    "Keepalive-Ping-Interval",
+    "Range",
+    NULL,
+};
+
+struct names {
+    const char *const *known; /* ended by NULL; NULL: none */
+    const char *kind;
+    bool is_strict; /* others are refused */
+    bool seen[NAMES_MAX];
+    struct rpc_error *error;
+};
+
+/* The library finds names without regard to case. */
+static int check_name(void *context, const char *name, size_t size)
+{
+    struct names *names = context;
+    for (size_t i = 0; names->known && names->known[i]; i++) {
+        const char *known = names->known[i];
+        if (strlen(known) != size || strncasecmp(known, name, size) != 0 ||
+            (names->is_strict && strncmp(known, name, size) != 0))
+            continue;
+        if (names->seen[i])
+            return rpc_error_set_field(names->error, known, "the %s %s may be given once only",
+                                       names->kind, known);
+        names->seen[i] = true;
+        return 0;
+    }
+    if (!names->is_strict)
+        return 0;
+    autofree char *text = xstrndup(name, size);
+    return rpc_error_set_unknown(names->error, names->kind, text, text, names->known);
+}
+
+int request_check_names(const struct request *request, struct rpc_error *error)
+{
+    struct names headers = {.known = single_headers, .kind = "header", .error = error};
+    struct names query = {.known = request->route->query,
+                          .kind = "query parameter",
+                          .is_strict = request_is_strict(request),
+                          .error = error};
+    _Static_assert(ARRAY_SIZE(single_headers) <= NAMES_MAX, "each has a place in seen");
+    return httpd_each_header(&request->http, check_name, &headers) < 0
+               ? -1
+               : httpd_each_argument(&request->http, check_name, &query);
 }
 
 int request_argument(const struct request *request, const char *name, const char **value,

@@ -45,6 +45,14 @@ static inline struct request *request_of(struct httpd_request *http)
     return container_of(http, struct request, http);
 }
 
+/* Return whether the request came to an address of ours, whose requests nginx numbers, and not to
+ * one of E2B's clients: what they send, and a call does not know, is ignored. */
+bool request_is_strict(const struct request *request);
+
+/* Check the names of the query parameters and the headers: none that is read once comes twice, and
+ * none that a strict call does not know. Errors: RPC_INVALID_ARGUMENT with the name. */
+int request_check_names(const struct request *request, struct rpc_error *error);
+
 /* Do the same as httpd_argument(); a value with a NUL byte in it is RPC_INVALID_ARGUMENT. */
 int request_argument(const struct request *request, const char *name, const char **value,
                      struct rpc_error *error);

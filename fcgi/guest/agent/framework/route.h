@@ -32,6 +32,8 @@ struct route {
     const char *method; /* GET answers HEAD too */
     const char *path;
     unsigned flags;
+    const char *const *query; /* the query parameters, ended by NULL; NULL: none. Of an internal
+                               * route they are not checked */
     int (*begin)(struct request *request, struct rpc_error *error);
     int (*data)(struct request *request, const char *data, size_t size, struct rpc_error *error);
     int (*finish)(struct request *request, struct rpc_error *error);

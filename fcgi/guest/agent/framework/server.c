@@ -97,6 +97,8 @@ static int check_head(struct request *request, const char *method, struct rpc_er
         return rpc_error_set(error, RPC_UNIMPLEMENTED, "the agent has no such method");
     if (!route)
         return rpc_error_set(error, RPC_NOT_FOUND, "the agent has no such path");
+    if (!(route->flags & ROUTE_INTERNAL) && request_check_names(request, error) < 0)
+        return -1;
     if (route->begin && route->begin(request, error) < 0)
         return -1;
     if (request->agent->machine && route->flags & ROUTE_INTERNAL)
@@ -172,6 +174,8 @@ static void add_api_members(const struct request *request, json_t *json)
         return;
     json_object_set_new(json, "error", json_string(rpc_api_code(request->error.code)));
     json_object_set_new(json, "request_id", json_string(id));
+    if (*request->error.field)
+        json_object_set_new(json, "field", json_string(request->error.field));
 }
 
 static json_t *error_json(const struct request *request, unsigned *status)

@@ -239,7 +239,7 @@ static int find_user(struct request *request, const char *name, struct user *use
     if (users_find(name, user, error) == 0)
         return 0;
     if (error->code == RPC_UNAUTHENTICATED)
-        rpc_error_set(error, RPC_INVALID_ARGUMENT, "the sandbox has no user '%s'", name);
+        rpc_error_set(error, RPC_NO_SUCH_USER, "the sandbox has no user '%s'", name);
     return -1;
 }
 

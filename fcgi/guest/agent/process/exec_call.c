@@ -10,26 +10,8 @@
 
 #define SHELL "/bin/sh"
 
-static const char *const fields[] = {"cmd",  "args",  "envs",           "cwd",
-                                     "user", "stdin", "stdin_encoding", "timeout"};
-
-static int check_names(const json_t *message, struct rpc_error *error)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach ((json_t *)message, name, value) {
-        bool known = false;
-        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-            known |= str_equal(name, fields[i]);
-        if (known)
-            continue;
-        const char *nearest = str_nearest(name, fields, ARRAY_SIZE(fields));
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "this call has no field %s%s%s%s", name,
-                             nearest ? "; is " : "", nearest ? nearest : "",
-                             nearest ? " meant?" : "");
-    }
-    return 0;
-}
+static const char *const fields[] = {"cmd",   "args",           "envs",    "cwd", "user",
+                                     "stdin", "stdin_encoding", "timeout", NULL};
 
 static int read_timeout(const json_t *message, int64_t *timeout_ms, struct rpc_error *error)
 {
@@ -39,9 +21,9 @@ static int read_timeout(const json_t *message, int64_t *timeout_ms, struct rpc_e
         return 0;
     double seconds = json_number_value(value);
     if (!json_is_number(value) || seconds < 0.001 || seconds * 1000 > EXEC_TIMEOUT_MAX_MS)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT,
-                             "timeout must be a number of seconds above 0, at most %lld",
-                             EXEC_TIMEOUT_MAX_MS / 1000);
+        return rpc_error_set_field(error, "/timeout",
+                                   "timeout must be a number of seconds above 0, at most %lld",
+                                   EXEC_TIMEOUT_MAX_MS / 1000);
     *timeout_ms = (int64_t)(seconds * 1000 + 0.5);
     return 0;
 }
@@ -55,7 +37,8 @@ static int read_input(const json_t *message, struct exec_call *call, struct rpc_
         return -1;
     bool is_base64 = str_equal(encoding, "base64");
     if (*encoding && !is_base64 && !str_equal(encoding, "utf-8"))
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "stdin_encoding must be utf-8 or base64");
+        return rpc_error_set_field(error, "/stdin_encoding",
+                                   "stdin_encoding must be utf-8 or base64");
     call->process.with_stdin = input;
     if (!input)
         return 0;
@@ -77,7 +60,7 @@ int exec_call_read(const json_t *message, struct exec_call *call, struct rpc_err
 {
     struct process_call *process = &call->process;
     *call = (struct exec_call){.args = NULL};
-    if (check_names(message, error) < 0 ||
+    if (proto_check_names(message, fields, error) < 0 ||
         proto_string(message, "cmd", &process->command, error) < 0 ||
         proto_array(message, "args", &process->args, error) < 0 ||
         proto_object(message, "envs", &process->envs, error) < 0 ||
@@ -86,7 +69,7 @@ int exec_call_read(const json_t *message, struct exec_call *call, struct rpc_err
         read_input(message, call, error) < 0 || read_timeout(message, &call->timeout_ms, error) < 0)
         return -1;
     if (!*process->command)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cmd is missing");
+        return proto_missing(message, "cmd", error);
     if (!process->args)
         choose_shell(call);
     return process_call_check(process, error);

@@ -249,11 +249,6 @@ static void note_kill(struct process *process)
     process_end_if_done(process);
 }
 
-static bool is_for_group(int number)
-{
-    return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP;
-}
-
 int process_signal(struct process *process, int number, struct rpc_error *error)
 {
     /* The pid is the program's: it is not reaped while it is in the live list. Each process has a
@@ -262,7 +257,7 @@ int process_signal(struct process *process, int number, struct rpc_error *error)
         process_kill(process);
         return 0;
     }
-    if (kill(is_for_group(number) ? -process->pid : process->pid, number) < 0)
+    if (session_signal(process->pid, number) < 0)
         return rpc_error_set_errno(error, errno, "cannot send the signal");
     if (number == SIGTERM)
         note_kill(process);

@@ -18,12 +18,12 @@
 int process_call_check(const struct process_call *call, struct rpc_error *error)
 {
     if (!*call->command || strlen(call->command) > PATH_LENGTH_MAX)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cmd is missing or too long");
+        return rpc_error_set_field(error, "/cmd", "cmd is missing or too long");
     if (json_array_size(call->args) > ARGS_MAX)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "more than %d args", ARGS_MAX);
+        return rpc_error_set_field(error, "/args", "more than %d args", ARGS_MAX);
     for (size_t i = 0; i < json_array_size(call->args); i++)
         if (!json_is_string(json_array_get(call->args, i)))
-            return rpc_error_set(error, RPC_INVALID_ARGUMENT, "args must be strings");
+            return rpc_error_set_field(error, "/args", "args must be strings");
     return 0;
 }
 

@@ -25,12 +25,12 @@ int process_rpc_select(struct request *request, const json_t *message, bool ende
     if (proto_object(message, "process", &selector, error) < 0)
         return -1;
     if (!selector)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process is missing");
+        return proto_missing(message, "process", error);
     if (proto_integer(selector, "pid", 0, PID_MAX, &pid, error) < 0 ||
         proto_string(selector, "tag", &tag, error) < 0)
-        return -1;
+        return rpc_error_within(error, "process");
     if (!pid && !*tag)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process must have a pid or a tag");
+        return rpc_error_set_field(error, "/process", "process must have a pid or a tag");
     *process = process_find(request->agent->processes, (pid_t)pid, tag, ended);
     if (!*process)
         return *tag ? rpc_error_set(error, RPC_NOT_FOUND, "no process with tag '%s'", tag)
@@ -51,7 +51,7 @@ static int read_resume(const json_t *message, struct process_resume *room,
     for (size_t i = 0; given && i < ARRAY_SIZE(names); i++) {
         int64_t offset;
         if (proto_integer(given, names[i], 0, INT64_MAX, &offset, error) < 0)
-            return -1;
+            return rpc_error_within(error, "resumeFrom");
         room->offsets[i] = (uint64_t)offset;
     }
     return 0;
@@ -120,8 +120,8 @@ static int read_signal(const json_t *message, int *number, struct rpc_error *err
             *number = signals[i].number;
             return 0;
         }
-    return rpc_error_set(
-        error, RPC_INVALID_ARGUMENT,
+    return rpc_error_set_field(
+        error, "/signal",
         "signal must be SIGNAL_SIGTERM, SIGNAL_SIGKILL, SIGNAL_SIGHUP, SIGNAL_SIGINT, "
         "SIGNAL_SIGQUIT, SIGNAL_SIGUSR1 or SIGNAL_SIGUSR2");
 }
@@ -166,9 +166,9 @@ int process_rpc_write(struct process *process, struct request *request, const js
     const json_t *to_pty = proto_field(input, "pty");
     const json_t *bytes = to_pty ? to_pty : proto_field(input, "stdin");
     if (!bytes)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "input must be stdin or pty");
+        return rpc_error_set_field(error, "/input", "input must be stdin or pty");
     if (proto_bytes(bytes, to_pty ? "pty" : "stdin", &data, &size, error) < 0)
-        return -1;
+        return rpc_error_within(error, "input");
     return process_rpc_write_bytes(process, request, to_pty, data, size, written, error);
 }
 
@@ -224,11 +224,13 @@ static int update(struct request *request, const json_t *message, json_t **answe
     const json_t *pty, *size = NULL;
     int64_t cols, rows;
     if (process_rpc_select(request, message, false, &process, error) < 0 ||
-        proto_object(message, "pty", &pty, error) < 0 ||
-        (pty && proto_object(pty, "size", &size, error) < 0) ||
-        proto_integer(size, "cols", 0, PTY_SIDE_MAX, &cols, error) < 0 ||
-        proto_integer(size, "rows", 0, PTY_SIDE_MAX, &rows, error) < 0)
+        proto_object(message, "pty", &pty, error) < 0)
         return -1;
+    if (pty && proto_object(pty, "size", &size, error) < 0)
+        return rpc_error_within(error, "pty");
+    if (proto_integer(size, "cols", 0, PTY_SIDE_MAX, &cols, error) < 0 ||
+        proto_integer(size, "rows", 0, PTY_SIDE_MAX, &rows, error) < 0)
+        return rpc_error_within(error, "pty/size");
     if (size && process_resize(process, (unsigned short)cols, (unsigned short)rows, error) < 0)
         return -1;
     *answer = json_object();

@@ -215,6 +215,11 @@ static int explain(const struct report *report, const struct process_spec *spec,
     case STAGE_EXEC:
         if (report->errnum == E2BIG)
             return explain_too_long(spec, error);
+        if (report->errnum == ETXTBSY)
+            return rpc_error_set(error, RPC_UNAVAILABLE,
+                                 "cannot start '%s': another program is writing this file; try "
+                                 "again later",
+                                 spec->argv[0]);
         return rpc_error_set(error, RPC_INVALID_ARGUMENT, "cannot start '%s': %s", spec->argv[0],
                              why);
     case STAGE_USER:

@@ -19,10 +19,11 @@ static int read_pty(const json_t *message, struct process_call *start, struct rp
     start->with_pty = pty;
     if (!pty)
         return 0;
-    if (proto_object(pty, "size", &size, error) < 0 ||
-        proto_integer(size, "cols", 0, PTY_SIDE_MAX, &start->cols, error) < 0 ||
+    if (proto_object(pty, "size", &size, error) < 0)
+        return rpc_error_within(error, "pty");
+    if (proto_integer(size, "cols", 0, PTY_SIDE_MAX, &start->cols, error) < 0 ||
         proto_integer(size, "rows", 0, PTY_SIDE_MAX, &start->rows, error) < 0)
-        return -1;
+        return rpc_error_within(error, "pty/size");
     if (!start->cols)
         start->cols = PTY_COLS_DEFAULT;
     if (!start->rows)
@@ -36,15 +37,15 @@ static int read_request(const json_t *message, struct process_call *start, struc
     if (proto_object(message, "process", &process, error) < 0)
         return -1;
     if (!process)
-        return rpc_error_set(error, RPC_INVALID_ARGUMENT, "process is missing");
+        return proto_missing(message, "process", error);
     if (proto_string(process, "cmd", &start->command, error) < 0 ||
         proto_array(process, "args", &start->args, error) < 0 ||
         proto_object(process, "envs", &start->envs, error) < 0 ||
         proto_string(process, "cwd", &start->cwd, error) < 0 ||
-        proto_string(message, "tag", &start->tag, error) < 0 ||
+        process_call_check(start, error) < 0)
+        return rpc_error_within(error, "process");
+    if (proto_string(message, "tag", &start->tag, error) < 0 ||
         proto_bool(message, "stdin", true, &start->with_stdin, error) < 0)
-        return -1;
-    if (process_call_check(start, error) < 0)
         return -1;
     return read_pty(message, start, error);
 }

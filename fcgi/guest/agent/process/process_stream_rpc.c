@@ -75,10 +75,13 @@ static int write_input(struct request *request, const json_t *data, struct rpc_e
 {
     const json_t *input;
     struct process *process = find_process(request, error);
-    if (!process || proto_object(data, "input", &input, error) < 0)
+    if (!process)
         return -1;
-    return note_written(request->state, process,
-                        process_rpc_write(process, request, input, on_written, error));
+    if (proto_object(data, "input", &input, error) < 0)
+        return rpc_error_within(error, "data");
+    int written = process_rpc_write(process, request, input, on_written, error);
+    return written < 0 ? rpc_error_within(error, "data")
+                       : note_written(request->state, process, written);
 }
 
 /* Enter the field of this tag, which is all that is left of the message. */
@@ -141,7 +144,7 @@ static int take_message(struct request *request, const struct envelope *envelope
         return write_input(request, data, error);
     if (start) {
         if (process_rpc_select(request, start, false, &process, error) < 0)
-            return -1;
+            return rpc_error_within(error, "start");
         if (stream->waiting && stream->waiting != process) /* forget() knows one process */
             return rpc_error_set(error, RPC_INVALID_ARGUMENT,
                                  "start: the previous process has not read all of its input yet");

@@ -78,3 +78,13 @@ void session_kill(pid_t leader)
     if (processes)
         closedir(processes);
 }
+
+static bool is_for_group(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP;
+}
+
+int session_signal(pid_t leader, int number)
+{
+    return kill(is_for_group(number) ? -leader : leader, number);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ending a session of processes as a whole. */
+/* Signals for a session of processes. */
 #pragma once
 
 #include <sys/types.h>
@@ -8,3 +8,7 @@
  * other process groups too. The leader must not have been reaped. A program that made a session of
  * its own (setsid) is not in it. */
 void session_kill(pid_t leader);
+
+/* Send a signal to the leader of a session: SIGTERM, SIGINT, SIGQUIT and SIGHUP to its process
+ * group too. Returns -1 with errno on failure. */
+int session_signal(pid_t leader, int number);

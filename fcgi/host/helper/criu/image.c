@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "common/btrfs.h"
+#include "helper/criu/image_calls.h"
 #include "helper/criu/image_clock.h"
 #include "helper/criu/image_network.h"
 #include "helper/criu/image_timers.h"
@@ -246,6 +247,7 @@ void image_seal(const char *folder)
     forget_profiles(folder);
     image_forget_network(folder);
     image_mend_timers(folder);
+    image_restart_calls(folder);
     image_widen_clock(folder);
     write_owner(folder);
     write_sizes(folder);

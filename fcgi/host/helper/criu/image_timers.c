@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "helper/criu/image_timers.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/mem.h"
-#include "helper/criu/message.h"
+#include "helper/criu/records.h"
 
-/* CRIU's list of open files: two words of magic, then messages of protobuf, each after its size.
- * Numbers are little-endian. */
+/* CRIU's list of open files. */
 #define FILES_IMAGE "files.img"
-#define FILES_MOST  (1 << 30)
-#define MAGIC_SIZE  8
-#define WORD        4
 
 /* file_entry.tfd */
 #define FIELD_TIMER 12
@@ -61,33 +50,8 @@ static void mend_file(struct message file)
             mend_timer(field.inner);
 }
 
-static void mend_files(struct message files)
-{
-    while (files.end - files.at >= WORD) {
-        uint32_t size = files.at[0] | (uint32_t)files.at[1] << 8 | (uint32_t)files.at[2] << 16 |
-                        (uint32_t)files.at[3] << 24;
-        files.at += WORD;
-        if (size > (size_t)(files.end - files.at))
-            return;
-        mend_file((struct message){files.at, files.at + size});
-        files.at += size;
-    }
-}
-
 void image_mend_timers(const char *folder)
 {
     autofree char *path = xasprintf("%s/" FILES_IMAGE, folder);
-    struct stat found;
-    autoclose int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &found) < 0 || found.st_size <= MAGIC_SIZE ||
-        found.st_size > FILES_MOST)
-        return;
-    size_t size = (size_t)found.st_size;
-    uint8_t *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED) {
-        fprintf(stderr, "sandlot-criu: cannot read %s: %s\n", path, strerror(errno));
-        return;
-    }
-    mend_files((struct message){data + MAGIC_SIZE, data + size});
-    munmap(data, size);
+    records_change(path, mend_file);
 }

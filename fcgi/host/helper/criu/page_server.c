@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/memory_loss.h"
+#include "base/places.h"
 #include "base/str.h"
 #include "common/team_note.h"
 #include "helper/criu/page_look.h"
@@ -39,8 +40,7 @@ enum {
     FILES_OPEN = 1024,
     FILES_SERVER = 4096, /* of a server: two for each process */
     SERVERS_MOST = 32,   /* on this host; further containers get all memory first */
-    SERVERS_OF_TEAM = 16,
-    TEAM_SIZE = 32,     /* of a number as text */
+    SERVERS_OF_TENANT = 16,
     SPACES_MOST = 1024, /* processes, with those that they fork meanwhile */
     SPACES_BUSY = 64,   /* more: earlier ones get all their memory before another fork continues */
     CHUNK = 1 << 20,
@@ -50,8 +50,8 @@ enum {
     RANGES_MOST = 256 << 10, /* with those of forks and of what the guest unmaps */
     MEMORY_MOST = 64 << 20,  /* of a server itself; more than RANGES_MOST can need */
     FULL_MS = 10,            /* between two attempts in a container whose memory is full */
-    SERVE_S = 60,            /* the longest time, and one more second for each BYTES_PER_S */
-    BYTES_PER_S = 16 << 20,
+    SERVE_S = 600,           /* the longest time, and one more second for each BYTES_PER_S */
+    BYTES_PER_S = 1 << 20,   /* of a disk that others keep busy */
     WORK_S = 10, /* the most processor time, and one more second for each BYTES_PER_WORK */
     BYTES_PER_WORK = 64 << 20,
     NOTHING_MS = 1, /* until the next look when no page can be copied */
@@ -603,40 +603,45 @@ static int lock_file(const char *path)
     return steal_fd(&fd);
 }
 
-static bool is_place_of(const char *path, const char *team)
+static struct tenant tenant_of_place(const char *path)
 {
-    char found[TEAM_SIZE] = "";
+    char text[TENANT_SIZE] = "";
+    struct tenant tenant = {0};
     autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 && read(fd, found, sizeof found - 1) > 0 && str_equal(found, team);
+    if (fd >= 0 && read(fd, text, sizeof text - 1) > 0)
+        tenant_parse(text, &tenant);
+    return tenant;
 }
 
-static int write_team(int place, const char *team)
+static int write_tenant(int place, const struct tenant *tenant)
 {
-    ssize_t size = (ssize_t)strlen(team);
-    return ftruncate(place, 0) < 0 || pwrite(place, team, (size_t)size, 0) != size ? -1 : 0;
+    char text[TENANT_SIZE];
+    tenant_print(tenant, text);
+    ssize_t size = (ssize_t)strlen(text);
+    return ftruncate(place, 0) < 0 || pwrite(place, text, (size_t)size, 0) != size ? -1 : 0;
 }
 
-/* Lock one of the host's SERVERS_MOST place files, and write the team's number into it. A team can
- * lock at most SERVERS_OF_TEAM; all containers whose team is not known count as one team. Returns a
- * descriptor that holds the lock, or -1. */
+/* Lock one of the host's SERVERS_MOST place files, and write the numbers of the team and of the
+ * user into it. A team and a user can lock at most SERVERS_OF_TENANT; all containers whose team is
+ * not known count as one team. Returns a descriptor that holds the lock, or -1. */
 static int take_place(const char *container)
 {
-    char team[TEAM_SIZE];
-    unsigned taken = 0;
+    struct places places = {.most = SERVERS_MOST, .most_of_tenant = SERVERS_OF_TENANT};
+    const struct tenant tenant = team_note_read(TEAM_NOTES, container);
     autoclose int free_place = -1;
     autoclose int all = open(LOCKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (all < 0 || flock(all, LOCK_EX) < 0) /* one at a time counts */
         return -1;
-    snprintf(team, sizeof team, "%ju", (uintmax_t)team_note_read(TEAM_NOTES, container));
     for (unsigned i = 0; i < SERVERS_MOST; i++) {
         autofree char *path = xasprintf(LOCKS "/.%u", i);
         autoclose int fd = lock_file(path);
         if (fd < 0)
-            taken += is_place_of(path, team);
+            places.taken[places.count++] = (struct place){tenant_of_place(path), i};
         else if (free_place < 0)
             free_place = steal_fd(&fd);
     }
-    if (free_place < 0 || taken >= SERVERS_OF_TEAM || write_team(free_place, team) < 0)
+    if (free_place < 0 || !places_has_room(&places, &tenant) ||
+        write_tenant(free_place, &tenant) < 0)
         return -1;
     return steal_fd(&free_place);
 }

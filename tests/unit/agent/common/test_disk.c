@@ -25,7 +25,7 @@ static int tear_down(void **state)
     return system(command);
 }
 
-static void the_limit_in_force_counts(void **state)
+TEST(the_limit_in_force_counts)
 {
     static const struct {
         const char *flags;
@@ -45,7 +45,7 @@ static void the_limit_in_force_counts(void **state)
     }
 }
 
-static void a_group_without_a_limit_says_nothing(void **state)
+TEST(a_group_without_a_limit_says_nothing)
 {
     struct disk_usage usage = {1, 2};
     write_number("limit_flags", "0\n");
@@ -55,19 +55,11 @@ static void a_group_without_a_limit_says_nothing(void **state)
     assert_int_equal(usage.total_bytes, 2);
 }
 
-static void other_file_systems_tell_themselves(void **state)
+TEST(other_file_systems_tell_themselves)
 {
     struct disk_usage usage;
     disk_measure(&usage);
     assert_true(usage.used_bytes > 0 && usage.used_bytes <= usage.total_bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_in_force_counts),
-        cmocka_unit_test(a_group_without_a_limit_says_nothing),
-        cmocka_unit_test(other_file_systems_tell_themselves),
-    };
-    return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -4,7 +4,7 @@
 #include "agent/common/environment.h"
 #include "base/mem.h"
 
-static void keeps_the_last_value_of_each_name(void **state)
+TEST(keeps_the_last_value_of_each_name)
 {
     environment_auto environment = {0};
     struct rpc_error error = {0};
@@ -22,7 +22,7 @@ static void keeps_the_last_value_of_each_name(void **state)
     assert_int_equal(environment_set(&environment, "", "", &error), -1);
 }
 
-static void takes_thousands_in_any_order(void **state)
+TEST(takes_thousands_in_any_order)
 {
     environment_auto environment = {0}, copy = {0};
     struct rpc_error error = {0};
@@ -41,13 +41,4 @@ static void takes_thousands_in_any_order(void **state)
         assert_int_equal(number, set * 7919 % 8000);
         assert_true(!i || strcmp(copy.entries[i - 1], copy.entries[i]) < 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_the_last_value_of_each_name),
-        cmocka_unit_test(takes_thousands_in_any_order),
-    };
-    return run_tests(tests);
 }

@@ -58,7 +58,7 @@ static void assert_json(json_t *json, const char *expected)
         assert_json(READ(bytes, &error), expected); \
     } while (0)
 
-static void reads_every_kind(void **state)
+TEST(reads_every_kind)
 {
     assert_reads("", "{}");
     assert_reads("\x08\x01\x10\xac\x02", "{\"flag\":true,\"small\":300}");
@@ -71,7 +71,7 @@ static void reads_every_kind(void **state)
     assert_reads("\xe0\x12\x00", "{\"said\":false}");
 }
 
-static void reads_numbers_as_the_language_has_it(void **state)
+TEST(reads_numbers_as_the_language_has_it)
 {
     /* One of 64 bits where 32 are wanted is cut; longer forms of a number are the same number. */
     assert_reads("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "{\"small\":4294967295}");
@@ -79,7 +79,7 @@ static void reads_numbers_as_the_language_has_it(void **state)
     assert_reads("\x08\x80\x02", "{\"flag\":true}");
 }
 
-static void reads_repeated_fields(void **state)
+TEST(reads_repeated_fields)
 {
     assert_reads("\x58\x02\x58\x03", "{\"numbers\":[1,-2]}");
     assert_reads("\x5a\x03\x02\x03\x00", "{\"numbers\":[1,-2,0]}");
@@ -87,7 +87,7 @@ static void reads_repeated_fields(void **state)
     assert_reads("\x62\x02\x08\x01\x62\x00", "{\"list\":[{\"n\":1},{}]}");
 }
 
-static void reads_maps(void **state)
+TEST(reads_maps)
 {
     assert_reads("\x52\x06\x0a\x01\x61\x12\x01\x62", "{\"texts\":{\"a\":\"b\"}}");
     /* In any order, with nothing for what is empty, with what nobody knows; the last one holds. */
@@ -97,7 +97,7 @@ static void reads_maps(void **state)
                  "{\"texts\":{\"xy\":\"c\",\"z\":\"\"}}");
 }
 
-static void merges_and_replaces(void **state)
+TEST(merges_and_replaces)
 {
     assert_reads("\x10\x01\x10\x02", "{\"small\":2}");
     assert_reads("\x4a\x02\x08\x05\x4a\x03\x12\x01x", "{\"inner\":{\"n\":5,\"s\":\"x\"}}");
@@ -106,7 +106,7 @@ static void merges_and_replaces(void **state)
     assert_reads("\x72\x02\x08\x01\x72\x03\x12\x01x", "{\"that\":{\"n\":1,\"s\":\"x\"}}");
 }
 
-static void skips_what_it_does_not_know(void **state)
+TEST(skips_what_it_does_not_know)
 {
     /* Fields 99 of each wire type, in front of one that is known; a group holds others. */
     assert_reads("\x98\x06\xff\x01\x10\x07", "{\"small\":7}");
@@ -116,7 +116,7 @@ static void skips_what_it_does_not_know(void **state)
     assert_reads("\x9b\x06\x10\x05\x9b\x06\x9c\x06\x9c\x06\x10\x07", "{\"small\":7}");
 }
 
-static void refuses_what_is_hostile(void **state)
+TEST(refuses_what_is_hostile)
 {
     static const struct {
         const char *bytes;
@@ -165,7 +165,7 @@ static void refuses_what_is_hostile(void **state)
     }
 }
 
-static void bounds_groups(void **state)
+TEST(bounds_groups)
 {
     char bytes[200];
     struct rpc_error error;
@@ -177,7 +177,7 @@ static void bounds_groups(void **state)
 }
 
 /* Two bytes each become a value of many: so they are counted, however they are spread. */
-static void bounds_values(void **state)
+TEST(bounds_values)
 {
     static char bytes[2 * MESSAGE_VALUES_MAX + 2];
     struct rpc_error error;
@@ -208,7 +208,7 @@ static void assert_writes(const char *text, const char *expected, size_t size)
 
 #define WRITES(text, expected) assert_writes(text, expected, sizeof(expected) - 1)
 
-static void writes_every_kind(void **state)
+TEST(writes_every_kind)
 {
     WRITES("{\"flag\":true,\"small\":300}", "\x08\x01\x10\xac\x02");
     WRITES("{\"large\":\"-1\"}", "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
@@ -225,7 +225,7 @@ static void writes_every_kind(void **state)
     WRITES("{\"list\":[{\"n\":1},{}]}", "\x62\x02\x08\x01\x62\x00");
 }
 
-static void leaves_defaults_out(void **state)
+TEST(leaves_defaults_out)
 {
     WRITES("{}", "");
     WRITES("{\"flag\":false,\"small\":0,\"large\":\"0\",\"text\":\"\",\"texts\":{}}", "");
@@ -234,7 +234,7 @@ static void leaves_defaults_out(void **state)
     WRITES("{\"text\":5,\"inner\":\"x\",\"at\":\"x\",\"colour\":\"GREEN\",\"bytes\":\"%\"}", "");
 }
 
-static void writes_elements_and_bytes(void **state)
+TEST(writes_elements_and_bytes)
 {
     buffer_auto out = BUFFER_INIT(1024);
     json_auto_t *one = json_pack("{s:i}", "n", 1);
@@ -278,7 +278,7 @@ static void check_table(const struct message *message, unsigned depth)
     }
 }
 
-static void tables_are_in_order(void **state)
+TEST(tables_are_in_order)
 {
     static const struct message *const tables[] = {
         &process_message_start,    &process_message_event,
@@ -292,24 +292,4 @@ static void tables_are_in_order(void **state)
         &fs_message_events,        &every_kind};
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
         check_table(tables[i], 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_kind),
-        cmocka_unit_test(reads_numbers_as_the_language_has_it),
-        cmocka_unit_test(reads_repeated_fields),
-        cmocka_unit_test(reads_maps),
-        cmocka_unit_test(merges_and_replaces),
-        cmocka_unit_test(skips_what_it_does_not_know),
-        cmocka_unit_test(refuses_what_is_hostile),
-        cmocka_unit_test(bounds_groups),
-        cmocka_unit_test(bounds_values),
-        cmocka_unit_test(writes_every_kind),
-        cmocka_unit_test(leaves_defaults_out),
-        cmocka_unit_test(writes_elements_and_bytes),
-        cmocka_unit_test(tables_are_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 static struct user someone = {.name = (char *)"someone", .home = (char *)"/home/someone"};
 
-static void resolves(void **state)
+TEST(resolves)
 {
     static const char *const cases[][2] = {
         {"", "/home/someone"},
@@ -41,7 +41,7 @@ static void resolves(void **state)
     }
 }
 
-static void refuses(void **state)
+TEST(refuses)
 {
     char text[PATH_LENGTH_MAX + 2];
     struct rpc_error error;
@@ -58,13 +58,13 @@ static void refuses(void **state)
     assert_int_equal(paths_resolve(text, &someone, &path, &error), 0);
 }
 
-static void names_the_base(void **state)
+TEST(names_the_base)
 {
     assert_string_equal(paths_base("/a/b"), "b");
     assert_string_equal(paths_base("/"), "/");
 }
 
-static void makes_directories(void **state)
+TEST(makes_directories)
 {
     char root[] = "/tmp/test_paths.XXXXXX";
     struct rpc_error error;
@@ -100,7 +100,7 @@ static char *file_with(const char *text)
     return name;
 }
 
-static void finds_users(void **state)
+TEST(finds_users)
 {
     autofree char *passwd = file_with("root:x:0:0::/root:/bin/sh\nbroken\n"
                                       "user:x:1000:1000:A,B:/home/user:/bin/bash\n"
@@ -137,14 +137,4 @@ static void finds_users(void **state)
     assert_int_equal(root.uid, 0);
     assert_string_equal(root.home, "/");
     assert_string_equal(root.shell, "/bin/sh");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resolves),       cmocka_unit_test(refuses),
-        cmocka_unit_test(names_the_base), cmocka_unit_test(makes_directories),
-        cmocka_unit_test(finds_users),
-    };
-    return run_tests(tests);
 }

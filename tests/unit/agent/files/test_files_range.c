@@ -11,7 +11,7 @@
 static const struct file_version version = {
     .etag = "\"tag\"", .modified_at_s = MODIFIED_AT_S, .size = SIZE};
 
-static void selects_ranges(void **state)
+TEST(selects_ranges)
 {
     static const struct {
         const char *range;
@@ -41,7 +41,7 @@ static void selects_ranges(void **state)
     }
 }
 
-static void selects_several_ranges(void **state)
+TEST(selects_several_ranges)
 {
     static const struct {
         const char *range;
@@ -70,7 +70,7 @@ static void selects_several_ranges(void **state)
     }
 }
 
-static void ignores_ranges_of_nothing(void **state)
+TEST(ignores_ranges_of_nothing)
 {
     const struct file_version empty = {.etag = "\"e\"", .modified_at_s = 0, .size = 0};
     const struct file_conditions conditions = {.range = "bytes=0-"};
@@ -79,7 +79,7 @@ static void ignores_ranges_of_nothing(void **state)
     assert_int_equal(parts.items[0].length, 0);
 }
 
-static void judges_conditions(void **state)
+TEST(judges_conditions)
 {
     static const char *const before = "Sun, 06 Nov 1994 08:49:36 GMT";
     static const char *const exact = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -113,7 +113,7 @@ static void judges_conditions(void **state)
     assert_int_equal(files_select(&nonsense, &version, &parts), 200);
 }
 
-static void honours_if_range(void **state)
+TEST(honours_if_range)
 {
     static const struct {
         const char *if_range;
@@ -134,7 +134,7 @@ static void honours_if_range(void **state)
     }
 }
 
-static void knows_dates(void **state)
+TEST(knows_dates)
 {
     char text[FILES_DATE_SIZE];
     time_t at_s;
@@ -147,17 +147,4 @@ static void knows_dates(void **state)
     assert_int_equal(at_s, MODIFIED_AT_S);
     assert_int_equal(files_parse_date("Sun, 06 Nov 1994 08:49:37 GMT+1", &at_s), -1);
     assert_int_equal(files_parse_date("", &at_s), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selects_ranges),
-        cmocka_unit_test(selects_several_ranges),
-        cmocka_unit_test(ignores_ranges_of_nothing),
-        cmocka_unit_test(judges_conditions),
-        cmocka_unit_test(honours_if_range),
-        cmocka_unit_test(knows_dates),
-    };
-    return run_tests(tests);
 }

@@ -60,7 +60,7 @@ static void assert_told(const char *type, const char *body, const char *expected
     }
 }
 
-static void finds_contents(void **state)
+TEST(finds_contents)
 {
     static const char *const cases[][2] = {
         {"--b0\r\n" PART "text\r\n--b0--\r\n", "<file|f>text</>"},
@@ -81,7 +81,7 @@ static void finds_contents(void **state)
         assert_told(TYPE, cases[i][0], cases[i][1]);
 }
 
-static void reads_heads(void **state)
+TEST(reads_heads)
 {
     static const char *const cases[][2] = {
         {"Content-Disposition: form-data; name=file; filename=/a/b", "<file|/a/b>"},
@@ -111,7 +111,7 @@ static void reads_heads(void **state)
     }
 }
 
-static void refuses_what_is_malformed(void **state)
+TEST(refuses_what_is_malformed)
 {
     static const char *const cases[][2] = {
         {"", "!"},
@@ -139,7 +139,7 @@ static void refuses_what_is_malformed(void **state)
     assert_string_equal(buffer_string(&told), "!");
 }
 
-static void finds_the_boundary(void **state)
+TEST(finds_the_boundary)
 {
     static const char *const good[] = {
         TYPE,
@@ -156,15 +156,4 @@ static void finds_the_boundary(void **state)
         assert_told(good[i], "--b0\r\n" PART "x\r\n--b0--\r\n", "<file|f>x</>");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_int_equal(multipart_new(bad[i], &events, NULL, &multipart, &error), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_contents),
-        cmocka_unit_test(reads_heads),
-        cmocka_unit_test(refuses_what_is_malformed),
-        cmocka_unit_test(finds_the_boundary),
-    };
-    return run_tests(tests);
 }

@@ -11,7 +11,7 @@ static int parse(const char *data, size_t size, struct envelope *envelope, enum 
     return rc;
 }
 
-static void reads_one(void **state)
+TEST(reads_one)
 {
     struct envelope envelope;
     enum rpc_code code;
@@ -25,7 +25,7 @@ static void reads_one(void **state)
     assert_int_equal(envelope.size, 0);
 }
 
-static void refuses_others(void **state)
+TEST(refuses_others)
 {
     static const struct {
         const char *data;
@@ -50,7 +50,7 @@ static void refuses_others(void **state)
     }
 }
 
-static void writes(void **state)
+TEST(writes)
 {
     buffer_auto buffer = BUFFER_INIT(20);
     assert_int_equal(envelope_append(&buffer, ENVELOPE_END, "{\"a\":1}", 7), 0);
@@ -58,14 +58,4 @@ static void writes(void **state)
     assert_memory_equal(buffer.data, "\2\0\0\0\7{\"a\":1}", 12);
     assert_int_equal(envelope_append(&buffer, 0, "123456789", 9), -1);
     assert_true(buffer_overflowed(&buffer));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_one),
-        cmocka_unit_test(refuses_others),
-        cmocka_unit_test(writes),
-    };
-    return run_tests(tests);
 }

@@ -20,7 +20,7 @@ static unsigned count(const struct process_log *log)
     return found;
 }
 
-static void test_drops_are_put_together_until_somebody_reads(void **state)
+TEST(test_drops_are_put_together_until_somebody_reads)
 {
     struct process_log log;
     process_log_init(&log);
@@ -39,7 +39,7 @@ static void test_drops_are_put_together_until_somebody_reads(void **state)
     process_log_set_max(&log, 0);
 }
 
-static void test_the_oldest_makes_room(void **state)
+TEST(test_the_oldest_makes_room)
 {
     static const char piece[PIECE_SIZE];
     struct process_log log;
@@ -59,7 +59,7 @@ static void test_the_oldest_makes_room(void **state)
     assert_int_equal(log.bytes, 0);
 }
 
-static void test_a_byte_is_found_by_its_offset(void **state)
+TEST(test_a_byte_is_found_by_its_offset)
 {
     static const char piece[PIECE_SIZE];
     struct process_log log;
@@ -77,14 +77,4 @@ static void test_a_byte_is_found_by_its_offset(void **state)
     process_log_source_release(one);
     process_log_source_release(other);
     process_log_set_max(&log, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drops_are_put_together_until_somebody_reads),
-        cmocka_unit_test(test_the_oldest_makes_room),
-        cmocka_unit_test(test_a_byte_is_found_by_its_offset),
-    };
-    return run_tests(tests);
 }

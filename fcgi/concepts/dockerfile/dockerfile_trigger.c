@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ONBUILD: instructions that run when another Dockerfile begins with the result. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "dockerfile/dockerfile_walk.h"
+
+#define FIRST_LINE    "FROM scratch\n"
+#define TRIGGER_SHOWN 200 /* bytes in a message */
+
+int dockerfile_walk_onbuild(struct dockerfile_walk *walk, struct error **err)
+{
+    const char *text = walk->one->text + walk->one->rest;
+    size_t length;
+    enum dockerfile_kind kind = dockerfile_kind_at(text, &length);
+    json_t *triggers = json_object_get(walk->config, DOCKERFILE_TRIGGERS);
+    if (kind == DOCKERFILE_KINDS)
+        return walk_refuse(walk, walk->one->rest, err,
+                           "there is no instruction %.32s: write ONBUILD and an instruction.",
+                           text);
+    if (kind == DOCKERFILE_FROM || kind == DOCKERFILE_ONBUILD || kind == DOCKERFILE_MAINTAINER)
+        return walk_refuse(walk, walk->one->rest, err, "ONBUILD cannot have %s.",
+                           dockerfile_kind_name(kind));
+    if (!triggers) {
+        triggers = json_array();
+        json_object_set_new(walk->config, DOCKERFILE_TRIGGERS, triggers);
+    }
+    json_array_append_new(triggers, json_string(text));
+    return 0;
+}
+
+/* --- running them --- */
+
+/* Write the triggers as a Dockerfile; the caller frees it. NULL: they are too long. Each is one
+ * line, as Docker stores them. */
+static char *text_of(const json_t *triggers)
+{
+    struct buffer text = BUFFER_INIT(DOCKERFILE_MAX + sizeof FIRST_LINE);
+    size_t at, size = 0;
+    json_t *one;
+    json_array_foreach ((json_t *)(uintptr_t)triggers, at, one)
+        size += json_string_length(one) + 1;
+    if (size > DOCKERFILE_MAX)
+        return NULL;
+    buffer_append_string(&text, FIRST_LINE);
+    json_array_foreach ((json_t *)(uintptr_t)triggers, at, one)
+        buffer_printf(&text, "%s\n", json_string_value(one) ? json_string_value(one) : "");
+    return buffer_steal(&text);
+}
+
+/* Let an error name the line of the FROM, and the trigger instead of its line. */
+static void put_place(const json_t *triggers, unsigned line, struct error *error)
+{
+    unsigned number = 0, column;
+    int length = 0;
+    const char *join = ": ";
+    if (sscanf(error->message, "Line %u, column %u: %n", &number, &column, &length) != 2) {
+        /* It copies files, and there is no context. */
+        sscanf(error->message, "Line %u of the Dockerfile %n", &number, &length);
+        join = ", which ";
+    }
+    const char *trigger =
+        number > 1 ? json_string_value(json_array_get(triggers, number - 2)) : NULL;
+    char *message = trigger ? xasprintf("Line %u: the base has ONBUILD %.*s%s%s", line,
+                                        (int)str_cut(trigger, TRIGGER_SHOWN), trigger, join,
+                                        error->message + length)
+                            : xasprintf("Line %u: the base has ONBUILD: %s", line, error->message);
+    free(error->message);
+    error->message = message;
+}
+
+/* An argument without an ARG in the triggers is for the other instructions. */
+static json_t *arguments_of(const struct dockerfile *file, const json_t *args)
+{
+    json_t *own = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)args, name, value) {
+        if (dockerfile_declares(file, name))
+            json_object_set(own, name, value);
+    }
+    return own;
+}
+
+static int plan_file(const struct dockerfile *file, const struct dockerfile_build *build,
+                     struct dockerfile_plan *plan, struct error **err)
+{
+    json_auto_t *args = arguments_of(file, build->args);
+    struct dockerfile_build own = *build;
+    own.args = args;
+    own.target = NULL;
+    for (size_t i = 1; i < file->instruction_count; i++) {
+        const struct dockerfile_instruction *one = &file->instructions[i];
+        if (one->kind == DOCKERFILE_FROM || one->kind == DOCKERFILE_ONBUILD)
+            return dockerfile_refuse(file, one, 0, err, "ONBUILD cannot have %s.",
+                                     dockerfile_kind_name(one->kind));
+    }
+    if (dockerfile_plan(file, &own, plan, err) < 0)
+        return -1;
+    if (json_array_size(plan->bases) > 1)
+        return dockerfile_refuse(file, &file->instructions[file->instruction_count - 1], 0, err,
+                                 "ONBUILD cannot copy from a stage or an image.");
+    return 0;
+}
+
+int dockerfile_plan_triggers(const json_t *triggers, const struct dockerfile_build *build,
+                             unsigned line, struct dockerfile_plan *plan, struct error **err)
+{
+    autofree char *text = text_of(triggers);
+    dockerfile_auto *file = NULL;
+    size_t at;
+    json_t *step;
+    *plan = (struct dockerfile_plan){.bases = NULL};
+    if (!text)
+        return error_set_field(err, ERR_INVALID_REQUEST, DOCKERFILE_FIELD,
+                               "Line %u: the ONBUILD instructions of the base have more than %d "
+                               "bytes.",
+                               line, DOCKERFILE_MAX);
+    if (dockerfile_parse(text, strlen(text), &file, err) < 0 ||
+        plan_file(file, build, plan, err) < 0) {
+        put_place(triggers, line, *err);
+        return -1;
+    }
+    /* A build from this base and one from a base without ONBUILD never have equal steps. */
+    if (!json_array_size(plan->steps))
+        json_array_append_new(plan->steps, json_pack("{s:s, s:{}}", "type", "env", "envs"));
+    json_array_foreach (plan->steps, at, step) {
+        json_object_set_new(step, "line", json_integer(line));
+        json_object_set_new(step, DOCKERFILE_TRIGGERS, json_true());
+    }
+    return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A change of a secret reaches the sandboxes whose policies mention it, and reads no others. */
+#include "unit/unit.h"
+
+#include "account/account.h"
+#include "secret/egress_secrets.h"
+#include "secret/secret.h"
+#include "unit/keyring.h"
+#include "unit/schema.h"
+
+#define OTHERS    500
+#define READS_MAX 100 /* fewer than OTHERS: of the secret, the team, its plan and one sandbox */
+#define MENTIONS                                                        \
+    "{\"rules\": [{\"host\": \"api.example.com\", \"headers\": {\"x\":" \
+    " \"${secrets.token}\"}}]}"
+
+static struct keyring *ring;
+static struct user alice, bob;
+static struct team acme, other;
+
+static int set_up(void **state)
+{
+    struct error *err = NULL;
+    if (schema_setup(state) < 0)
+        return -1;
+    ring = unit_keyring(UNIT_KEY_1);
+    server_say(raw, "SET SESSION foreign_key_checks = 0, sql_mode = ''");
+    return user_create(db, "alice", &alice, &err) < 0 || user_create(db, "bob", &bob, &err) < 0 ||
+           team_create(db, "acme", "pro", "alice", &acme, &err) < 0 ||
+           team_create(db, "other", "pro", "bob", &other, &err) < 0;
+}
+
+static int tear_down(void **state)
+{
+    keyring_free(ring);
+    return schema_teardown(state);
+}
+
+static void put_sandbox(const struct team *team, const char *id, int reserved, const char *network)
+{
+    struct error *err = NULL;
+    autofree char *text =
+        xasprintf("INSERT INTO sandboxes (id, team_id, route, instance_name, visible, reserved)"
+                  " VALUES ('%s', '%s', '%s', '%s', 1, %d)",
+                  id, team->id, id, id, reserved);
+    server_say(raw, text);
+    assert_ok(egress_rules_follow(db, team->id, id, network, true, &err));
+}
+
+static int change_secret(const struct secret_change *change, struct error **err)
+{
+    struct secret secret = {.hosts = NULL};
+    bool created;
+    int result = secret_put(db, ring, &acme, alice.id, change, &secret, &created, err);
+    secret_deinit(&secret);
+    return result;
+}
+
+static int put_secret(const char *value, struct error **err)
+{
+    json_auto_t *hosts = json_pack("[s]", SECRET_ANY_HOST);
+    return change_secret(&(struct secret_change){.name = "token", .value = value, .hosts = hosts},
+                         err);
+}
+
+static long ask(const char *what, const char *id)
+{
+    autofree char *text = xasprintf("SELECT %s FROM sandboxes WHERE id = '%s'", what, id);
+    return server_ask(raw, text);
+}
+
+TEST(a_change_reaches_those_that_mention_it)
+{
+    struct error *err = NULL;
+    put_sandbox(&acme, "sbx_runs", 1, MENTIONS);
+    put_sandbox(&acme, "sbx_paused", 0, MENTIONS);
+    put_sandbox(&acme, "sbx_without", 1, "{}");
+    put_sandbox(&other, "sbx_of_other", 1, MENTIONS);
+    assert_ok(put_secret("one", &err));
+    assert_int_equal(ask("network_revision", "sbx_runs"), 2);
+    assert_int_equal(ask("network_due_at_ms IS NOT NULL", "sbx_runs"), 1);
+    assert_int_equal(ask("network_revision", "sbx_paused"), 2);
+    assert_int_equal(ask("network_due_at_ms IS NOT NULL", "sbx_paused"), 0);
+    assert_int_equal(ask("network_revision", "sbx_without"), 1);
+    assert_int_equal(ask("network_revision", "sbx_of_other"), 1);
+    /* Policies do not contain the metadata of a secret. */
+    json_auto_t *notes = json_pack("{s:s}", "owner", "me");
+    assert_ok(change_secret(&(struct secret_change){.name = "token", .metadata = notes}, &err));
+    assert_int_equal(ask("network_revision", "sbx_runs"), 2);
+    /* The next policy, and a deleted sandbox, mention it no more. */
+    assert_ok(egress_rules_follow(db, acme.id, "sbx_runs", "{}", false, &err));
+    assert_ok(secret_unfollow(db, "sbx_paused", &err));
+    assert_ok(put_secret("two", &err));
+    assert_int_equal(ask("network_revision", "sbx_runs"), 2);
+    assert_int_equal(ask("network_revision", "sbx_paused"), 2);
+    assert_ok(egress_rules_follow(db, acme.id, "sbx_runs", MENTIONS, false, &err));
+    assert_ok(secret_delete(db, acme.id, "token", &err));
+    assert_int_equal(ask("network_revision", "sbx_runs"), 3);
+    server_say(raw, "DELETE FROM sandboxes");
+    server_say(raw, "DELETE FROM sandbox_secrets");
+}
+
+TEST(the_cost_is_that_of_those)
+{
+    struct error *err = NULL;
+    put_sandbox(&acme, "sbx_runs", 1, MENTIONS);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        autofree char *without = xasprintf("sbx_%u", i), *of_other = xasprintf("sbx_o%u", i);
+        put_sandbox(&acme, without, 1, "{}");
+        put_sandbox(&other, of_other, 1, MENTIONS);
+    }
+    uint64_t before = schema_reads();
+    assert_ok(put_secret("one", &err));
+    assert_true(schema_reads() - before < READS_MAX);
+    assert_int_equal(ask("network_revision", "sbx_runs"), 2);
+}
+
+/* A secret that E2B's client made for a policy goes when no sandbox mentions it any more. */
+TEST(one_that_a_sandbox_mentions_does_not_expire)
+{
+    struct error *err = NULL;
+    struct secret secret = {.hosts = NULL};
+    assert_ok(put_secret("one", &err));
+    server_say(raw, "UPDATE secrets SET for_sandboxes = 1, updated_at_ms = 1");
+    assert_ok(secrets_expire(db, &err));
+    assert_ok(secret_get(db, acme.id, "token", &secret, &err));
+    secret_deinit(&secret);
+    assert_ok(secret_unfollow(db, "sbx_runs", &err));
+    assert_ok(secrets_expire(db, &err));
+    assert_fails_saying(secret_get(db, acme.id, "token", &secret, &err), ERR_NOT_FOUND, "secret");
+}
+
+LIST_TEST(every_statement_can_be_prepared, NULL, NULL)
+
+TEST_GROUP(set_up, tear_down)
